@@ -1,0 +1,209 @@
+import { type Operation, TRPCClientError, type TRPCLink } from '@trpc/client'
+import { observable } from '@trpc/server/observable'
+import { Pool } from 'undici'
+import { type FlightAnswer, type FlightCall, flightLimit, flightPath, serialization } from '../contract/index.ts'
+import type { AppRouter } from '../src/router.ts'
+
+/** No answer came. `sent` tells whether the call may have been carried out all the same. */
+export class CoreUnreachable extends Error {
+  override readonly name = 'CoreUnreachable'
+  readonly sent: boolean
+
+  constructor(sent: boolean, cause?: unknown) {
+    super(sent ? 'core was asked and did not answer' : 'core is out of reach', { cause })
+    this.sent = sent
+  }
+}
+
+type Waiting = {
+  call: FlightCall
+  resolve: (data: unknown) => void
+  reject: (error: Error) => void
+}
+
+/** How calls of one kind travel. */
+type Route = {
+  /** Flights that may be in the air at once; what comes meanwhile gathers for the next. */
+  flights: number
+  callsPerFlight: number
+  timeoutMs: number
+}
+
+const connectTimeoutMs = 1_000
+/** Calls that wait for a flight; beyond it the caller is told at once. */
+const waitingLimit = 10_000
+/** A core that could not be reached is asked last for a while. */
+const shunMs = 1_000
+
+/**
+ * Creates, point reads and everything else travel apart, so that a slow list never holds up money, and a
+ * thousand concurrent reads are a few requests.
+ */
+const routes = {
+  creates: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 8_000 },
+  reads: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 3_000 },
+  others: { flights: 16, callsPerFlight: 1, timeoutMs: 15_000 },
+} as const satisfies Record<string, Route>
+
+const routeOfPath: Record<string, keyof typeof routes> = {
+  'transfers.create': 'creates',
+  'transfers.get': 'reads',
+  'wallets.get': 'reads',
+  'wallets.balance': 'reads',
+}
+
+/** The terminating tRPC link to a set of cores. */
+export class CoreLink {
+  readonly #cores: Core[]
+  readonly #lines: Record<keyof typeof routes, Line>
+
+  constructor(urls: string[], token: string) {
+    this.#cores = urls.map(url => new Core(url, token))
+    this.#lines = {
+      creates: new Line(this.#cores, routes.creates),
+      reads: new Line(this.#cores, routes.reads),
+      others: new Line(this.#cores, routes.others),
+    }
+  }
+
+  readonly link: TRPCLink<AppRouter> = () => operation =>
+    observable(observer => {
+      this.#call(operation.op).then(
+        data => {
+          observer.next({ result: { type: 'data', data } })
+          observer.complete()
+        },
+        error => observer.error(error instanceof TRPCClientError ? error : TRPCClientError.from(error)),
+      )
+    })
+
+  async close(): Promise<void> {
+    await Promise.all(this.#cores.map(core => core.close()))
+  }
+
+  #call({ path, type, input }: Operation): Promise<unknown> {
+    return this.#lines[routeOfPath[path] ?? 'others'].add({ path, type, input })
+  }
+}
+
+/** A queue of calls of one kind, and the flights that carry them. */
+class Line {
+  readonly #cores: Core[]
+  readonly #route: Route
+  #waiting: Waiting[] = []
+  #inTheAir = 0
+  #scheduled = false
+
+  constructor(cores: Core[], route: Route) {
+    this.#cores = cores
+    this.#route = route
+  }
+
+  add(call: FlightCall): Promise<unknown> {
+    if (this.#waiting.length >= waitingLimit) return Promise.reject(new CoreUnreachable(false))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#waiting.push({ call, resolve, reject })
+    if (!this.#scheduled) {
+      this.#scheduled = true
+      // What is called in the same turn of the event loop leaves together.
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#takeOff()
+      })
+    }
+    return promise
+  }
+
+  #takeOff(): void {
+    while (this.#waiting.length > 0 && this.#inTheAir < this.#route.flights) {
+      const load = this.#waiting.splice(0, this.#route.callsPerFlight)
+      this.#inTheAir++
+      void this.#fly(load).finally(() => {
+        this.#inTheAir--
+        this.#takeOff()
+      })
+    }
+  }
+
+  /** Tries one core after the other for as long as the calls surely were not begun. */
+  async #fly(load: Waiting[]): Promise<void> {
+    let failure = new CoreUnreachable(false)
+    for (const core of this.#inOrder()) {
+      try {
+        const answers = await core.ask(
+          load.map(({ call }) => call),
+          this.#route.timeoutMs,
+        )
+        for (const [at, entry] of load.entries()) settle(entry, answers[at])
+        return
+      } catch (error) {
+        failure = error instanceof CoreUnreachable ? error : new CoreUnreachable(true, error)
+        if (failure.sent) break
+      }
+    }
+    for (const { reject } of load) reject(TRPCClientError.from(failure))
+  }
+
+  /** Cores in turn, those that failed a moment ago last. */
+  #inOrder(): Core[] {
+    if (this.#cores.length > 1) this.#cores.push(this.#cores.shift()!)
+    const now = performance.now()
+    return this.#cores.toSorted((a, b) => Number(a.shunnedUntil > now) - Number(b.shunnedUntil > now))
+  }
+}
+
+function settle({ resolve, reject }: Waiting, answer: FlightAnswer | undefined): void {
+  if (!answer) reject(TRPCClientError.from(new CoreUnreachable(true)))
+  else if ('error' in answer) reject(TRPCClientError.from({ error: answer.error as never }))
+  else resolve(answer.data)
+}
+
+/** One core, over kept-alive connections. */
+class Core {
+  shunnedUntil = 0
+  readonly #pool: Pool
+  readonly #headers: Record<string, string>
+
+  constructor(url: string, token: string) {
+    this.#pool = new Pool(new URL(url).origin, { connections: 32, connect: { timeout: connectTimeoutMs } })
+    this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  }
+
+  /** @throws CoreUnreachable when no answers came */
+  async ask(calls: FlightCall[], timeoutMs: number): Promise<FlightAnswer[]> {
+    const body = serialization.stringify(calls)
+    let response: Awaited<ReturnType<Pool['request']>>
+    try {
+      response = await this.#pool.request({
+        method: 'POST',
+        path: flightPath,
+        headers: this.#headers,
+        body,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      })
+    } catch (error) {
+      const sent = !neverSent.has((error as { code?: string }).code ?? '')
+      if (!sent) this.shunnedUntil = performance.now() + shunMs
+      throw new CoreUnreachable(sent, error)
+    }
+    const text = await response.body.text()
+    if (response.statusCode === 200) return serialization.parse(text)
+    // A flight that is refused as a whole was not begun; a 500 may have come at any time.
+    throw new CoreUnreachable(response.statusCode >= 500 && response.statusCode !== 503, new Error(`core answered ${response.statusCode}: ${text.slice(0, 200)}`))
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close()
+  }
+}
+
+/** Failures before a byte of the request left. */
+const neverSent = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { plainText } from './text.ts'
+import { userId } from './workspaces.ts'
+
+/** Section 5.4. */
+export const scopes = ['wallet:read', 'transfer:read', 'transfer:create'] as const
+export const scope = z.enum(scopes)
+export type Scope = z.infer<typeof scope>
+
+export const keyStatuses = ['ACTIVE', 'DISABLED'] as const
+
+const scopeList = z
+  .array(scope)
+  .min(1, `a key needs at least one scope of ${scopes.join(', ')}`)
+  .transform(list => [...new Set(list)])
+/** IPv4 and IPv6 addresses and CIDR blocks; empty admits every address. Core refuses a malformed entry. */
+const ipAllowlist = z.array(z.string()).max(256)
+
+export const createKeyInput = z.object({
+  workspaceId: z.string(),
+  ownerUserId: userId,
+  scopes: scopeList,
+  ipAllowlist: ipAllowlist.default([]),
+  name: plainText(128).default(''),
+  expiresAt: z.date().optional(),
+})
+export const keyInput = z.object({ apiKey: z.string() })
+export const setScopesInput = keyInput.extend({ scopes: scopeList })
+export const setIpsInput = keyInput.extend({ ipAllowlist })
+/** `graceMs`: how long the old secret still verifies. Zero stops it at once. */
+export const rotateKeyInput = keyInput.extend({
+  graceMs: z
+    .int()
+    .min(0)
+    .max(30 * 24 * 3600_000)
+    .default(0),
+})
+
+/** The only moment at which a secret is shown. */
+export const issuedKey = z.object({ apiKey: z.string(), apiSecret: z.string() })
+
+/** A key as operators see it: never its secret. */
+export const keyRecord = z.object({
+  apiKey: z.string(),
+  workspaceId: z.string(),
+  ownerUserId: z.string(),
+  name: z.string(),
+  status: z.enum(keyStatuses),
+  scopes: z.array(scope),
+  ipAllowlist: z.array(z.string()),
+  expiresAt: z.date().nullable(),
+  lastUsedAt: z.date().nullable(),
+  createdAt: z.date(),
+  updatedAt: z.date(),
+})
+export type KeyRecord = z.infer<typeof keyRecord>
+
+/**
+ * What a gateway needs to judge a request under a key (steps 1 to 3, 6, 7 and 8 of section 5.3).
+ * Secrets are ciphertext (`v1.kek-id.iv.tag.ct`); the gateway holds the key-encryption key.
+ */
+export const keyAccess = z.object({
+  apiKey: z.string(),
+  workspaceId: z.string(),
+  status: z.enum(keyStatuses),
+  expiresAt: z.date().nullable(),
+  workspaceExists: z.boolean(),
+  ownerIsMember: z.boolean(),
+  scopes: z.array(scope),
+  ipAllowlist: z.array(z.string()),
+  /** The current secret first; a rotated one while its grace lasts. */
+  secrets: z.array(z.object({ version: z.int(), ciphertext: z.string(), validUntil: z.date().nullable() })),
+})
+export type KeyAccess = z.infer<typeof keyAccess>
+
+export const lookupAccessInput = z.object({ apiKeys: z.array(z.string().max(64)).min(1).max(500) })
+/** Keys that exist, read in one snapshot together with the revision at which they held. */
+export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAccess) })
+
+export const accessChangesInput = z.object({ since: z.int().min(0) })
+/** The keys that changed after `since`; `complete` is false when there are too many to name: drop them all. */
+export const accessChanges = z.object({ revision: z.int(), complete: z.boolean(), apiKeys: z.array(z.string()) })
+
+export const usedKeysInput = z.object({ apiKeys: z.array(z.string().max(64)).max(500) })

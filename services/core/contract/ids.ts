@@ -1,0 +1,86 @@
+import { uuidv7 } from 'uuidv7'
+
+/**
+ * Public ids: a prefix that names the kind, then 26 characters of Crockford base32 over a UUIDv7
+ * (the TypeID format). They sort by time of creation. PostgreSQL stores the bare UUID: half the index.
+ */
+export const idPrefixes = { workspace: 'wsp', apiKey: 'ak', wallet: 'wal', transfer: 'trf', flow: 'flw' } as const
+export type IdKind = keyof typeof idPrefixes
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const suffixLength = 26
+const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
+const ownIdPattern = new RegExp(`^(?:${Object.values(idPrefixes).join('|')})_[0-9a-z]*$`, 'i')
+const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const digitOf = new Uint8Array(128)
+for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
+
+/** A new id of this kind, such as `wal_01j…`. */
+export function mintId(kind: IdKind): string {
+  return idFromUuid(kind, uuidv7())
+}
+
+/** The public id of a stored UUID. */
+export function idFromUuid(kind: IdKind, uuid: string): string {
+  return `${idPrefixes[kind]}_${suffixOfHex(uuid.replaceAll('-', ''))}`
+}
+
+/** The UUID behind an id of this kind, or null when it is not in that form. */
+export function uuidFromId(kind: IdKind, id: string): string | null {
+  const prefix = idPrefixes[kind]
+  if (id.length !== prefix.length + 1 + suffixLength || !id.startsWith(prefix) || id[prefix.length] !== '_') return null
+  const suffix = id.slice(prefix.length + 1)
+  return suffixPattern.test(suffix) ? uuidOfSuffix(suffix) : null
+}
+
+/** Whether a text has the form of one of our own ids, which no client may choose as a name. */
+export function looksLikeOwnId(text: string): boolean {
+  return ownIdPattern.test(text)
+}
+
+/**
+ * The UUIDs whose public ids begin with `text`: an inclusive range, or null when no id of this kind can.
+ * `''` and `'wa'` cover every wallet.
+ */
+export function uuidRangeOfPrefix(kind: IdKind, text: string): { from: string; to: string } | null {
+  const head = `${idPrefixes[kind]}_`
+  const suffix = text.slice(head.length)
+  if (!head.startsWith(text.slice(0, head.length)) || suffix.length > suffixLength) return null
+  const from = suffix.padEnd(suffixLength, '0')
+  const to = (suffix || '7').padEnd(suffixLength, 'z')
+  if (!suffixPattern.test(from)) return null
+  return { from: uuidOfSuffix(from), to: uuidOfSuffix(to) }
+}
+
+/** 128 bits as 26 digits of five bits, two zero bits in front. */
+function suffixOfHex(hex: string): string {
+  let suffix = ''
+  let pending = 0
+  let bits = 2
+  for (let at = 0; at < hex.length; at += 2) {
+    pending = (pending << 8) | Number.parseInt(hex.slice(at, at + 2), 16)
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      suffix += alphabet[(pending >> bits) & 31]
+    }
+    pending &= (1 << bits) - 1
+  }
+  return suffix
+}
+
+function uuidOfSuffix(suffix: string): string {
+  let hex = ''
+  let pending = 0
+  let bits = -2
+  for (let at = 0; at < suffix.length; at++) {
+    pending = (pending << 5) | digitOf[suffix.charCodeAt(at)]!
+    bits += 5
+    if (bits >= 8) {
+      bits -= 8
+      hex += hexOf[(pending >> bits) & 255]
+      pending &= (1 << bits) - 1
+    }
+  }
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

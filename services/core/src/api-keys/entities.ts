@@ -1,0 +1,29 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { keyStatuses, type Scope } from '../../contract/index.ts'
+import { PublicId } from '../db/types.ts'
+
+const ApiKeySchema = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_key',
+  properties: {
+    id: p.type(new PublicId('apiKey')).primary(),
+    workspaceId: p.type(new PublicId('workspace')),
+    ownerUserId: p.text(),
+    name: p.text(),
+    status: p.enum(keyStatuses),
+    scopes: p.array<Scope>(),
+    ipAllowlist: p.array<string>(),
+    secret: p.text(),
+    secretVersion: p.integer(),
+    previousSecret: p.text().nullable(),
+    previousSecretUntil: p.datetime(3).nullable(),
+    expiresAt: p.datetime(3).nullable(),
+    deletedAt: p.datetime(3).nullable(),
+    lastUsedAt: p.datetime(3).nullable(),
+    createdAt: p.datetime(3),
+    updatedAt: p.datetime(3),
+    revision: p.integer(),
+  },
+})
+export class ApiKey extends ApiKeySchema.class {}
+ApiKeySchema.setClass(ApiKey)

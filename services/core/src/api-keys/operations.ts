@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import { isIPv4, isIPv6 } from 'node:net'
+import { type KeyRecord, type KeyRing, mintId, Refusal, type Scope, sealSecret } from '../../contract/index.ts'
+import { recordAct } from '../audit/operations.ts'
+import type { Em } from '../db/orm.ts'
+import { Member } from '../workspaces/entities.ts'
+import { findWorkspace } from '../workspaces/operations.ts'
+import { ApiKey } from './entities.ts'
+import { nextRevision } from './revision.ts'
+
+export type NewKey = {
+  workspaceId: string
+  ownerUserId: string
+  name: string
+  scopes: Scope[]
+  ipAllowlist: string[]
+  expiresAt?: Date | undefined
+}
+export type IssuedKey = { apiKey: string; apiSecret: string }
+
+/** Issues a key to a member. The secret is in the answer and nowhere else in plain text. */
+export async function createKey(em: Em, keyRing: KeyRing, actor: string, key: NewKey): Promise<IssuedKey> {
+  const { workspaceId, ownerUserId, name, scopes } = key
+  await findWorkspace(em, workspaceId)
+  if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId })))
+    throw new Refusal('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
+  const apiKey = mintId('apiKey')
+  const apiSecret = newSecret()
+  const now = new Date()
+  const expiresAt = key.expiresAt ?? null
+  if (expiresAt && expiresAt <= now) throw new Refusal('NOT_ALLOWED', 'The expiry lies in the past.')
+  const ipAllowlist = checkedAllowlist(key.ipAllowlist)
+  em.create(ApiKey, {
+    id: apiKey,
+    workspaceId,
+    ownerUserId,
+    name,
+    status: 'ACTIVE',
+    scopes,
+    ipAllowlist,
+    secret: sealSecret(keyRing, { apiKey, workspaceId, version: 1 }, apiSecret),
+    secretVersion: 1,
+    expiresAt,
+    createdAt: now,
+    updatedAt: now,
+    revision: await nextRevision(em),
+  })
+  const after = { ownerUserId, name, scopes, ipAllowlist, expiresAt }
+  recordAct(em, { actor, act: 'key.create', workspaceId, target: apiKey, after })
+  await em.flush()
+  return { apiKey, apiSecret }
+}
+
+/**
+ * Gives a key a new secret under the same id.
+ *
+ * @param graceMs how long the old secret verifies beside it; with none it stops at once
+ */
+export async function rotateKey(
+  em: Em,
+  keyRing: KeyRing,
+  actor: string,
+  apiKey: string,
+  graceMs: number,
+): Promise<IssuedKey> {
+  const apiSecret = newSecret()
+  await changeKey(em, actor, 'key.rotate', apiKey, key => {
+    const keepsOld = graceMs > 0
+    key.previousSecret = keepsOld ? key.secret : null
+    key.previousSecretUntil = keepsOld ? new Date(Date.now() + graceMs) : null
+    key.secretVersion += 1
+    key.secret = sealSecret(keyRing, { apiKey, workspaceId: key.workspaceId, version: key.secretVersion }, apiSecret)
+  })
+  return { apiKey, apiSecret }
+}
+
+export async function setKeyStatus(em: Em, actor: string, apiKey: string, status: ApiKey['status']): Promise<void> {
+  const act = status === 'ACTIVE' ? 'key.enable' : 'key.disable'
+  await changeKey(em, actor, act, apiKey, key => {
+    key.status = status
+  })
+}
+
+/** From now on the key is unknown: GA2011. Its row stays, for the audit and the transfers that name it. */
+export async function deleteKey(em: Em, actor: string, apiKey: string): Promise<void> {
+  await changeKey(em, actor, 'key.delete', apiKey, key => {
+    key.deletedAt = new Date()
+  })
+}
+
+export async function setKeyScopes(em: Em, actor: string, apiKey: string, scopes: Scope[]): Promise<void> {
+  await changeKey(em, actor, 'key.set-scopes', apiKey, key => {
+    key.scopes = scopes
+  })
+}
+
+export async function setKeyIps(em: Em, actor: string, apiKey: string, ipAllowlist: string[]): Promise<void> {
+  const checked = checkedAllowlist(ipAllowlist)
+  await changeKey(em, actor, 'key.set-ips', apiKey, key => {
+    key.ipAllowlist = checked
+  })
+}
+
+/** The keys of a workspace, or of all, oldest first. */
+export async function listKeys(em: Em, workspaceId?: string): Promise<KeyRecord[]> {
+  const keys = await em.find(
+    ApiKey,
+    { deletedAt: null, ...(workspaceId === undefined ? {} : { workspaceId }) },
+    { orderBy: { id: 'asc' } },
+  )
+  return keys.map(toRecord)
+}
+
+async function changeKey(
+  em: Em,
+  actor: string,
+  act: string,
+  apiKey: string,
+  change: (key: ApiKey) => void,
+): Promise<void> {
+  const key = await em.findOne(ApiKey, { id: apiKey, deletedAt: null })
+  if (!key) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
+  const revision = await nextRevision(em)
+  await em.refresh(key)
+  if (key.deletedAt) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
+  const before = auditView(key)
+  change(key)
+  key.revision = revision
+  key.updatedAt = new Date()
+  recordAct(em, { actor, act, workspaceId: key.workspaceId, target: apiKey, before, after: auditView(key) })
+  await em.flush()
+}
+
+/** What the audit says of a key: everything but its secrets. */
+function auditView(key: ApiKey) {
+  const { status, scopes, ipAllowlist, secretVersion, previousSecretUntil, expiresAt, deletedAt } = key
+  return { status, scopes, ipAllowlist, secretVersion, previousSecretUntil, expiresAt, deletedAt }
+}
+
+function toRecord(key: ApiKey): KeyRecord {
+  const { id, workspaceId, ownerUserId, name, status, scopes, ipAllowlist, createdAt, updatedAt } = key
+  const { expiresAt = null, lastUsedAt = null } = key
+  return {
+    apiKey: id,
+    workspaceId,
+    ownerUserId,
+    name,
+    status,
+    scopes,
+    ipAllowlist,
+    expiresAt,
+    lastUsedAt,
+    createdAt,
+    updatedAt,
+  }
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** @throws Refusal NOT_ALLOWED naming the first malformed entry */
+function checkedAllowlist(entries: string[]): string[] {
+  for (const entry of entries)
+    if (!isIpOrBlock(entry))
+      throw new Refusal('NOT_ALLOWED', `"${entry}" is neither an IP address nor a CIDR block such as 203.0.113.0/24.`)
+  return entries
+}
+
+function isIpOrBlock(entry: string): boolean {
+  const [address = '', length, ...rest] = entry.split('/')
+  const bits = isIPv4(address) ? 32 : isIPv6(address) && !address.includes('%') ? 128 : 0
+  if (bits === 0 || rest.length > 0) return false
+  return length === undefined || (/^(0|[1-9]\d{0,2})$/.test(length) && Number(length) <= bits)
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import {
+  accessChanges,
+  accessChangesInput,
+  accessSnapshot,
+  createKeyInput,
+  issuedKey,
+  keyInput,
+  keyRecord,
+  lookupAccessInput,
+  rotateKeyInput,
+  setIpsInput,
+  setScopesInput,
+  usedKeysInput,
+} from '../../contract/index.ts'
+import { inTransaction, procedureFor, router } from '../trpc.ts'
+import { createKey, deleteKey, listKeys, rotateKey, setKeyIps, setKeyScopes, setKeyStatus } from './operations.ts'
+import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
+
+/** The life of a key, for operators. */
+export const apiKeys = router({
+  create: procedureFor('admin')
+    .input(createKeyInput)
+    .output(issuedKey)
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createKey(em, ctx.core.keyRing, actor, input))),
+
+  rotate: procedureFor('admin')
+    .input(rotateKeyInput)
+    .output(issuedKey)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input.apiKey, input.graceMs)),
+    ),
+
+  disable: procedureFor('admin')
+    .input(keyInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'DISABLED'))),
+
+  enable: procedureFor('admin')
+    .input(keyInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'ACTIVE'))),
+
+  delete: procedureFor('admin')
+    .input(keyInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => deleteKey(em, actor, input.apiKey))),
+
+  setScopes: procedureFor('admin')
+    .input(setScopesInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => setKeyScopes(em, actor, input.apiKey, input.scopes)),
+    ),
+
+  setIps: procedureFor('admin')
+    .input(setIpsInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
+    ),
+
+  list: procedureFor('admin')
+    .input(z.object({ workspaceId: z.string().optional() }))
+    .output(z.object({ keys: z.array(keyRecord) }))
+    .query(async ({ ctx, input }) => ({ keys: await listKeys(ctx.core.orm.em.fork(), input.workspaceId) })),
+})
+
+/** What gateways need of the keys that sign requests. */
+export const access = router({
+  lookup: procedureFor('gateway')
+    .input(lookupAccessInput)
+    .output(accessSnapshot)
+    .query(({ ctx, input }) => findAccess(ctx.core.reads, input.apiKeys)),
+
+  changes: procedureFor('gateway')
+    .input(accessChangesInput)
+    .output(accessChanges)
+    .query(({ ctx, input }) => findAccessChanges(ctx.core.reads, input.since)),
+
+  markUsed: procedureFor('gateway')
+    .input(usedKeysInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.apiKeys)),
+})

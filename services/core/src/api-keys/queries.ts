@@ -1,0 +1,115 @@
+import { TRPCError } from '@trpc/server'
+import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '../../contract/index.ts'
+import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
+
+type AccessRow = {
+  revision: number
+  id: string | null
+  workspaceId: string
+  status: KeyAccess['status']
+  expiresAt: Date | null
+  workspaceExists: boolean
+  ownerIsMember: boolean
+  scopes: Scope[]
+  ipAllowlist: string[]
+  secret: string
+  secretVersion: number
+  previousSecret: string | null
+  previousSecretUntil: Date | null
+}
+
+// One snapshot: what the keys may do, and the revision at which that held.
+const findAccessStatement = statement<AccessRow>(
+  'find-access',
+  `select r.revision, k.id, k.workspace_id as "workspaceId", k.status, k.expires_at as "expiresAt",
+     w.id is not null as "workspaceExists", m.user_id is not null as "ownerIsMember",
+     k.scopes, k.ip_allowlist as "ipAllowlist", k.secret, k.secret_version as "secretVersion",
+     k.previous_secret as "previousSecret", k.previous_secret_until as "previousSecretUntil"
+   from access_revision r
+   left join api_key k on k.id = any ($1::uuid[]) and k.deleted_at is null
+   left join workspace w on w.id = k.workspace_id and w.deleted_at is null
+   left join member m on m.workspace_id = k.workspace_id and m.user_id = k.owner_user_id`,
+)
+
+/** What these keys may do; unknown, deleted and malformed ones are left out. */
+export async function findAccess(db: Queryable, apiKeys: string[]): Promise<{ revision: number; keys: KeyAccess[] }> {
+  const uuids = apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? [])
+  const rows = await run(db, findAccessStatement, [plainArray(uuids)])
+  return { revision: rows[0]!.revision, keys: rows.flatMap(row => (row.id === null ? [] : toAccess(row.id, row))) }
+}
+
+function toAccess(id: string, row: AccessRow): KeyAccess {
+  const { status, expiresAt, workspaceExists, ownerIsMember, scopes, ipAllowlist } = row
+  const secrets = [{ version: row.secretVersion, ciphertext: row.secret, validUntil: null as Date | null }]
+  if (row.previousSecret !== null)
+    secrets.push({
+      version: row.secretVersion - 1,
+      ciphertext: row.previousSecret,
+      validUntil: row.previousSecretUntil,
+    })
+  return {
+    apiKey: idFromUuid('apiKey', id),
+    workspaceId: idFromUuid('workspace', row.workspaceId),
+    status,
+    expiresAt,
+    workspaceExists,
+    ownerIsMember,
+    scopes,
+    ipAllowlist,
+    secrets,
+  }
+}
+
+const findChangesStatement = statement<{ revision: number; id: string | null }>(
+  'find-access-changes',
+  `select r.revision, k.id from access_revision r
+   left join lateral (
+     select id from api_key where api_key.revision > $1 order by api_key.revision limit 1001) k on true`,
+)
+const mostChanges = 1000
+
+/** The keys that changed after a revision; `complete` is false when there are too many to name. */
+export async function findAccessChanges(db: Queryable, since: number) {
+  const rows = await run(db, findChangesStatement, [since])
+  const apiKeys = rows.flatMap(({ id }) => (id === null ? [] : idFromUuid('apiKey', id)))
+  const complete = apiKeys.length <= mostChanges
+  return { revision: rows[0]!.revision, complete, apiKeys: complete ? apiKeys : [] }
+}
+
+const markUsedStatement = statement(
+  'mark-keys-used',
+  `update api_key set last_used_at = date_trunc('milliseconds', clock_timestamp())
+   where id = any ($1::uuid[]) and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
+)
+
+/** Notes that keys were used, to the minute: the row is written at most once a minute. */
+export async function markKeysUsed(db: Queryable, apiKeys: string[]): Promise<void> {
+  await run(db, markUsedStatement, [plainArray(apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? []))])
+}
+
+const findWorkspaceOfKeyStatement = statement<{ workspaceId: string }>(
+  'find-workspace-of-key',
+  `select workspace_id as "workspaceId" from api_key where id = $1`,
+)
+
+/** A key's workspace never changes, so what was learnt once holds. */
+const workspaceOfKey = new Map<string, string>()
+const workspaceOfKeyLimit = 100_000
+
+/** @throws TRPCError FORBIDDEN when the key is not one of this workspace */
+export async function assertKeyOfWorkspace(db: Queryable, apiKey: string, workspaceId: string): Promise<void> {
+  const known = workspaceOfKey.get(apiKey) ?? (await findWorkspaceOfKey(db, apiKey))
+  if (known !== workspaceId)
+    throw new TRPCError({ code: 'FORBIDDEN', message: 'the gateway acts for a key on a workspace that is not its own' })
+}
+
+async function findWorkspaceOfKey(db: Queryable, apiKey: string): Promise<string | null> {
+  const uuid = uuidFromId('apiKey', apiKey)
+  if (!uuid) return null
+  const [row] = await run(db, findWorkspaceOfKeyStatement, [uuid])
+  if (!row) return null
+  const workspaceId = idFromUuid('workspace', row.workspaceId)
+  if (workspaceOfKey.size >= workspaceOfKeyLimit) workspaceOfKey.clear()
+  workspaceOfKey.set(apiKey, workspaceId)
+  return workspaceId
+}

@@ -1,0 +1,17 @@
+import type { Em } from '../db/orm.ts'
+import { AuditEntry } from './entities.ts'
+
+export type AuditedAct = {
+  actor: string
+  act: string
+  workspaceId: string | null
+  /** The id of what was acted on. */
+  target: string
+  before?: unknown
+  after?: unknown
+}
+
+/** Writes an act into the audit, in the transaction that does it. Never give it a secret. */
+export function recordAct(em: Em, { before = null, after = null, ...act }: AuditedAct): void {
+  em.persist(em.create(AuditEntry, { at: new Date(), before, after, ...act }))
+}

@@ -1,0 +1,30 @@
+import type { CoreConfig } from './config.ts'
+import { openOrm, poolOf } from './db/orm.ts'
+import { postBatch } from './ledger/batch.ts'
+import { Lanes } from './ledger/lanes.ts'
+import type { Log } from './log.ts'
+import type { Core } from './trpc.ts'
+
+/** Puts the parts together. The ledger has connections of its own, one for each lane. */
+export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
+  const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
+  const ledgerOrm = await openOrm(config.DATABASE_URL, { name: 'ledger', max: config.LEDGER_LANES, pipeline: true })
+  const ledger = { pool: await poolOf(ledgerOrm), chainKey: config.LEDGER_CHAIN_KEY, log }
+  const lanes = new Lanes({
+    lanes: config.LEDGER_LANES,
+    queueLimit: config.LEDGER_QUEUE,
+    post: postings => postBatch(ledger, postings),
+  })
+  return {
+    orm,
+    reads: await poolOf(orm),
+    lanes,
+    keyRing: config.KEY_ENCRYPTION_KEYS,
+    chainKey: config.LEDGER_CHAIN_KEY,
+    log,
+    async close() {
+      await lanes.close()
+      await Promise.all([orm.close(true), ledgerOrm.close(true)])
+    },
+  }
+}

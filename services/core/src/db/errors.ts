@@ -1,0 +1,51 @@
+/** What a failed database call means for whoever made it. */
+export type DatabaseFault =
+  /** Lost a race with another transaction: rolled back, worth running again at once. */
+  | 'conflict'
+  /** Waited too long for a lock or ran too long: rolled back. */
+  | 'timeout'
+  /** Two rows with one key. */
+  | 'duplicate'
+  /** No connection, or a database that cannot take work now. */
+  | 'unavailable'
+  /** Anything else: a bug, or a rule of the schema that the code should have kept. */
+  | 'other'
+
+const faultBySqlState: Record<string, DatabaseFault> = {
+  '40001': 'conflict', // serialization_failure
+  '40P01': 'conflict', // deadlock_detected
+  '55P03': 'timeout', // lock_not_available
+  '57014': 'timeout', // query_canceled
+  '25P03': 'timeout', // idle_in_transaction_session_timeout
+  '25P04': 'timeout', // transaction_timeout
+  '23505': 'duplicate', // unique_violation
+  '25006': 'unavailable', // read_only_sql_transaction: a standby, after a failover
+}
+const unavailableClasses = new Set(['08', '53', '57', '58'])
+
+export function classifyDatabaseError(error: unknown): DatabaseFault {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code))
+    return faultBySqlState[code] ?? (unavailableClasses.has(code.slice(0, 2)) ? 'unavailable' : 'other')
+  // Errors of the socket and of the client library bear no SQLSTATE.
+  if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'
+  return /connection|timeout|terminated|not queryable|socket/i.test(String(message)) ? 'unavailable' : 'other'
+}
+
+const maxAttempts = 5
+
+/** Runs a transaction again when it lost a race, a few times, with a growing random pause. */
+export async function retryConflicts<Result>(transaction: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await transaction()
+    } catch (error) {
+      if (attempt >= maxAttempts || classifyDatabaseError(error) !== 'conflict') throw error
+      await backOff(attempt)
+    }
+}
+
+/** Waits up to 20 ms after the first attempt, twice as long after each further one. */
+export async function backOff(attempt: number): Promise<void> {
+  await new Promise(resolve => setTimeout(resolve, Math.random() * 10 * 2 ** attempt))
+}

@@ -1,0 +1,4 @@
+import { Migration0001Ledger } from './0001-ledger.ts'
+
+/** In order. A released migration is never edited; the next one is appended. */
+export const migrations = [{ name: '0001-ledger', class: Migration0001Ledger }]

@@ -1,0 +1,43 @@
+import { Migrator } from '@mikro-orm/migrations'
+import { MikroORM, type PostgreSqlConnection, type SqlEntityManager } from '@mikro-orm/postgresql'
+import type { Pool } from 'pg'
+import { entities } from './entities.ts'
+import { migrations } from './migrations/index.ts'
+
+export type Orm = Awaited<ReturnType<typeof openOrm>>
+export type { SqlEntityManager as Em }
+
+/** How long a statement may run as seen from here; PostgreSQL's own limits (see grants.ts) end it earlier. */
+const queryTimeoutMs = 12_000
+const connectTimeoutMs = 2_000
+
+/**
+ * MikroORM on one PostgreSQL, with a pool of its own. `pipeline` lets statements follow each other without
+ * waiting for answers, for transactions that are written out by hand (see ledger/batch.ts).
+ */
+export async function openOrm(url: string, pool: { name: string; max: number; pipeline?: boolean }) {
+  return MikroORM.init({
+    clientUrl: url,
+    entities: [...entities],
+    extensions: [Migrator],
+    // Everything is listed: nothing is discovered from the file system, nothing is cached on it.
+    metadataCache: { enabled: false },
+    migrations: { migrationsList: migrations, snapshot: false },
+    ensureDatabase: false,
+    preferTs: true,
+    allowGlobalContext: false,
+    pool: { min: 0, max: pool.max, idleTimeoutMillis: 60_000 },
+    driverOptions: {
+      application_name: `core ${pool.name}`,
+      pipeline: pool.pipeline ?? false,
+      keepAlive: true,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: queryTimeoutMs,
+    },
+  })
+}
+
+/** The pool under an ORM, for prepared statements (see statement.ts). */
+export async function poolOf(orm: Orm): Promise<Pool> {
+  return (orm.em.getConnection() as PostgreSqlConnection).getNativeClient()
+}

@@ -1,0 +1,48 @@
+import type { ClientBase, CustomTypesConfig, Pool, QueryResult } from 'pg'
+import pg from 'pg'
+
+/** A pool, or a connection inside a transaction. */
+export type Queryable = Pool | ClientBase
+
+/**
+ * One SQL statement with bound values, prepared once per connection under its name. MikroORM writes values into
+ * the text of a query, so PostgreSQL plans each anew; on the paths that carry money and on lists that is most of
+ * the cost.
+ */
+export type Statement<Row> = { name: string; text: string; row?: Row }
+
+/** Names a statement; `Row` is the shape of what it returns. */
+export function statement<Row = never>(name: string, text: string): Statement<Row> {
+  return { name, text }
+}
+
+/** Runs a statement and returns its rows. */
+export async function run<Row>(db: Queryable, { name, text }: Statement<Row>, values: unknown[]): Promise<Row[]> {
+  const result: QueryResult = await db.query({ name, text, values, types })
+  return result.rows
+}
+
+const { builtins } = pg.types
+
+/** bigint as number (all ours count below 2^53), numeric as its exact text, timestamps as Date. */
+const types: CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === builtins.INT8) return Number
+    return pg.types.getTypeParser(oid, format as 'text')
+  },
+} as CustomTypesConfig
+
+/** A PostgreSQL array literal of values that need no quoting: numbers, UUIDs, amounts, ISO times. */
+export function plainArray(values: readonly (string | number | null)[]): string {
+  return `{${values.map(value => value ?? 'null').join(',')}}`
+}
+
+/** A PostgreSQL array literal of any text. */
+export function textArray(values: readonly (string | null)[]): string {
+  return `{${values.map(value => (value === null ? 'null' : `"${value.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`
+}
+
+/** A PostgreSQL array literal of bytes. */
+export function bytesArray(values: readonly Uint8Array[]): string {
+  return `{${values.map(value => `"\\\\x${Buffer.from(value).toString('hex')}"`).join(',')}}`
+}

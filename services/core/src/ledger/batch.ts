@@ -1,0 +1,246 @@
+import type { KeyObject } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
+import { DomainError, formatBalance, idFromUuid } from '../../contract/index.ts'
+import { backOff, classifyDatabaseError } from '../db/errors.ts'
+import type { Log } from '../log.ts'
+import { legMac, transferDigest } from './chain.ts'
+import { decide } from './decide.ts'
+import { type Decision, isMalformedWallet, type LedgerState, type Posting, type PostingResult } from './posting.ts'
+import {
+  findByBizId,
+  findById,
+  haltLedger,
+  insertFlows,
+  insertTransfers,
+  type LoadedWallet,
+  loadWallets,
+  lockLedgers,
+  updateLedgers,
+  updateWallets,
+} from './queries.ts'
+
+export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log }
+
+const maxAttempts = 5
+
+/** The connection was lost between sending COMMIT and hearing of it. */
+class CommitUnknown extends Error {}
+
+/**
+ * Posts a batch in one transaction and returns a result for each posting, in order. Durable when it returns.
+ *
+ * Every posting gets a result whatever happens: S002 when it is certainly not posted, S003 when that cannot be
+ * told. Conflicts are run again; a posting that breaks the whole batch is found by halving and fails alone.
+ */
+export async function postBatch(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await postOnce(store, postings)
+    } catch (error) {
+      if (error instanceof CommitUnknown) return resolveCommit(store, postings, attempt)
+      const fault = classifyDatabaseError(error)
+      if (fault === 'conflict' && attempt < maxAttempts) {
+        await backOff(attempt)
+        continue
+      }
+      if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted))
+        return postBatch(store, lookingFirst(postings))
+      if (fault === 'unavailable' || fault === 'conflict') {
+        store.log.warn({ err: error, postings: postings.length }, 'a batch could not be posted')
+        return postings.map(unavailable)
+      }
+      if (postings.length > 1) return postHalves(store, postings)
+      store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting could not be posted')
+      return postings.map(fault === 'timeout' ? unavailable : broken)
+    }
+  }
+}
+
+/** One bad neighbour (a locked workspace, a row that the schema refuses) must not fail the rest. */
+async function postHalves(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+  // Postings of one workspace stand together, so that a locked one is cut off in few steps. Their order is kept.
+  const order = postings.map((_, at) => at)
+  order.sort((a, b) => compareText(postings[a]!.workspaceId, postings[b]!.workspaceId) || a - b)
+  const middle = order.length >> 1
+  const results = new Array<PostingResult>(postings.length)
+  for (const half of [order.slice(0, middle), order.slice(middle)]) {
+    const posted = await postBatch(
+      store,
+      half.map(at => postings[at]!),
+    )
+    for (const [at, result] of posted.entries()) results[half[at]!] = result
+  }
+  return results
+}
+
+/**
+ * Whether a lost COMMIT took effect is read from the database: the ledger's lock waits for the old session to end,
+ * then what was committed is found by its id and answered as a replay, and what was not is posted now.
+ */
+async function resolveCommit(store: LedgerStore, postings: Posting[], attempt: number): Promise<PostingResult[]> {
+  if (attempt >= maxAttempts) return postings.map(unknown)
+  await backOff(attempt)
+  try {
+    return await postOnce(store, lookingFirst(postings))
+  } catch (error) {
+    store.log.warn({ err: error, attempt }, 'the outcome of a commit is not known yet')
+    return resolveCommit(store, postings, attempt + 1)
+  }
+}
+
+function lookingFirst(postings: Posting[]): Posting[] {
+  return postings.map(posting => ({ ...posting, mayBePosted: true }))
+}
+
+const unavailable = (): PostingResult => ({
+  kind: 'refused',
+  error: new DomainError('S002', { retryAfterSeconds: 1 }),
+})
+const broken = (): PostingResult => ({ kind: 'refused', error: new DomainError('S001') })
+const unknown = ({ transferId }: Posting): PostingResult => ({
+  kind: 'refused',
+  error: new DomainError('S003', { transferId }),
+})
+
+/** One transaction, two round trips: lock and load, then write and commit. */
+async function postOnce(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+  const client = await store.pool.connect()
+  let lost: Error | undefined
+  try {
+    const ledgers = await loadLedgers(client, postings)
+    const results = new Array<PostingResult>(postings.length)
+    const judgements: Judgement[] = []
+    for (const [workspaceId, places] of Map.groupBy(postings.keys(), at => postings[at]!.workspaceId)) {
+      const judgement = judge(
+        ledgers.get(workspaceId),
+        places.map(at => postings[at]!),
+      )
+      for (const [at, result] of judgement.results.entries()) results[places[at]!] = result
+      judgements.push(judgement)
+    }
+    await write(client, store.chainKey, judgements)
+    for (const { breach } of judgements)
+      if (breach) store.log.fatal(breach, 'ledger breach: this workspace takes no more postings; run ledger verify')
+    return results
+  } catch (error) {
+    if (isAnswer(error)) await client.query('rollback').catch(failure => (lost = failure))
+    else lost = error as Error
+    throw error
+  } finally {
+    // A connection that was lost may be in the middle of anything: closing it rolls back.
+    client.release(lost)
+  }
+}
+
+type LoadedLedger = { state: LedgerState; wallets: LoadedWallet[]; now: Date }
+
+async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map<string, LoadedLedger>> {
+  const workspaceIds = [...new Set(postings.map(posting => posting.workspaceId))]
+  const walletKeys = new Map<string, { workspaceId: string; id: string }>()
+  for (const { workspaceId, sourceWalletId, targetWalletId } of postings)
+    for (const id of [sourceWalletId, targetWalletId])
+      if (!isMalformedWallet(id)) walletKeys.set(`${workspaceId}/${id}`, { workspaceId, id })
+  const named = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
+  const resent = postings.filter(posting => posting.mayBePosted)
+
+  const [, ledgers, wallets, byBizId, byId] = await inPipeline([
+    client.query('begin'),
+    lockLedgers(client, workspaceIds),
+    loadWallets(client, [...walletKeys.values()]),
+    named.length > 0 ? findByBizId(client, named) : [],
+    resent.length > 0 ? findById(client, resent) : [],
+  ] as const)
+
+  const now = wallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
+  const walletsByWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
+  const transfersByWorkspace = Map.groupBy([...byBizId, ...byId], ({ workspaceId }) => workspaceId)
+  const loaded = ledgers.map((ledger): [string, LoadedLedger] => {
+    const own = walletsByWorkspace.get(ledger.workspaceId) ?? []
+    const transfers = transfersByWorkspace.get(ledger.workspaceId) ?? []
+    const state: LedgerState = {
+      ...ledger,
+      wallets: new Map(own.map(({ wallet }) => [wallet.id, wallet])),
+      byBizId: new Map(transfers.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
+      byTransferId: new Map(transfers.map(transfer => [transfer.transferId, transfer])),
+    }
+    return [ledger.workspaceId, { state, wallets: own, now }]
+  })
+  return new Map(loaded)
+}
+
+type Breach = { workspaceId: string; reason: string }
+type Judgement = { results: PostingResult[]; decision?: Decision; breach?: Breach }
+
+/** What postings do to one ledger: nothing when there is none, or when it is not sound. */
+function judge(ledger: LoadedLedger | undefined, postings: Posting[]): Judgement {
+  if (!ledger) return { results: postings.map(() => ({ kind: 'refused', error: new DomainError('GA2032') })) }
+  const { state, wallets, now } = ledger
+  const reason = state.status === 'OPEN' ? breachOf(wallets) : null
+  if (reason) return { results: postings.map(unavailable), breach: { workspaceId: state.workspaceId, reason } }
+  const decision = decide(state, postings, now)
+  return { results: decision.results, decision }
+}
+
+/** A wallet whose row does not agree with its last flow: somebody, or a bug, wrote past the ledger. */
+function breachOf(wallets: LoadedWallet[]): string | null {
+  for (const { wallet, last } of wallets) {
+    const follows = last
+      ? last.balance === formatBalance(wallet.balance, wallet.currency) && last.mac.equals(wallet.head)
+      : wallet.sequence === 0 && wallet.balance.isZero() && wallet.head.length === 0
+    if (!follows) return `wallet ${idFromUuid('wallet', wallet.id)} does not follow from its flow ${wallet.sequence}`
+  }
+  return null
+}
+
+async function write(client: PoolClient, chainKey: KeyObject, judgements: Judgement[]): Promise<void> {
+  const decisions = judgements.flatMap(({ decision }) => (decision && decision.transfers.length > 0 ? [decision] : []))
+  const breaches = judgements.flatMap(({ breach }) => breach ?? [])
+  const writes: Promise<unknown>[] = breaches.map(({ workspaceId, reason }) => haltLedger(client, workspaceId, reason))
+  if (decisions.length > 0) {
+    const transfers = decisions.flatMap(decision => decision.transfers)
+    const flows = decisions.flatMap(decision => chained(chainKey, decision))
+    writes.push(
+      insertTransfers(client, transfers),
+      insertFlows(client, flows),
+      updateWallets(client, decisions),
+      updateLedgers(client, decisions),
+    )
+  }
+  const commit = client.query('commit')
+  const outcomes = await Promise.allSettled([...writes, commit])
+  const failure = outcomes.find(({ status }) => status === 'rejected')
+  if (!failure) return
+  // COMMIT went out together with the writes. Only when PostgreSQL itself refused a write do we know how it ended.
+  const refusal = outcomes.slice(0, -1).find(outcome => outcome.status === 'rejected' && isAnswer(outcome.reason))
+  if (refusal) throw (refusal as PromiseRejectedResult).reason
+  if (writes.length === 0) throw (failure as PromiseRejectedResult).reason
+  throw new CommitUnknown('the answer to COMMIT was lost', { cause: (failure as PromiseRejectedResult).reason })
+}
+
+/** Whether PostgreSQL itself answered with this error, and the session goes on. */
+function isAnswer(error: unknown): boolean {
+  return (error as { severity?: unknown }).severity === 'ERROR'
+}
+
+/** Binds a decision's legs to the chain, and its wallets to their new heads. */
+function chained(chainKey: KeyObject, decision: Decision) {
+  const digests = new Map(decision.transfers.map(transfer => [transfer.transferId, transferDigest(transfer)]))
+  const wallets = new Map(decision.wallets.map(wallet => [wallet.id, wallet]))
+  return decision.legs.map(leg => {
+    const wallet = wallets.get(leg.walletId)!
+    wallet.head = legMac(chainKey, leg, digests.get(leg.transferId)!, wallet.head)
+    return { ...leg, mac: wallet.head }
+  })
+}
+
+/** Sends statements without waiting for each other's answers; all have answered when it returns or throws. */
+async function inPipeline<const Sent extends readonly unknown[]>(
+  sent: Sent,
+): Promise<{ -readonly [At in keyof Sent]: Awaited<Sent[At]> }> {
+  await Promise.allSettled(sent)
+  return Promise.all(sent) as Promise<{ -readonly [At in keyof Sent]: Awaited<Sent[At]> }>
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,16 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { PublicId } from '../db/types.ts'
+
+/** A workspace's lock and counters: see ledger/batch.ts. */
+const LedgerSchema = defineEntity({
+  name: 'Ledger',
+  tableName: 'ledger',
+  properties: {
+    workspaceId: p.type(new PublicId('workspace')).primary(),
+    status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
+    walletCount: p.bigint('number').defaultRaw('0'),
+    lastPostedAt: p.datetime(3),
+  },
+})
+export class Ledger extends LedgerSchema.class {}
+LedgerSchema.setClass(Ledger)

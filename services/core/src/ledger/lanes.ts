@@ -1,0 +1,147 @@
+import { DomainError } from '../../contract/index.ts'
+import type { Posting, PostingResult, Transfer } from './posting.ts'
+
+type Waiting = {
+  posting: Posting
+  /** On the clock of `performance.now()`. */
+  deadline: number
+  resolve: (transfer: Transfer) => void
+  reject: (error: unknown) => void
+}
+
+export type LaneOptions = {
+  lanes: number
+  /** How many postings may wait in one lane. */
+  queueLimit: number
+  post: (postings: Posting[]) => Promise<PostingResult[]>
+}
+
+/** The most postings in one batch: past this a batch gains nothing and only makes its first ones wait. */
+const batchLimit = 256
+const defaultBudgetMs = 10_000
+
+/**
+ * Group commit. Postings queue per lane (a hash of the workspace); while one batch of a lane is in flight the next
+ * one gathers, and an idle lane starts at once: no timers. Workspaces of a lane take turns, and none may fill more
+ * than half of its queue, so that a greedy one cannot starve its neighbours.
+ */
+export class Lanes {
+  readonly #lanes: Lane[]
+  #closed = false
+
+  constructor({ lanes, queueLimit, post }: LaneOptions) {
+    this.#lanes = Array.from({ length: lanes }, () => new Lane(queueLimit, post))
+  }
+
+  /**
+   * Posts one posting durably.
+   *
+   * @param budgetMs how long the caller waits; a posting whose time is up is dropped before it starts
+   * @throws DomainError the ledger's refusal, or S002 when the queue is full or the time is up
+   */
+  post(posting: Posting, budgetMs = defaultBudgetMs): Promise<Transfer> {
+    if (this.#closed) return Promise.reject(notNow())
+    return this.#lanes[hash(posting.workspaceId) % this.#lanes.length]!.add(posting, budgetMs)
+  }
+
+  /** How many postings wait, and how many are in batches under way. */
+  get depth(): { waiting: number; posting: number } {
+    return {
+      waiting: this.#lanes.reduce((sum, lane) => sum + lane.waiting, 0),
+      posting: this.#lanes.reduce((sum, lane) => sum + lane.posting, 0),
+    }
+  }
+
+  /** Takes no more postings; returns when all that were taken have their answer. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all(this.#lanes.map(lane => lane.idle()))
+  }
+}
+
+class Lane {
+  readonly #queueLimit: number
+  readonly #post: LaneOptions['post']
+  /** In turn: a workspace that was served goes to the end. */
+  readonly #queues = new Map<string, Waiting[]>()
+  #run: Promise<void> | undefined
+  waiting = 0
+  posting = 0
+
+  constructor(queueLimit: number, post: LaneOptions['post']) {
+    this.#queueLimit = queueLimit
+    this.#post = post
+  }
+
+  add(posting: Posting, budgetMs: number): Promise<Transfer> {
+    const queue = this.#queues.get(posting.workspaceId) ?? []
+    if (this.waiting >= this.#queueLimit || queue.length >= Math.max(1, this.#queueLimit / 2))
+      return Promise.reject(notNow())
+    const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
+    queue.push({ posting, deadline: performance.now() + budgetMs, resolve, reject })
+    this.#queues.set(posting.workspaceId, queue)
+    this.waiting++
+    this.#run ??= this.#work()
+    return promise
+  }
+
+  async idle(): Promise<void> {
+    await this.#run
+  }
+
+  async #work(): Promise<void> {
+    // What arrives in the same turn of the event loop belongs into the first batch.
+    await new Promise(setImmediate)
+    while (this.waiting > 0) {
+      const batch = this.#take()
+      this.posting = batch.length
+      if (batch.length > 0) await this.#postAll(batch)
+      this.posting = 0
+    }
+    this.#run = undefined
+  }
+
+  async #postAll(batch: Waiting[]): Promise<void> {
+    try {
+      const results = await this.#post(batch.map(({ posting }) => posting))
+      for (const [at, { resolve, reject }] of batch.entries()) {
+        const result = results[at]!
+        if (result.kind === 'refused') reject(result.error)
+        else resolve(result.transfer)
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  /** The next batch: an equal share for each workspace that waits, in order of arrival within each. */
+  #take(): Waiting[] {
+    const batch: Waiting[] = []
+    const now = performance.now()
+    while (batch.length < batchLimit && this.#queues.size > 0) {
+      const share = Math.max(1, Math.floor((batchLimit - batch.length) / this.#queues.size))
+      for (const [workspaceId, queue] of [...this.#queues]) {
+        if (batch.length >= batchLimit) break
+        const served = queue.splice(0, Math.min(share, batchLimit - batch.length))
+        this.waiting -= served.length
+        this.#queues.delete(workspaceId)
+        if (queue.length > 0) this.#queues.set(workspaceId, queue)
+        for (const entry of served)
+          if (entry.deadline > now) batch.push(entry)
+          else entry.reject(notNow())
+      }
+    }
+    return batch
+  }
+}
+
+function notNow(): DomainError {
+  return new DomainError('S002', { retryAfterSeconds: 1 })
+}
+
+/** FNV-1a: spreads workspaces over lanes. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+  return value >>> 0
+}

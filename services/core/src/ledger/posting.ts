@@ -1,0 +1,93 @@
+import type { Decimal, DomainError, TransferType, WalletStatus } from '../../contract/index.ts'
+
+/**
+ * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
+ * wallet is ever found under it.
+ */
+export function malformedWallet(text: string): string {
+  return `?${text}`
+}
+
+export function isMalformedWallet(key: string): boolean {
+  return key.startsWith('?')
+}
+
+/** Money that is to move from one wallet to another of one workspace. Ids are UUIDs. */
+export type Posting = {
+  type: TransferType
+  workspaceId: string
+  transferId: string
+  /** Null when the client left the naming to us. */
+  bizId: string | null
+  sourceWalletId: string
+  targetWalletId: string
+  amount: string
+  currency: string
+  remark: string | null
+  actor: string
+  requestId: string
+  clientAddress: string | null
+  /** Look for the transferId first: this may have been posted before. */
+  mayBePosted: boolean
+}
+
+/** A posting that has its place in the ledger. */
+export type Transfer = Omit<Posting, 'mayBePosted'> & {
+  /** Counts the workspace's transfers between wallets; null for deposits and withdrawals. */
+  number: number | null
+  sourceSequence: number
+  targetSequence: number
+  createdAt: Date
+}
+
+/** One leg of a transfer, before the chain binds it (see chain.ts). */
+export type Leg = {
+  workspaceId: string
+  walletId: string
+  sequence: number
+  transferId: string
+  direction: 'IN' | 'OUT'
+  amount: string
+  balanceAfter: string
+  orderNumber: number | null
+  createdAt: Date
+}
+
+export type WalletState = {
+  id: string
+  kind: 'CUSTOMER' | 'EXTERNAL'
+  currency: string
+  status: WalletStatus
+  balance: Decimal
+  sequence: number
+  orderCount: number
+  head: Buffer
+}
+
+/** A workspace's ledger as it stands under its lock, as far as a batch touches it. */
+export type LedgerState = {
+  workspaceId: string
+  status: 'OPEN' | 'CLOSED' | 'HALTED'
+  orderCount: number
+  lastPostedAt: Date
+  wallets: ReadonlyMap<string, WalletState>
+  /** Transfers that exist already, by the names under which they may be asked for again. */
+  byBizId: ReadonlyMap<string, Transfer>
+  byTransferId: ReadonlyMap<string, Transfer>
+}
+
+export type PostingResult =
+  | { kind: 'posted'; transfer: Transfer }
+  | { kind: 'replayed'; transfer: Transfer }
+  | { kind: 'refused'; error: DomainError }
+
+/** What a batch does to one ledger. `results` are in the order of the postings. */
+export type Decision = {
+  workspaceId: string
+  results: PostingResult[]
+  transfers: Transfer[]
+  legs: Leg[]
+  wallets: WalletState[]
+  orderCount: number
+  postedAt: Date
+}

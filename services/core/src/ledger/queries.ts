@@ -1,0 +1,212 @@
+import { Decimal, formatBalance, type TransferType, type WalletStatus } from '../../contract/index.ts'
+import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
+import type { Decision, Leg, Transfer, WalletState } from './posting.ts'
+
+type LedgerRow = { workspaceId: string; status: 'OPEN' | 'CLOSED' | 'HALTED'; orderCount: number; lastPostedAt: Date }
+
+const lockLedgersStatement = statement<LedgerRow>(
+  'lock-ledgers',
+  `select workspace_id as "workspaceId", status, order_count as "orderCount", last_posted_at as "lastPostedAt"
+   from ledger where workspace_id = any ($1::uuid[])
+   order by workspace_id for no key update`,
+)
+
+/** Locks the ledgers of these workspaces, in one order everywhere, until the transaction ends. */
+export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LedgerRow[]> {
+  return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
+}
+
+type WalletRow = {
+  workspaceId: string
+  id: string
+  kind: 'CUSTOMER' | 'EXTERNAL'
+  currency: string
+  status: WalletStatus
+  balance: string
+  sequence: number
+  orderCount: number
+  head: Buffer
+  lastBalance: string | null
+  lastMac: Buffer | null
+  now: Date
+}
+
+/** A wallet as stored, with its last flow beside it, and the database's clock. */
+export type LoadedWallet = {
+  workspaceId: string
+  wallet: WalletState
+  last: { balance: string; mac: Buffer } | null
+  now: Date
+}
+
+// A statement of its own, after the locks: it sees what was committed while we waited for them, and its clock
+// has not stood still since the transaction began.
+const loadWalletsStatement = statement<WalletRow>(
+  'load-wallets',
+  `select w.workspace_id as "workspaceId", w.id, w.kind, w.currency, w.status, w.balance, w.sequence,
+     w.order_count as "orderCount", w.head, f.balance_after as "lastBalance", f.mac as "lastMac",
+     date_trunc('milliseconds', clock_timestamp()) as now
+   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   cross join lateral (
+     select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w
+   left join lateral (
+     select balance_after, mac from flow
+     where flow.workspace_id = w.workspace_id and flow.wallet_id = w.id and flow.sequence = w.sequence limit 1) f on true`,
+)
+
+/** Reads wallets under their ledgers' locks. Absent ones are left out. */
+export async function loadWallets(db: Queryable, keys: { workspaceId: string; id: string }[]): Promise<LoadedWallet[]> {
+  const rows = await run(db, loadWalletsStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.id)),
+  ])
+  return rows.map(({ workspaceId, lastBalance, lastMac, now, ...row }) => ({
+    workspaceId,
+    wallet: { ...row, balance: new Decimal(row.balance) },
+    last: lastBalance === null || lastMac === null ? null : { balance: lastBalance, mac: lastMac },
+    now,
+  }))
+}
+
+/** The columns of a transfer, in the shape of `Transfer`. */
+export const transferColumns = `
+  t.workspace_id as "workspaceId", t.id as "transferId", t.type, t.biz_id as "bizId", t.number, t.amount, t.currency,
+  t.source_wallet_id as "sourceWalletId", t.target_wallet_id as "targetWalletId",
+  t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence", t.remark, t.actor,
+  t.request_id as "requestId", t.client_address as "clientAddress", t.created_at as "createdAt"`
+
+const findByBizIdStatement = statement<Transfer>(
+  'find-by-biz-id',
+  `select ${transferColumns}
+   from unnest($1::uuid[], $2::text[]) as asked (workspace_id, biz_id)
+   cross join lateral (
+     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1) t`,
+)
+
+/** Transfers that exist under these bizIds. */
+export function findByBizId(db: Queryable, keys: { workspaceId: string; bizId: string }[]): Promise<Transfer[]> {
+  return run(db, findByBizIdStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    textArray(keys.map(key => key.bizId)),
+  ])
+}
+
+const findByIdStatement = statement<Transfer>(
+  'find-by-id',
+  `select ${transferColumns}
+   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   cross join lateral (
+     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1) t`,
+)
+
+/** Transfers that exist under these ids. */
+export function findById(db: Queryable, keys: { workspaceId: string; transferId: string }[]): Promise<Transfer[]> {
+  return run(db, findByIdStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.transferId)),
+  ])
+}
+
+const insertTransfersStatement = statement(
+  'insert-transfers',
+  `insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+     source_sequence, target_sequence, remark, actor, request_id, client_address, created_at)
+   select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::numeric[], $7::text[], $8::uuid[],
+     $9::uuid[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[])`,
+)
+
+export function insertTransfers(db: Queryable, rows: Transfer[]): Promise<unknown> {
+  return run(db, insertTransfersStatement, [
+    plainArray(rows.map(row => row.workspaceId)),
+    plainArray(rows.map(row => row.transferId)),
+    plainArray(rows.map((row): TransferType => row.type)),
+    textArray(rows.map(row => row.bizId)),
+    plainArray(rows.map(row => row.number)),
+    plainArray(rows.map(row => row.amount)),
+    plainArray(rows.map(row => row.currency)),
+    plainArray(rows.map(row => row.sourceWalletId)),
+    plainArray(rows.map(row => row.targetWalletId)),
+    plainArray(rows.map(row => row.sourceSequence)),
+    plainArray(rows.map(row => row.targetSequence)),
+    textArray(rows.map(row => row.remark)),
+    textArray(rows.map(row => row.actor)),
+    textArray(rows.map(row => row.requestId)),
+    textArray(rows.map(row => row.clientAddress)),
+    plainArray(rows.map(row => row.createdAt.toISOString())),
+  ])
+}
+
+const insertFlowsStatement = statement(
+  'insert-flows',
+  `insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, order_number,
+     created_at, mac)
+   select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::numeric[], $7::numeric[],
+     $8::bigint[], $9::timestamptz[], $10::bytea[])`,
+)
+
+export function insertFlows(db: Queryable, rows: (Leg & { mac: Buffer })[]): Promise<unknown> {
+  return run(db, insertFlowsStatement, [
+    plainArray(rows.map(row => row.workspaceId)),
+    plainArray(rows.map(row => row.walletId)),
+    plainArray(rows.map(row => row.sequence)),
+    plainArray(rows.map(row => row.transferId)),
+    plainArray(rows.map(row => row.direction)),
+    plainArray(rows.map(row => row.amount)),
+    plainArray(rows.map(row => row.balanceAfter)),
+    plainArray(rows.map(row => row.orderNumber)),
+    plainArray(rows.map(row => row.createdAt.toISOString())),
+    bytesArray(rows.map(row => row.mac)),
+  ])
+}
+
+const updateWalletsStatement = statement(
+  'update-wallets',
+  `update wallet w
+   set balance = new.balance, sequence = new.sequence, order_count = new.order_count, head = new.head,
+     updated_at = new.updated_at
+   from unnest($1::uuid[], $2::uuid[], $3::numeric[], $4::bigint[], $5::bigint[], $6::bytea[], $7::timestamptz[])
+     as new (workspace_id, id, balance, sequence, order_count, head, updated_at)
+   where w.workspace_id = new.workspace_id and w.id = new.id`,
+)
+
+/** One net update per wallet, however many postings touched it. */
+export function updateWallets(db: Queryable, decisions: Decision[]): Promise<unknown> {
+  const rows = decisions.flatMap(({ workspaceId, wallets, postedAt }) =>
+    wallets.map(wallet => ({ ...wallet, workspaceId, updatedAt: postedAt.toISOString() })),
+  )
+  return run(db, updateWalletsStatement, [
+    plainArray(rows.map(row => row.workspaceId)),
+    plainArray(rows.map(row => row.id)),
+    plainArray(rows.map(row => formatBalance(row.balance, row.currency))),
+    plainArray(rows.map(row => row.sequence)),
+    plainArray(rows.map(row => row.orderCount)),
+    bytesArray(rows.map(row => row.head)),
+    plainArray(rows.map(row => row.updatedAt)),
+  ])
+}
+
+const updateLedgersStatement = statement(
+  'update-ledgers',
+  `update ledger l
+   set order_count = new.order_count, last_posted_at = new.last_posted_at
+   from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as new (workspace_id, order_count, last_posted_at)
+   where l.workspace_id = new.workspace_id`,
+)
+
+export function updateLedgers(db: Queryable, rows: Decision[]): Promise<unknown> {
+  return run(db, updateLedgersStatement, [
+    plainArray(rows.map(row => row.workspaceId)),
+    plainArray(rows.map(row => row.orderCount)),
+    plainArray(rows.map(row => row.postedAt.toISOString())),
+  ])
+}
+
+const haltLedgerStatement = statement(
+  'halt-ledger',
+  `update ledger set status = 'HALTED', halt_reason = $2 where workspace_id = $1 and status = 'OPEN'`,
+)
+
+/** Stops all postings of a workspace until an operator has looked. */
+export function haltLedger(db: Queryable, workspaceId: string, reason: string): Promise<unknown> {
+  return run(db, haltLedgerStatement, [workspaceId, reason])
+}

@@ -1,0 +1,12 @@
+import { migrationConfig } from './config.ts'
+import { migrate } from './db/migrate.ts'
+
+/** The migration step, as a program: `node services/core/src/migrate.ts`. */
+try {
+  const { MIGRATION_DATABASE_URL, DATABASE_URL } = migrationConfig()
+  const applied = await migrate(MIGRATION_DATABASE_URL, DATABASE_URL)
+  console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The schema is up to date.')
+} catch (error) {
+  console.error(`Migration failed: ${error instanceof Error ? error.message : error}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,9 @@
+import { access, apiKeys } from './api-keys/procedures.ts'
+import { transfers } from './transfers/procedures.ts'
+import { router } from './trpc.ts'
+import { wallets } from './wallets/procedures.ts'
+import { members, workspaces } from './workspaces/procedures.ts'
+
+/** Everything that core does for other services. Its type is their contract. */
+export const appRouter = router({ access, apiKeys, members, transfers, wallets, workspaces })
+export type AppRouter = typeof appRouter

@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { callTRPCProcedure, getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError } from '@trpc/server'
+import { createHTTPHandler } from '@trpc/server/adapters/standalone'
+import { z } from 'zod'
+import { type FlightAnswer, type FlightCall, flightLimit, flightPath, serialization } from '../contract/index.ts'
+import { isSchemaCurrent } from './db/readiness.ts'
+import { appRouter } from './router.ts'
+import { findToken, type TokenTable } from './tokens.ts'
+import type { Context, Core } from './trpc.ts'
+
+const maxBodyBytes = 16 * 1024 * 1024
+const trpcPath = '/trpc/'
+
+/**
+ * Core's HTTP server: `/flight` for callers that send many calls at a time, `/trpc` for any tRPC client, `/healthz`
+ * and `/readyz`. Every call presents a service token; none is meant for the public.
+ */
+export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () => boolean): Server {
+  const trpc = createHTTPHandler({
+    router: appRouter,
+    basePath: trpcPath,
+    maxBodySize: maxBodyBytes,
+    maxBatchSize: 100,
+    createContext: ({ req }): Context => contextOf(req),
+  })
+
+  function contextOf(request: IncomingMessage): Context {
+    const token = findToken(tokens, request.headers.authorization)
+    if (!token) throw new TRPCError({ code: 'UNAUTHORIZED', message: 'a known service token is required' })
+    return { core, token }
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? ''
+    if (path === flightPath && request.method === 'POST') {
+      const context = contextOf(request)
+      const answers = await fly(context, parseFlight(await readBody(request)))
+      send(response, 200, serialization.stringify(answers))
+    } else if (path.startsWith(trpcPath)) {
+      await trpc(request, response)
+    } else if (path === '/healthz') {
+      send(response, 200, '{"status":"ok"}')
+    } else if (path === '/readyz') {
+      const ready = !isDraining() && (await isSchemaCurrent(core.reads))
+      send(response, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready' }))
+    } else {
+      throw new TRPCError({ code: 'NOT_FOUND', message: `nothing is served at ${request.method} ${path}` })
+    }
+  }
+
+  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
+    answer(request, response).catch(cause => {
+      const error = getTRPCErrorFromUnknown(cause)
+      const status = { UNAUTHORIZED: 401, NOT_FOUND: 404, PAYLOAD_TOO_LARGE: 413, BAD_REQUEST: 400 }[
+        error.code as string
+      ]
+      if (!status) core.log.error({ err: cause }, 'a request failed')
+      if (response.headersSent) response.destroy()
+      else send(response, status ?? 500, JSON.stringify({ error: { message: error.message } }))
+    })
+  })
+}
+
+function fly(ctx: Context, calls: FlightCall[]): Promise<FlightAnswer[]> {
+  return Promise.all(
+    calls.map(async ({ path, type, input }, batchIndex): Promise<FlightAnswer> => {
+      try {
+        const getRawInput = async () => input
+        return {
+          data: await callTRPCProcedure({
+            router: appRouter,
+            path,
+            type,
+            ctx,
+            getRawInput,
+            batchIndex,
+            signal: undefined,
+          }),
+        }
+      } catch (cause) {
+        const error = getTRPCErrorFromUnknown(cause)
+        const config = appRouter._def._config
+        return { error: getTRPCErrorShape({ config, error, type, path, input, ctx }) }
+      }
+    }),
+  )
+}
+
+const flight = z
+  .array(z.object({ path: z.string(), type: z.enum(['query', 'mutation']), input: z.unknown() }))
+  .min(1)
+  .max(flightLimit)
+
+function parseFlight(body: string): FlightCall[] {
+  try {
+    return flight.parse(serialization.parse(body))
+  } catch {
+    throw new TRPCError({ code: 'BAD_REQUEST', message: `a flight is 1 to ${flightLimit} calls in superjson` })
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBodyBytes) throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function send(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+}

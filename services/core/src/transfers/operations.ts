@@ -1,0 +1,65 @@
+import {
+  type CreateTransferInput,
+  DomainError,
+  idFromUuid,
+  mintId,
+  type TransferOrder,
+  uuidFromId,
+} from '../../contract/index.ts'
+import { malformedWallet, type Transfer } from '../ledger/posting.ts'
+import type { Core } from '../trpc.ts'
+
+/**
+ * Moves money between two wallets of a workspace (section 2.4). Idempotent under its bizId, and under the
+ * transferId when the caller minted one.
+ *
+ * @throws DomainError GA2032, T005, T004, W001, W002, T003, T002; S002 not done; S003 unknown
+ */
+export async function createTransfer(core: Core, actor: string, input: CreateTransferInput): Promise<TransferOrder> {
+  const { order, caller } = input
+  const workspaceId = uuidFromId('workspace', input.workspaceId)
+  if (!workspaceId) throw new DomainError('GA2032')
+  const transferId = uuidFromId('transfer', input.transferId ?? mintId('transfer'))
+  if (!transferId) throw new DomainError('S012', { field: 'transferId', reason: 'NOT_A_BIZ_ID' })
+  const transfer = await core.lanes.post(
+    {
+      type: 'TRANSFER',
+      workspaceId,
+      transferId,
+      bizId: order.bizId ?? null,
+      sourceWalletId: walletKey(order.sourceWalletId),
+      targetWalletId: walletKey(order.targetWalletId),
+      amount: order.amount,
+      currency: order.currency,
+      remark: order.remark ?? null,
+      actor,
+      requestId: caller.requestId,
+      clientAddress: caller.address ?? null,
+      mayBePosted: input.resend ?? false,
+    },
+    input.budgetMs,
+  )
+  return toOrder(transfer)
+}
+
+export function toOrder(transfer: Transfer): TransferOrder {
+  const transferId = idFromUuid('transfer', transfer.transferId)
+  return {
+    transferId,
+    bizId: transfer.bizId ?? transferId,
+    status: 'COMPLETED',
+    amount: transfer.amount,
+    currency: transfer.currency,
+    sourceWalletId: idFromUuid('wallet', transfer.sourceWalletId),
+    targetWalletId: idFromUuid('wallet', transfer.targetWalletId),
+    remark: transfer.remark,
+    createdAt: transfer.createdAt,
+    // A transfer is written whole, once.
+    updatedAt: transfer.createdAt,
+    completedAt: transfer.createdAt,
+  }
+}
+
+function walletKey(walletId: string): string {
+  return uuidFromId('wallet', walletId) ?? malformedWallet(walletId)
+}

@@ -1,0 +1,135 @@
+import type { KeyObject } from 'node:crypto'
+import { initTRPC, TRPCError } from '@trpc/server'
+import type { Pool } from 'pg'
+import {
+  DomainError,
+  type ErrorCode,
+  errorTable,
+  type KeyRing,
+  Refusal,
+  type RefusalCode,
+  serialization,
+  workspaceCall,
+} from '../contract/index.ts'
+import { assertKeyOfWorkspace } from './api-keys/queries.ts'
+import type { Role, ServiceToken } from './config.ts'
+import { classifyDatabaseError, retryConflicts } from './db/errors.ts'
+import type { Em, Orm } from './db/orm.ts'
+import type { Lanes } from './ledger/lanes.ts'
+import type { Log } from './log.ts'
+
+/** The parts that procedures work with. */
+export type Core = {
+  orm: Orm
+  /** Connections for reads: apart from those of the ledger, so that a slow list never holds up money. */
+  reads: Pool
+  lanes: Lanes
+  keyRing: KeyRing
+  /** The key of the chain over all flows (see ledger/chain.ts). */
+  chainKey: KeyObject
+  log: Log
+  /** Answers what was taken, then closes every connection. */
+  close(): Promise<void>
+}
+
+export type Context = { core: Core; token: Pick<ServiceToken, 'name' | 'role'> }
+
+/** What an error carries over the wire beside tRPC's own fields: a public code with details, or an operator's sentence. */
+export type WireError =
+  | { kind: 'domain'; code: ErrorCode; details: unknown }
+  | { kind: 'refusal'; code: RefusalCode; sentence: string }
+
+const t = initTRPC
+  .context<Context>()
+  .meta<{ roles: readonly Role[] }>()
+  .create({
+    transformer: serialization,
+    errorFormatter({ shape, error }) {
+      const { stack: _, ...data } = shape.data
+      return { ...shape, data: { ...data, wire: wireError(error.cause) } }
+    },
+  })
+
+export const router = t.router
+export const createCallerFactory = t.createCallerFactory
+
+/** A procedure that these roles reach, and no others. The only way to make one: a test walks the router for strays. */
+export function procedureFor(...roles: [Role, ...Role[]]) {
+  return t.procedure.meta({ roles }).use(async ({ ctx, next, path }) => {
+    if (!roles.includes(ctx.token.role))
+      throw new TRPCError({ code: 'FORBIDDEN', message: `a ${ctx.token.role} token may not call ${path}` })
+    const result = await next()
+    if (!result.ok) throw asTrpcError(result.error, ctx, path)
+    return result
+  })
+}
+
+/**
+ * A procedure on one workspace's resources. Under a gateway token it acts for an API key, and only on the workspace
+ * of that key: a gateway that is confused, or taken over, cannot name another one.
+ */
+export function workspaceProcedure(...roles: [Role, ...Role[]]) {
+  return procedureFor(...roles)
+    .input(workspaceCall)
+    .use(async ({ ctx, input, next }) => {
+      if (ctx.token.role === 'gateway')
+        await assertKeyOfWorkspace(ctx.core.reads, input.caller.apiKey ?? '', input.workspaceId)
+      return next()
+    })
+}
+
+/** Who acts, as it is written into transfers and the audit. */
+export function actorOf({ token }: Context, apiKey?: string): string {
+  return token.role === 'gateway' ? `key:${apiKey}` : `${token.role}:${token.name}`
+}
+
+/** Runs an administrative act in one transaction, its audit row included; conflicts are run again. */
+export function inTransaction<Result>(ctx: Context, act: (em: Em, actor: string) => Promise<Result>): Promise<Result> {
+  return retryConflicts(() => ctx.core.orm.em.fork().transactional(em => act(em, actorOf(ctx))))
+}
+
+function serviceUnavailable(): TRPCError {
+  return new TRPCError({ code: 'SERVICE_UNAVAILABLE', cause: new DomainError('S002', { retryAfterSeconds: 1 }) })
+}
+
+function asTrpcError(error: TRPCError, ctx: Context, path: string): TRPCError {
+  const { cause } = error
+  if (cause instanceof DomainError)
+    return new TRPCError({
+      code: trpcCodeByStatus[errorTable[cause.code as ErrorCode].http],
+      message: cause.message,
+      cause,
+    })
+  if (cause instanceof Refusal)
+    return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
+  if (error.code === 'INTERNAL_SERVER_ERROR') {
+    if (cause && classifyDatabaseError(cause) !== 'other') {
+      ctx.core.log.warn({ err: cause, path }, 'the database could not be asked')
+      return asTrpcError(serviceUnavailable(), ctx, path)
+    }
+    ctx.core.log.error({ err: cause ?? error, path }, 'a procedure failed')
+    return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
+  }
+  return error
+}
+
+const trpcCodeByStatus = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  422: 'UNPROCESSABLE_CONTENT',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+  504: 'GATEWAY_TIMEOUT',
+} as const satisfies Record<(typeof errorTable)[ErrorCode]['http'], TRPCError['code']>
+
+function wireError(cause: unknown): WireError | undefined {
+  if (cause instanceof DomainError) return { kind: 'domain', code: cause.code, details: cause.details }
+  if (cause instanceof Refusal) return { kind: 'refusal', code: cause.code, sentence: cause.message }
+  return undefined
+}

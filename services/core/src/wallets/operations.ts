@@ -1,0 +1,142 @@
+import { LockMode } from '@mikro-orm/core'
+import {
+  amountFault,
+  Decimal,
+  DomainError,
+  type FundingReceipt,
+  idFromUuid,
+  mintId,
+  Refusal,
+  uuidFromId,
+  type Wallet as WalletRecord,
+  type WalletStatus,
+} from '../../contract/index.ts'
+import { recordAct } from '../audit/operations.ts'
+import type { Em } from '../db/orm.ts'
+import { Ledger } from '../ledger/entities.ts'
+import type { Core } from '../trpc.ts'
+import { findWorkspace } from '../workspaces/operations.ts'
+import { Wallet } from './entities.ts'
+import { findExternalWallet, findWallet } from './queries.ts'
+
+/** A new, empty wallet. The first one of a currency brings the hidden EXTERNAL wallet of that currency with it. */
+export async function createWallet(
+  em: Em,
+  actor: string,
+  workspaceId: string,
+  currency: string,
+  name: string,
+): Promise<WalletRecord> {
+  await findWorkspace(em, workspaceId)
+  const ledger = await lockLedger(em, workspaceId)
+  const now = later(new Date(), ledger.lastPostedAt)
+  const common = { workspaceId, currency, status: 'ACTIVE' as const, createdAt: now, updatedAt: now }
+  if (!(await em.findOne(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })))
+    em.create(Wallet, { ...common, id: mintId('wallet'), kind: 'EXTERNAL', name: 'external' })
+  ledger.walletCount += 1
+  ledger.lastPostedAt = now
+  const wallet = em.create(Wallet, {
+    ...common,
+    id: mintId('wallet'),
+    number: ledger.walletCount,
+    kind: 'CUSTOMER',
+    name,
+    balance: new Decimal(0),
+  })
+  recordAct(em, { actor, act: 'wallet.create', workspaceId, target: wallet.id, after: { currency, name } })
+  await em.flush()
+  return toRecord(wallet)
+}
+
+/**
+ * Freezes, unfreezes or closes a wallet.
+ *
+ * @throws Refusal when the wallet is closed already, or is to be closed and holds money
+ */
+export async function setWalletStatus(
+  em: Em,
+  actor: string,
+  workspaceId: string,
+  walletId: string,
+  status: WalletStatus,
+): Promise<WalletRecord> {
+  const ledger = await lockLedger(em, workspaceId)
+  const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
+  if (!wallet) throw new DomainError('W001', { field: 'walletId' })
+  if (wallet.status === 'CLOSED' && status !== 'CLOSED')
+    throw new Refusal('NOT_ALLOWED', `${walletId} is closed, and a closed wallet stays closed.`)
+  if (status === 'CLOSED' && !wallet.balance.isZero())
+    throw new Refusal('WALLET_HOLDS_MONEY', `${walletId} holds money: only an empty wallet closes.`)
+  if (wallet.status !== status) {
+    const before = { status: wallet.status }
+    wallet.status = status
+    wallet.updatedAt = later(new Date(), ledger.lastPostedAt)
+    const act = { ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' }[status]
+    recordAct(em, { actor, act, workspaceId, target: walletId, before, after: { status } })
+    await em.flush()
+  }
+  return toRecord(wallet)
+}
+
+export type Funding = {
+  type: 'DEPOSIT' | 'WITHDRAWAL'
+  workspaceId: string
+  walletId: string
+  amount: string
+  bizId?: string | undefined
+  actor: string
+  requestId: string
+}
+
+/** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
+export async function fundWallet(core: Core, funding: Funding): Promise<FundingReceipt> {
+  const { type, workspaceId, walletId, amount, actor, requestId } = funding
+  const wallet = await findWallet(core.reads, workspaceId, walletId)
+  if (!wallet) throw new DomainError('W001', { field: 'walletId' })
+  const fault = amountFault(amount, wallet.currency)
+  if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
+  const workspace = uuidFromId('workspace', workspaceId)!
+  const own = uuidFromId('wallet', walletId)!
+  const external = await findExternalWallet(core.reads, workspace, wallet.currency)
+  const transfer = await core.lanes.post({
+    type,
+    workspaceId: workspace,
+    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    bizId: funding.bizId ?? null,
+    sourceWalletId: type === 'DEPOSIT' ? external : own,
+    targetWalletId: type === 'DEPOSIT' ? own : external,
+    amount,
+    currency: wallet.currency,
+    remark: null,
+    actor,
+    requestId,
+    clientAddress: null,
+    mayBePosted: false,
+  })
+  const transferId = idFromUuid('transfer', transfer.transferId)
+  return {
+    transferId,
+    bizId: transfer.bizId ?? transferId,
+    walletId,
+    type,
+    amount: transfer.amount,
+    currency: transfer.currency,
+    createdAt: transfer.createdAt,
+  }
+}
+
+/** Postings and changes of wallets wait for each other here. */
+async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
+  const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if (!ledger) throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  return ledger
+}
+
+/** Time never runs back within a workspace, whatever our clock says. */
+function later(now: Date, last: Date): Date {
+  return now > last ? now : last
+}
+
+function toRecord({ id, name, currency, status, balance, createdAt, updatedAt }: Wallet): WalletRecord {
+  return { walletId: id, name, currency, status, balance, createdAt, updatedAt }
+}

@@ -1,0 +1,69 @@
+import {
+  createWalletInput,
+  DomainError,
+  fundingInput,
+  fundingReceipt,
+  type Wallet,
+  type WalletStatus,
+  wallet,
+  walletBalance,
+  walletCall,
+} from '../../contract/index.ts'
+import { actorOf, type Context, inTransaction, procedureFor, router, workspaceProcedure } from '../trpc.ts'
+import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
+import { findWallet } from './queries.ts'
+
+const readable = workspaceProcedure('gateway', 'service', 'admin')
+
+export const wallets = router({
+  get: readable
+    .input(walletCall)
+    .output(wallet)
+    .query(({ ctx, input }) => walletOf(ctx, input)),
+
+  balance: readable
+    .input(walletCall)
+    .output(walletBalance)
+    .query(async ({ ctx, input }) => {
+      const { walletId, currency, balance, updatedAt } = await walletOf(ctx, input)
+      return { walletId, currency, balance, available: balance, updatedAt }
+    }),
+
+  create: procedureFor('admin')
+    .input(createWalletInput)
+    .output(wallet)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => createWallet(em, actor, input.workspaceId, input.currency, input.name)),
+    ),
+
+  freeze: statusProcedure('FROZEN'),
+  unfreeze: statusProcedure('ACTIVE'),
+  close: statusProcedure('CLOSED'),
+
+  deposit: fundingProcedure('DEPOSIT'),
+  withdraw: fundingProcedure('WITHDRAWAL'),
+})
+
+async function walletOf(ctx: Context, { workspaceId, walletId }: { workspaceId: string; walletId: string }) {
+  const found: Wallet | null = await findWallet(ctx.core.reads, workspaceId, walletId)
+  if (!found) throw new DomainError('W001', { field: 'walletId' })
+  return found
+}
+
+function statusProcedure(status: WalletStatus) {
+  return procedureFor('admin')
+    .input(walletCall.pick({ workspaceId: true, walletId: true }))
+    .output(wallet)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => setWalletStatus(em, actor, input.workspaceId, input.walletId, status)),
+    )
+}
+
+function fundingProcedure(type: Funding['type']) {
+  return procedureFor('admin', 'service')
+    .input(fundingInput)
+    .output(fundingReceipt)
+    .mutation(({ ctx, input: { caller, ...funding } }) =>
+      fundWallet(ctx.core, { ...funding, type, actor: actorOf(ctx), requestId: caller.requestId }),
+    )
+}

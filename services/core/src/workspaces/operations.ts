@@ -1,0 +1,74 @@
+import { LockMode } from '@mikro-orm/core'
+import { Decimal, mintId, Refusal } from '../../contract/index.ts'
+import { recordKeyChanges } from '../api-keys/revision.ts'
+import { recordAct } from '../audit/operations.ts'
+import type { Em } from '../db/orm.ts'
+import { Ledger } from '../ledger/entities.ts'
+import { Wallet } from '../wallets/entities.ts'
+import { Member, Workspace } from './entities.ts'
+
+/** A workspace with an empty ledger. */
+export async function createWorkspace(em: Em, actor: string, name: string): Promise<{ workspaceId: string }> {
+  const workspaceId = mintId('workspace')
+  const now = new Date()
+  em.create(Workspace, { id: workspaceId, name, createdAt: now, updatedAt: now })
+  em.create(Ledger, { workspaceId, status: 'OPEN', walletCount: 0, lastPostedAt: now })
+  recordAct(em, { actor, act: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
+  await em.flush()
+  return { workspaceId }
+}
+
+/**
+ * Deletes a workspace softly: its keys stop, its ledger takes no more postings, its history stays.
+ *
+ * @throws Refusal WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
+ */
+export async function deleteWorkspace(em: Em, actor: string, workspaceId: string, force: boolean): Promise<void> {
+  const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const workspace = await findWorkspace(em, workspaceId)
+  const holding = await em.find(Wallet, { workspaceId, kind: 'CUSTOMER', balance: { $gt: new Decimal(0) } })
+  if (holding.length > 0 && !force)
+    throw new Refusal(
+      'WORKSPACE_HOLDS_MONEY',
+      `${holding.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
+    )
+  workspace.deletedAt = workspace.updatedAt = new Date()
+  ledger!.status = 'CLOSED'
+  const walletsWithMoney = holding.map(wallet => wallet.id)
+  recordAct(em, {
+    actor,
+    act: 'workspace.delete',
+    workspaceId,
+    target: workspaceId,
+    after: { force, walletsWithMoney },
+  })
+  await recordKeyChanges(em, { workspaceId })
+  await em.flush()
+}
+
+export async function addMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
+  await findWorkspace(em, workspaceId)
+  if (await em.findOne(Member, { workspaceId, userId }))
+    throw new Refusal('ALREADY_EXISTS', `${userId} is a member of ${workspaceId} already.`)
+  em.create(Member, { workspaceId, userId, createdAt: new Date() })
+  recordAct(em, { actor, act: 'member.add', workspaceId, target: userId })
+  await recordKeyChanges(em, { workspaceId, ownerUserId: userId })
+  await em.flush()
+}
+
+/** From now on the member's keys get GA2034. */
+export async function removeMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
+  const member = await em.findOne(Member, { workspaceId, userId })
+  if (!member) throw new Refusal('NOT_FOUND', `${userId} is no member of ${workspaceId}.`)
+  em.remove(member)
+  recordAct(em, { actor, act: 'member.remove', workspaceId, target: userId })
+  await recordKeyChanges(em, { workspaceId, ownerUserId: userId })
+  await em.flush()
+}
+
+/** @throws Refusal NOT_FOUND when there is none, or it was deleted */
+export async function findWorkspace(em: Em, workspaceId: string): Promise<Workspace> {
+  const workspace = await em.findOne(Workspace, { id: workspaceId, deletedAt: null })
+  if (!workspace) throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  return workspace
+}
