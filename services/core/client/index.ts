@@ -36,7 +36,10 @@ export function createCoreClient({ url, token }: CoreClientOptions) {
       }),
     ],
   })
-  return Object.assign(client, { close: () => link.close() })
+  // The client answers to any name, its own properties included: so close() is put in front of it.
+  return new Proxy(client as typeof client & { close(): Promise<void> }, {
+    get: (target, name, receiver) => (name === 'close' ? () => link.close() : Reflect.get(target, name, receiver)),
+  })
 }
 
 export type CoreClient = ReturnType<typeof createCoreClient>

@@ -91,6 +91,7 @@ export const fieldReasons = [
   'NOT_SORTABLE',
   'NOT_A_TIME',
   'NOT_ONE_OF',
+  'TOO_SLOW',
 ] as const
 export type FieldReason = (typeof fieldReasons)[number]
 

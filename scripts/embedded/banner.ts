@@ -1,0 +1,43 @@
+import type { Demo } from './demo.ts'
+
+/** What a person sees when everything runs. The secret itself is shown on the first start only. */
+export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string): string {
+  return `
+The wallet service is ready.
+
+  Base URL    ${demo.baseUrl}
+  API key     ${demo.apiKey}
+  API secret  ${isNew ? `${demo.apiSecret} (also in the file below)` : 'in the file below'}
+  Demo        ${demoFile}
+  Data, logs  ${dataDir}
+
+A signed call, from this directory:
+
+npm run call -- GET /api/v1/wallets
+
+The same with nothing but curl and openssl, from anywhere:
+
+${signedCall(demo, '/api/v1/wallets', demoFile)}
+
+Ctrl-C stops everything; the data stays.
+`
+}
+
+/** Bash that signs a GET as section 5.2 says. It reads the secret from the file, to keep it out of shell histories. */
+function signedCall(demo: Demo, path: string, demoFile: string): string {
+  return `(
+  secret=$(sed -n 's/.*"apiSecret": "\\(.*\\)".*/\\1/p' ${quote(demoFile)})
+  time=$(date +%s)
+  nonce=$(openssl rand -hex 16)
+  body=$(printf '' | openssl dgst -sha256 -r | cut -c 1-64)
+  signature=$(printf 'GET\\n${path}\\n%s\\n%s\\n%s' "$time" "$nonce" "$body" |
+    openssl dgst -sha256 -hmac "$secret" -binary | openssl base64)
+  curl -sS ${quote(demo.baseUrl + path)} -H 'X-Api-Key: ${demo.apiKey}' -H "X-Timestamp: $time" \\
+    -H "X-Nonce: $nonce" -H "X-Signature: $signature"
+  echo
+)`
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,25 @@
+/**
+ * One supervisor per data directory. The lock is the operating system's, on a file that SQLite (part of Node) opens
+ * for us: it ends with the process that holds it, however that dies, so there are no stale locks to judge.
+ */
+import { DatabaseSync } from 'node:sqlite'
+
+export interface Lock {
+  release(): void
+}
+
+/** Undefined when another process holds it. */
+export function takeLock(path: string): Lock | undefined {
+  const file = new DatabaseSync(path, { timeout: 0 })
+  try {
+    // No journal file beside it: nothing is ever written.
+    file.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    file.close()
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return undefined
+    throw error
+  }
+  return { release: () => file.close() }
+}
+
+const sqliteBusy = 5

@@ -1,0 +1,52 @@
+/** What is known about a running process, to tell one of ours from a stranger that got the same number. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+export interface ProcessInfo {
+  pid: number
+  parentPid: number
+  /** The command line, its arguments joined by single spaces. */
+  command: string
+}
+
+/** Undefined when no such process runs. A zombie (ended, not yet collected by its parent) counts as gone. */
+export async function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined
+  return process.platform === 'linux' ? fromProc(pid) : fromPs(pid)
+}
+
+async function fromProc(pid: number): Promise<ProcessInfo | undefined> {
+  try {
+    const [stat, commandLine] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+      readFile(`/proc/${pid}/cmdline`, 'utf8'),
+    ])
+    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    const [state, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (state === 'Z' || state === 'X') return undefined
+    return { pid, parentPid: Number(parentPid), command: commandLine.split('\0').join(' ').trim() }
+  } catch {
+    return undefined
+  }
+}
+
+async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'ppid=,stat=,command=', '-p', String(pid)])
+    const [, parentPid, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/m.exec(stdout) ?? []
+    if (state === undefined || state.startsWith('Z')) return undefined
+    return { pid, parentPid: Number(parentPid), command: command?.trim() ?? '' }
+  } catch {
+    return undefined
+  }
+}
+
+/** Sends a signal; a process that is gone already is fine. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * `npm start`: the whole service on one machine, from nothing. PostgreSQL, core and gateway run as processes of their
+ * own, in this order, are started again when they crash, and stop in reverse order on Ctrl-C.
+ */
+import { mkdir, rm, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { banner } from './embedded/banner.ts'
+import { ensureDemo } from './embedded/demo.ts'
+import { takeLock } from './embedded/lock.ts'
+import { rotateLog } from './embedded/logs.ts'
+import { pickFreePort, portTrouble } from './embedded/ports.ts'
+import { startPostgres } from './embedded/postgres.ts'
+import { writePrivateJson } from './embedded/private-file.ts'
+import { loadSecrets } from './embedded/secrets.ts'
+import { type Program, runTask, startService } from './embedded/service.ts'
+import { type Supervised, supervise } from './embedded/supervise.ts'
+
+const help = `npm start runs the wallet service on this machine: PostgreSQL, core and gateway.
+
+It is set by environment variables:
+
+  DATA_DIR      where data, secrets and logs are kept     (.data)
+  GATEWAY_PORT  the port of the public API; 0 = any free  (8080)
+  GATEWAY_HOST  the address the public API listens on     (127.0.0.1)
+  CORE_PORT     the port of core; 0 = any free            (8081)
+  CORE_HOST     the address core listens on               (127.0.0.1)
+  REDIS_URL     where nonces are kept                     (a file in DATA_DIR)
+  LOG_LEVEL     debug, info, warn, error or silent        (info)
+
+Every other variable is passed on to core and gateway as it is; docs/operations.md lists theirs. The database, its
+passwords and all keys are made on the first start and kept in DATA_DIR: back it up whole.
+`
+
+interface Settings {
+  dataDir: string
+  gatewayHost: string
+  gatewayPort: number
+  coreHost: string
+  corePort: number
+}
+
+const database = 'wallet'
+const serviceRole = 'wallet_service'
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+async function main(): Promise<void> {
+  if (process.argv.includes('--help') || process.argv.includes('-h')) {
+    console.log(help)
+    return
+  }
+  const running: Supervised[] = []
+  const interrupted = listenForTheEnd(() => {
+    for (const each of running) each.hurry()
+  })
+  let exitCode = 0
+  try {
+    await startAll(running, interrupted)
+    if (!interrupted.aborted) await new Promise(resolveWait => interrupted.addEventListener('abort', resolveWait))
+  } catch (error) {
+    if (!interrupted.aborted) {
+      console.error((error as Error).message)
+      exitCode = 1
+    }
+  }
+  for (const each of running.toReversed()) await each.stop()
+  process.exit(exitCode)
+}
+
+async function startAll(running: Supervised[], interrupted: AbortSignal): Promise<void> {
+  const settings = await readSettings(process.env)
+  const { dataDir } = settings
+  const inDataDir = (...names: string[]) => join(dataDir, ...names)
+  await mkdir(inDataDir('logs'), { recursive: true, mode: 0o755 })
+  const { wasCutOff, release } = await claim(dataDir)
+  running.push({ stop: release, hurry: () => {} })
+  await requirePorts(settings, wasCutOff)
+  const secrets = await loadSecrets(dataDir, inDataDir('postgres'))
+
+  const logFile = (name: string) => inDataDir('logs', `${name}.log`)
+  for (const name of ['postgres', 'migrate', 'core', 'gateway']) await rotateLog(logFile(name))
+  const keep = async (name: string, start: Parameters<typeof supervise>[1]) => {
+    running.push(await supervise(name, start, interrupted, say))
+  }
+
+  // The same port for as long as we run, because core has it in its configuration.
+  const postgresPort = await pickFreePort()
+  const server = { dataDir: inDataDir('postgres'), port: postgresPort, logFile: logFile('postgres'), durable: true }
+  await keep('PostgreSQL', signal =>
+    startPostgres({
+      ...server,
+      superuserPassword: secrets.superuserPassword,
+      settings: { max_connections: '200' },
+      onInit: () => say(`Making a new database in ${server.dataDir}`),
+      signal,
+    }),
+  )
+  await writePrivateJson(inDataDir('running.json'), { pid: process.pid, postgresPort })
+  const databaseUrl = (name: string, user: string, password: string) =>
+    `postgresql://${user}:${password}@127.0.0.1:${postgresPort}/${name}`
+  const serviceUrl = databaseUrl(database, serviceRole, secrets.servicePassword)
+  const ownerUrl = (name: string) => databaseUrl(name, 'postgres', secrets.superuserPassword)
+
+  const program = (name: string, script: string, env: Record<string, string>): Program => ({
+    name,
+    script: join(root, script),
+    logFile: logFile(name),
+    env: { ...process.env, ...env },
+  })
+  say('Bringing the schema up to date')
+  await createDatabase(ownerUrl('postgres'))
+  const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
+  await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
+
+  const core = program('core', 'services/core/src/main.ts', {
+    CORE_HOST: settings.coreHost,
+    CORE_PORT: String(settings.corePort),
+    DATABASE_URL: serviceUrl,
+    KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+    LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+    SERVICE_TOKENS: [
+      `gateway:gateway:${secrets.gatewayToken}`,
+      `service:service:${secrets.serviceToken}`,
+      `admin:admin:${secrets.adminToken}`,
+    ].join(','),
+  })
+  await keep('core', signal => startService(core, signal))
+
+  const addresses = {
+    baseUrl: `http://${callable(settings.gatewayHost)}:${settings.gatewayPort}`,
+    coreUrl: `http://${callable(settings.coreHost)}:${settings.corePort}`,
+  }
+  await writePrivateJson(inDataDir('core.json'), { coreUrl: addresses.coreUrl, adminToken: secrets.adminToken })
+  const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), addresses, secrets.adminToken)
+
+  const gateway = program('gateway', 'gateway/src/main.ts', {
+    GATEWAY_HOST: settings.gatewayHost,
+    GATEWAY_PORT: String(settings.gatewayPort),
+    CORE_URL: addresses.coreUrl,
+    CORE_TOKEN: secrets.gatewayToken,
+    KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+    // Nonces have to survive a restart of the gateway: without Redis they are kept in a file.
+    ...(process.env.REDIS_URL ? {} : { NONCE_FILE: inDataDir('nonces.log') }),
+  })
+  await keep('gateway', signal => startService(gateway, signal))
+  say(banner(demo, isNew, inDataDir('demo.json'), dataDir))
+}
+
+function say(line: string): void {
+  console.log(line)
+}
+
+async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
+  const settings = {
+    dataDir: resolve(env.DATA_DIR || '.data'),
+    gatewayHost: env.GATEWAY_HOST || '127.0.0.1',
+    gatewayPort: await readPort('GATEWAY_PORT', env.GATEWAY_PORT || '8080'),
+    coreHost: env.CORE_HOST || '127.0.0.1',
+    corePort: await readPort('CORE_PORT', env.CORE_PORT || '8081'),
+  }
+  if (settings.gatewayPort === settings.corePort)
+    throw new Error(`GATEWAY_PORT and CORE_PORT are both ${settings.corePort}: set one of them to another port.`)
+  if (env.DATABASE_URL)
+    say('DATABASE_URL is ignored: npm start runs a PostgreSQL of its own. To use yours, see docs/operations.md.')
+  return settings
+}
+
+async function readPort(variable: string, text: string): Promise<number> {
+  const port = Number(text)
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new Error(`${variable} is ${JSON.stringify(text)}: set it to a port from 1 to 65535.`)
+  return port || pickFreePort()
+}
+
+/** An address to listen on is not always one to call. */
+function callable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/**
+ * Makes this process the only one on the data directory. `wasCutOff` says that the one before did not stop in order, so
+ * that parts of it may still be on their way out.
+ */
+async function claim(dataDir: string): Promise<{ wasCutOff: boolean; release: () => Promise<void> }> {
+  const lock = takeLock(join(dataDir, 'lock'))
+  if (!lock) throw new Error(`Another npm start uses ${dataDir}: stop it, or set DATA_DIR to another directory.`)
+  const runningFile = join(dataDir, 'running.json')
+  const wasCutOff = (await stat(runningFile).catch(() => undefined)) !== undefined
+  const release = async () => {
+    await rm(runningFile, { force: true })
+    lock.release()
+  }
+  return { wasCutOff, release }
+}
+
+async function requirePorts(settings: Settings, wasCutOff: boolean): Promise<void> {
+  const deadline = Date.now() + (wasCutOff ? 15_000 : 0)
+  const wanted = [
+    { variable: 'GATEWAY_PORT', host: settings.gatewayHost, port: settings.gatewayPort },
+    { variable: 'CORE_PORT', host: settings.coreHost, port: settings.corePort },
+  ]
+  for (const { variable, host, port } of wanted)
+    for (;;) {
+      const trouble = await portTrouble(host, port)
+      if (trouble === undefined) break
+      if (trouble !== 'EADDRINUSE' || Date.now() > deadline) throw new Error(explainPort(variable, host, port, trouble))
+      await sleep(100)
+    }
+}
+
+function explainPort(variable: string, host: string, port: number, trouble: string): string {
+  if (trouble === 'EADDRINUSE')
+    return `Port ${port} is in use by another program: stop that, or set ${variable} to a free port.`
+  return `${host}:${port} cannot be listened on (${trouble}): set ${variable} to another port or correct the host.`
+}
+
+async function createDatabase(adminUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
+    if (rowCount === 0) await client.query(`create database ${database}`)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Aborts on the first signal to stop, or when whoever started us is gone; later signals call `hurry`. */
+function listenForTheEnd(hurry: () => void): AbortSignal {
+  const end = new AbortController()
+  let since = 0
+  const stop = () => {
+    if (!end.signal.aborted) {
+      since = Date.now()
+      say('Stopping …')
+      end.abort()
+      return
+    }
+    // npm passes a Ctrl-C on to us that the terminal has sent us already: that is not a second one.
+    if (Date.now() - since > 500) hurry()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
+  // npm killed by SIGKILL passes nothing on.
+  const parent = process.ppid
+  setInterval(() => {
+    if (process.ppid !== parent && !end.signal.aborted) stop()
+  }, 500).unref()
+  // The reader of our output may be gone before us.
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
+  return end.signal
+}
+
+await main()

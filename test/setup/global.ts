@@ -1,0 +1,75 @@
+/**
+ * Once per test run: PostgreSQL with a migrated template database, and Redis. Both are children that end with this
+ * process, however it ends, and take their files along.
+ */
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { TestProject } from 'vitest/node'
+import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts'
+import { type DatabaseServer, execute, templateDatabase, urlOf } from './database.ts'
+import { startRedis } from './redis.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    databaseServer: DatabaseServer
+    redisUrl: string
+    /** A directory for the files of this test run. */
+    runDir: string
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const runDir = await mkdtemp(join(tmpdir(), 'wallet-test-'))
+  const stops = [() => rm(runDir, { recursive: true, force: true })]
+  const stopAll = async () => {
+    for (const stop of stops.toReversed()) await stop()
+  }
+  try {
+    // PostgreSQL may have to run as another user.
+    await chmod(runDir, 0o755)
+    const redis = process.env.REDIS_URL ? undefined : await startRedis()
+    if (redis) stops.push(redis.stop)
+    const postgres = await startPostgres({
+      dataDir: join(runDir, 'postgres'),
+      port: 0,
+      durable: false,
+      superuserPassword: randomUUID(),
+      // Each test file has its own pools.
+      settings: { max_connections: '300' },
+      removeWhenStopped: [runDir],
+    })
+    stops.push(postgres.stop)
+    project.provide('runDir', runDir)
+    project.provide('redisUrl', redis?.url ?? process.env.REDIS_URL!)
+    project.provide('databaseServer', await migrateTemplate(postgres))
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+  return stopAll
+}
+
+async function migrateTemplate(postgres: Postgres): Promise<DatabaseServer> {
+  const server = {
+    ownerUrl: postgres.url('postgres'),
+    serviceUrl: postgres.url('postgres', 'wallet_service', randomUUID()),
+  }
+  const adminUrl = urlOf(server.ownerUrl, 'postgres')
+  await execute(adminUrl, `create database ${templateDatabase}`)
+  const script = fileURLToPath(new URL('../../services/core/src/migrate.ts', import.meta.url))
+  await promisify(execFile)(process.execPath, [script], {
+    env: {
+      ...process.env,
+      MIGRATION_DATABASE_URL: urlOf(server.ownerUrl, templateDatabase),
+      DATABASE_URL: urlOf(server.serviceUrl, templateDatabase),
+    },
+  })
+  // Nobody can be connected to it while it is copied, not even autovacuum.
+  await execute(adminUrl, `alter database ${templateDatabase} is_template true allow_connections false`)
+  return server
+}

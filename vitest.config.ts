@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['{services,gateway,scripts,test}/**/*.test.ts'],
+    globalSetup: ['test/setup/global.ts'],
+    environment: 'node',
+    // Processes, not threads: tests start servers, send signals and read environments.
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+  },
+})
