@@ -125,8 +125,9 @@ class Line {
     }
   }
 
-  /** Tries one core after the other for as long as the calls surely were not begun. */
+  /** Tries one core after the other: queries always, mutations for as long as they surely were not begun. */
   async #fly(load: Waiting[]): Promise<void> {
+    const isRepeatable = load.every(({ call }) => call.type === 'query')
     let failure = new CoreUnreachable(false)
     for (const core of this.#inOrder()) {
       try {
@@ -138,7 +139,7 @@ class Line {
         return
       } catch (error) {
         failure = error instanceof CoreUnreachable ? error : new CoreUnreachable(true, error)
-        if (failure.sent) break
+        if (failure.sent && !isRepeatable) break
       }
     }
     for (const { reject } of load) reject(TRPCClientError.from(failure))
@@ -190,7 +191,10 @@ class Core {
     const text = await response.body.text()
     if (response.statusCode === 200) return serialization.parse(text)
     // A flight that is refused as a whole was not begun; a 500 may have come at any time.
-    throw new CoreUnreachable(response.statusCode >= 500 && response.statusCode !== 503, new Error(`core answered ${response.statusCode}: ${text.slice(0, 200)}`))
+    throw new CoreUnreachable(
+      response.statusCode >= 500 && response.statusCode !== 503,
+      new Error(`core answered ${response.statusCode}: ${text.slice(0, 200)}`),
+    )
   }
 
   close(): Promise<void> {

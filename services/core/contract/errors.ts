@@ -150,6 +150,16 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
     this.code = code
     this.details = details as ErrorDetails[C]
   }
+
+  /** An error that core has sent: its details were of its code's type when they left. */
+  static fromWire(code: ErrorCode, details: unknown): DomainError {
+    return new DomainError<ErrorCode>(code, ...([details] as unknown as []))
+  }
+}
+
+/** `instanceof` that keeps the type of the code. */
+export function isDomainError(error: unknown): error is DomainError {
+  return error instanceof DomainError
 }
 
 /** Codes of administrative refusals. They reach operators and internal services, never the public API. */

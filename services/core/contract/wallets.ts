@@ -97,7 +97,7 @@ export const fundingInput = z.object({
   walletId: z.string(),
   amount: amountText,
   bizId: bizId.optional(),
-  caller,
+  caller: caller.optional(),
 })
 
 /** `bizId` is the one that was given, or else the transferId. */

@@ -5,6 +5,7 @@ import {
   DomainError,
   type ErrorCode,
   errorTable,
+  isDomainError,
   type KeyRing,
   Refusal,
   type RefusalCode,
@@ -94,9 +95,9 @@ function serviceUnavailable(): TRPCError {
 
 function asTrpcError(error: TRPCError, ctx: Context, path: string): TRPCError {
   const { cause } = error
-  if (cause instanceof DomainError)
+  if (isDomainError(cause))
     return new TRPCError({
-      code: trpcCodeByStatus[errorTable[cause.code as ErrorCode].http],
+      code: trpcCodeByStatus[errorTable[cause.code].http],
       message: cause.message,
       cause,
     })
@@ -129,7 +130,7 @@ const trpcCodeByStatus = {
 } as const satisfies Record<(typeof errorTable)[ErrorCode]['http'], TRPCError['code']>
 
 function wireError(cause: unknown): WireError | undefined {
-  if (cause instanceof DomainError) return { kind: 'domain', code: cause.code, details: cause.details }
+  if (isDomainError(cause)) return { kind: 'domain', code: cause.code, details: cause.details }
   if (cause instanceof Refusal) return { kind: 'refusal', code: cause.code, sentence: cause.message }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   createWalletInput,
   DomainError,
@@ -64,6 +65,6 @@ function fundingProcedure(type: Funding['type']) {
     .input(fundingInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input: { caller, ...funding } }) =>
-      fundWallet(ctx.core, { ...funding, type, actor: actorOf(ctx), requestId: caller.requestId }),
+      fundWallet(ctx.core, { ...funding, type, actor: actorOf(ctx), requestId: caller?.requestId ?? randomUUID() }),
     )
 }

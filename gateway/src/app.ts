@@ -1,0 +1,118 @@
+import { DomainError, errorTable, isDomainError, scopes } from '@workspace-wallet/core/contract'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import type { CoreClient } from './core.ts'
+import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
+import { checkScope } from './pipeline/access.ts'
+import { authenticate, type Edge, type SignedRequest } from './pipeline/index.ts'
+import { parseTarget, type Target } from './pipeline/request.ts'
+import { type Endpoint, endpoints, noSuchEndpoint } from './routes/endpoints.ts'
+
+declare module 'http' {
+  interface IncomingMessage {
+    /** Set on arrival. */
+    requestId: string
+    target: Target
+    /** Set by the pipeline, once the request has passed it. */
+    signed: SignedRequest
+  }
+}
+
+/** The public application. Whatever happens under /api/, the answer is our envelope. */
+export function createApp(edge: Edge, core: CoreClient, isReady: () => Promise<boolean>): Express {
+  const app = express()
+  app.disable('x-powered-by').disable('etag').set('query parser', false)
+  app.enable('case sensitive routing').enable('strict routing')
+
+  app.use(arrive)
+  app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
+  app.get('/readyz', readiness(isReady))
+  app.use(onlyApi)
+  app.use(signedBy(edge)) // section 5.3, steps 1 to 7
+  app.use(plainPath)
+  for (const endpoint of endpoints) mount(app, endpoint, core) // step 8, then the endpoint
+  app.use(deny)
+  app.use(failure(edge))
+  return app
+}
+
+const arrive: RequestHandler = (request, _response, next) => {
+  request.requestId = mintRequestId()
+  request.target = parseTarget(request.originalUrl)
+  // Of an absolute-form target the router sees the path too.
+  request.url = request.target.path
+  next()
+}
+
+function readiness(isReady: () => Promise<boolean>): RequestHandler {
+  return async (request, response) => {
+    if (!(await isReady())) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    sendSuccess(response, request.requestId, { status: 'ready' })
+  }
+}
+
+const onlyApi: RequestHandler = (request, _response, next) => {
+  if (!request.target.path.startsWith('/api/')) throw new DomainError('S004')
+  next()
+}
+
+function signedBy(edge: Edge): RequestHandler {
+  return async (request, _response, next) => {
+    request.signed = await authenticate(edge, request, request.target)
+    next()
+  }
+}
+
+/** What was signed is what is routed: no path that another reader could take for one of ours. */
+const plainPath: RequestHandler = (request, _response, next) => {
+  const { path } = request.target
+  if (!plainPathPattern.test(path) || /%2f|%5c/i.test(path)) throw noSuchEndpoint(request.method, path)
+  next()
+}
+const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
+
+/** @throws when the endpoint declares no scope: then the program does not start (section 5.4) */
+export function mount(app: Express, endpoint: Endpoint, core: CoreClient): void {
+  const { method, path, scope, handle } = endpoint
+  if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
+  const handler: RequestHandler = async (request, response, next) => {
+    // Express would answer HEAD with the handler of GET.
+    if (request.method !== method) return next()
+    const { key, address, body } = request.signed
+    checkScope(key, scope)
+    const { requestId } = request
+    const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
+    const params = request.params as Record<string, string>
+    sendSuccess(response, requestId, await handle({ core, on, params, query: request.target.query, request, body }))
+  }
+  if (method === 'GET') app.get(path, handler)
+  else app.post(path, handler)
+}
+
+const deny: RequestHandler = request => {
+  throw noSuchEndpoint(request.method, request.target.path)
+}
+
+function failure({ log }: Edge): ErrorRequestHandler {
+  return (cause, request, response, _next) => {
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    let error = asDomainError(cause)
+    if (!error) {
+      log.error({ err: cause, requestId: request.requestId }, 'a request failed')
+      error = new DomainError('S001')
+    } else if (errorTable[error.code].http >= 500) {
+      log.warn({ code: error.code, requestId: request.requestId }, 'a request was not served')
+    }
+    sendFailure(request, response, request.requestId, error)
+  }
+
+  function asDomainError(cause: unknown): DomainError | null {
+    if (isDomainError(cause)) return cause
+    // The router could not decode a path parameter.
+    if (cause instanceof URIError || (cause as { status?: unknown })?.status === 400)
+      return new DomainError('50090201', { method: '', path: '' })
+    return null
+  }
+}

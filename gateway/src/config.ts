@@ -1,0 +1,50 @@
+import {
+  ConfigurationError,
+  parsed,
+  parseKeyRing,
+  port,
+  readEnvironment,
+  serverUrl,
+  wholeNumber,
+} from '@workspace-wallet/core/contract'
+import { z } from 'zod'
+import { parseAddressList } from './pipeline/addresses.ts'
+
+const schema = z.object({
+  BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('the largest request body, in bytes'),
+  CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('a service token of the role gateway'),
+  CORE_URL: parsed(parseCoreUrls).describe('where core listens: one URL, or several separated by commas'),
+  GATEWAY_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
+  GATEWAY_PORT: port.default(8080).describe('the port to listen on'),
+  KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
+    "core's key-encryption keys: id:base64 entries separated by commas",
+  ),
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
+  NONCE_FILE: z
+    .string()
+    .optional()
+    .describe('embedded mode only, in place of REDIS_URL: the file that remembers nonces for this one gateway'),
+  REDIS_URL: serverUrl('redis', 'rediss').optional().describe('the Redis that remembers nonces for all gateways'),
+  TRUSTED_PROXIES: parsed(parseAddressList)
+    .default([])
+    .describe('addresses and CIDR blocks of proxies whose X-Forwarded-For is believed, separated by commas'),
+})
+export type GatewayConfig = z.infer<typeof schema>
+
+/** The gateway's configuration, from the environment. @throws ConfigurationError */
+export function gatewayConfig(): GatewayConfig {
+  const config = readEnvironment(schema, process.env)
+  if (!config.REDIS_URL && !config.NONCE_FILE)
+    throw new ConfigurationError([`REDIS_URL is missing: ${schema.shape.REDIS_URL.description}.`])
+  if (config.REDIS_URL && config.NONCE_FILE)
+    throw new ConfigurationError(['REDIS_URL and NONCE_FILE are both set: keep one.'])
+  return config
+}
+
+function parseCoreUrls(text: string): string[] {
+  return text.split(',').map(entry => {
+    const url = URL.parse(entry.trim())
+    if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be http:// or https:// URLs')
+    return url.origin
+  })
+}

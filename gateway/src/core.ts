@@ -1,0 +1,81 @@
+import { isTRPCClientError } from '@trpc/client'
+import { type CoreClient as Client, CoreUnreachable, createCoreClient } from '@workspace-wallet/core/client'
+import {
+  type CreateTransferInput,
+  DomainError,
+  errorTable,
+  isDomainError,
+  mintId,
+  type TransferOrder,
+} from '@workspace-wallet/core/contract'
+import type { AppRouter } from '@workspace-wallet/core/router'
+
+export type CoreClient = Client
+
+/** How long core may keep a create waiting before it drops it unbegun. */
+const createBudgetMs = 5_000
+/** When nothing of a first attempt can be under way any more: its wait, then core's own limits on connecting and locking. */
+const attemptLifeMs = createBudgetMs + 4_000
+/** When the caller of a create hears S003 at the latest. */
+const createDeadlineMs = attemptLifeMs + 3_000
+const resendPauseMs = 200
+
+export function openCore(urls: string[], token: string): CoreClient {
+  return createCoreClient({ url: urls, token })
+}
+
+/**
+ * Asks core, and turns what can go wrong into public codes.
+ *
+ * @throws DomainError core's own refusal, or S002 when core is out of reach
+ */
+export async function ask<Answer>(call: Promise<Answer>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    throw asDomainError(error)
+  }
+}
+
+/**
+ * Creates a transfer. Its id is minted here, before it is forwarded: when an answer is lost it is sent again as the
+ * same transfer, and core looks first whether it was done.
+ *
+ * A refusal of a re-sent create is believed only once the first attempt cannot be under way any more on another core:
+ * else a transfer could be made after its client was told that it was refused.
+ *
+ * @throws DomainError core's refusal; S002 certainly not done; S003 when it cannot be told in time
+ */
+export async function createTransfer(
+  core: CoreClient,
+  input: Pick<CreateTransferInput, 'workspaceId' | 'caller' | 'order'>,
+): Promise<TransferOrder> {
+  const transferId = mintId('transfer')
+  const sentAtMs = performance.now()
+  for (let resend = false; ; ) {
+    try {
+      return await core.transfers.create.mutate({ ...input, transferId, resend, budgetMs: createBudgetMs })
+    } catch (error) {
+      const elapsedMs = performance.now() - sentAtMs
+      const refusal = asDomainError(error)
+      if (!resend && !unreachableCause(error)?.sent) throw refusal
+      const isConclusive = isDomainError(refusal) && errorTable[refusal.code].http < 500
+      if (isConclusive && elapsedMs > attemptLifeMs) throw refusal
+      if (elapsedMs > createDeadlineMs) throw new DomainError('S003', { transferId })
+      resend = true
+      await new Promise(resolve => setTimeout(resolve, resendPauseMs))
+    }
+  }
+}
+
+function asDomainError(error: unknown): unknown {
+  if (unreachableCause(error)) return new DomainError('S002', { retryAfterSeconds: 1 })
+  if (!isTRPCClientError<AppRouter>(error)) return error
+  const wire = error.data?.wire
+  return wire?.kind === 'domain' ? DomainError.fromWire(wire.code, wire.details) : error
+}
+
+function unreachableCause(error: unknown): CoreUnreachable | null {
+  const { cause } = error as { cause?: unknown }
+  return cause instanceof CoreUnreachable ? cause : null
+}

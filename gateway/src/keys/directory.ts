@@ -1,0 +1,194 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { DomainError, type KeyAccess, type KeyRing, openSecret } from '@workspace-wallet/core/contract'
+import type { CoreClient } from '../core.ts'
+import type { Log } from '../log.ts'
+import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
+
+/** What the pipeline needs of a key. Secrets are held as key objects only. */
+export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {
+  expiresAtMs: number
+  scopes: ReadonlySet<string>
+  ipAllowlist: readonly AddressBlock[]
+  secrets: readonly { key: KeyObject; validUntilMs: number }[]
+}
+
+/** How often core is asked which keys have changed. In health a change is in force after this time. */
+const pollMs = 100
+/** How long an answer of core holds. Past it no cached key is believed: a gateway that is cut off fails closed. */
+const leaseMs = 3_000
+/** The first attempt's answer may be older than a change that was polled meanwhile; then it is asked for again. */
+const lookupAttempts = 3
+const lookupsPerCall = 500
+const waitingLimit = 5_000
+const keyLimit = 100_000
+const unknownLimit = 100_000
+const reportUseMs = 60_000
+
+type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
+
+/**
+ * The keys as core knows them, kept in memory. Core counts every change of a key, a membership or a workspace in one
+ * revision; a poll learns which keys a change touched and drops them. See docs/decisions.
+ */
+export class KeyDirectory {
+  readonly #core: CoreClient
+  readonly #keyRing: KeyRing
+  readonly #log: Log
+  readonly #keys = new Map<string, Key>()
+  /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
+  readonly #unknown = new Set<string>()
+  readonly #used = new Set<string>()
+  readonly #waiting = new Map<string, Waiting[]>()
+  #lookingUp = false
+  #revision = 0
+  #heardAtMs = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #reportTimer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(core: CoreClient, keyRing: KeyRing, log: Log) {
+    this.#core = core
+    this.#keyRing = keyRing
+    this.#log = log
+  }
+
+  /** Starts to follow changes. */
+  start(): void {
+    void this.#poll()
+    this.#reportTimer = setInterval(() => this.#reportUse(), reportUseMs)
+    this.#reportTimer.unref()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    clearInterval(this.#reportTimer)
+  }
+
+  /** Whether core was heard within the lease. */
+  get isCurrent(): boolean {
+    return performance.now() - this.#heardAtMs < leaseMs
+  }
+
+  /**
+   * A key by its id; null when there is none. At once when it is cached, so that the hot path stays synchronous.
+   *
+   * @throws DomainError S002 when core cannot be asked
+   */
+  find(apiKey: string): Key | null | Promise<Key | null> {
+    if (this.isCurrent) {
+      const key = this.#keys.get(apiKey)
+      if (key) return key
+      if (this.#unknown.has(apiKey)) return null
+    }
+    return this.#lookUp(apiKey)
+  }
+
+  /** Notes that a request was accepted under a key; reported to core once a minute. */
+  markUsed(apiKey: string): void {
+    this.#used.add(apiKey)
+  }
+
+  #lookUp(apiKey: string): Promise<Key | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Key | null>()
+    const others = this.#waiting.get(apiKey)
+    if (!others && this.#waiting.size >= waitingLimit) return Promise.reject(outOfReach())
+    if (others) others.push({ apiKey, resolve, reject })
+    else this.#waiting.set(apiKey, [{ apiKey, resolve, reject }])
+    if (!this.#lookingUp) void this.#work()
+    return promise
+  }
+
+  /** One look-up at a time; what is asked meanwhile goes with the next. So guesses cannot set the pace. */
+  async #work(): Promise<void> {
+    this.#lookingUp = true
+    await new Promise(setImmediate)
+    while (this.#waiting.size > 0) {
+      const asked = [...this.#waiting.entries()].slice(0, lookupsPerCall)
+      for (const [apiKey] of asked) this.#waiting.delete(apiKey)
+      try {
+        const found = await this.#ask(asked.map(([apiKey]) => apiKey))
+        for (const [apiKey, waiting] of asked) for (const { resolve } of waiting) resolve(found.get(apiKey) ?? null)
+      } catch (error) {
+        this.#log.warn({ err: error }, 'keys cannot be looked up: core is out of reach')
+        for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
+      }
+    }
+    this.#lookingUp = false
+  }
+
+  async #ask(apiKeys: string[]): Promise<Map<string, Key>> {
+    for (let attempt = 1; ; attempt++) {
+      const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
+      // What was read before a change that we have heard of already may be what the change has ended.
+      if (revision < this.#revision && attempt < lookupAttempts) continue
+      const found = new Map(keys.map(access => [access.apiKey, this.#open(access)]))
+      if (revision >= this.#revision) this.#remember(apiKeys, found)
+      return found
+    }
+  }
+
+  #remember(asked: string[], found: Map<string, Key>): void {
+    if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
+    if (this.#unknown.size + asked.length > unknownLimit) this.#unknown.clear()
+    for (const apiKey of asked) {
+      const key = found.get(apiKey)
+      if (key) this.#keys.set(apiKey, key)
+      else this.#unknown.add(apiKey)
+    }
+  }
+
+  #open(access: KeyAccess): Key {
+    const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access
+    return {
+      apiKey,
+      workspaceId,
+      status,
+      workspaceExists,
+      ownerIsMember,
+      expiresAtMs: access.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+      scopes: new Set(access.scopes),
+      ipAllowlist: access.ipAllowlist.map(parseBlock),
+      secrets: access.secrets.map(({ version, ciphertext, validUntil }) => ({
+        key: createSecretKey(openSecret(this.#keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
+        validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
+      })),
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const askedAtMs = performance.now()
+    try {
+      const { revision, complete, apiKeys } = await this.#core.access.changes.query({ since: this.#revision })
+      // A revision that ran back means another database, a restored one for example: nothing we hold is its.
+      if (!complete || revision < this.#revision) this.#forget()
+      for (const apiKey of apiKeys) {
+        this.#keys.delete(apiKey)
+        this.#unknown.delete(apiKey)
+      }
+      this.#revision = revision
+      this.#heardAtMs = askedAtMs
+    } catch (error) {
+      this.#log.debug({ err: error }, 'core did not say which keys have changed')
+    }
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), pollMs)
+  }
+
+  #forget(): void {
+    this.#keys.clear()
+    this.#unknown.clear()
+  }
+
+  #reportUse(): void {
+    const apiKeys = [...this.#used]
+    this.#used.clear()
+    for (let at = 0; at < apiKeys.length; at += lookupsPerCall)
+      this.#core.access.markUsed
+        .mutate({ apiKeys: apiKeys.slice(at, at + lookupsPerCall) })
+        .catch(error => this.#log.debug({ err: error }, 'the use of keys was not noted'))
+  }
+}
+
+function outOfReach(): DomainError {
+  return new DomainError('S002', { retryAfterSeconds: 1 })
+}

@@ -1,0 +1,24 @@
+import type { DomainError, ErrorDetails } from '@workspace-wallet/core/contract'
+import { enUS } from './en-US.ts'
+import type { Locale } from './locale.ts'
+import { zhCN } from './zh-CN.ts'
+
+/** The languages of `detail`; the first one serves when nothing matches. */
+export const locales: readonly [Locale, ...Locale[]] = [enUS, zhCN]
+
+/** The best language for a language tag: the same tag, else the same primary language, else the first. */
+export function findLocale(tag: string): Locale {
+  const wanted = tag.toLowerCase()
+  const [language] = wanted.split('-', 1)
+  return (
+    locales.find(locale => locale.tag.toLowerCase() === wanted) ??
+    locales.find(locale => locale.tag.split('-', 1)[0] === language) ??
+    locales[0]
+  )
+}
+
+/** The sentence for an error, in one language. */
+export function sentenceOf({ code, details }: DomainError, locale: Locale): string {
+  const sentence = locale.sentences[code] as (details: ErrorDetails[typeof code], locale: Locale) => string
+  return sentence(details, locale)
+}

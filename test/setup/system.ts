@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { inject } from 'vitest'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
+const gatewayProgram = fileURLToPath(new URL('../../gateway/src/main.ts', import.meta.url))
+
+/** A running program of ours. */
+export type Program = {
+  process: ChildProcess
+  port: number
+  url: string
+  /** Everything it has written. */
+  output(): string
+  /** SIGTERM, then its exit code. */
+  stop(): Promise<number | null>
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+export type Wallet = { walletId: string; name: string; currency: string; balance: string }
+
+/** One or more cores and gateways as separate processes, on a database of their own, with a funded workspace. */
+export type System = {
+  database: TestDatabase
+  cores: Program[]
+  gateways: Program[]
+  baseUrl: string
+  coreUrl: string
+  adminToken: string
+  serviceToken: string
+  admin: CoreClient
+  workspaceId: string
+  apiKey: string
+  apiSecret: string
+  wallets: Wallet[]
+  startCore(environment?: NodeJS.ProcessEnv): Promise<Program>
+  startGateway(environment?: NodeJS.ProcessEnv): Promise<Program>
+  stop(): Promise<void>
+}
+
+export type SystemOptions = {
+  cores?: number
+  gateways?: number
+  coreEnvironment?: NodeJS.ProcessEnv
+  gatewayEnvironment?: NodeJS.ProcessEnv
+}
+
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const database = await createTestDatabase()
+  const secret = () => randomBytes(32).toString('base64url')
+  const [gatewayToken, serviceToken, adminToken] = [secret(), secret(), secret()]
+  const keys = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
+  const programs: Program[] = []
+  const cores: Program[] = []
+  const gateways: Program[] = []
+
+  async function start(program: string, environment: NodeJS.ProcessEnv): Promise<Program> {
+    const started = await startProgram(program, environment)
+    programs.push(started)
+    return started
+  }
+  async function startCore(environment: NodeJS.ProcessEnv = {}): Promise<Program> {
+    const core = await start(coreProgram, {
+      ...keys,
+      CORE_PORT: '0',
+      DATABASE_URL: database.serviceUrl,
+      LEDGER_CHAIN_KEY: chainKey,
+      SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},a:admin:${adminToken}`,
+      LOG_LEVEL: 'warn',
+      ...options.coreEnvironment,
+      ...environment,
+    })
+    cores.push(core)
+    return core
+  }
+  async function startGateway(environment: NodeJS.ProcessEnv = {}): Promise<Program> {
+    const gateway = await start(gatewayProgram, {
+      ...keys,
+      GATEWAY_PORT: '0',
+      CORE_URL: cores.map(core => core.url).join(','),
+      CORE_TOKEN: gatewayToken,
+      REDIS_URL: inject('redisUrl'),
+      LOG_LEVEL: 'warn',
+      ...options.gatewayEnvironment,
+      ...environment,
+    })
+    gateways.push(gateway)
+    return gateway
+  }
+
+  const chainKey = randomBytes(32).toString('base64')
+  for (let count = 0; count < (options.cores ?? 1); count++) await startCore()
+  for (let count = 0; count < (options.gateways ?? 1); count++) await startGateway()
+  const coreUrl = cores[0]!.url
+  const admin = createCoreClient({ url: coreUrl, token: adminToken })
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
+  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
+  const issued = await admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'owner',
+    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+  })
+  const wallets: Wallet[] = []
+  for (const [name, currency, amount] of [
+    ['Main', 'USD', '1000.00'],
+    ['Savings', 'USD', '250.00'],
+    ['Euro', 'EUR', '500.00'],
+  ] as const) {
+    const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name })
+    await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
+    wallets.push({ walletId, name, currency, balance: amount })
+  }
+
+  return {
+    database,
+    cores,
+    gateways,
+    baseUrl: gateways[0]?.url ?? '',
+    coreUrl,
+    adminToken,
+    serviceToken,
+    admin,
+    workspaceId,
+    ...issued,
+    wallets,
+    startCore,
+    startGateway,
+    async stop() {
+      await admin.close()
+      await Promise.all(programs.map(program => program.stop()))
+      await database.drop()
+    },
+  }
+}
+
+/** Starts a program of ours and waits until it listens. Its output is in the error when it does not. */
+export async function startProgram(program: string, environment: NodeJS.ProcessEnv): Promise<Program> {
+  const child = spawn(process.execPath, [program], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let output = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', chunk => (output += chunk))
+  const exited = once(child, 'exit')
+  const ready = await Promise.race([once(child, 'message'), exited.then(() => null)])
+  if (!ready) throw new Error(`${program} ended before it was ready:\n${output}`)
+  const { port } = ready[0] as { port: number }
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+  return {
+    process: child,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    output: () => output,
+    async stop() {
+      if (isRunning()) {
+        child.kill('SIGCONT')
+        child.kill('SIGTERM')
+        await exited
+      }
+      return child.exitCode
+    },
+    async kill(signal) {
+      child.kill(signal)
+      if (signal === 'SIGKILL') await exited
+    },
+  }
+}
