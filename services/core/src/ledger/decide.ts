@@ -35,10 +35,10 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
 
     if (posting.sourceWalletId === posting.targetWalletId) return refused(new DomainError('T004'))
     const source = walletOf(posting.sourceWalletId)
-    if (!source || (source.kind === 'EXTERNAL' && posting.type !== 'DEPOSIT'))
+    if (source?.kind !== (posting.type === 'DEPOSIT' ? 'EXTERNAL' : 'CUSTOMER'))
       return refused(new DomainError('W001', { field: 'sourceWalletId' }))
     const target = walletOf(posting.targetWalletId)
-    if (!target || (target.kind === 'EXTERNAL' && posting.type !== 'WITHDRAWAL'))
+    if (target?.kind !== (posting.type === 'WITHDRAWAL' ? 'EXTERNAL' : 'CUSTOMER'))
       return refused(new DomainError('W001', { field: 'targetWalletId' }))
     if (source.status !== 'ACTIVE')
       return refused(new DomainError('W002', { field: 'sourceWalletId', status: source.status }))
