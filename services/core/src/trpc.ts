@@ -52,7 +52,6 @@ const t = initTRPC
   })
 
 export const router = t.router
-export const createCallerFactory = t.createCallerFactory
 
 /** A procedure that these roles reach, and no others. The only way to make one: a test walks the router for strays. */
 export function procedureFor(...roles: [Role, ...Role[]]) {

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, createPath } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system.stop())
+
+type Sent = { bizId: string; amount: string; code: string }
+
+test('kill -9 of core in mid-load: every answer holds afterwards, and the books are whole', async () => {
+  const [source, target] = system.wallets.filter(({ currency }) => currency === 'USD')
+  const sent: Sent[] = []
+  const order = (bizId: string, amount: string) => ({
+    sourceWalletId: source!.walletId,
+    targetWalletId: target!.walletId,
+    amount,
+    currency: 'USD',
+    bizId,
+  })
+
+  let isLoading = true
+  const workers = Array.from({ length: 16 }, async (_, worker) => {
+    for (let turn = 0; isLoading; turn++) {
+      const entry: Sent = { bizId: `crash-${worker}-${turn}-${randomUUID()}`, amount: `0.0${(turn % 9) + 1}`, code: '' }
+      sent.push(entry)
+      entry.code = (await call(system, 'POST', createPath, order(entry.bizId, entry.amount))).body.code
+    }
+  })
+  const acknowledged = () => sent.filter(({ code }) => code === '2000').length
+  for (let crash = 0; crash < 4; crash++) {
+    const before = acknowledged()
+    await until('transfers flow', () => acknowledged() > before + 50)
+    const core = system.cores.at(-1)!
+    await core.kill('SIGKILL')
+    await system.startCore({ CORE_PORT: String(core.port) })
+  }
+  const before = acknowledged()
+  await until('transfers flow again', () => acknowledged() > before + 50)
+  isLoading = false
+  await Promise.all(workers)
+
+  // Nothing but what may happen while core is away: done, certainly not done, or unknown.
+  expect([...new Set(sent.map(({ code }) => code))].filter(code => !['2000', 'S002', 'S003'].includes(code))).toEqual(
+    [],
+  )
+  const found = async ({ bizId }: Sent) =>
+    (await call(system, 'GET', `/api/v1/transfer/query/orders/${bizId}`)).body.code
+  for (const entry of sent.filter(({ code }) => code === 'S002')) expect(await found(entry), entry.bizId).toBe('T001')
+  const done: Sent[] = []
+  for (const entry of sent) {
+    const code = await found(entry)
+    if (entry.code === '2000') expect(code, entry.bizId).toBe('2000')
+    if (code === '2000') done.push(entry)
+  }
+  const moved = done.reduce((cents, { amount }) => cents + BigInt(amount.replace('.', '')), 0n)
+  const balance = await call(system, 'GET', `/api/v1/wallets/${target!.walletId}/balance`)
+  expect(BigInt(balance.body.data.balance.replace('.', ''))).toBe(25_000n + moved)
+  expect(acknowledged()).toBeGreaterThan(200)
+
+  // Sent again under the same bizId, each gives one transfer and no second one.
+  for (const entry of sent.filter(({ code }) => code !== '2000')) {
+    const again = await call(system, 'POST', createPath, order(entry.bizId, entry.amount))
+    expect(again.body.code).toBe('2000')
+  }
+  const total = sent.reduce((cents, { amount }) => cents + BigInt(amount.replace('.', '')), 0n)
+  const after = await call(system, 'GET', `/api/v1/wallets/${target!.walletId}/balance`)
+  expect(BigInt(after.body.data.balance.replace('.', ''))).toBe(25_000n + total)
+})
