@@ -24,24 +24,27 @@ export function readEnvironment<Schema extends z.ZodObject>(
 ): z.infer<Schema> {
   const values: Record<string, string> = {}
   const faults: string[] = []
-  const unreadable = new Set<string>()
+  /** Variables with a fault already told: of these the schema need not speak again. */
+  const told = new Set<string>()
   for (const name of Object.keys(schema.shape)) {
     const file = environment[`${name}_FILE`]
     const value = environment[name]
-    if (file && value) faults.push(`${name} and ${name}_FILE are both set: keep one.`)
-    else if (value) values[name] = value
+    if (file && value) {
+      told.add(name)
+      faults.push(`${name} and ${name}_FILE are both set: keep one.`)
+    } else if (value) values[name] = value
     else if (file)
       try {
         values[name] = readFileSync(file, 'utf8').trim()
       } catch {
-        unreadable.add(name)
+        told.add(name)
         faults.push(`${name}_FILE names ${file}, which cannot be read.`)
       }
   }
   const result = schema.safeParse(values)
   for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0] ?? '')
-    if (unreadable.has(name)) continue
+    if (told.has(name)) continue
     const missing = name in schema.shape && values[name] === undefined
     faults.push(missing ? `${name} is missing: ${describe(schema, name)}.` : `${`${name} ${issue.message}`.trim()}.`)
   }

@@ -1,14 +1,55 @@
 import { z } from 'zod'
 
-/** A broken invariant, with the ids of the rows that break it. */
+/** What a sound ledger keeps. A verification names the rule that it found broken. */
+export const ledgerRules = {
+  'flow-sequence': 'The flows of a wallet are numbered 1…n, without gap or repetition.',
+  'flow-order-number': "The wallet's transfers between wallets are numbered 1…m; deposits and withdrawals are not.",
+  'flow-transfer':
+    'A flow belongs to a transfer, which says the same of it: wallet, direction, sequence, amount, time.',
+  'flow-wallet': 'A flow belongs to a wallet of its workspace.',
+  'flow-currency': 'A flow, its wallet and its transfer have one currency, which the table knows.',
+  'flow-amount': 'An amount is above zero and has no more decimals than its currency.',
+  'flow-balance': 'balance_after is that of the flow before, plus or minus the amount.',
+  'flow-floor': "A customer's wallet is never below zero.",
+  'flow-time': "Time never runs back in a wallet, and never passes the ledger's last_posted_at.",
+  'flow-format': 'The MAC of a flow begins with a known format version.',
+  'flow-chain': 'The MAC of a flow follows from its content, its transfer and the flow before it.',
+  'wallet-sequence': "A wallet's sequence is the number of its flows.",
+  'wallet-order-count': "A wallet's order_count is the number of its transfers between wallets.",
+  'wallet-balance': "A wallet's balance is the sum of its flows, and its last balance_after.",
+  'wallet-head': "A wallet's head is the MAC of its last flow.",
+  'wallet-number': "The customers' wallets of a workspace are numbered 1…w, and w is the ledger's wallet_count.",
+  'wallet-external': 'A workspace has exactly one EXTERNAL wallet in each of its currencies.',
+  'transfer-flows': 'A transfer has exactly two flows: one OUT on its source, one IN on its target.',
+  'transfer-sum': 'The flows of a transfer sum to zero.',
+  'transfer-type': 'A deposit comes from the EXTERNAL wallet, a withdrawal goes to it, a transfer does not touch it.',
+  'transfer-number':
+    "A workspace's transfers between wallets are numbered 1…k, and k is the ledger's order_count; the others have no number.",
+  'transfer-time': 'Time never runs back from one numbered transfer to the next.',
+  'transfer-biz-id': 'A bizId names one transfer of its workspace.',
+  'workspace-ledger': 'Every workspace has a ledger, and every wallet and ledger a workspace.',
+  'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
+  'seal-wallet': 'A wallet that was sealed still exists.',
+  'seal-sequence': 'A wallet still has the flows that it had when it was sealed.',
+  'seal-head': 'The last flow at the time of a seal still bears the MAC that was sealed.',
+} as const satisfies Record<string, string>
+export type LedgerRule = keyof typeof ledgerRules
+
+/** A broken rule, with the public ids (and the sequence) of what breaks it. */
 export const violation = z.object({
-  rule: z.string(),
+  rule: z.enum(Object.keys(ledgerRules) as [LedgerRule, ...LedgerRule[]]),
   message: z.string(),
   ids: z.record(z.string(), z.union([z.string(), z.number()])),
 })
 export type Violation = z.infer<typeof violation>
 
-/** How far a verification has come, or its result. */
+/** The most violations that are listed; the rest is counted. */
+export const listedViolations = 100
+
+/** Of everything, or of one workspace. */
+export const verifyInput = z.object({ workspaceId: z.string().optional() })
+
+/** How far a verification has come, or its result, which ends it. */
 export type VerifyEvent =
   | { kind: 'progress'; flows: number; totalFlows: number }
   | { kind: 'result'; report: VerifyReport }
@@ -16,10 +57,64 @@ export type VerifyEvent =
 export type VerifyReport = {
   ok: boolean
   workspaces: number
+  /** The hidden EXTERNAL ones included. */
   wallets: number
   transfers: number
   flows: number
   violations: Violation[]
   /** Violations found beyond those listed. */
   more: number
+  /** When a seal was given (see client/verification.ts). */
+  seal?: SealFindings
 }
+
+/** What became of a seal. A `fault` of the file says nothing about the ledger; changes of the ledger are violations. */
+export type SealFindings = {
+  sealId: string | null
+  sealedAt: string | null
+  /** Sealed wallets that were compared with the ledger. */
+  wallets: number
+  /** Why the file is not a whole seal of this ledger, as a sentence. Null when it is. */
+  fault: string | null
+}
+
+export const sealFormat = 1
+/** Wallets in one part of a seal: small enough that checking a part never holds up other calls. */
+export const sealPartWallets = 500
+
+const hex = /^[0-9a-f]*$/
+
+/** How far a wallet's chain had come. `head` is the MAC of its last flow in hex, empty before the first. */
+export const sealedChain = z.object({
+  workspaceId: z.string(),
+  walletId: z.string(),
+  sequence: z.int().min(0),
+  head: z.string().regex(hex).max(256),
+})
+export type SealedChain = z.infer<typeof sealedChain>
+
+/**
+ * One part of a seal: a signed statement of the heads of all chains, for an auditor to keep. The file is JSON Lines,
+ * a part on each line, numbered from 0; the last one says so. `mac` is HMAC-SHA256 under the chain key, in hex, over
+ * everything else in the part: with the seal's id and the part's place in it, so that parts cannot be changed,
+ * dropped, reordered or mixed. Each part can be checked by itself: a seal of any size needs constant memory.
+ */
+export const sealPart = z.object({
+  format: z.literal(sealFormat),
+  sealId: z.uuid(),
+  /** The database's clock, ISO 8601. */
+  sealedAt: z.iso.datetime(),
+  /** Sealed alone, or null when every workspace was. */
+  workspaceId: z.string().nullable(),
+  part: z.int().min(0),
+  last: z.boolean(),
+  chains: z.array(sealedChain).max(sealPartWallets),
+  mac: z.string().regex(hex).length(64),
+})
+export type SealPart = z.infer<typeof sealPart>
+
+export const sealInput = z.object({ workspaceId: z.string().optional() })
+
+/** `genuine`: core signed exactly this part. Only then was it compared with the ledger. */
+export const sealPartFindings = z.object({ genuine: z.boolean(), violations: z.array(violation) })
+export type SealPartFindings = z.infer<typeof sealPartFindings>

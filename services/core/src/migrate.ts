@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../contract/index.ts'
 import { migrationConfig } from './config.ts'
 import { migrate } from './db/migrate.ts'
 
@@ -7,6 +8,7 @@ try {
   const applied = await migrate(MIGRATION_DATABASE_URL, DATABASE_URL)
   console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The schema is up to date.')
 } catch (error) {
-  console.error(`Migration failed: ${error instanceof Error ? error.message : error}`)
+  if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
+  else console.error(`Migration failed: ${error instanceof Error ? error.message : error}`)
   process.exitCode = 1
 }

@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { makeTempDir } from './setup/temp.ts'
+
+const core = 'services/core/src/main.ts'
+const migrate = 'services/core/src/migrate.ts'
+const gateway = 'gateway/src/main.ts'
+
+const kek = `k1:${Buffer.alloc(32, 1).toString('base64')}`
+const goodCore = {
+  DATABASE_URL: 'postgresql://service:secret@127.0.0.1:1/wallet',
+  KEY_ENCRYPTION_KEYS: kek,
+  LEDGER_CHAIN_KEY: Buffer.alloc(32, 2).toString('base64'),
+  SERVICE_TOKENS: `gateway:gateway:${'t'.repeat(40)}`,
+}
+
+function run(program: string, environment: NodeJS.ProcessEnv) {
+  const path = fileURLToPath(new URL(`../${program}`, import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, [path], {
+    env: { PATH: process.env.PATH, ...environment },
+    encoding: 'utf8',
+    timeout: 20_000,
+  })
+  return { status, lines: stderr.trim().split('\n') }
+}
+
+test('core names everything that is missing, one sentence each', () => {
+  const { status, lines } = run(core, {})
+  expect(status).toBe(1)
+  expect(lines.map(line => line.split(' is missing: ')[0])).toEqual([
+    'DATABASE_URL',
+    'KEY_ENCRYPTION_KEYS',
+    'LEDGER_CHAIN_KEY',
+    'SERVICE_TOKENS',
+  ])
+})
+
+test('core names every fault at once, and no secret', () => {
+  const { status, lines } = run(core, {
+    CORE_PORT: '99999',
+    DATABASE_URL: 'mysql://root:hunter2@localhost/wallet',
+    KEY_ENCRYPTION_KEYS: 'k1:c2hvcnQ=',
+    LEDGER_CHAIN_KEY: 'hunter2',
+    LEDGER_LANES: '0',
+    LOG_LEVEL: 'loud',
+    SERVICE_TOKENS: 'gateway:king:hunter2',
+  })
+  expect(status).toBe(1)
+  expect(lines.map(line => line.split(' ')[0])).toEqual([
+    'CORE_PORT',
+    'DATABASE_URL',
+    'KEY_ENCRYPTION_KEYS',
+    'LEDGER_CHAIN_KEY',
+    'LEDGER_LANES',
+    'LOG_LEVEL',
+    'SERVICE_TOKENS',
+  ])
+  expect(lines.join()).not.toContain('hunter2')
+})
+
+test('the gateway names everything that is missing; outside embedded mode it does not start without Redis', () => {
+  const missing = run(gateway, {})
+  expect(missing.status).toBe(1)
+  expect(missing.lines.map(line => line.split(' ')[0])).toEqual(['CORE_TOKEN', 'CORE_URL', 'KEY_ENCRYPTION_KEYS'])
+  const { status, lines } = run(gateway, {
+    CORE_TOKEN: 't'.repeat(40),
+    CORE_URL: 'http://127.0.0.1:1',
+    KEY_ENCRYPTION_KEYS: kek,
+  })
+  expect([status, lines]).toEqual([1, ['REDIS_URL is missing: the Redis that remembers nonces for all gateways.']])
+})
+
+test('the gateway refuses a proxy list that it cannot read', () => {
+  const { status, lines } = run(gateway, { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.300' })
+  expect(status).toBe(1)
+  expect(lines.find(line => line.startsWith('TRUSTED_PROXIES'))).toContain('10.0.0.300')
+})
+
+test('the migration step refuses to run the service under the role that owns the tables', () => {
+  const { status, lines } = run(migrate, {
+    DATABASE_URL: 'postgresql://owner:a@127.0.0.1:1/wallet',
+    MIGRATION_DATABASE_URL: 'postgresql://owner:b@127.0.0.1:1/wallet',
+  })
+  expect(status).toBe(1)
+  expect(lines[0]).toContain('the service may not own its tables')
+})
+
+test('a secret can come from a file; one that cannot be read, or that is given twice, is a fault', async () => {
+  const directory = await makeTempDir('configuration')
+  const file = join(directory, 'tokens')
+  await writeFile(file, 'short')
+  const read = run(core, { ...goodCore, SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: file })
+  expect(read.lines[0]).toMatch(/^SERVICE_TOKENS needs entries/)
+  const unreadable = run(core, { ...goodCore, SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: `${file}.none` })
+  expect(unreadable.lines).toEqual([`SERVICE_TOKENS_FILE names ${file}.none, which cannot be read.`])
+  const twice = run(core, { ...goodCore, SERVICE_TOKENS_FILE: file })
+  expect(twice.lines).toEqual(['SERVICE_TOKENS and SERVICE_TOKENS_FILE are both set: keep one.'])
+})
