@@ -4,5 +4,5 @@ export type Log = Logger
 
 /** Structured logs on standard output. No secret, signature or token is ever passed to it. */
 export function createLog(level: string): Log {
-  return pino({ level, base: { service: 'gateway' }, timestamp: pino.stdTimeFunctions.isoTime })
+  return pino({ level, base: { service: 'gateway', pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime })
 }
