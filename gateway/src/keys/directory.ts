@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { DomainError, type KeyAccess, type KeyRing, openSecret } from '@workspace-wallet/core/contract'
+import { DomainError, isDomainError, type KeyAccess, type KeyRing, openSecret } from '@workspace-wallet/core/contract'
 import type { CoreClient } from '../core.ts'
 import type { Log } from '../log.ts'
 import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
@@ -108,7 +108,7 @@ export class KeyDirectory {
       for (const [apiKey] of asked) this.#waiting.delete(apiKey)
       try {
         const found = await this.#ask(asked.map(([apiKey]) => apiKey))
-        for (const [apiKey, waiting] of asked) for (const { resolve } of waiting) resolve(found.get(apiKey) ?? null)
+        for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
       } catch (error) {
         this.#log.warn({ err: error }, 'keys cannot be looked up: core is out of reach')
         for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
@@ -117,42 +117,34 @@ export class KeyDirectory {
     this.#lookingUp = false
   }
 
-  async #ask(apiKeys: string[]): Promise<Map<string, Key>> {
+  async #ask(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
       // What was read before a change that we have heard of already may be what the change has ended.
       if (revision < this.#revision && attempt < lookupAttempts) continue
-      const found = new Map(keys.map(access => [access.apiKey, this.#open(access)]))
+      const found = new Map(keys.map(access => [access.apiKey, this.#open(access)] as const))
       if (revision >= this.#revision) this.#remember(apiKeys, found)
       return found
     }
   }
 
-  #remember(asked: string[], found: Map<string, Key>): void {
+  #remember(asked: string[], found: Map<string, Key | DomainError>): void {
     if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
     if (this.#unknown.size + asked.length > unknownLimit) this.#unknown.clear()
     for (const apiKey of asked) {
       const key = found.get(apiKey)
-      if (key) this.#keys.set(apiKey, key)
-      else this.#unknown.add(apiKey)
+      if (!key) this.#unknown.add(apiKey)
+      else if (!isDomainError(key)) this.#keys.set(apiKey, key)
     }
   }
 
-  #open(access: KeyAccess): Key {
-    const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access
-    return {
-      apiKey,
-      workspaceId,
-      status,
-      workspaceExists,
-      ownerIsMember,
-      expiresAtMs: access.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
-      scopes: new Set(access.scopes),
-      ipAllowlist: access.ipAllowlist.map(parseBlock),
-      secrets: access.secrets.map(({ version, ciphertext, validUntil }) => ({
-        key: createSecretKey(openSecret(this.#keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
-        validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
-      })),
+  /** S001 when a secret does not decrypt: that key's requests fail, nobody else's. */
+  #open(access: KeyAccess): Key | DomainError {
+    try {
+      return openKey(this.#keyRing, access)
+    } catch (error) {
+      this.#log.error({ err: error, apiKey: access.apiKey }, "a key's secret cannot be decrypted")
+      return new DomainError('S001')
     }
   }
 
@@ -187,6 +179,30 @@ export class KeyDirectory {
         .mutate({ apiKeys: apiKeys.slice(at, at + lookupsPerCall) })
         .catch(error => this.#log.debug({ err: error }, 'the use of keys was not noted'))
   }
+}
+
+function openKey(keyRing: KeyRing, access: KeyAccess): Key {
+  const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access
+  return {
+    apiKey,
+    workspaceId,
+    status,
+    workspaceExists,
+    ownerIsMember,
+    expiresAtMs: access.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+    scopes: new Set(access.scopes),
+    ipAllowlist: access.ipAllowlist.map(parseBlock),
+    secrets: access.secrets.map(({ version, ciphertext, validUntil }) => ({
+      key: createSecretKey(openSecret(keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
+      validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
+    })),
+  }
+}
+
+function settle(waiting: Waiting[], key: Key | DomainError | undefined): void {
+  for (const { resolve, reject } of waiting)
+    if (isDomainError(key)) reject(key)
+    else resolve(key ?? null)
 }
 
 function outOfReach(): DomainError {

@@ -16,13 +16,13 @@ const maxDigits = 38
 /** An amount in canonical form with at most 38 digits: "100", "100.50". Whether its currency allows the decimals is for `amountFault`. */
 export const amountText = z.string('NOT_A_STRING').check(context => {
   const reason = amountTextFault(context.value)
-  if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value })
+  if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value, continue: false })
 })
 
 /** An upper-case currency code of the table. */
 export const currencyCode = z
   .string('NOT_A_STRING')
-  .refine(code => currencyDecimals.has(code), { error: 'UNKNOWN_CURRENCY' })
+  .refine(code => currencyDecimals.has(code), { error: 'UNKNOWN_CURRENCY', abort: true })
 
 function amountTextFault(amount: string): FieldReason | null {
   if (!amountPattern.test(amount)) return 'NOT_AN_AMOUNT'

@@ -1,0 +1,352 @@
+import { connect } from 'node:net'
+import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call, createPath, type Envelope } from './setup/client.ts'
+import { startRedis } from './setup/redis.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** Every code of the table, over HTTP, with its status, its message and its envelope. */
+
+let system: System
+let redis: Awaited<ReturnType<typeof startRedis>>
+beforeAll(async () => {
+  redis = await startRedis()
+  system = await startSystem({ gatewayEnvironment: { REDIS_URL: redis.url } })
+})
+afterAll(async () => {
+  await system.stop()
+  await redis.stop()
+})
+
+const reached = new Set<ErrorCode>()
+
+function expectCode({ status, headers, body }: Answer, code: ErrorCode): void {
+  expect([body.code, status]).toEqual([code, errorTable[code].http])
+  expect(body).toEqual({
+    version: '1.3.0',
+    timestamp: expect.closeTo(Date.now(), -4),
+    success: false,
+    code,
+    message: errorTable[code].message,
+    data: null,
+  })
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('x-request-id')).toMatch(/^req_/)
+  reached.add(code)
+}
+
+function order(changes: object = {}) {
+  const [source, target] = system.wallets
+  return {
+    sourceWalletId: source!.walletId,
+    targetWalletId: target!.walletId,
+    amount: '1.00',
+    currency: 'USD',
+    ...changes,
+  }
+}
+
+/** A key of its own, for what would spoil the one that the others share. */
+async function newKey(more: { ipAllowlist?: string[]; scopes?: 'wallet:read'[]; expiresAt?: Date } = {}) {
+  const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Codes' })
+  await system.admin.members.add.mutate({ workspaceId, userId: 'owner' })
+  const issued = await system.admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'owner',
+    scopes: ['wallet:read'],
+    ...more,
+  })
+  return { baseUrl: system.baseUrl, workspaceId, ...issued }
+}
+
+const list = '/api/v1/wallets'
+
+/** A change of a key is in force a moment later. */
+async function untilCode(credentials: Awaited<ReturnType<typeof newKey>>, code: ErrorCode): Promise<Answer> {
+  return until(code, async () => {
+    const answer = await call(credentials, 'GET', list)
+    return answer.body.code === code && answer
+  })
+}
+
+describe('the pipeline', () => {
+  test('GA2001 without a key, GA2011 with an unknown, a malformed or a doubled one', async () => {
+    expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': null } }), 'GA2001')
+    expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': '' } }), 'GA2001')
+    for (const apiKey of [
+      'ak_01h455vb4pex5vsknk084sn02q',
+      'x',
+      `${system.apiKey}, ${system.apiKey}`,
+      `${system.apiKey}x`,
+    ])
+      expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': apiKey } }), 'GA2011')
+  })
+
+  test('GA2021 when the key is disabled, until it is enabled; when it has expired', async () => {
+    const key = await newKey()
+    await system.admin.apiKeys.disable.mutate(key)
+    expectCode(await untilCode(key, 'GA2021'), 'GA2021')
+    await system.admin.apiKeys.enable.mutate(key)
+    await until('enabled', async () => (await call(key, 'GET', list)).body.success)
+    const brief = await newKey({ expiresAt: new Date(Date.now() + 300) })
+    expectCode(await untilCode(brief, 'GA2021'), 'GA2021')
+  })
+
+  test('GA2011 when the key is deleted, GA2034 without membership, GA2032 without workspace', async () => {
+    const key = await newKey()
+    await system.admin.members.remove.mutate({ ...key, userId: 'owner' })
+    expectCode(await untilCode(key, 'GA2034'), 'GA2034')
+    await system.admin.workspaces.delete.mutate(key)
+    expectCode(await untilCode(key, 'GA2032'), 'GA2032')
+    await system.admin.apiKeys.delete.mutate(key)
+    expectCode(await untilCode(key, 'GA2011'), 'GA2011')
+  })
+
+  test('GA2013 for every fault of timestamp and nonce; sixty seconds exactly are inside', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    for (const timestamp of [
+      '',
+      'x',
+      '1e9',
+      ` ${now}x`,
+      `${now}.0`,
+      `-${now}`,
+      `+${now}`,
+      `${now}, ${now}`,
+      '12345678901',
+    ])
+      expectCode(await call(system, 'GET', list, undefined, { timestamp }), 'GA2013')
+    for (const offset of [-62, 62]) {
+      const timestamp = String(Math.floor(Date.now() / 1000) + offset)
+      expectCode(await call(system, 'GET', list, undefined, { timestamp }), 'GA2013')
+    }
+    for (const nonce of ['', 'a b', 'x'.repeat(129), 'ü'])
+      expectCode(await call(system, 'GET', list, undefined, { nonce, headers: { 'X-Nonce': nonce } }), 'GA2013')
+    const nonce = `once-${'x'.repeat(123)}`
+    expect((await call(system, 'GET', list, undefined, { nonce })).status).toBe(200)
+    expectCode(await call(system, 'POST', createPath, order(), { nonce }), 'GA2013')
+  })
+
+  test('GA2012 for a signature that is missing, malformed, doubled or different; it leaves the nonce unused', async () => {
+    const nonce = 'kept'
+    const wrong = ['', 'x', `${'A'.repeat(43)}=`, 'A'.repeat(44), `${'A'.repeat(43)}=, ${'A'.repeat(43)}=`]
+    for (const signature of wrong)
+      expectCode(await call(system, 'GET', list, undefined, { nonce, headers: { 'X-Signature': signature } }), 'GA2012')
+    for (const signed of [
+      { method: 'POST' },
+      { path: `${list}/` },
+      { path: `${list}?page=0` },
+      { timestamp: '1' },
+      { nonce: 'other' },
+      { bodyHash: '' },
+      { bodyHash: 'E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855' },
+    ])
+      expectCode(await call(system, 'GET', list, undefined, { nonce, signed }), 'GA2012')
+    expectCode(await call(system, 'GET', list, undefined, { nonce, secret: 'x' }), 'GA2012')
+    expect((await call(system, 'GET', list, undefined, { nonce })).status).toBe(200)
+  })
+
+  test('GA2022 from an address that is not listed', async () => {
+    expectCode(await call(await newKey({ ipAllowlist: ['203.0.113.0/24', '::2'] }), 'GET', list), 'GA2022')
+    expect((await call(await newKey({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] }), 'GET', list)).status).toBe(200)
+  })
+
+  test('GA2024 without the scope', async () => {
+    const key = await newKey()
+    expectCode(await call(key, 'POST', createPath, order()), 'GA2024')
+    expectCode(await call(key, 'GET', '/api/v1/transfer/query/orders'), 'GA2024')
+  })
+
+  test('50090201 for everything under /api/ that no endpoint declares', async () => {
+    const { walletId } = system.wallets[0]!
+    const strays: [string, string][] = [
+      ['GET', '/api/'],
+      ['GET', '/api/v1'],
+      ['GET', '/api/v2/wallets'],
+      ['GET', '/api/v1/wallets/'],
+      ['GET', '/api/v1/Wallets'],
+      ['GET', '/api/V1/wallets'],
+      ['GET', '/api//v1/wallets'],
+      ['GET', '/api/v1//wallets'],
+      ['GET', '/api/v1/w%61llets'],
+      ['GET', `/api/v1/wallets%2F${walletId}`],
+      ['GET', `/api/v1/wallets/${walletId}/`],
+      ['GET', `/api/v1/wallets/${walletId}%2Fbalance`],
+      ['GET', '/api/v1/wallets/%zz'],
+      ['GET', '/api/v1/wallets/%ff'],
+      ['GET', `/api/v1/wallets/${walletId}/nothing`],
+      ['GET', createPath],
+      ['POST', list],
+      ['PUT', list],
+      ['PATCH', list],
+      ['DELETE', list],
+      ['OPTIONS', list],
+    ]
+    for (const [method, path] of strays)
+      expectCode(await call(system, method, path, method === 'POST' ? '{}' : undefined), '50090201')
+  })
+
+  test('S004 for what is not under /api/', async () => {
+    for (const path of ['/', '/api', '/API/v1/wallets', '//api/v1/wallets', '/%61pi/v1/wallets', '/metrics'])
+      expectCode(await call(system, 'GET', path), 'S004')
+  })
+})
+
+describe('a create', () => {
+  test('W001, W002, T002, T003, T004, T005', async () => {
+    const { admin, workspaceId } = system
+    const { walletId: frozen } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Frozen' })
+    await admin.wallets.freeze.mutate({ workspaceId, walletId: frozen })
+    const send = (changes: object) => call(system, 'POST', createPath, order(changes))
+    expectCode(await send({ targetWalletId: 'wal_01h455vb4pex5vsknk084sn02q' }), 'W001')
+    expectCode(await send({ targetWalletId: frozen }), 'W002')
+    expectCode(await send({ amount: '999999999.00' }), 'T002')
+    expectCode(await send({ targetWalletId: system.wallets[2]!.walletId }), 'T003')
+    expectCode(await send({ targetWalletId: order().sourceWalletId }), 'T004')
+    expect((await send({ bizId: 'codes' })).status).toBe(200)
+    expectCode(await send({ bizId: 'codes', amount: '2.00' }), 'T005')
+    expectCode(await call(system, 'GET', '/api/v1/transfer/query/orders/none'), 'T001')
+    expectCode(await call(system, 'GET', '/api/v1/wallets/none'), 'W001')
+  })
+
+  test('S013 over 64 KiB, by its length or as it comes; S015 for another type or a coding', async () => {
+    expectCode(await call(system, 'POST', createPath, `"${'x'.repeat(65_535)}"`), 'S013')
+    const send = (headers: Record<string, string | null>) => call(system, 'POST', createPath, order(), { headers })
+    for (const type of ['text/plain', 'application/xml', 'application/json; charset=latin1', 'application/jsonp', ''])
+      expectCode(await send({ 'Content-Type': type }), 'S015')
+    expectCode(await send({ 'Content-Encoding': 'gzip' }), 'S015')
+    expect((await send({ 'Content-Type': 'application/json; charset=UTF-8' })).status).toBe(200)
+  })
+
+  test('S012 for every faulty field, and detail names it', async () => {
+    const faults: [string | object, string][] = [
+      ['', 'body'],
+      ['{', 'body'],
+      ['[]', 'body'],
+      ['null', 'body'],
+      ['"text"', 'body'],
+      ['\ufeff{}', 'body'],
+      [{}, 'sourceWalletId'],
+      [order({ sourceWalletId: 1 }), 'sourceWalletId'],
+      [order({ targetWalletId: null }), 'targetWalletId'],
+      [order({ amount: 1 }), 'amount'],
+      [order({ amount: '' }), 'amount'],
+      [order({ amount: '0' }), 'amount'],
+      [order({ amount: '0.00' }), 'amount'],
+      [order({ amount: '-1' }), 'amount'],
+      [order({ amount: '+1' }), 'amount'],
+      [order({ amount: '01' }), 'amount'],
+      [order({ amount: '1.' }), 'amount'],
+      [order({ amount: '.5' }), 'amount'],
+      [order({ amount: '1e3' }), 'amount'],
+      [order({ amount: '1,5' }), 'amount'],
+      [order({ amount: ' 1' }), 'amount'],
+      [order({ amount: '1\n' }), 'amount'],
+      [order({ amount: '١' }), 'amount'],
+      [order({ amount: '1.001' }), 'amount'],
+      [order({ amount: '1'.repeat(39) }), 'amount'],
+      [order({ amount: 'NaN' }), 'amount'],
+      [order({ amount: 'Infinity' }), 'amount'],
+      [order({ currency: 'usd' }), 'currency'],
+      [order({ currency: 'XXX' }), 'currency'],
+      [order({ currency: '' }), 'currency'],
+      [order({ bizId: '' }), 'bizId'],
+      [order({ bizId: 'wallet' }), 'bizId'],
+      [order({ bizId: 'trf_01h455vb4pex5vsknk084sn02q' }), 'bizId'],
+      [order({ bizId: '-a' }), 'bizId'],
+      [order({ bizId: 'a/b' }), 'bizId'],
+      [order({ bizId: 'a'.repeat(65) }), 'bizId'],
+      [order({ remark: 'x'.repeat(257) }), 'remark'],
+      [order({ remark: '\u0000' }), 'remark'],
+      [order({ remark: '\ud800' }), 'remark'],
+      [order({ remark: null }), 'remark'],
+      [order({ fee: '1' }), 'fee'],
+      [JSON.stringify(order()).replace('{', '{"__proto__":{},'), '__proto__'],
+      [JSON.stringify(order()).replace('{', '{"amount":"2.00",'), 'amount'],
+      [JSON.stringify(order()).replace('{', '{"\\u0061mount":"2.00",'), 'amount'],
+    ]
+    for (const [body, field] of faults) {
+      const answer = await call(system, 'POST', createPath, body, { headers: { 'X-LOCALE': 'en-US' } })
+      expect(answer.body.detail, JSON.stringify(body)).toContain(field === 'body' ? '' : field)
+      const { detail: _, ...envelope } = answer.body
+      expectCode({ ...answer, body: envelope }, 'S012')
+    }
+    const emoji = '😀'.repeat(256)
+    expect((await call(system, 'POST', createPath, order({ remark: emoji }))).body.data.remark).toBe(emoji)
+  })
+})
+
+describe('parts that fail', () => {
+  test('S001 for a fault of ours: a stored secret that does not decrypt; other keys are not touched', async () => {
+    const key = await newKey()
+    const owner = new pg.Client({ connectionString: system.database.ownerUrl })
+    await owner.connect()
+    await owner.query("update api_key set secret = 'v1.k1.AAAA.AAAA.AAAA' where name = '' and workspace_id = $1", [
+      (await owner.query("select id from workspace where name = 'Codes' order by created_at desc limit 1")).rows[0].id,
+    ])
+    await owner.end()
+    expectCode(await call(key, 'GET', list), 'S001')
+    expect((await call(system, 'GET', list)).status).toBe(200)
+  })
+
+  test('S002 without Redis, also for a wrong signature; steps 1 to 4 keep their codes', async () => {
+    await redis.freeze()
+    const answer = await call(system, 'GET', list)
+    expectCode(answer, 'S002')
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expectCode(await call(system, 'GET', list, undefined, { secret: 'x' }), 'S002')
+    expectCode(await call(system, 'GET', list, undefined, { timestamp: '1' }), 'GA2013')
+    expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': null } }), 'GA2001')
+    await redis.thaw()
+    await until('Redis is back', async () => (await call(system, 'GET', list)).body.success)
+  })
+
+  test('S002 without core, for a create that certainly was not made', async () => {
+    const core = system.cores.at(-1)!
+    await core.kill('SIGKILL')
+    expectCode(await call(system, 'POST', createPath, order({ bizId: 'no-core' })), 'S002')
+    await system.startCore({ CORE_PORT: String(core.port) })
+    await until('core is back', async () => (await call(system, 'GET', list)).body.success)
+    expectCode(await call(system, 'GET', '/api/v1/transfer/query/orders/no-core'), 'T001')
+  })
+
+  test('S003 when core froze over a create; X-Transfer-Id names the order, and its bizId tells', async () => {
+    const core = system.cores.at(-1)!
+    const body = order({ bizId: 'frozen-core' })
+    await core.kill('SIGSTOP')
+    const answer = await call(system, 'POST', createPath, body)
+    expectCode(answer, 'S003')
+    const transferId = answer.headers.get('x-transfer-id')
+    expect(transferId).toMatch(/^trf_/)
+    await core.kill('SIGCONT')
+    const again = await until('core is back', async () => {
+      const { body: envelope } = await call(system, 'POST', createPath, body)
+      return envelope.success && (envelope as Envelope)
+    })
+    const orders = await call(system, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=frozen-core')
+    expect(orders.body.data.content).toEqual([again.data])
+  })
+})
+
+test('what is not HTTP gets our envelope too', async () => {
+  const answer = await new Promise<string>(resolve => {
+    const { hostname, port } = new URL(system.baseUrl)
+    const socket = connect(Number(port), hostname, () => socket.end('GET / HTTP/1.1\r\nBad Header\r\n\r\n'))
+    let text = ''
+    socket.on('data', chunk => (text += chunk))
+    socket.on('close', () => resolve(text))
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({
+    success: false,
+    code: 'S012',
+    data: null,
+  })
+})
+
+test('these tests reached every code that no rate limit is needed for', () => {
+  expect(Object.keys(errorTable).filter(code => !reached.has(code as ErrorCode))).toEqual(['S029'])
+})
