@@ -1,3 +1,4 @@
+import { isAddress, isAddressOrBlock } from '@workspace-wallet/core/contract'
 import ipaddr from 'ipaddr.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -14,8 +15,8 @@ export function parseAddressList(text: string): AddressBlock[] {
 
 /** One address or CIDR block. An IPv4-mapped IPv6 address stands for the IPv4 address. */
 export function parseBlock(entry: string): AddressBlock {
+  if (!isAddressOrBlock(entry)) throw new Error(`has "${entry}", which is neither an IP address nor a CIDR block`)
   const block = entry.includes('/') ? entry : `${entry}/${entry.includes(':') ? 128 : 32}`
-  if (!ipaddr.isValidCIDR(block)) throw new Error(`has "${entry}", which is neither an IP address nor a CIDR block`)
   const [address, length] = ipaddr.parseCIDR(block)
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && length >= 96)
     return [address.toIPv4Address(), length - 96]
@@ -24,7 +25,7 @@ export function parseBlock(entry: string): AddressBlock {
 
 /** An address in one spelling, or null. IPv4-mapped addresses become IPv4. */
 export function parseAddress(text: string): Address | null {
-  return ipaddr.isValid(text) ? ipaddr.process(text) : null
+  return isAddress(text) ? ipaddr.process(text) : null
 }
 
 /** Whether an address lies in one of the blocks. */

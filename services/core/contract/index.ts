@@ -1,4 +1,5 @@
 /** What callers of core may know: schemas, ids, money and error codes. Safe to import anywhere. */
+export * from './addresses.ts'
 export * from './api-keys.ts'
 export * from './caller.ts'
 export * from './currencies.ts'

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { isIPv4, isIPv6 } from 'node:net'
-import { type KeyRecord, type KeyRing, mintId, Refusal, type Scope, sealSecret } from '../../contract/index.ts'
+import {
+  isAddressOrBlock,
+  type KeyRecord,
+  type KeyRing,
+  mintId,
+  Refusal,
+  type Scope,
+  sealSecret,
+} from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
 import { Member } from '../workspaces/entities.ts'
@@ -162,14 +169,7 @@ function newSecret(): string {
 /** @throws Refusal NOT_ALLOWED naming the first malformed entry */
 function checkedAllowlist(entries: string[]): string[] {
   for (const entry of entries)
-    if (!isIpOrBlock(entry))
+    if (!isAddressOrBlock(entry))
       throw new Refusal('NOT_ALLOWED', `"${entry}" is neither an IP address nor a CIDR block such as 203.0.113.0/24.`)
   return entries
-}
-
-function isIpOrBlock(entry: string): boolean {
-  const [address = '', length, ...rest] = entry.split('/')
-  const bits = isIPv4(address) ? 32 : isIPv6(address) && !address.includes('%') ? 128 : 0
-  if (bits === 0 || rest.length > 0) return false
-  return length === undefined || (/^(0|[1-9]\d{0,2})$/.test(length) && Number(length) <= bits)
 }

@@ -1,0 +1,194 @@
+import { idFromUuid } from '@workspace-wallet/core/contract'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { endpoints } from '../gateway/src/routes/endpoints.ts'
+import { type Credentials, call, createPath } from './setup/client.ts'
+import { execute } from './setup/database.ts'
+import { type System, startSystem } from './setup/system.ts'
+
+/** A key reaches nothing of another workspace, and cannot tell what is there from what is not. */
+
+type Place = {
+  credentials: Credentials
+  walletId: string
+  emptyId: string
+  transferId: string
+  bizId: string
+  externalId: string
+}
+
+let system: System
+let ours: Place
+let theirs: Place
+beforeAll(async () => {
+  system = await startSystem()
+  ours = await makePlace('ours')
+  theirs = await makePlace('theirs')
+})
+afterAll(() => system.stop())
+
+async function makePlace(name: string): Promise<Place> {
+  const { admin, baseUrl } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name })
+  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
+  const issued = await admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'owner',
+    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+  })
+  const credentials = { baseUrl, ...issued }
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: `${name} 1` })
+  const { walletId: emptyId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: `${name} 2` })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00', bizId: `${name}-deposit` })
+  const bizId = `${name}-order`
+  const created = await call(credentials, 'POST', createPath, {
+    sourceWalletId: walletId,
+    targetWalletId: emptyId,
+    amount: '1.00',
+    currency: 'USD',
+    bizId,
+  })
+  const owner = new pg.Client({ connectionString: system.database.ownerUrl })
+  await owner.connect()
+  const { rows } = await owner.query("select id from wallet where kind = 'EXTERNAL' order by created_at desc limit 1")
+  await owner.end()
+  return {
+    credentials,
+    walletId,
+    emptyId,
+    transferId: created.body.data.transferId,
+    bizId,
+    externalId: idFromUuid(rows[0].id),
+  }
+}
+
+const absentWallet = 'wal_01h455vb4pex5vsknk084sn02q'
+const absentTransfer = 'trf_01h455vb4pex5vsknk084sn02q'
+
+test.each(endpoints.filter(({ path }) => path.includes(':')))(
+  '$method $path: foreign, absent, malformed and hidden ids get identical answers',
+  async ({ method, path }) => {
+    const ids = path.includes(':walletId')
+      ? [
+          theirs.walletId,
+          theirs.emptyId,
+          theirs.externalId,
+          ours.externalId,
+          absentWallet,
+          'nonsense',
+          ours.transferId,
+          'wal_',
+          `${ours.walletId}0`,
+          ours.walletId.toUpperCase(),
+        ]
+      : [
+          theirs.transferId,
+          theirs.bizId,
+          'ours-deposit',
+          'theirs-deposit',
+          absentTransfer,
+          'nonsense',
+          ours.walletId,
+          '%00',
+          ours.transferId.toUpperCase(),
+        ]
+    const own = path.includes(':walletId') ? ours.walletId : ours.bizId
+    const at = (id: string) => path.replace(/:\w+/, id)
+    expect((await call(ours.credentials, method, at(own))).body.code).toBe('2000')
+    const answers = await Promise.all(ids.map(id => call(ours.credentials, method, at(id))))
+    const seen = answers.map(({ status, body: { timestamp: _, ...rest } }) => JSON.stringify({ status, ...rest }))
+    expect(new Set(seen).size, seen.join('\n')).toBe(1)
+    expect(answers[0]!.status).toBe(404)
+  },
+)
+
+test('a create cannot name a foreign or a hidden wallet, on either side', async () => {
+  const strange = [theirs.walletId, theirs.emptyId, theirs.externalId, ours.externalId, absentWallet, 'nonsense']
+  for (const wallet of strange)
+    for (const [sourceWalletId, targetWalletId] of [
+      [wallet, ours.walletId],
+      [ours.walletId, wallet],
+    ]) {
+      const body = { sourceWalletId, targetWalletId, amount: '1.00', currency: 'USD' }
+      const answer = await call(ours.credentials, 'POST', createPath, body)
+      expect([answer.status, answer.body.code, answer.body.data]).toEqual([404, 'W001', null])
+    }
+})
+
+test("lists show the workspace's own things and nothing else, whatever the filter", async () => {
+  const listed = async (path: string) => (await call(ours.credentials, 'GET', path)).body.data
+  const wallets = await listed('/api/v1/wallets?size=100')
+  expect(wallets.content.map((wallet: { walletId: string }) => wallet.walletId).sort()).toEqual(
+    [ours.walletId, ours.emptyId].sort(),
+  )
+  const orders = await listed('/api/v1/transfer/query/orders')
+  expect(orders.content.map((order: { bizId: string }) => order.bizId)).toEqual(['ours-order'])
+  expect((await listed('/api/v1/transfer/query/orders?bizIdPrefix=theirs')).page.totalElements).toBe(0)
+  expect((await listed(`/api/v1/transfer/query/orders?transferIdPrefix=${theirs.transferId}`)).page.totalElements).toBe(
+    0,
+  )
+  expect((await listed(`/api/v1/wallets?walletIdPrefix=${theirs.walletId}`)).page.totalElements).toBe(0)
+  expect((await listed(`/api/v1/wallets?walletIdPrefix=${ours.externalId}`)).page.totalElements).toBe(0)
+})
+
+test('one bizId names one order in each workspace', async () => {
+  const send = (place: Place) =>
+    call(place.credentials, 'POST', createPath, {
+      sourceWalletId: place.walletId,
+      targetWalletId: place.emptyId,
+      amount: '2.00',
+      currency: 'USD',
+      bizId: 'shared-name',
+    })
+  const [first, second] = [await send(ours), await send(theirs)]
+  expect([first.status, second.status]).toEqual([200, 200])
+  expect(first.body.data.transferId).not.toBe(second.body.data.transferId)
+})
+
+test('the database itself refuses a leg across workspaces or currencies, a change and a removal of entries', async () => {
+  const attempts: [string, RegExp][] = [
+    ['update transfer set amount = amount + 1', /permission denied/],
+    ['delete from flow', /permission denied/],
+    ['truncate flow', /permission denied/],
+    ["update wallet set currency = 'EUR'", /permission denied/],
+    ['delete from wallet', /permission denied/],
+    ['drop table flow', /must be owner/],
+    ["update audit set actor = 'nobody'", /permission denied/],
+  ]
+  for (const [sql, refusal] of attempts)
+    await expect(execute(system.database.serviceUrl, sql), sql).rejects.toThrow(refusal)
+  const asOwner: [string, RegExp][] = [
+    ['update transfer set amount = amount + 1', /entries are immutable/],
+    ['delete from transfer', /entries are immutable/],
+    ['truncate transfer cascade', /entries are immutable/],
+    ['update flow set balance_after = 0', /entries are immutable/],
+    ['delete from flow', /entries are immutable/],
+    ['truncate flow', /entries are immutable/],
+    ['delete from audit', /entries are immutable/],
+    ['delete from wallet', /entries are immutable/],
+    ["update wallet set currency = 'EUR' where currency = 'USD'", /keeps its workspace/],
+    ['update wallet set balance = balance + 1', /keeps its workspace/],
+    ["update wallet set balance = -1, sequence = sequence + 1 where kind = 'CUSTOMER'", /violates check/],
+    [
+      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'theirs 1', 'USD'),
+      /foreign key/,
+    ],
+    [
+      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'ours 2', 'EUR'),
+      /foreign key/,
+    ],
+    [
+      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'ours 1', 'USD'),
+      /violates check/,
+    ],
+  ]
+  for (const [sql, refusal] of asOwner)
+    await expect(execute(system.database.ownerUrl, sql), sql).rejects.toThrow(refusal)
+})
+
+function transferBetween(workspace: string, source: string, target: string, currency: string): string {
+  return `insert into transfer (workspace_id, id, type, number, amount, currency, source_wallet_id, target_wallet_id,
+      source_sequence, target_sequence, actor, request_id, created_at)
+    select ${workspace}, gen_random_uuid(), 'TRANSFER', 999, 1, '${currency}',
+      (select id from wallet where name = '${source}'), (select id from wallet where name = '${target}'), 9, 9, 'x', 'x', now()`
+}
