@@ -58,7 +58,7 @@ async function makePlace(name: string): Promise<Place> {
     emptyId,
     transferId: created.body.data.transferId,
     bizId,
-    externalId: idFromUuid(rows[0].id),
+    externalId: idFromUuid('wallet', rows[0].id),
   }
 }
 
