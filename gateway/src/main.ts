@@ -38,6 +38,8 @@ async function main(config: GatewayConfig): Promise<void> {
     app,
   )
   server.on('clientError', answerMalformed)
+  // An Expect header that Node does not know is ours to answer, as any other request.
+  server.on('checkExpectation', app)
   keys.start()
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)
   await once(server, 'listening')

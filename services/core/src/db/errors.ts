@@ -19,6 +19,10 @@ const faultBySqlState: Record<string, DatabaseFault> = {
   '25P03': 'timeout', // idle_in_transaction_session_timeout
   '25P04': 'timeout', // transaction_timeout
   '23505': 'duplicate', // unique_violation
+  '28000': 'unavailable', // invalid_authorization_specification
+  '28P01': 'unavailable', // invalid_password
+  '3D000': 'unavailable', // invalid_catalog_name: the database is gone
+  '55000': 'unavailable', // object_not_in_prerequisite_state: it takes no connections
   '25006': 'unavailable', // read_only_sql_transaction: a standby, after a failover
 }
 const unavailableClasses = new Set(['08', '53', '57', '58'])

@@ -1,0 +1,612 @@
+/**
+ * `npm run admin` as its users meet it: a process of its own against a real core. What an operator types has to do what
+ * it says, print what programs can read, and fail with a sentence that mends it.
+ */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, inject, test } from 'vitest'
+import { execute } from '../test/setup/database.ts'
+import { startSystem } from '../test/setup/system.ts'
+import { commands } from './admin/commands.ts'
+
+interface Ran {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
+const dataDir = await mkdtemp(join(inject('runDir'), 'admin-'))
+const system = await startSystem({ gateways: 0 })
+const { coreUrl, adminToken, admin: core } = system
+const throughCore = { CORE_URL: coreUrl, CORE_TOKEN: adminToken }
+const used = new Set<string>()
+
+afterAll(() => system.stop())
+
+function run(args: string[], environment: NodeJS.ProcessEnv = throughCore): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, ...environment }
+  execFile(process.execPath, [script, ...args], { cwd: root, env }, (error, stdout, stderr) => {
+    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
+  })
+  return promise
+}
+
+/** Runs a command that succeeds, as programs do: one JSON object on one line, and silence beside it. */
+async function json(line: string, ...texts: string[]): Promise<Record<string, unknown>> {
+  const { exitCode, stdout, stderr } = await run([...words(line), ...texts, '--json'])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(stdout).toMatch(/^\{[^\n]*\}\n$/)
+  return JSON.parse(stdout)
+}
+
+/** Runs a command that succeeds, as people do. */
+async function said(line: string, ...texts: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run([...words(line), ...texts])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  return stdout
+}
+
+/** Runs a command that fails: nothing on standard output, one sentence beside it. */
+async function refused(exitCode: number, line: string, ...texts: string[]): Promise<string> {
+  return sentence(exitCode, await run([...words(line), ...texts]))
+}
+
+function sentence(exitCode: number, ran: Ran): string {
+  expect(ran).toMatchObject({ exitCode, stdout: '' })
+  expect(ran.stderr).toMatch(/^\S[^\n]*[.?]\n$/)
+  return ran.stderr.trimEnd()
+}
+
+function words(line: string): string[] {
+  const split = line.split(' ').filter(word => word !== '')
+  used.add(split.slice(0, 2).join(' '))
+  return split
+}
+
+async function newWorkspace(): Promise<string> {
+  const { workspaceId } = await core.workspaces.create.mutate({ name: 'Test' })
+  await core.members.add.mutate({ workspaceId, userId: 'ada' })
+  return workspaceId
+}
+
+async function newKey(workspaceId: string): Promise<string> {
+  const { apiKey } = await core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  return apiKey
+}
+
+async function newWallet(workspaceId: string, currency = 'USD'): Promise<string> {
+  const { walletId } = await core.wallets.create.mutate({ workspaceId, currency, name: 'Main' })
+  return walletId
+}
+
+async function keyRecord(workspaceId: string, apiKey: string) {
+  const { keys } = await core.apiKeys.list.query({ workspaceId })
+  return keys.find(key => key.apiKey === apiKey)
+}
+
+async function balanceOf(workspaceId: string, walletId: string): Promise<string> {
+  const caller = { requestId: 'test' }
+  const { balance } = await core.wallets.balance.query({ workspaceId, walletId, caller })
+  return balance.toFixed(2)
+}
+
+/**
+ * A way over TCP to a server of this machine, which can be cut. With `cutBefore`, what comes back passes up to that
+ * text, and the connection ends there.
+ */
+async function openPath(port: number, cutBefore?: string) {
+  const ends = new Set<Socket>()
+  const way = createServer(client => {
+    const server = connect(port, '127.0.0.1')
+    client.pipe(server)
+    server.on('data', (answer: Buffer) => {
+      const at = cutBefore === undefined ? -1 : answer.indexOf(cutBefore)
+      if (at < 0) client.write(answer)
+      else client.end(answer.subarray(0, at))
+    })
+    for (const [end, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      ends.add(end)
+      end.on('error', () => {}).once('close', () => other.destroy())
+    }
+  }).listen(0, '127.0.0.1')
+  await once(way, 'listening')
+  const { port: ownPort } = way.address() as AddressInfo
+  const cut = () => {
+    way.close()
+    for (const end of ends) end.destroy()
+  }
+  return { port: ownPort, url: `http://127.0.0.1:${ownPort}`, cut }
+}
+
+const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`))
+const secret = expect.stringMatching(/^[\w-]{43}$/)
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+describe('workspaces and members', () => {
+  test('workspace create answers with the id, whatever letters the name has', async () => {
+    expect(await json('workspace create --name', 'Ünïcode & Söhne 银行')).toEqual({ workspaceId: id('wsp') })
+    expect(await said('workspace create --name Acme')).toMatch(/^Workspace wsp_\w{26} is there\.\n$/)
+  })
+
+  test('workspace delete ends its keys, and is refused while wallets hold money unless forced', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
+    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toContain(
+      'withdraw it first, or give --force',
+    )
+    expect(await json(`workspace delete --workspace ${workspaceId} --force`)).toEqual({ workspaceId, deleted: true })
+    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toBe(
+      `There is no workspace ${workspaceId}.`,
+    )
+    const empty = await newWorkspace()
+    expect(await said(`workspace delete --workspace ${empty}`)).toBe(
+      `Workspace ${empty} is deleted; its history stays.\n`,
+    )
+  })
+
+  test('member add and remove, twice each', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --user grace@example.com`
+    expect(await json(`member add ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
+    expect(await refused(1, `member add ${flags}`)).toContain('is a member of')
+    expect(await json(`member remove ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
+    expect(await refused(1, `member remove ${flags}`)).toContain('is no member of')
+    expect(await said(`member add ${flags}`)).toBe(`grace@example.com is a member of ${workspaceId}.\n`)
+    expect(await said(`member remove ${flags}`)).toBe(`grace@example.com is no longer a member of ${workspaceId}.\n`)
+  })
+})
+
+describe('keys', () => {
+  test('key create shows the secret, and says that it does so once', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read,transfer:create`
+    const issued = await json(`key create ${flags}`)
+    expect(issued).toEqual({ apiKey: id('ak'), apiSecret: secret })
+    const text = await said(`key create ${flags}`)
+    expect(text).toMatch(
+      /^API key {5}ak_\w{26}\nAPI secret {2}[\w-]{43}\n\nKeep the secret now: it is not shown again\.\n$/,
+    )
+    expect(await keyRecord(workspaceId, String(issued.apiKey))).toMatchObject({
+      ownerUserId: 'ada',
+      status: 'ACTIVE',
+      scopes: ['wallet:read', 'transfer:create'],
+      ipAllowlist: [],
+      expiresAt: null,
+    })
+  })
+
+  test('key create takes addresses, a name, and an expiry as a date, a time or a duration', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read`
+    const full = await json(
+      `key create ${flags} --ips 203.0.113.0/24,2001:db8::1 --expires 2099-01-31 --name`,
+      'Night job',
+    )
+    expect(await keyRecord(workspaceId, String(full.apiKey))).toMatchObject({
+      ipAllowlist: ['203.0.113.0/24', '2001:db8::1'],
+      expiresAt: new Date('2099-01-31T00:00:00Z'),
+      name: 'Night job',
+    })
+    const timed = await json(`key create ${flags} --expires 2099-01-31T12:30:00+02:00`)
+    expect((await keyRecord(workspaceId, String(timed.apiKey)))?.expiresAt).toEqual(new Date('2099-01-31T10:30:00Z'))
+    const before = Date.now()
+    const lasting = await json(`key create ${flags} --expires 90d`)
+    const expiresAt = (await keyRecord(workspaceId, String(lasting.apiKey)))?.expiresAt?.getTime() ?? 0
+    expect(expiresAt - before).toBeGreaterThanOrEqual(90 * 86_400_000)
+    expect(expiresAt - Date.now()).toBeLessThanOrEqual(90 * 86_400_000)
+  })
+
+  test('key create is refused for strangers, unknown scopes, bad addresses and a past expiry', async () => {
+    const workspaceId = await newWorkspace()
+    const command = `key create --workspace ${workspaceId} --owner`
+    expect(await refused(1, `${command} eve --scopes wallet:read`)).toContain('add the member first')
+    expect(await refused(2, `${command} ada --scopes wallet:reed`)).toContain('did you mean wallet:read?')
+    expect(await refused(2, `${command} ada --scopes`, '')).toContain('needs at least one of wallet:read')
+    expect(await refused(1, `${command} ada --scopes wallet:read --ips 203.0.113.0/33`)).toContain('nor a CIDR block')
+    expect(await refused(1, `${command} ada --scopes wallet:read --expires 2020-01-01`)).toContain('in the past')
+    expect(await refused(2, `${command} ada --scopes wallet:read --expires tomorrow`)).toContain('2027-01-31')
+    expect((await core.apiKeys.list.query({ workspaceId })).keys).toEqual([])
+  })
+
+  test('key list shows all keys, those of a workspace, or one, and never a secret', async () => {
+    const workspaceId = await newWorkspace()
+    const [first, second] = [await newKey(workspaceId), await newKey(workspaceId)]
+    const listed = await json(`key list --workspace ${workspaceId}`)
+    const record = {
+      workspaceId,
+      ownerUserId: 'ada',
+      name: '',
+      status: 'ACTIVE',
+      scopes: ['wallet:read'],
+      ipAllowlist: [],
+      expiresAt: null,
+      lastUsedAt: null,
+      createdAt: isoTime,
+      updatedAt: isoTime,
+    }
+    expect(listed).toEqual({
+      keys: [
+        { apiKey: first, ...record },
+        { apiKey: second, ...record },
+      ],
+    })
+    expect(await json(`key list --key ${second}`)).toEqual({ keys: [{ apiKey: second, ...record }] })
+    const all = (await json('key list')) as { keys: { apiKey: string }[] }
+    expect(all.keys.map(key => key.apiKey)).toEqual(expect.arrayContaining([first, second]))
+    const [headings, ...rows] = (await said(`key list --workspace ${workspaceId}`)).trimEnd().split('\n')
+    expect(headings).toMatch(/^KEY +STATUS +WORKSPACE +OWNER +SCOPES +FROM +EXPIRES +LAST USED +NAME$/)
+    expect(rows).toHaveLength(2)
+    expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +never$`))
+    expect(await said(`key list --workspace ${await newWorkspace()}`)).toBe('There are no keys.\n')
+  })
+
+  test('a name cannot steer the terminal of whoever lists it', async () => {
+    const workspaceId = await newWorkspace()
+    const name = '\u001b[2Jgone\u202e'
+    await core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
+    const text = await said(`key list --workspace ${workspaceId}`)
+    expect(text).toContain('\uFFFD[2Jgone\uFFFD')
+    for (const control of ['\u001b', '\u202e']) expect(text).not.toContain(control)
+  })
+
+  test('key disable, enable and delete', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    expect(await json(`key disable --key ${apiKey}`)).toEqual({ apiKey })
+    expect((await keyRecord(workspaceId, apiKey))?.status).toBe('DISABLED')
+    expect(await said(`key enable --key ${apiKey}`)).toBe(`Key ${apiKey} is enabled.\n`)
+    expect((await keyRecord(workspaceId, apiKey))?.status).toBe('ACTIVE')
+    expect(await json(`key delete --key ${apiKey}`)).toEqual({ apiKey })
+    for (const command of ['key disable', 'key rotate', 'key list'])
+      expect(await refused(1, `${command} --key ${apiKey}`)).toBe(`There is no key ${apiKey}.`)
+  })
+
+  test('key rotate keeps the key, changes the secret, and ends the old one at once or after the grace', async () => {
+    const workspaceId = await newWorkspace()
+    const { apiKey, apiSecret } = await json(`key create --workspace ${workspaceId} --owner ada --scopes wallet:read`)
+    const rotated = await json(`key rotate --key ${apiKey}`)
+    expect(rotated).toEqual({ apiKey, apiSecret: secret })
+    expect(rotated.apiSecret).not.toBe(apiSecret)
+    expect(await said(`key rotate --key ${apiKey} --grace 24h`)).toContain('it is not shown again')
+    const previous = 'select count(*) from api_key where previous_secret_until > now() +'
+    await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '23 hours') = 1; end $$`)
+    await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '24 hours') = 0; end $$`)
+    expect(await refused(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be 30d at most.')
+    expect(await refused(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
+  })
+
+  test('key set-scopes and set-ips replace what was there; empty addresses admit all', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    expect(await json(`key set-scopes --key ${apiKey} --scopes`, 'transfer:read, transfer:create')).toEqual({
+      apiKey,
+      scopes: ['transfer:read', 'transfer:create'],
+    })
+    expect(await said(`key set-scopes --key ${apiKey} --scopes wallet:read`)).toBe(
+      `Key ${apiKey} has the scopes wallet:read.\n`,
+    )
+    expect(await json(`key set-ips --key ${apiKey} --ips 203.0.113.7,2001:db8::/32`)).toEqual({
+      apiKey,
+      ipAllowlist: ['203.0.113.7', '2001:db8::/32'],
+    })
+    expect(await keyRecord(workspaceId, apiKey)).toMatchObject({
+      scopes: ['wallet:read'],
+      ipAllowlist: ['203.0.113.7', '2001:db8::/32'],
+    })
+    expect(await refused(1, `key set-ips --key ${apiKey} --ips 203.0.113.7,,10.0.0.1`)).toContain('CIDR block')
+    expect(await said(`key set-ips --key ${apiKey} --ips`, '')).toBe(`Key ${apiKey} may be used from everywhere.\n`)
+    expect(await json(`key set-ips --key ${apiKey} --ips=`)).toEqual({ apiKey, ipAllowlist: [] })
+    expect((await keyRecord(workspaceId, apiKey))?.ipAllowlist).toEqual([])
+  })
+})
+
+describe('wallets', () => {
+  test('wallet create makes an empty, active wallet', async () => {
+    const workspaceId = await newWorkspace()
+    const made = await json(`wallet create --workspace ${workspaceId} --currency USD --name`, 'Petty cash')
+    expect(made).toEqual({ walletId: id('wal') })
+    expect(await balanceOf(workspaceId, String(made.walletId))).toBe('0.00')
+    expect(await said(`wallet create --workspace ${workspaceId} --currency JPY --name Yen`)).toMatch(
+      /^Wallet wal_\w{26} is there, and empty\.\n$/,
+    )
+    const command = `wallet create --workspace ${workspaceId} --name Main --currency`
+    expect(await refused(2, `${command} usd`)).toContain('in capitals')
+    expect(await refused(2, `${command} XYZ`)).toContain('must be a currency code')
+  })
+
+  test('wallet deposit and withdraw move money and name the bizId and the balance', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const flags = `--workspace ${workspaceId} --wallet ${walletId}`
+    const receipt = { transferId: id('trf'), walletId, currency: 'USD', createdAt: isoTime }
+    expect(await json(`wallet deposit ${flags} --amount 100.5`)).toEqual({
+      ...receipt,
+      type: 'DEPOSIT',
+      amount: '100.5',
+      bizId: expect.stringMatching(/^deposit-[0-9a-f-]{36}$/),
+      balance: '100.50',
+    })
+    expect(await json(`wallet withdraw ${flags} --amount 0.25 --biz-id payout-1`)).toEqual({
+      ...receipt,
+      type: 'WITHDRAWAL',
+      amount: '0.25',
+      bizId: 'payout-1',
+      balance: '100.25',
+    })
+    expect(await said(`wallet deposit ${flags} --amount 10 --biz-id topup-1`)).toBe(
+      `10 USD entered ${walletId} under the bizId topup-1; it now holds 110.25 USD.\n`,
+    )
+    expect(await said(`wallet withdraw ${flags} --amount 0.25`)).toMatch(
+      /^0\.25 USD left wal_\w{26} under the bizId withdraw-[0-9a-f-]{36}; it now holds 110\.00 USD\.\n$/,
+    )
+  })
+
+  test('a bizId moves money once, however often it is given, and only the movement that it names', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --biz-id once`
+    const first = await json(`${command} --amount 7`)
+    expect(await json(`${command} --amount 7.00`)).toEqual(first)
+    expect(await refused(1, `${command} --amount 8`)).toContain('The bizId once names another movement of money')
+    expect(await balanceOf(workspaceId, walletId)).toBe('7.00')
+  })
+
+  test('a deposit whose answer is lost names the bizId under which it can be given again', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
+    // What core has answered is done.
+    const path = await openPath(Number(new URL(coreUrl).port), 'HTTP/1.1 200')
+    const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
+    const lost = sentence(1, await run(words(command), through))
+    path.cut()
+    const [, bizId] = /give the same command again with --biz-id (\S+),/.exec(lost) ?? []
+    expect(bizId).toMatch(/^deposit-/)
+    expect(await json(`${command} --biz-id ${bizId}`)).toMatchObject({ bizId, balance: '3.00' })
+  })
+
+  test('amounts that cannot be, and money that is not there', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const yen = await newWallet(workspaceId, 'JPY')
+    const on = (wallet: string) => `--workspace ${workspaceId} --wallet ${wallet} --amount`
+    expect(await refused(2, `wallet deposit ${on(walletId)} -5`)).toContain(
+      '--amount must be an amount greater than zero',
+    )
+    expect(await refused(1, `wallet deposit ${on(walletId)} 1.005`)).toBe(
+      "The amount has too many decimals: the wallet's currency has 2.",
+    )
+    expect(await refused(1, `wallet deposit ${on(yen)} 1.5`)).toContain('give a whole number')
+    expect(await refused(1, `wallet withdraw ${on(walletId)} 1`)).toContain('holds less')
+    expect(await refused(2, `wallet deposit ${on(walletId)} 1 --biz-id wallet`)).toContain('be neither "wallet"')
+    expect(await balanceOf(workspaceId, walletId)).toBe('0.00')
+  })
+
+  test('wallet freeze, unfreeze and close', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const flags = `--workspace ${workspaceId} --wallet ${walletId}`
+    await json(`wallet deposit ${flags} --amount 5`)
+    const record = { walletId, name: 'Main', currency: 'USD', balance: '5.00', createdAt: isoTime, updatedAt: isoTime }
+    expect(await json(`wallet freeze ${flags}`)).toEqual({ ...record, status: 'FROZEN' })
+    expect(await refused(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
+    expect(await json(`wallet unfreeze ${flags}`)).toEqual({ ...record, status: 'ACTIVE' })
+    expect(await refused(1, `wallet close ${flags}`)).toContain('only an empty wallet closes')
+    await json(`wallet withdraw ${flags} --amount 5`)
+    expect(await said(`wallet close ${flags}`)).toBe(`Wallet ${walletId} is CLOSED.\n`)
+    expect(await refused(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet stays closed')
+    expect(await refused(1, `wallet deposit ${flags} --amount 5`)).toContain('The wallet is closed')
+  })
+
+  test("another workspace's wallet is not there", async () => {
+    const walletId = await newWallet(await newWorkspace())
+    const flags = `--workspace ${await newWorkspace()} --wallet ${walletId}`
+    for (const command of [`wallet deposit ${flags} --amount 1`, `wallet freeze ${flags}`, `wallet close ${flags}`])
+      expect(await refused(1, command)).toBe('The workspace has no such wallet: compare both ids.')
+  })
+})
+
+describe('ledger verify', () => {
+  test('a sound ledger is said to be sound', async () => {
+    const report = { workspaces: expect.any(Number), wallets: expect.any(Number), flows: expect.any(Number) }
+    const sound = { ok: true, ...report, transfers: expect.any(Number), violations: [], more: 0 }
+    expect(await json('ledger verify')).toMatchObject(sound)
+    expect(await json(`ledger verify --workspace ${system.workspaceId}`)).toMatchObject({ ...sound, workspaces: 1 })
+    expect(await said(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
+      /^The ledger is sound: 1 workspace\(s\), \d+ wallets, \d+ transfers, \d+ flows\.\n$/,
+    )
+  })
+
+  test('a verification that is cut off says so', async () => {
+    const path = await openPath(Number(new URL(coreUrl).port), '"kind":"result"')
+    const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
+    const ran = await run(words('ledger verify'), through)
+    path.cut()
+    expect(sentence(1, ran)).toContain('was cut off before its end')
+  })
+
+  test('a tampered ledger fails, and says where', async () => {
+    const tamper = `alter table wallet disable trigger user; update wallet set balance = balance + 1 where name = 'Savings'`
+    const tampered = await startSystem({ gateways: 0 })
+    const environment = { CORE_URL: tampered.coreUrl, CORE_TOKEN: tampered.adminToken }
+    await execute(tampered.database.ownerUrl, tamper)
+    const asJson = await run(['ledger', 'verify', '--json'], environment)
+    const asText = await run(['ledger', 'verify'], environment)
+    await tampered.stop()
+    const report = JSON.parse(asJson.stdout)
+    expect(report.ok).toBe(false)
+    expect(report.violations.length).toBeGreaterThan(0)
+    expect(asText.stdout).toMatch(/^RULE +WHERE +WHAT\n/)
+    expect(asText.stdout).toContain(tampered.wallets[1]?.walletId)
+    for (const { exitCode, stderr } of [asJson, asText]) {
+      expect(exitCode).toBe(1)
+      expect(stderr).toMatch(/^The ledger breaks its rules in \d+ place\(s\)[^\n]*\.\n$/)
+    }
+  })
+})
+
+describe('a command line that cannot be followed exits 2 and says why', () => {
+  const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
+  test.each([
+    ['walet create', 'There is no "walet": did you mean wallet?'],
+    ['banana', 'There is no "banana": there are workspace, member, key, wallet and ledger.'],
+    ['wallet crate', 'There is no "crate" of a wallet: did you mean create?'],
+    ['wallet --json', 'A verb is missing: wallet has create, deposit, withdraw, freeze, unfreeze and close.'],
+    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet and ledger.'],
+    ['workspace delete --workspce wsp_1', 'workspace delete has no flag --workspce: did you mean --workspace?'],
+    ['key list -v', 'key list has no flag -v: it takes --workspace, --key, --json and --help.'],
+    [
+      'wallet create --grace 24h',
+      'wallet create has no flag --grace: it takes --workspace, --currency, --name, --json and --help.',
+    ],
+    ['workspace create', 'workspace create needs --name NAME (what people call it).'],
+    ['workspace create --name', '--name needs a value: what people call it.'],
+    ['workspace create --name --json', '--name needs a value: what people call it.'],
+    ['workspace create --name Acme Ltd', '"Ltd" belongs to no flag: leave it out, or quote a text with spaces.'],
+    ['workspace create --name Acme --name Corp', '--name is given twice: give it once.'],
+    ['workspace create --name Acme --json=yes', '--json takes no value: leave "=yes" out.'],
+    ['workspace delete', 'workspace delete needs --workspace wsp_… (the workspace).'],
+    [
+      `workspace delete --workspace ${anyWallet}`,
+      `--workspace must be a whole id (wsp_ and 26 letters and digits), not "${anyWallet}".`,
+    ],
+  ])('%s', async (line, expected) => {
+    expect(sentence(2, await run(line.split(' ')))).toBe(expected)
+  })
+
+  test('a blank name', async () => {
+    expect(await refused(2, 'workspace create --name', ' ')).toContain('at least one of them visible')
+  })
+})
+
+describe('a core that cannot be asked', () => {
+  const command = ['key', 'list']
+
+  test('none was started here', async () => {
+    expect(sentence(1, await run(command, {}))).toBe(
+      `No core is known here (there is no ${join(dataDir, 'core.json')}): start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
+    )
+  })
+
+  test('nothing listens', async () => {
+    const closed = createServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    closed.close()
+    await once(closed, 'close')
+    const expected = `No core answers at ${url}: start the service with npm start, or correct CORE_URL.`
+    expect(sentence(1, await run(command, { CORE_URL: url, CORE_TOKEN: adminToken }))).toBe(expected)
+    expect(sentence(1, await run(['ledger', 'verify'], { CORE_URL: url, CORE_TOKEN: adminToken }))).toBe(expected)
+  })
+
+  test('the token is wrong, or of another role', async () => {
+    const wrong = { CORE_URL: coreUrl, CORE_TOKEN: 'x'.repeat(43) }
+    const unknown = `The core at ${coreUrl} does not know the token of CORE_TOKEN: use one of its service tokens of role admin.`
+    expect(sentence(1, await run(command, wrong))).toBe(unknown)
+    expect(sentence(1, await run(['ledger', 'verify'], wrong))).toBe(unknown)
+    const lesser = { CORE_URL: coreUrl, CORE_TOKEN: system.serviceToken }
+    expect(sentence(1, await run(command, lesser))).toContain('is not one of role admin')
+  })
+
+  test('half of the environment is set', async () => {
+    expect(sentence(1, await run(command, { CORE_URL: coreUrl }))).toContain('CORE_TOKEN is not')
+    expect(sentence(1, await run(command, { CORE_TOKEN: adminToken }))).toContain('CORE_URL is not')
+    expect(sentence(1, await run(command, { CORE_URL: 'localhost:8081', CORE_TOKEN: adminToken }))).toContain(
+      'must be a URL',
+    )
+  })
+
+  test('its database is out of reach', async () => {
+    const path = await openPath(Number(new URL(system.database.serviceUrl).port))
+    const DATABASE_URL = Object.assign(new URL(system.database.serviceUrl), { port: path.port }).href
+    const other = await system.startCore({ DATABASE_URL })
+    const environment = { CORE_URL: other.url, CORE_TOKEN: adminToken }
+    const create = ['workspace', 'create', '--name', 'Acme']
+    expect((await run(create, environment)).exitCode).toBe(0)
+    path.cut()
+    expect(sentence(1, await run(create, environment))).toMatch(/^Nothing was done, .* try again in \d+ s, /)
+  })
+})
+
+test('what npm start leaves in DATA_DIR is enough, and the environment wins over it', async () => {
+  const embedded = join(dataDir, 'embedded')
+  await mkdir(embedded)
+  const file = join(embedded, 'core.json')
+  const command = ['workspace', 'create', '--name', 'Acme', '--json']
+
+  await writeFile(file, JSON.stringify({ coreUrl, adminToken }))
+  expect((await run(command, { DATA_DIR: embedded })).exitCode).toBe(0)
+
+  await writeFile(file, JSON.stringify({ coreUrl: 'http://127.0.0.1:1', adminToken: 'of another core' }))
+  expect((await run(command, { DATA_DIR: embedded, ...throughCore })).exitCode).toBe(0)
+
+  await writeFile(file, JSON.stringify({ coreUrl, adminToken: 'x'.repeat(43) }))
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain(`the token of ${file}`)
+
+  await writeFile(file, '{\n')
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('is damaged')
+
+  await writeFile(file, '{}')
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('does not name coreUrl and adminToken')
+})
+
+describe('help', () => {
+  test('at the top: every command, with examples', async () => {
+    const shown = await Promise.all([run([]), run(['--help']), run(['-h']), run(['help'])])
+    for (const { exitCode, stdout, stderr } of shown) {
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+      expect(stdout).toBe(shown[0]?.stdout)
+    }
+    for (const { noun, verb, help } of commands)
+      expect(shown[0]?.stdout).toMatch(new RegExp(`  ${noun} ${verb} +${help}`))
+    expect(shown[0]?.stdout).toContain('Examples:\n  npm run admin -- workspace create --name Acme\n')
+  })
+
+  test('of a noun: its verbs', async () => {
+    const [bare, asked] = await Promise.all([run(['wallet']), run(['wallet', '--help'])])
+    expect(bare).toEqual(asked)
+    expect(asked).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(asked.stdout).toContain('wallet freeze')
+    expect(asked.stdout).not.toContain('key rotate')
+  })
+
+  test('of a command: its flags and examples, without asking core', async () => {
+    const { exitCode, stdout } = await run(['key', 'create', '--owner', '--help'], {})
+    expect(exitCode).toBe(0)
+    for (const { noun, verb, flags } of commands.filter(each => each.noun === 'key' && each.verb === 'create'))
+      for (const flag of [...Object.keys(flags), 'json', 'help'])
+        expect(stdout, `${noun} ${verb}`).toMatch(new RegExp(`^  --${flag}\\b.*  \\S`, 'm'))
+    expect(stdout).toContain('Examples:\n  npm run admin -- key create --workspace wsp_…')
+  })
+})
+
+test('through npm, silent: the JSON and nothing else, and the exit code comes through', async () => {
+  const npm = (...args: string[]) => {
+    const { promise, resolve } = Promise.withResolvers<Ran>()
+    const env = { ...process.env, ...throughCore }
+    execFile('npm', ['run', '--silent', 'admin', '--', ...args], { cwd: root, env }, (error, stdout, stderr) =>
+      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+    return promise
+  }
+  const made = await npm('workspace', 'create', '--name', 'A name with spaces', '--json')
+  expect(JSON.parse(made.stdout)).toEqual({ workspaceId: id('wsp') })
+  expect((await npm('workspace', 'create')).exitCode).toBe(2)
+})
+
+test('these tests have used every command', () => {
+  expect([...used].filter(name => commands.some(({ noun, verb }) => name === `${noun} ${verb}`)).toSorted()).toEqual(
+    commands.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
+  )
+})

@@ -1,0 +1,18 @@
+/** A small table for a terminal. */
+export function table(headings: string[], rows: string[][]): string {
+  const lines = [headings, ...rows.map(row => row.map(printable))]
+  const widths = headings.map((_, column) => Math.max(...lines.map(line => line[column]!.length)))
+  return lines
+    .map(line =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Names are other people's text: control characters in them would steer the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD')
+}

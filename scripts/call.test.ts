@@ -1,0 +1,187 @@
+/** `npm run call` as people meet it: a process of its own against a running service. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startSystem } from '../test/setup/system.ts'
+
+interface Ran {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+const script = fileURLToPath(new URL('./call.ts', import.meta.url))
+const dataDir = await mkdtemp(join(inject('runDir'), 'call-'))
+const system = await startSystem()
+const { baseUrl, apiKey, apiSecret, wallets } = system
+const createPath = '/api/v1/transfer/command/create'
+
+beforeAll(() => writeFile(join(dataDir, 'demo.json'), JSON.stringify({ baseUrl, apiKey, apiSecret, wallets })))
+afterAll(() => system.stop())
+
+function run(args: string[], environment: NodeJS.ProcessEnv = {}, input = ''): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, ...environment }
+  const child = execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) => {
+    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
+  })
+  child.stdin?.end(input)
+  return promise
+}
+
+function order(bizId: string): string {
+  const [source, target] = wallets
+  // Spaces and letters that another serialisation would not write so.
+  return `{ "sourceWalletId": "${source?.walletId}",  "targetWalletId":"${target?.walletId}", "amount":"1.50","currency":"USD", "bizId":"${bizId}", "remark":"caf\\u00e9 ☕ 🚀"}`
+}
+
+async function codeOf(args: string[], environment: NodeJS.ProcessEnv = {}, input = ''): Promise<string> {
+  const { stdout } = await run([...args, '--json'], environment, input)
+  return JSON.parse(stdout).code
+}
+
+function sentence(exitCode: number, ran: Ran): string {
+  expect(ran).toMatchObject({ exitCode, stdout: '' })
+  expect(ran.stderr).toMatch(/^\S[^\n]*[.?]\n$/)
+  return ran.stderr.trimEnd()
+}
+
+describe('with the demo of npm start', () => {
+  test('a GET shows the status and the answer', async () => {
+    const { exitCode, stdout, stderr } = await run(['GET', '/api/v1/wallets?size=2&sort=createdAt,asc'])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const [status, ...lines] = stdout.split('\n')
+    expect(status).toBe('200 OK')
+    const answer = JSON.parse(lines.join('\n'))
+    expect(answer).toMatchObject({ success: true, code: '2000', data: { page: { size: 2, totalElements: 3 } } })
+    expect(stdout).toContain('\n  "code": "2000",\n')
+  })
+
+  test('--json prints the body of the answer and nothing else', async () => {
+    const { exitCode, stdout, stderr } = await run(['get', '/api/v1/wallets', '--json'])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout).toMatch(/^\{[^\n]*\}\n$/)
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, data: { page: { totalElements: 3 } } })
+  })
+
+  test('a body goes out as it stands, from the command line, a file or standard input', async () => {
+    expect(await codeOf(['POST', createPath, '--body', order('by-flag')])).toBe('2000')
+    const file = join(dataDir, 'order.json')
+    await writeFile(file, `${order('by-file')}\r\n`)
+    expect(await codeOf(['POST', createPath, '--body-file', file])).toBe('2000')
+    expect(await codeOf(['POST', createPath, '--body-file', '-'], {}, order('by-stdin'))).toBe('2000')
+    for (const bizId of ['by-flag', 'by-file', 'by-stdin'])
+      expect(await codeOf(['GET', `/api/v1/transfer/query/orders/${bizId}`])).toBe('2000')
+    // No body has no Content-Type; an empty one has.
+    expect(await codeOf(['POST', createPath])).toBe('S015')
+    expect(await codeOf(['POST', createPath, '--body', ''])).toBe('S012')
+  })
+
+  // Step 6 of section 5.3 comes before routing: another code than GA2012 says that the signature was right.
+  test.each([
+    ['/api/v1/transfer/query/orders/caf%C3%A9%20', 'T001'],
+    ['/api/v1/../v1//wallets/./', '50090201'],
+    ['/api/v1/wallets?', '2000'],
+    ['/api/v1/wallets/wal%2f1', '50090201'],
+  ])('a path goes out as it was typed, and so it is signed: %s', async (path, code) => {
+    expect(await codeOf(['GET', path])).toBe(code)
+  })
+
+  test('--verbose shows all that was signed and sent, and not the secret', async () => {
+    const body = order('verbose')
+    const { exitCode, stdout, stderr } = await run(['POST', createPath, '--body', body, '--verbose'])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const [, timestamp, nonce, hash] =
+      /^ {2}POST\n {2}\S+create\n {2}(\d{10})\n {2}(\S{36})\n {2}([0-9a-f]{64})$/m.exec(stdout) ?? []
+    expect(stdout).toContain(`Body hash: ${hash}\n`)
+    for (const header of [`X-Api-Key: ${apiKey}`, `X-Timestamp: ${timestamp}`, `X-Nonce: ${nonce}`])
+      expect(stdout).toContain(`\n  ${header}\n`)
+    expect(stdout).toMatch(/^ {2}X-Signature: [A-Za-z0-9+/]{43}=$/m)
+    expect(stdout).toMatch(/^ {2}x-request-id: \S+$/m)
+    expect(stdout).not.toContain(apiSecret)
+
+    const apart = await run(['GET', '/api/v1/wallets', '--verbose', '--json'])
+    expect(JSON.parse(apart.stdout)).toMatchObject({ success: true })
+    expect(apart.stderr).toContain('Canonical message')
+    expect(apart.stderr).not.toContain(apiSecret)
+  })
+})
+
+test('key and secret come from flags, or the environment, before the demo', async () => {
+  const issued = await system.admin.apiKeys.create.mutate({
+    workspaceId: system.workspaceId,
+    ownerUserId: 'owner',
+    scopes: ['transfer:read'],
+  })
+  const wanted = ['GET', '/api/v1/wallets']
+  // This key may not read wallets, so GA2024 tells it from the demo's.
+  expect(await codeOf([...wanted, '--key', issued.apiKey, '--secret', issued.apiSecret])).toBe('GA2024')
+  const environment = { API_KEY: issued.apiKey, API_SECRET: issued.apiSecret }
+  expect(await codeOf(wanted, environment)).toBe('GA2024')
+  expect(await codeOf([...wanted, '--key', issued.apiKey], { API_SECRET: issued.apiSecret })).toBe('GA2024')
+  expect(await codeOf([...wanted, '--key', apiKey, '--secret', apiSecret], environment)).toBe('2000')
+  const nowhere = { DATA_DIR: '/nonexistent', ...environment }
+  expect(await codeOf([...wanted, '--base-url', `${baseUrl}/`], nowhere)).toBe('GA2024')
+  expect(await codeOf(wanted, { ...nowhere, BASE_URL: baseUrl })).toBe('GA2024')
+})
+
+test('a refusal is shown, exits 1, and --locale gives the reason in words', async () => {
+  const wrong = ['GET', '/api/v1/wallets', '--key', apiKey, '--secret', 'wrong']
+  const plain = await run(wrong)
+  expect(plain).toMatchObject({ exitCode: 1, stderr: 'For the reason in words, add --locale en-US.\n' })
+  expect(plain.stdout).toMatch(/^401 Unauthorized\n\{\n/)
+  expect(plain.stdout).toContain('"code": "GA2012"')
+  const explained = await run([...wrong, '--locale', 'zh-CN'])
+  expect(explained).toMatchObject({ exitCode: 1, stderr: '' })
+  expect(explained.stdout).toMatch(/"detail": "[^"]*\p{Script=Han}/u)
+})
+
+describe('what cannot be done is said in one sentence', () => {
+  test.each([
+    [['GET'], 'A path that begins with a slash has to follow GET, such as /api/v1/wallets.'],
+    [['/api/v1/wallets'], 'A method and a path are missing, such as GET /api/v1/wallets.'],
+    [['--verbose'], 'A method and a path are missing, such as GET /api/v1/wallets.'],
+    [['GET', 'api/v1/wallets'], 'A path that begins with a slash has to follow GET, such as /api/v1/wallets.'],
+    [
+      ['GET', '/api/v1/wallets?name=a b'],
+      'The path has a space or a letter beyond ASCII: percent-encode it, %20 for a space say.',
+    ],
+    [['GET', '/a', '/b'], '"/b" belongs to no flag: leave it out, or quote a text with spaces.'],
+    [['POST', '/a', '--bdy', '{}'], 'npm run call has no flag --bdy: did you mean --body?'],
+    [['POST', '/a', '--body', '{}', '--body-file', 'x'], '--body and --body-file are both given: keep one.'],
+    [
+      ['GET', '/a', '--base-url', 'localhost'],
+      '--base-url must be a URL without a path, such as http://127.0.0.1:8080, not "localhost".',
+    ],
+  ])('%j', async (args, expected) => {
+    expect(sentence(2, await run(args))).toBe(expected)
+  })
+
+  test('at run time', async () => {
+    const wanted = ['GET', '/api/v1/wallets']
+    expect(sentence(1, await run(wanted, { DATA_DIR: '/nonexistent' }))).toContain('start the service with npm start')
+    expect(sentence(1, await run([...wanted, '--key', apiKey]))).toBe(
+      'The key comes without its secret: set API_SECRET.',
+    )
+    expect(sentence(1, await run(wanted, { API_SECRET: 'x' }))).toContain('without its key')
+    expect(sentence(1, await run(wanted, { BASE_URL: 'http://x/y' }))).toContain(
+      'BASE_URL must be a URL without a path',
+    )
+    expect(sentence(1, await run([...wanted, '--base-url', 'http://127.0.0.1:1']))).toContain('Nothing listens at')
+    expect(sentence(1, await run([...wanted, '--base-url', system.coreUrl]))).toContain(
+      'is not the JSON of this service',
+    )
+    expect(sentence(1, await run(['POST', '/a', '--body-file', '/nonexistent']))).toContain('cannot be read')
+  })
+})
+
+test('help names every flag and warns of secrets on the command line', async () => {
+  const [bare, asked] = await Promise.all([run([]), run(['--help'])])
+  expect(bare).toEqual(asked)
+  expect(asked).toMatchObject({ exitCode: 0, stderr: '' })
+  for (const flag of ['body', 'body-file', 'key', 'secret', 'base-url', 'locale', 'verbose', 'json', 'help'])
+    expect(asked.stdout).toMatch(new RegExp(`^  --${flag}\\b.*  \\S`, 'm'))
+  expect(asked.stdout).toContain('process list')
+})

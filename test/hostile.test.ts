@@ -1,0 +1,353 @@
+import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Credentials, call, createPath } from './setup/client.ts'
+import { chooseSeed, Random } from './setup/random.ts'
+import { type System, startSystem } from './setup/system.ts'
+
+/**
+ * Thousands of requests that no honest client sends, over bare sockets. Whatever comes in, the answer is our envelope
+ * and never a 5xx, nothing is moved that was not validly asked for, and a key never succeeds beyond its scopes.
+ */
+
+const cases = 2000
+const seed = chooseSeed()
+
+let system: System
+let reader: Credentials
+beforeAll(async () => {
+  console.log(`hostile input: SEED=${seed}`)
+  system = await startSystem()
+  const { admin, workspaceId, baseUrl } = system
+  const scopes: 'wallet:read'[] = ['wallet:read']
+  reader = { baseUrl, ...(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes })) }
+})
+afterAll(() => system.stop())
+
+type Sent = { method: string; target: string; headers: [string, string][]; body: Buffer; isChunked?: boolean }
+type Received = { status: number; body: string; raw: string }
+
+/** A request that is signed as it should be: only what it carries is hostile. */
+function signed(credentials: Credentials, method: string, target: string, body: Buffer): Sent {
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const nonce = randomUUID()
+  const [path = ''] = target.split('?', 1)
+  const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: bodyHash(body) })
+  const headers: [string, string][] = [
+    ['X-Api-Key', credentials.apiKey],
+    ['X-Timestamp', timestamp],
+    ['X-Nonce', nonce],
+    ['X-Signature', sign(credentials.apiSecret, message)],
+  ]
+  if (body.length > 0) headers.push(['Content-Type', 'application/json'])
+  return { method, target, headers, body }
+}
+
+function bytesOf({ method, target, headers, body, isChunked }: Sent): Buffer {
+  const framing: [string, string][] = isChunked
+    ? [['Transfer-Encoding', 'chunked']]
+    : body.length > 0 || method === 'POST'
+      ? [['Content-Length', String(body.length)]]
+      : []
+  const lines = [['Host', 'x'], ['Connection', 'close'], ...framing, ...headers].map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1')
+  if (!isChunked) return Buffer.concat([head, body])
+  const middle = body.length >> 1
+  const chunks = [body.subarray(0, middle), body.subarray(middle)].filter(chunk => chunk.length > 0)
+  const framed = chunks.flatMap(chunk => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')])
+  return Buffer.concat([head, ...framed, Buffer.from('0\r\n\r\n')])
+}
+
+function exchange(bytes: Buffer): Promise<Received> {
+  const { hostname, port } = new URL(system.baseUrl)
+  return new Promise((resolve, reject) => {
+    const received: Buffer[] = []
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const finish = () => {
+      const raw = Buffer.concat(received).toString('utf8')
+      const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(raw)?.[1])
+      resolve({ status, body: raw.slice(raw.indexOf('\r\n\r\n') + 4), raw })
+    }
+    socket.on('data', chunk => received.push(chunk))
+    socket.on('close', finish)
+    socket.on('error', error => (received.length > 0 ? finish() : reject(error)))
+    socket.setTimeout(30_000, () => socket.destroy(new Error('no answer')))
+  })
+}
+
+/** Sends cases a few at a time; what fails is told with its bytes. */
+async function sendAll(make: (random: Random) => Sent, check: (received: Received, sent: Sent) => void): Promise<void> {
+  const random = new Random(seed)
+  const requests = Array.from({ length: cases }, () => make(random)).values()
+  const worker = async () => {
+    for (const request of requests) {
+      const bytes = bytesOf(request)
+      const received = await exchange(bytes).catch(error => {
+        throw new Error(
+          `SEED=${seed}: ${error.message}, after ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`,
+        )
+      })
+      const told = () =>
+        `SEED=${seed} ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))} → ${received.raw.slice(0, 500)}`
+      expect(received.status, told()).toBeGreaterThanOrEqual(200)
+      expect(received.status, told()).toBeLessThan(500)
+      const envelope = JSON.parse(received.body)
+      expect(Object.keys(envelope).slice(0, 6), told()).toEqual([
+        'version',
+        'timestamp',
+        'success',
+        'code',
+        'message',
+        'data',
+      ])
+      expect(envelope.success, told()).toBe(received.status === 200)
+      check(received, request)
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, worker))
+}
+
+const odd = [
+  '',
+  ' ',
+  '\t',
+  '\u0000',
+  '%00',
+  '%2e%2e',
+  '..',
+  '.',
+  '%',
+  '%zz',
+  '%ff',
+  '%c0%af',
+  '%2F',
+  '\\',
+  ';',
+  '?',
+  '#',
+  '*',
+  "'",
+  '"',
+  '<',
+  '😀',
+  'é',
+  '--',
+  '__proto__',
+  'constructor',
+  'null',
+  'undefined',
+  'NaN',
+  '-1',
+  '1e309',
+  '9'.repeat(400),
+  'x'.repeat(3000),
+]
+
+function hostileSegment(random: Random): string {
+  const segment = random.pick([
+    () => random.pick(odd),
+    () => system.wallets[0]!.walletId,
+    () =>
+      random.pick([
+        'wallets',
+        'transfer',
+        'query',
+        'orders',
+        'wallet',
+        'command',
+        'create',
+        'balance',
+        'flows',
+        'completed',
+      ]),
+    () => random.text('abcXYZ019._~%-+:@!$&=', 30),
+    () => system.wallets[0]!.walletId.slice(0, random.int(30)),
+  ])()
+  // What cannot stand in a request line would only test the parser of HTTP.
+  return Buffer.from([...segment].filter(char => char > ' ' && char !== '#').join('')).toString('latin1')
+}
+
+test('paths and queries', async () => {
+  const isOurs = new Set(system.wallets.map(({ walletId }) => walletId))
+  await sendAll(
+    random => {
+      const known = random.pick([
+        '/api/v1/wallets',
+        '/api/v1/transfer/query/orders',
+        '/api/v1',
+        `/api/v1/wallets/${system.wallets[0]!.walletId}/flows`,
+      ])
+      const tail = Array.from({ length: random.int(4) }, () => `/${hostileSegment(random)}`).join('')
+      const names = [
+        'page',
+        'size',
+        'sort',
+        'status',
+        'currency',
+        'createdFrom',
+        'createdTo',
+        'bizIdPrefix',
+        'transferIdPrefix',
+        'walletIdPrefix',
+        'direction',
+        'type',
+        '__proto__',
+        'toString',
+      ]
+      const values = [
+        '0',
+        '1',
+        '-1',
+        '1e3',
+        '9007199254740991',
+        '9007199254740992',
+        'createdAt,desc',
+        'amount,asc',
+        'balance,asc',
+        'USD',
+        'usd',
+        'ACTIVE',
+        '2026-01-01',
+        '2026-02-30',
+        '2026-01-01T00:00:00Z',
+        '0000-01-01',
+        '9999-12-31T23:59:59.999999999%2B14:00',
+        'wal_',
+        'trf_0',
+        'IN',
+        'DEPOSIT',
+      ]
+      const query = Array.from(
+        { length: random.int(4) },
+        () =>
+          `${random.chance(0.9) ? random.pick(names) : hostileSegment(random)}=${random.chance(0.7) ? random.pick(values) : hostileSegment(random)}`,
+      )
+      return signed(reader, 'GET', known + tail + (query.length > 0 ? `?${query.join('&')}` : ''), Buffer.alloc(0))
+    },
+    ({ body, status }, { target }) => {
+      const envelope = JSON.parse(body)
+      if (status !== 200) return
+      expect(target, 'a key of wallet:read').not.toContain('/transfer/')
+      for (const { walletId } of envelope.data.content ?? []) expect(isOurs.has(walletId)).toBe(true)
+    },
+  )
+})
+
+function hostileJson(random: Random, depth = 0): unknown {
+  return random.pick<() => unknown>([
+    () => random.pick([null, true, 0, -0, 1e308, 1.5, '', 'text', '1.00', '\u0000', '\ud800', '😀'.repeat(100)]),
+    () => random.text('0123456789.eE+-', 50),
+    () => (depth > 3 ? [] : [hostileJson(random, depth + 1)]),
+    () =>
+      depth > 3
+        ? {}
+        : { [random.pick(['amount', '__proto__', 'constructor', 'toString', 'x'])]: hostileJson(random, depth + 1) },
+    () => random.pick(odd),
+  ])()
+}
+
+function hostileBody(random: Random): Buffer {
+  const [source, target] = system.wallets
+  const order: Record<string, unknown> = {
+    sourceWalletId: source!.walletId,
+    targetWalletId: target!.walletId,
+    amount: '0.01',
+    currency: 'USD',
+  }
+  const spoil = random.pick<() => Buffer>([
+    () =>
+      Buffer.from(
+        JSON.stringify({
+          ...order,
+          [random.pick([...Object.keys(order), 'bizId', 'remark', 'extra', 'hasOwnProperty'])]: hostileJson(random),
+        }),
+      ),
+    () => Buffer.from(JSON.stringify(hostileJson(random)) ?? ''),
+    () => Buffer.from(JSON.stringify(order).slice(0, random.int(120))),
+    () =>
+      Buffer.from(
+        JSON.stringify(order).replace(
+          '{',
+          `{"${random.pick(['amount', '__proto__', 'currency'])}":${JSON.stringify(hostileJson(random))},`,
+        ),
+      ),
+    () => Buffer.from(`${'['.repeat(random.int(30_000))}${JSON.stringify(order)}`),
+    () => {
+      const bytes = Buffer.from(JSON.stringify(order))
+      for (let flips = random.int(5); flips >= 0; flips--) bytes[random.int(bytes.length)] = random.int(256)
+      return bytes
+    },
+    () => Buffer.from(Array.from({ length: random.int(200) }, () => random.int(256))),
+    () => Buffer.from(JSON.stringify({ ...order, amount: random.text('0123456789.', 45) })),
+  ])
+  return spoil()
+}
+
+test('bodies', async () => {
+  await sendAll(
+    random => ({ ...signed(system, 'POST', createPath, hostileBody(random)), isChunked: random.chance(0.3) }),
+    ({ status, body }) => {
+      if (status === 200) expect(JSON.parse(body).data.currency).toBe('USD')
+    },
+  )
+  const { workspaceId, admin } = system
+  const dollars = system.wallets.filter(({ currency }) => currency === 'USD')
+  let cents = 0n
+  for (const { walletId } of dollars) {
+    const caller = { requestId: 'sum' }
+    const { balance } = await admin.wallets.balance.query({ workspaceId, caller, walletId })
+    cents += BigInt(balance.times(100).toFixed())
+  }
+  expect(cents, 'nothing made or lost').toBe(125_000n)
+})
+
+test('headers and methods', async () => {
+  await sendAll(
+    random => {
+      const request = signed(system, 'GET', '/api/v1/wallets', Buffer.alloc(0))
+      const names = [
+        'X-Api-Key',
+        'X-Timestamp',
+        'X-Nonce',
+        'X-Signature',
+        'X-LOCALE',
+        'X-Forwarded-For',
+        'Content-Type',
+        'Accept',
+        'Cookie',
+        'Expect',
+        'X-HTTP-Method-Override',
+        'Content-Encoding',
+      ]
+      for (let changes = 1 + random.int(3); changes > 0; changes--) {
+        const value = random.pick([
+          () => random.text('\u0021\u007e\u00e9\u00ff abcXYZ0129=+/,;:', 200),
+          () => Buffer.from(random.pick(odd.filter(text => text !== '\u0000'))).toString('latin1'),
+          () => request.headers.find(([name]) => name === 'X-Nonce')?.[1] ?? '',
+          () => 'zh-Hans-CN-x-private'.repeat(random.int(20)),
+        ])()
+        const name = random.pick(names)
+        if (random.chance(0.5)) request.headers.push([name, value])
+        else request.headers = request.headers.map(([each, old]) => [each, each === name ? value : old])
+        if (random.chance(0.2)) request.headers.splice(random.int(request.headers.length), 1)
+      }
+      if (random.chance(0.2))
+        request.method = random.pick(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE'])
+      return request
+    },
+    ({ status }, { method }) => {
+      if (status === 200) expect(method).toBe('GET')
+    },
+  )
+})
+
+test('the gateway has lived through it, and the books are whole', async () => {
+  expect((await call(system, 'GET', '/api/v1/wallets')).status).toBe(200)
+  for (const program of [...system.cores, ...system.gateways]) {
+    expect(program.process.exitCode).toBe(null)
+    expect(program.output()).not.toMatch(/"level":(50|60)/)
+  }
+})
