@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Credentials, call, createPath } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+
+/** Sections 2.2, 4 and 8.1 over HTTP. How lists find their rows is tested beside their code (services/core/src). */
+
+let system: System
+let source: string
+let target: string
+const orders: { transferId: string; bizId: string; amount: string; createdAt: string }[] = []
+beforeAll(async () => {
+  system = await startSystem()
+  ;[source, target] = system.wallets.map(({ walletId }) => walletId) as [string, string]
+  for (let count = 1; count <= 25; count++) {
+    const bizId = `list-${String(count).padStart(2, '0')}`
+    const amount = `${((count * 7) % 11) + 1}.${count % 2 === 0 ? '50' : '5'}`
+    const body = { sourceWalletId: source, targetWalletId: target, amount, currency: 'USD', bizId }
+    const { body: answer } = await call(system, 'POST', createPath, body)
+    orders.unshift(answer.data)
+  }
+})
+afterAll(() => system.stop())
+
+const paths = {
+  wallets: () => '/api/v1/wallets',
+  flows: () => `/api/v1/wallets/${source}/flows`,
+  orders: () => '/api/v1/transfer/query/orders',
+  walletOrders: () => `/api/v1/transfer/query/orders/wallet/${source}`,
+}
+
+async function list(path: string, query = '', credentials: Credentials = system) {
+  const { body } = await call(credentials, 'GET', query ? `${path}?${query}` : path)
+  expect(body.code, `${path}?${query}`).toBe('2000')
+  return body.data
+}
+
+async function refusal(path: string, query: string) {
+  const { status, body } = await call(system, 'GET', `${path}?${query}`, undefined, {
+    headers: { 'X-LOCALE': 'en-US' },
+  })
+  expect([status, body.code, body.message, body.data], query).toEqual([400, 'S012', 'INVALID_PARAMETER', null])
+  return body.detail
+}
+
+describe('pages', () => {
+  test('the defaults: page 0, size 20, newest first, exact totals', async () => {
+    const data = await list(paths.orders())
+    expect(data.page).toEqual({ size: 20, number: 0, totalElements: 25, totalPages: 2 })
+    expect(data.content).toEqual(orders.slice(0, 20))
+    expect((await list(paths.orders(), 'page=1')).content).toEqual(orders.slice(20))
+  })
+
+  test('past the last page: empty content, accurate totals, the page that was asked for', async () => {
+    for (const page of [2, 1_000_000, Number.MAX_SAFE_INTEGER])
+      for (const path of Object.values(paths)) {
+        const data = await list(path(), `page=${page}&size=100`)
+        expect(data.content).toEqual([])
+        expect(data.page.number).toBe(page)
+        expect(data.page.totalElements).toBeGreaterThan(0)
+      }
+  })
+
+  test('an empty collection: no content, the size asked for, number 0, totals 0; by filter, too', async () => {
+    const empty = await system.admin.wallets.create.mutate({
+      workspaceId: system.workspaceId,
+      currency: 'JPY',
+      name: 'Empty',
+    })
+    const page = { size: 7, number: 0, totalElements: 0, totalPages: 0 }
+    const emptyLists = [
+      [`/api/v1/wallets/${empty.walletId}/flows`, 'size=7&page=3'],
+      [`/api/v1/transfer/query/orders/wallet/${empty.walletId}`, 'size=7'],
+      [paths.orders(), 'size=7&page=1&bizIdPrefix=none'],
+      [paths.wallets(), 'size=7&currency=CHF'],
+      [paths.flows(), 'size=7&type=WITHDRAWAL'],
+    ] as const
+    for (const [path, query] of emptyLists) expect(await list(path, query)).toEqual({ content: [], page })
+    await system.admin.wallets.close.mutate({ workspaceId: system.workspaceId, walletId: empty.walletId })
+  })
+
+  test('a size above 100 is capped without an error; one of any length', async () => {
+    for (const size of ['101', '1000', '9'.repeat(30)])
+      expect((await list(paths.orders(), `size=${size}`)).page).toMatchObject({ size: 100, totalPages: 1 })
+  })
+
+  test.each([
+    'page=-1',
+    'size=-1',
+    'size=0',
+    'page=',
+    'size=',
+    'page=1.0',
+    'page=1e2',
+    'page=+1',
+    'page=%201',
+    'page=x',
+    'page=0x1',
+    'page=9007199254740992',
+    'page=1&page=1',
+    'size=5&size=5',
+    'page=%D9%A1',
+  ])('S012 for %s on every list', async query => {
+    for (const path of Object.values(paths)) expect(await refusal(path(), query)).toContain(query.split('=')[0])
+  })
+
+  test('a parameter that a list does not know is S012; elsewhere the query is ignored', async () => {
+    for (const path of Object.values(paths))
+      for (const query of ['statsu=ACTIVE', 'Page=1', 'pagesize=5', 'x', '__proto__=1', 'toString=1'])
+        await refusal(path(), query)
+    await refusal(paths.wallets(), 'bizIdPrefix=a')
+    await refusal(paths.orders(), 'direction=IN')
+    for (const path of [`/api/v1/wallets/${source}`, `/api/v1/wallets/${source}/balance`, `${paths.orders()}/list-01`])
+      expect((await call(system, 'GET', `${path}?page=-1&x=y`)).status).toBe(200)
+  })
+})
+
+describe('order', () => {
+  const by = (data: { content: Record<string, unknown>[] }, field: string) => data.content.map(item => item[field])
+
+  test('sorts by each field in each direction; later fields break ties', async () => {
+    const newestFirst = orders.map(({ bizId }) => bizId)
+    for (const field of ['createdAt', 'updatedAt'])
+      for (const path of [paths.orders(), paths.walletOrders()]) {
+        expect(by(await list(path, `size=100&sort=${field},desc`), 'bizId')).toEqual(newestFirst)
+        expect(by(await list(path, `size=100&sort=${field},asc`), 'bizId')).toEqual(newestFirst.toReversed())
+      }
+    const numeric = (a: unknown, b: unknown) => Number(a) - Number(b)
+    for (const path of [paths.orders(), paths.walletOrders(), paths.flows()]) {
+      const amounts = by(await list(path, 'size=100&sort=amount,asc'), 'amount')
+      expect(amounts).toEqual(amounts.toSorted(numeric))
+    }
+    const tied = await list(paths.orders(), 'size=100&sort=amount,desc&sort=createdAt,asc')
+    const expected = orders.toSorted((a, b) => numeric(b.amount, a.amount) || (a.bizId < b.bizId ? -1 : 1))
+    expect(by(tied, 'bizId')).toEqual(expected.map(({ bizId }) => bizId))
+    const names = by(await list(paths.wallets(), 'sort=name,asc'), 'name')
+    expect(names).toEqual(names.toSorted())
+    expect(by(await list(paths.wallets(), 'sort=amount,desc'), 'balance')[0]).toMatch(/^\d+\.\d\d$/)
+    expect(by(await list(paths.wallets(), 'sort=currency,asc'), 'currency')[0]).toBe('EUR')
+  })
+
+  test.each([
+    'sort=remark,asc',
+    'sort=createdAt',
+    'sort=createdAt,',
+    'sort=createdAt,ASC',
+    'sort=,asc',
+    'sort=',
+    'sort=createdAt,asc,desc',
+    'sort=created_at,asc',
+    'sort=walletId,asc',
+    'sort=amount,asc&sort=amount,desc',
+    'sort=amount,asc&sort=x,asc',
+    'sort=__proto__,asc',
+  ])('S012 for %s', async query => {
+    for (const path of Object.values(paths)) await refusal(path(), query)
+  })
+
+  test('name and currency sort wallets only', async () => {
+    for (const path of [paths.orders(), paths.walletOrders(), paths.flows()])
+      for (const field of ['name', 'currency', 'balance']) await refusal(path, `sort=${field},asc`)
+  })
+})
+
+describe('filters', () => {
+  const total = async (path: string, query: string) => (await list(path, query)).page.totalElements
+
+  test('orders: status, currency, creation, both prefixes', async () => {
+    for (const path of [paths.orders(), paths.walletOrders()]) {
+      expect(await total(path, 'status=COMPLETED')).toBe(25)
+      expect(await total(path, 'currency=USD')).toBe(25)
+      expect(await total(path, 'currency=EUR')).toBe(0)
+      expect(await total(path, 'bizIdPrefix=list-0')).toBe(9)
+      expect(await total(path, 'bizIdPrefix=list_')).toBe(0)
+      expect(await total(path, 'bizIdPrefix=%25')).toBe(0)
+      expect(await total(path, `transferIdPrefix=${orders[3]!.transferId}`)).toBe(1)
+      expect(await total(path, 'transferIdPrefix=trf_')).toBe(25)
+      expect(await total(path, 'transferIdPrefix=wal_')).toBe(0)
+    }
+  })
+
+  test('creation: from is inclusive, to is exclusive, a bare date is midnight UTC', async () => {
+    const { createdAt } = orders[10]!
+    const same = orders.filter(order => order.createdAt === createdAt).length
+    const earlier = orders.filter(order => order.createdAt < createdAt).length
+    expect(await total(paths.orders(), `createdTo=${createdAt}`)).toBe(earlier)
+    expect(await total(paths.orders(), `createdFrom=${createdAt}`)).toBe(25 - earlier)
+    const next = new Date(Date.parse(createdAt) + 1).toISOString()
+    expect(await total(paths.orders(), `createdFrom=${createdAt}&createdTo=${next}`)).toBe(same)
+    expect(await total(paths.orders(), `createdFrom=${createdAt.replace('Z', '1Z')}&createdTo=${next}`)).toBe(0)
+    const offset = `${new Date(Date.parse(createdAt) + 3_600_000).toISOString().slice(0, -1)}%2B01:00`
+    expect(await total(paths.orders(), `createdFrom=${offset}`)).toBe(25 - earlier)
+    expect(await total(paths.orders(), 'createdFrom=2020-01-01')).toBe(25)
+    expect(await total(paths.orders(), 'createdTo=2020-01-01')).toBe(0)
+  })
+
+  test('wallets: status, currency, prefix; flows: direction, type, prefix', async () => {
+    expect(await total(paths.wallets(), 'status=ACTIVE')).toBe(3)
+    expect(await total(paths.wallets(), 'status=FROZEN')).toBe(0)
+    expect(await total(paths.wallets(), 'currency=USD')).toBe(2)
+    expect(await total(paths.wallets(), `walletIdPrefix=${source}`)).toBe(1)
+    expect(await total(paths.flows(), 'direction=OUT')).toBe(25)
+    expect(await total(paths.flows(), 'direction=IN')).toBe(1)
+    expect(await total(paths.flows(), 'type=DEPOSIT')).toBe(1)
+    expect(await total(paths.flows(), 'type=TRANSFER')).toBe(25)
+    expect(await total(paths.flows(), `transferIdPrefix=${orders[0]!.transferId}`)).toBe(1)
+  })
+
+  test.each([
+    ['orders', 'status=PENDING'],
+    ['orders', 'status=completed'],
+    ['orders', 'currency=usd'],
+    ['orders', 'currency='],
+    ['orders', 'createdFrom=yesterday'],
+    ['orders', 'createdFrom=2026-01-01T00:00:00'],
+    ['orders', 'createdFrom=2026-02-30'],
+    ['orders', 'createdTo=1767225600'],
+    ['orders', 'createdTo='],
+    ['orders', 'bizIdPrefix='],
+    ['orders', 'bizIdPrefix=%00'],
+    ['orders', `transferIdPrefix=${'x'.repeat(65)}`],
+    ['orders', 'currency=USD&currency=USD'],
+    ['wallets', 'status=OPEN'],
+    ['flows', 'direction=BOTH'],
+    ['flows', 'type=REFUND'],
+  ] as const)('S012 on %s for %s', async (name, query) => {
+    expect(await refusal(paths[name](), query)).toContain(query.split('=')[0])
+  })
+})
+
+describe('records', () => {
+  test('a wallet, its balance and its flows', async () => {
+    const wallet = (await call(system, 'GET', `/api/v1/wallets/${source}`)).body.data
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const money = expect.stringMatching(/^\d+\.\d\d$/)
+    expect(wallet).toEqual({
+      walletId: source,
+      name: 'Main',
+      currency: 'USD',
+      status: 'ACTIVE',
+      balance: money,
+      createdAt: time,
+      updatedAt: time,
+    })
+    const balance = (await call(system, 'GET', `/api/v1/wallets/${source}/balance`)).body.data
+    expect(balance).toEqual({
+      walletId: source,
+      currency: 'USD',
+      balance: wallet.balance,
+      available: wallet.balance,
+      updatedAt: wallet.updatedAt,
+    })
+    const { content } = await list(paths.flows(), 'size=100')
+    expect(content[0]).toEqual({
+      flowId: expect.stringMatching(/^flw_/),
+      walletId: source,
+      sequence: 26,
+      direction: 'OUT',
+      type: 'TRANSFER',
+      amount: orders[0]!.amount,
+      balanceAfter: wallet.balance,
+      currency: 'USD',
+      transferId: orders[0]!.transferId,
+      counterpartyWalletId: target,
+      createdAt: orders[0]!.createdAt,
+    })
+    expect(content.at(-1)).toMatchObject({
+      sequence: 1,
+      direction: 'IN',
+      type: 'DEPOSIT',
+      amount: '1000.00',
+      counterpartyWalletId: null,
+    })
+    expect(content.map((flow: { sequence: number }) => flow.sequence)).toEqual(
+      Array.from({ length: 26 }, (_, at) => 26 - at),
+    )
+  })
+
+  test('amounts are what was sent, balances have the decimals of their currency', async () => {
+    const { admin, workspaceId } = system
+    const ids: string[] = []
+    for (const name of ['Wei 1', 'Wei 2'])
+      ids.push((await admin.wallets.create.mutate({ workspaceId, currency: 'ETH', name })).walletId)
+    await admin.wallets.deposit.mutate({ workspaceId, walletId: ids[0]!, amount: '12345678901234567890.5' })
+    const body = { sourceWalletId: ids[0], targetWalletId: ids[1], amount: '0.000000000000000001', currency: 'ETH' }
+    const created = await call(system, 'POST', createPath, body)
+    expect(created.body.data.amount).toBe('0.000000000000000001')
+    const read = await call(system, 'GET', `/api/v1/wallets/${ids[0]}/balance`)
+    expect(read.body.data.balance).toBe('12345678901234567890.499999999999999999')
+    const { content } = await list(`/api/v1/wallets/${ids[1]}/flows`)
+    expect([content[0].amount, content[0].balanceAfter]).toEqual(['0.000000000000000001', '0.000000000000000001'])
+  })
+
+  test('whether an order is completed; deposits are no orders', async () => {
+    const { transferId, bizId } = orders[0]!
+    for (const name of [transferId, bizId])
+      expect((await call(system, 'GET', `${paths.orders()}/${name}/completed`)).body.data).toEqual({
+        transferId,
+        bizId,
+        status: 'COMPLETED',
+        completed: true,
+      })
+    const { content } = await list(paths.flows(), 'type=DEPOSIT')
+    expect((await call(system, 'GET', `${paths.orders()}/${content[0].transferId}`)).body.code).toBe('T001')
+  })
+
+  test('a bizId may be percent-encoded in a path', async () => {
+    const body = { sourceWalletId: source, targetWalletId: target, amount: '1', currency: 'USD', bizId: 'a:b.c_d-e' }
+    const created = await call(system, 'POST', createPath, body)
+    expect((await call(system, 'GET', `${paths.orders()}/a%3Ab.c_d-e`)).body.data).toEqual(created.body.data)
+  })
+})
