@@ -31,6 +31,7 @@ export type System = {
   baseUrl: string
   coreUrl: string
   adminToken: string
+  gatewayToken: string
   serviceToken: string
   admin: CoreClient
   workspaceId: string
@@ -122,6 +123,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     baseUrl: gateways[0]?.url ?? '',
     coreUrl,
     adminToken,
+    gatewayToken,
     serviceToken,
     admin,
     workspaceId,

@@ -37,6 +37,8 @@ export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () 
       const answers = await fly(context, parseFlight(await readBody(request)))
       send(response, 200, serialization.stringify(answers))
     } else if (path.startsWith(trpcPath)) {
+      // Strangers are turned away before anything of theirs is read.
+      contextOf(request)
       await trpc(request, response)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
@@ -51,12 +53,14 @@ export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () 
   return createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
     answer(request, response).catch(cause => {
       const error = getTRPCErrorFromUnknown(cause)
-      const status = { UNAUTHORIZED: 401, NOT_FOUND: 404, PAYLOAD_TOO_LARGE: 413, BAD_REQUEST: 400 }[
-        error.code as string
-      ]
-      if (!status) core.log.error({ err: cause }, 'a request failed')
-      if (response.headersSent) response.destroy()
-      else send(response, status ?? 500, JSON.stringify({ error: { message: error.message } }))
+      if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
+      if (response.headersSent) {
+        response.destroy()
+        return
+      }
+      // The shape that any tRPC client reads.
+      const shape = errorShape(error)
+      send(response, shape.data.httpStatus, JSON.stringify({ error: serialization.serialize(shape) }))
     })
   })
 }
@@ -78,12 +82,15 @@ function fly(ctx: Context, calls: FlightCall[]): Promise<FlightAnswer[]> {
           }),
         }
       } catch (cause) {
-        const error = getTRPCErrorFromUnknown(cause)
-        const config = appRouter._def._config
-        return { error: getTRPCErrorShape({ config, error, type, path, input, ctx }) }
+        return { error: errorShape(getTRPCErrorFromUnknown(cause), path) }
       }
     }),
   )
+}
+
+function errorShape(error: TRPCError, path?: string) {
+  const config = appRouter._def._config
+  return getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
 }
 
 const flight = z

@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http'
+import { expect, test } from 'vitest'
+import { checkTimestamp } from './timestamp.ts'
+
+const nowSeconds = 1_767_225_600
+const request = (text: string) =>
+  ({ headers: { 'x-timestamp': text }, headersDistinct: { 'x-timestamp': [text] } }) as unknown as IncomingMessage
+
+test.each([
+  [0, 0],
+  [-60, 0],
+  [60, 0],
+  [-60, 999],
+  [60, 999],
+])('%i s off, at %i ms of the second: inside', (offset, milliseconds) => {
+  const text = String(nowSeconds + offset)
+  expect(checkTimestamp(request(text), nowSeconds * 1000 + milliseconds)).toBe(text)
+})
+
+test.each([-61, 61, -3600, 3600])('%i s off: outside, and the answer says how far', offset => {
+  expect(() => checkTimestamp(request(String(nowSeconds + offset)), nowSeconds * 1000)).toThrow(
+    expect.objectContaining({ code: 'GA2013', details: { header: 'X-Timestamp', reason: 'OFF', secondsOff: offset } }),
+  )
+})
