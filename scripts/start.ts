@@ -138,6 +138,8 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   const gateway = program('gateway', 'gateway/src/main.ts', {
     GATEWAY_HOST: settings.gatewayHost,
     GATEWAY_PORT: String(settings.gatewayPort),
+    // Its log names the port that it got.
+    INTERNAL_PORT: process.env.INTERNAL_PORT || '0',
     CORE_URL: addresses.coreUrl,
     CORE_TOKEN: secrets.gatewayToken,
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,

@@ -2,6 +2,7 @@ import { DomainError, errorTable, isDomainError, scopes } from '@workspace-walle
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { CoreClient } from './core.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
+import type { Metrics } from './metrics.ts'
 import { checkScope } from './pipeline/access.ts'
 import { authenticate, type Edge, type SignedRequest } from './pipeline/index.ts'
 import { parseTarget, type Target } from './pipeline/request.ts'
@@ -11,6 +12,8 @@ declare module 'http' {
   interface IncomingMessage {
     /** Set on arrival. */
     requestId: string
+    /** On the clock of `performance.now()`. */
+    arrivedAt: number
     target: Target
     /** Set by the pipeline, once the request has passed it. */
     signed: SignedRequest
@@ -18,7 +21,7 @@ declare module 'http' {
 }
 
 /** The public application. Whatever happens under /api/, the answer is our envelope. */
-export function createApp(edge: Edge, core: CoreClient, isReady: () => Promise<boolean>): Express {
+export function createApp(edge: Edge, core: CoreClient, metrics: Metrics, isReady: () => Promise<boolean>): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
   app.enable('case sensitive routing').enable('strict routing')
@@ -29,14 +32,15 @@ export function createApp(edge: Edge, core: CoreClient, isReady: () => Promise<b
   app.use(onlyApi)
   app.use(signedBy(edge)) // section 5.3, steps 1 to 7
   app.use(plainPath)
-  for (const endpoint of endpoints) mount(app, endpoint, core) // step 8, then the endpoint
+  for (const endpoint of endpoints) mount(app, endpoint, core, metrics) // step 8, then the endpoint
   app.use(deny)
-  app.use(failure(edge))
+  app.use(failure(edge, metrics))
   return app
 }
 
 const arrive: RequestHandler = (request, _response, next) => {
   request.requestId = mintRequestId()
+  request.arrivedAt = performance.now()
   request.target = parseTarget(request.originalUrl)
   // Of an absolute-form target the router sees the path too.
   request.url = request.target.path
@@ -71,7 +75,7 @@ const plainPath: RequestHandler = (request, _response, next) => {
 const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
 
 /** @throws when the endpoint declares no scope: then the program does not start (section 5.4) */
-export function mount(app: Express, endpoint: Endpoint, core: CoreClient): void {
+export function mount(app: Express, endpoint: Endpoint, core: CoreClient, metrics: Metrics): void {
   const { method, path, scope, handle } = endpoint
   if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
   const handler: RequestHandler = async (request, response, next) => {
@@ -82,7 +86,9 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient): void 
     const { requestId } = request
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>
-    sendSuccess(response, requestId, await handle({ core, on, params, query: request.target.query, request, body }))
+    const { query } = request.target
+    sendSuccess(response, requestId, await handle({ core, on, params, query, request, body }))
+    metrics.answered(path, '2000', performance.now() - request.arrivedAt)
   }
   if (method === 'GET') app.get(path, handler)
   else app.post(path, handler)
@@ -92,7 +98,7 @@ const deny: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function failure({ log }: Edge): ErrorRequestHandler {
+function failure({ log }: Edge, metrics: Metrics): ErrorRequestHandler {
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -106,6 +112,9 @@ function failure({ log }: Edge): ErrorRequestHandler {
       log.warn({ code: error.code, requestId: request.requestId }, 'a request was not served')
     }
     sendFailure(request, response, request.requestId, error)
+    // What no endpoint declares has no name of its own: paths are the client's, and without end.
+    const route = request.route?.path ?? 'none'
+    metrics.answered(String(route), error.code, performance.now() - request.arrivedAt)
   }
 
   function asDomainError(cause: unknown): DomainError | null {

@@ -16,6 +16,11 @@ const schema = z.object({
   CORE_URL: parsed(parseCoreUrls).describe('where core listens: one URL, or several separated by commas'),
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
   GATEWAY_PORT: port.default(8080).describe('the port to listen on'),
+  INTERNAL_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('the address of the internal listener: metrics, readiness, and core for internal callers'),
+  INTERNAL_PORT: port.default(8082).describe('the port of the internal listener'),
   KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
     "core's key-encryption keys: id:base64 entries separated by commas",
   ),

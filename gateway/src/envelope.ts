@@ -56,7 +56,7 @@ export function sendFailure(
   }
   const { details } = error
   if (details && 'retryAfterSeconds' in details) response.setHeader('Retry-After', String(details.retryAfterSeconds))
-  if (details && 'transferId' in details) response.setHeader('X-Transfer-Id', details.transferId)
+  if (details && 'transferId' in details && details.transferId) response.setHeader('X-Transfer-Id', details.transferId)
   // What has not been read of the request would otherwise have to be read first.
   if (!request.complete) response.setHeader('Connection', 'close')
   send(response, errorTable[error.code].http, requestId, failureBody(error, detail))

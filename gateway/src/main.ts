@@ -6,8 +6,10 @@ import { createApp } from './app.ts'
 import { type GatewayConfig, gatewayConfig } from './config.ts'
 import { openCore } from './core.ts'
 import { failureBody } from './envelope.ts'
+import { createInternalApp } from './internal.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { createLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
 import { openRedisNonces } from './nonces/redis.ts'
 
@@ -21,6 +23,8 @@ async function main(config: GatewayConfig): Promise<void> {
   const nonces = config.REDIS_URL ? openRedisNonces(config.REDIS_URL, log) : await openFileNonces(config.NONCE_FILE!)
   let draining = false
 
+  const metrics = createMetrics()
+  const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())
   const app = createApp(
     {
       keys,
@@ -31,7 +35,8 @@ async function main(config: GatewayConfig): Promise<void> {
       log,
     },
     core,
-    async () => !draining && keys.isCurrent && (await nonces.isReachable()),
+    metrics,
+    isReady,
   )
   const server = createServer(
     { keepAliveTimeout: 65_000, headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 1_000 },
@@ -40,12 +45,16 @@ async function main(config: GatewayConfig): Promise<void> {
   server.on('clientError', answerMalformed)
   // An Expect header that Node does not know is ours to answer, as any other request.
   server.on('checkExpectation', app)
+  const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, isReady, metrics, log }))
   keys.start()
+  internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
+  await once(internal, 'listening')
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  log.info({ port }, 'the gateway listens')
-  process.send?.({ type: 'ready', port })
+  const { port: internalPort } = internal.address() as AddressInfo
+  log.info({ port, internalPort }, 'the gateway listens')
+  process.send?.({ type: 'ready', port, internalPort })
 
   async function stop(reason: string): Promise<void> {
     if (draining) return
@@ -56,6 +65,9 @@ async function main(config: GatewayConfig): Promise<void> {
     server.close()
     server.closeIdleConnections()
     await closed
+    // Last, so that the end can be watched.
+    internal.close()
+    internal.closeAllConnections()
     keys.close()
     await Promise.all([nonces.close(), core.close()])
     log.info('the gateway has stopped')

@@ -14,6 +14,8 @@ export type Program = {
   process: ChildProcess
   port: number
   url: string
+  /** A gateway's second listener. */
+  internalUrl: string
   /** Everything it has written. */
   output(): string
   /** SIGTERM, then its exit code. */
@@ -82,6 +84,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     const gateway = await start(gatewayProgram, {
       ...keys,
       GATEWAY_PORT: '0',
+      INTERNAL_PORT: '0',
       CORE_URL: cores.map(core => core.url).join(','),
       CORE_TOKEN: gatewayToken,
       REDIS_URL: inject('redisUrl'),
@@ -150,12 +153,13 @@ export async function startProgram(program: string, environment: NodeJS.ProcessE
   const exited = once(child, 'exit')
   const ready = await Promise.race([once(child, 'message'), exited.then(() => null)])
   if (!ready) throw new Error(`${program} ended before it was ready:\n${output}`)
-  const { port } = ready[0] as { port: number }
+  const { port, internalPort } = ready[0] as { port: number; internalPort?: number }
   const isRunning = () => child.exitCode === null && child.signalCode === null
   return {
     process: child,
     port,
     url: `http://127.0.0.1:${port}`,
+    internalUrl: `http://127.0.0.1:${internalPort}`,
     output: () => output,
     async stop() {
       if (isRunning()) {

@@ -1,0 +1,54 @@
+import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+
+/** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
+const stepOfCode: Partial<Record<ErrorCode, string>> = {
+  GA2001: 'key',
+  GA2011: 'key',
+  GA2021: 'key-status',
+  GA2032: 'workspace',
+  GA2034: 'workspace',
+  GA2013: 'timestamp-and-nonce',
+  GA2012: 'signature',
+  GA2022: 'address',
+  GA2024: 'scope',
+  '50090201': 'scope',
+}
+
+export type Metrics = {
+  registry: Registry
+  /** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
+  answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
+}
+
+/** What Prometheus scrapes on the internal listener. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const durations = new Histogram({
+    name: 'gateway_request_duration_seconds',
+    help: 'Time from the arrival of a public request to its answer, by endpoint and code',
+    labelNames: ['route', 'code'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
+  const refusals = new Counter({
+    name: 'gateway_refusals_total',
+    help: 'Requests that were not served, by the step of the pipeline that refused them, code and HTTP status',
+    labelNames: ['step', 'code', 'status'],
+    registers: [registry],
+  })
+  /** Looking a series up by its labels costs more than counting in it. */
+  const series = new Map<string, ReturnType<typeof durations.labels>>()
+
+  function answered(route: string, code: ErrorCode | '2000', milliseconds: number): void {
+    const name = `${route} ${code}`
+    let found = series.get(name)
+    if (!found) series.set(name, (found = durations.labels(route, code)))
+    found.observe(milliseconds / 1000)
+    if (code !== '2000')
+      refusals.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
+  }
+
+  return { registry, answered }
+}
