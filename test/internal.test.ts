@@ -29,6 +29,21 @@ test('metrics count requests by route and code, and refusals by step', async () 
   expect(text).not.toContain(system.apiSecret)
 })
 
+test('core counts its batches, queues and connections', async () => {
+  await call(system, 'POST', createPath, {
+    sourceWalletId: system.wallets[0]!.walletId,
+    targetWalletId: system.wallets[1]!.walletId,
+    amount: '0.01',
+    currency: 'USD',
+  })
+  const texts = await Promise.all(system.cores.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
+  for (const text of texts) {
+    expect(text).toMatch(/^core_postings\{state="waiting"\} 0$/m)
+    expect(text).toMatch(/^core_database_connections\{pool="reads",state="awaited"\} 0$/m)
+  }
+  expect(texts.some(text => /^core_batch_postings_count [1-9]/m.test(text))).toBe(true)
+})
+
 test('readiness, health, and nothing else', async () => {
   expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200)
   expect((await fetch(`${internalUrl}/readyz`)).status).toBe(200)

@@ -43,8 +43,8 @@ export function createMetrics(): Metrics {
 
   function answered(route: string, code: ErrorCode | '2000', milliseconds: number): void {
     const name = `${route} ${code}`
-    let found = series.get(name)
-    if (!found) series.set(name, (found = durations.labels(route, code)))
+    const found = series.get(name) ?? durations.labels(route, code)
+    series.set(name, found)
     found.observe(milliseconds / 1000)
     if (code !== '2000')
       refusals.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })

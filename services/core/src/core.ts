@@ -3,6 +3,7 @@ import { openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
+import { Metrics } from './metrics.ts'
 import type { Core } from './trpc.ts'
 
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
@@ -10,15 +11,19 @@ export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
   const ledgerOrm = await openOrm(config.DATABASE_URL, { name: 'ledger', max: config.LEDGER_LANES, pipeline: true })
   const ledger = { pool: await poolOf(ledgerOrm), chainKey: config.LEDGER_CHAIN_KEY, log }
+  const metrics = new Metrics()
   const lanes = new Lanes({
     lanes: config.LEDGER_LANES,
     queueLimit: config.LEDGER_QUEUE,
-    post: postings => postBatch(ledger, postings),
+    post: metrics.measured(postings => postBatch(ledger, postings)),
   })
+  const reads = await poolOf(orm)
+  metrics.watch(lanes, { reads, ledger: ledger.pool })
   return {
     orm,
-    reads: await poolOf(orm),
+    reads,
     lanes,
+    metrics: metrics.registry,
     keyRing: config.KEY_ENCRYPTION_KEYS,
     chainKey: config.LEDGER_CHAIN_KEY,
     log,

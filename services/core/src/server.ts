@@ -12,8 +12,8 @@ const maxBodyBytes = 16 * 1024 * 1024
 const trpcPath = '/trpc/'
 
 /**
- * Core's HTTP server: `/flight` for callers that send many calls at a time, `/trpc` for any tRPC client, `/healthz`
- * and `/readyz`. Every call presents a service token; none is meant for the public.
+ * Core's HTTP server: `/flight` for callers that send many calls at a time, `/trpc` for any tRPC client, `/healthz`,
+ * `/readyz` and `/metrics`. Every call presents a service token; none of this is meant for the public.
  */
 export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () => boolean): Server {
   const trpc = createHTTPHandler({
@@ -40,6 +40,8 @@ export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () 
       // Strangers are turned away before anything of theirs is read.
       contextOf(request)
       await trpc(request, response)
+    } else if (path === '/metrics') {
+      send(response, 200, await core.metrics.metrics(), core.metrics.contentType)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {
@@ -117,7 +119,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function send(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { initTRPC, TRPCError } from '@trpc/server'
 import type { Pool } from 'pg'
+import type { Registry } from 'prom-client'
 import {
   DomainError,
   type ErrorCode,
@@ -29,6 +30,7 @@ export type Core = {
   /** The key of the chain over all flows (see ledger/chain.ts). */
   chainKey: KeyObject
   log: Log
+  metrics: Registry
   /** Answers what was taken, then closes every connection. */
   close(): Promise<void>
 }

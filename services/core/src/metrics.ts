@@ -1,0 +1,70 @@
+import type { Pool } from 'pg'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Lanes } from './ledger/lanes.ts'
+import type { Posting, PostingResult } from './ledger/posting.ts'
+
+/** What Prometheus scrapes at core's /metrics. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly #batchSize: Histogram
+  readonly #batchSeconds: Histogram
+
+  constructor() {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry })
+    this.#batchSize = new Histogram({
+      name: 'core_batch_postings',
+      help: 'Postings in a batch',
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+      registers,
+    })
+    this.#batchSeconds = new Histogram({
+      name: 'core_batch_duration_seconds',
+      help: 'Time to post a batch, its commit included',
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    })
+  }
+
+  /** Measures a way of posting batches. */
+  measured(post: (postings: Posting[]) => Promise<PostingResult[]>): (postings: Posting[]) => Promise<PostingResult[]> {
+    return async postings => {
+      const startedAt = performance.now()
+      try {
+        return await post(postings)
+      } finally {
+        this.#batchSize.observe(postings.length)
+        this.#batchSeconds.observe((performance.now() - startedAt) / 1000)
+      }
+    }
+  }
+
+  /** Watches the queues and the pools; read when somebody asks. */
+  watch(lanes: Lanes, pools: Record<string, Pool>): void {
+    const registers = [this.registry]
+    new Gauge({
+      name: 'core_postings',
+      help: 'Postings that wait in the lanes, and that are in batches under way',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        const { waiting, posting } = lanes.depth
+        this.set({ state: 'waiting' }, waiting)
+        this.set({ state: 'posting' }, posting)
+      },
+    })
+    new Gauge({
+      name: 'core_database_connections',
+      help: 'Connections of a pool, and callers that wait for one',
+      labelNames: ['pool', 'state'],
+      registers,
+      collect() {
+        for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
+          this.set({ pool, state: 'busy' }, totalCount - idleCount)
+          this.set({ pool, state: 'idle' }, idleCount)
+          this.set({ pool, state: 'awaited' }, waitingCount)
+        }
+      },
+    })
+  }
+}
