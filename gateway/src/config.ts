@@ -10,7 +10,7 @@ import {
 import { z } from 'zod'
 import { parseAddressList } from './pipeline/addresses.ts'
 
-const schema = z.object({
+export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('the largest request body, in bytes'),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('a service token of the role gateway'),
   CORE_URL: parsed(parseCoreUrls).describe('where core listens: one URL, or several separated by commas'),
@@ -34,13 +34,13 @@ const schema = z.object({
     .default([])
     .describe('addresses and CIDR blocks of proxies whose X-Forwarded-For is believed, separated by commas'),
 })
-export type GatewayConfig = z.infer<typeof schema>
+export type GatewayConfig = z.infer<typeof gatewaySchema>
 
 /** The gateway's configuration, from the environment. @throws ConfigurationError */
 export function gatewayConfig(): GatewayConfig {
-  const config = readEnvironment(schema, process.env)
+  const config = readEnvironment(gatewaySchema, process.env)
   if (!config.REDIS_URL && !config.NONCE_FILE)
-    throw new ConfigurationError([`REDIS_URL is missing: ${schema.shape.REDIS_URL.description}.`])
+    throw new ConfigurationError([`REDIS_URL is missing: ${gatewaySchema.shape.REDIS_URL.description}.`])
   if (config.REDIS_URL && config.NONCE_FILE)
     throw new ConfigurationError(['REDIS_URL and NONCE_FILE are both set: keep one.'])
   return config

@@ -9,7 +9,7 @@ export type ServiceToken = { name: string; role: Role; token: string }
 
 const databaseUrl = serverUrl('postgres', 'postgresql').describe("the PostgreSQL URL of the service's own role")
 
-const coreSchema = z.object({
+export const coreSchema = z.object({
   CORE_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
   CORE_PORT: port.default(8081).describe('the port to listen on'),
   DATABASE_URL: databaseUrl,
@@ -27,7 +27,7 @@ const coreSchema = z.object({
 })
 export type CoreConfig = z.infer<typeof coreSchema>
 
-const migrationSchema = z.object({
+export const migrationSchema = z.object({
   DATABASE_URL: databaseUrl,
   MIGRATION_DATABASE_URL: serverUrl('postgres', 'postgresql').describe(
     'the PostgreSQL URL of the role that owns the schema',
