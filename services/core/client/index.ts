@@ -2,8 +2,10 @@ import { createTRPCClient, httpBatchStreamLink, splitLink } from '@trpc/client'
 import { serialization } from '../contract/index.ts'
 import type { AppRouter } from '../src/router.ts'
 import { CoreLink } from './link.ts'
+import { fetchFromAny } from './stream.ts'
 
 export { CoreUnreachable } from './link.ts'
+export { sealLines, verifyWithSeal } from './seal.ts'
 
 export type CoreClientOptions = {
   /** Where core listens: one URL, or several cores that serve one database. */
@@ -31,6 +33,9 @@ export function createCoreClient({ url, token }: CoreClientOptions) {
           url: new URL('/trpc', urls[0]),
           transformer: serialization,
           headers: { authorization: `Bearer ${token}` },
+          fetch: fetchFromAny(urls),
+          // A call of its own each: to leave one ends it, whatever else is under way.
+          maxItems: 1,
         }),
         false: link.link,
       }),
@@ -44,4 +49,4 @@ export function createCoreClient({ url, token }: CoreClientOptions) {
 
 export type CoreClient = ReturnType<typeof createCoreClient>
 
-const streamedPaths = new Set(['ledger.verify'])
+const streamedPaths = new Set(['ledger.verify', 'ledger.seal'])

@@ -64,7 +64,7 @@ export type VerifyReport = {
   violations: Violation[]
   /** Violations found beyond those listed. */
   more: number
-  /** When a seal was given (see client/verification.ts). */
+  /** When a seal was given (see client/seal.ts). */
   seal?: SealFindings
 }
 
@@ -85,7 +85,7 @@ export const sealPartWallets = 500
 const hex = /^[0-9a-f]*$/
 
 /** How far a wallet's chain had come. `head` is the MAC of its last flow in hex, empty before the first. */
-export const sealedChain = z.object({
+export const sealedChain = z.strictObject({
   workspaceId: z.string(),
   walletId: z.string(),
   sequence: z.int().min(0),
@@ -99,7 +99,7 @@ export type SealedChain = z.infer<typeof sealedChain>
  * everything else in the part: with the seal's id and the part's place in it, so that parts cannot be changed,
  * dropped, reordered or mixed. Each part can be checked by itself: a seal of any size needs constant memory.
  */
-export const sealPart = z.object({
+export const sealPart = z.strictObject({
   format: z.literal(sealFormat),
   sealId: z.uuid(),
   /** The database's clock, ISO 8601. */

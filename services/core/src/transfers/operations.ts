@@ -42,7 +42,13 @@ export async function createTransfer(core: Core, actor: string, input: CreateTra
   return toOrder(transfer)
 }
 
-export function toOrder(transfer: Transfer): TransferOrder {
+/** What an order shows of its transfer. */
+export type ShownTransfer = Pick<
+  Transfer,
+  'transferId' | 'bizId' | 'amount' | 'currency' | 'sourceWalletId' | 'targetWalletId' | 'remark' | 'createdAt'
+>
+
+export function toOrder(transfer: ShownTransfer): TransferOrder {
   const transferId = idFromUuid('transfer', transfer.transferId)
   return {
     transferId,

@@ -1,7 +1,14 @@
-import { createTransferInput, DomainError, getTransferInput, transferOrder } from '../../contract/index.ts'
+import {
+  createTransferInput,
+  DomainError,
+  getTransferInput,
+  listTransfersInput,
+  transferOrder,
+  transferPage,
+} from '../../contract/index.ts'
 import { actorOf, router, workspaceProcedure } from '../trpc.ts'
 import { createTransfer, toOrder } from './operations.ts'
-import { findOrder } from './queries.ts'
+import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
 export const transfers = router({
   create: workspaceProcedure('gateway', 'service')
@@ -16,5 +23,20 @@ export const transfers = router({
       const order = await findOrder(ctx.core.reads, input.workspaceId, input.bizId)
       if (!order) throw new DomainError('T001')
       return toOrder(order)
+    }),
+
+  list: workspaceProcedure('gateway', 'service', 'admin')
+    .input(listTransfersInput)
+    .output(transferPage)
+    .query(async ({ ctx, input }) => {
+      const { workspaceId, walletId } = input
+      if (walletId === undefined) {
+        const page = await listOrders(ctx.core.reads, workspaceId, input)
+        if (!page) throw new DomainError('GA2032')
+        return page
+      }
+      const page = await listOrdersOfWallet(ctx.core.reads, workspaceId, walletId, input)
+      if (!page) throw new DomainError('W001', { field: 'walletId' })
+      return page
     }),
 })

@@ -2,17 +2,21 @@ import { randomUUID } from 'node:crypto'
 import {
   createWalletInput,
   DomainError,
+  flowPage,
   fundingInput,
   fundingReceipt,
+  listFlowsInput,
+  listWalletsInput,
   type Wallet,
   type WalletStatus,
   wallet,
   walletBalance,
   walletCall,
+  walletPage,
 } from '../../contract/index.ts'
 import { actorOf, type Context, inTransaction, procedureFor, router, workspaceProcedure } from '../trpc.ts'
 import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
-import { findWallet } from './queries.ts'
+import { findWallet, listFlows, listWallets } from './queries.ts'
 
 const readable = workspaceProcedure('gateway', 'service', 'admin')
 
@@ -28,6 +32,24 @@ export const wallets = router({
     .query(async ({ ctx, input }) => {
       const { walletId, currency, balance, updatedAt } = await walletOf(ctx, input)
       return { walletId, currency, balance, available: balance, updatedAt }
+    }),
+
+  list: readable
+    .input(listWalletsInput)
+    .output(walletPage)
+    .query(async ({ ctx, input }) => {
+      const page = await listWallets(ctx.core.reads, input.workspaceId, input)
+      if (!page) throw new DomainError('GA2032')
+      return page
+    }),
+
+  flows: readable
+    .input(listFlowsInput)
+    .output(flowPage)
+    .query(async ({ ctx, input }) => {
+      const page = await listFlows(ctx.core.reads, input.workspaceId, input.walletId, input)
+      if (!page) throw new DomainError('W001', { field: 'walletId' })
+      return page
     }),
 
   create: procedureFor('admin')

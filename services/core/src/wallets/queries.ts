@@ -1,5 +1,28 @@
-import { Decimal, idFromUuid, uuidFromId, type Wallet, type WalletStatus } from '../../contract/index.ts'
+import {
+  Decimal,
+  type Flow,
+  type FlowDirection,
+  type FlowFilter,
+  idFromUuid,
+  type Page,
+  uuidFromId,
+  type Wallet,
+  type WalletFilter,
+  type WalletStatus,
+} from '../../contract/index.ts'
 import { type Queryable, run, statement } from '../db/statement.ts'
+import {
+  idBeginsWith,
+  type List,
+  type ListRequest,
+  readPage,
+  type Search,
+  type Sequence,
+  type SortField,
+  type Source,
+  sortsBy,
+  Values,
+} from '../lists.ts'
 
 export type WalletRow = {
   id: string
@@ -43,4 +66,162 @@ export async function findExternalWallet(db: Queryable, workspace: string, curre
   const [row] = await run(db, findExternalWalletStatement, [workspace, currency])
   if (!row) throw new Error(`workspace ${workspace} has wallets in ${currency} but no external one`)
   return row.id
+}
+
+const walletsOfWorkspace: Sequence = {
+  owner: 'select wallet_count as total from ledger where workspace_id = $1',
+  table: 'wallet w',
+  where: 'w.workspace_id = $1 and w.number is not null',
+  number: 'w.number',
+  createdAt: 'w.created_at',
+  sortable: {
+    createdAt: 'w.created_at',
+    updatedAt: 'w.updated_at',
+    amount: 'w.balance',
+    status: 'w.status',
+    name: 'w.name',
+    currency: 'w.currency',
+  },
+}
+
+/** A page of a workspace's wallets (section 4). Null when there is no such workspace. */
+export async function listWallets(
+  db: Queryable,
+  workspaceId: string,
+  { filter, sort, page, size }: ListRequest<WalletFilter>,
+): Promise<Page<Wallet> | null> {
+  const workspace = uuidFromId('workspace', workspaceId)
+  if (!workspace) return null
+  const values = new Values(workspace)
+  const conditions: string[] = []
+  if (filter.status) conditions.push(`w.status = ${values.bind(filter.status, 'text')}`)
+  if (filter.currency) conditions.push(`w.currency = ${values.bind(filter.currency, 'text')}`)
+  if (filter.walletIdPrefix) conditions.push(idBeginsWith(values, 'w.id', 'wallet', filter.walletIdPrefix))
+  const list: List = {
+    sequence: walletsOfWorkspace,
+    conditions,
+    findIn: filter.walletIdPrefix ? walletsOfWorkspace : undefined,
+    shows: { columns: walletColumns, from: 'wallet w' },
+    created: filter,
+    sort,
+    page,
+    size,
+  }
+  return readPage(db, list, values, toWallet)
+}
+
+export const flowsOfWallet: Sequence = {
+  owner: `select sequence as total from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
+  table: 'flow f',
+  where: 'f.workspace_id = $1 and f.wallet_id = $2',
+  number: 'f.sequence',
+  createdAt: 'f.created_at',
+  sortable: { createdAt: 'f.created_at', updatedAt: 'f.created_at', amount: 'f.amount', status: null },
+}
+
+/** A wallet's flows of transfers between wallets, which have a count of their own. */
+export const ordersOfWallet: Sequence = {
+  ...flowsOfWallet,
+  owner: `select order_count as total from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
+  where: `${flowsOfWallet.where} and f.order_number is not null`,
+  number: 'f.order_number',
+  tieBreak: 'f.sequence',
+}
+
+/** A wallet's flows as its transfers tell of them: flows have no index by what their transfers are called. */
+export const transfersOfWallet: Source = {
+  table: 'transfer t',
+  where: 't.workspace_id = $1 and $2 in (t.source_wallet_id, t.target_wallet_id)',
+  number: 'case t.source_wallet_id when $2 then t.source_sequence else t.target_sequence end',
+  createdAt: 't.created_at',
+  sortable: { createdAt: 't.created_at', updatedAt: 't.created_at', amount: 't.amount', status: null },
+}
+
+/** The index by amount has the directions apart. */
+export function flowPartsFor(sort: SortField[]): string[] | undefined {
+  return sortsBy(sort, 'amount') ? [`f.direction = 'OUT'`, `f.direction = 'IN'`] : undefined
+}
+
+/** Flows with their transfers. LIMIT keeps the planner to one look-up for each. */
+export const flowsWithTransfers = `flow f cross join lateral (
+    select * from transfer where transfer.workspace_id = f.workspace_id and transfer.id = f.transfer_id limit 1) t`
+
+type FlowRow = {
+  sequence: number
+  direction: FlowDirection
+  amount: string
+  balanceAfter: string
+  orderNumber: number | null
+  transferId: string
+  currency: string
+  sourceWalletId: string
+  targetWalletId: string
+  createdAt: Date
+}
+
+const flowColumns = `
+  f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.order_number as "orderNumber",
+  f.transfer_id as "transferId", t.currency, t.source_wallet_id as "sourceWalletId",
+  t.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
+
+/** A page of a wallet's flows (section 4). Null when the workspace has no such wallet. */
+export async function listFlows(
+  db: Queryable,
+  workspaceId: string,
+  walletId: string,
+  { filter, sort, page, size }: ListRequest<FlowFilter>,
+): Promise<Page<Flow> | null> {
+  const workspace = uuidFromId('workspace', workspaceId)
+  const wallet = uuidFromId('wallet', walletId)
+  if (!workspace || !wallet) return null
+  const values = new Values(workspace, wallet)
+  const search = filter.transferIdPrefix
+    ? flowsByTransferId(filter, filter.transferIdPrefix, values)
+    : flowsByNumber(filter, sort, values)
+  const shows = { columns: flowColumns, from: flowsWithTransfers }
+  const list: List = { ...search, shows, created: filter, sort, page, size }
+  return readPage(db, list, values, (row: FlowRow) => toFlow(walletId, row))
+}
+
+function flowsByTransferId({ direction, type }: FlowFilter, prefix: string, values: Values): Search {
+  const conditions = [idBeginsWith(values, 't.id', 'transfer', prefix)]
+  if (direction) conditions.push(`t.${direction === 'OUT' ? 'source' : 'target'}_wallet_id = $2`)
+  if (type) conditions.push(`t.type = ${values.bind(type, 'text')}`)
+  return { sequence: flowsOfWallet, conditions, findIn: transfersOfWallet }
+}
+
+function flowsByNumber({ direction, type }: FlowFilter, sort: SortField[], values: Values): Search {
+  const conditions: string[] = []
+  if (direction) conditions.push(`f.direction = ${values.bind(direction, 'text')}`)
+  if (type === 'DEPOSIT') conditions.push(`f.order_number is null and f.direction = 'IN'`)
+  if (type === 'WITHDRAWAL') conditions.push(`f.order_number is null and f.direction = 'OUT'`)
+  return {
+    sequence: type === 'TRANSFER' ? ordersOfWallet : flowsOfWallet,
+    conditions,
+    parts: conditions.length === 0 ? flowPartsFor(sort) : undefined,
+  }
+}
+
+function toFlow(walletId: string, row: FlowRow): Flow {
+  const { direction, orderNumber } = row
+  const isOut = direction === 'OUT'
+  const counterparty = isOut ? row.targetWalletId : row.sourceWalletId
+  return {
+    flowId: idFromUuid('flow', isOut ? row.transferId : withLastBitFlipped(row.transferId)),
+    walletId,
+    sequence: row.sequence,
+    direction,
+    type: orderNumber !== null ? 'TRANSFER' : isOut ? 'WITHDRAWAL' : 'DEPOSIT',
+    amount: row.amount,
+    balanceAfter: new Decimal(row.balanceAfter),
+    currency: row.currency,
+    transferId: idFromUuid('transfer', row.transferId),
+    counterpartyWalletId: orderNumber === null ? null : idFromUuid('wallet', counterparty),
+    createdAt: row.createdAt,
+  }
+}
+
+/** The two flows of a transfer are called by its UUID, but for the last bit: nothing needs to be stored. */
+function withLastBitFlipped(uuid: string): string {
+  return uuid.slice(0, -1) + (Number.parseInt(uuid.at(-1)!, 16) ^ 1).toString(16)
 }

@@ -156,7 +156,7 @@ const transfers = `
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
   create unique index transfer_number on transfer (workspace_id, number) where number is not null;
-  create index transfer_amount on transfer (workspace_id, amount, number) where number is not null;
+  create index transfer_amount on transfer (workspace_id, amount, number) include (currency) where number is not null;
   create index transfer_currency on transfer (workspace_id, currency, number) where number is not null;
 `
 
@@ -178,8 +178,8 @@ const flows = `
     foreign key (workspace_id, wallet_id) references wallet (workspace_id, id)
   );
   create unique index flow_order on flow (workspace_id, wallet_id, order_number) where order_number is not null;
-  create index flow_funding on flow (workspace_id, wallet_id, sequence) where order_number is null;
-  create index flow_amount on flow (workspace_id, wallet_id, direction, amount, sequence);
+  create index flow_funding on flow (workspace_id, wallet_id, direction, sequence) where order_number is null;
+  create index flow_amount on flow (workspace_id, wallet_id, direction, amount, sequence) include (order_number);
 `
 
 const immutability = `

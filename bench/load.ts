@@ -1,0 +1,140 @@
+import { createHmac, createSecretKey, hash, randomBytes } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+
+/**
+ * The load generator: a process of its own that signs every request with its own nonce and keeps one request in the
+ * air per connection. Written on bare sockets, so that it takes as little of the machine as it can.
+ *
+ * Reads a `LoadPlan` from its parent, warms up, measures, and answers with a `LoadResult`.
+ */
+export type LoadPlan = {
+  host: string
+  port: number
+  connections: number
+  warmUpMs: number
+  measureMs: number
+  /** Who signs: each connection takes the next one. */
+  signers: { apiKey: string; apiSecret: string; wallets: string[] }[]
+  /** `hot`: every transfer touches the first wallet of its workspace. */
+  kind: 'transfer' | 'hot-transfer' | 'balance' | 'hello'
+}
+
+export type LoadResult = {
+  perSecond: number
+  answered: number
+  refused: Record<string, number>
+  latencyMs: { p50: number; p95: number; p99: number; max: number }
+}
+
+const emptyBodyHash = hash('sha256', '')
+
+class Connection {
+  readonly #plan: LoadPlan
+  readonly #signer: LoadPlan['signers'][number]
+  readonly #key
+  readonly #noncePrefix = randomBytes(9).toString('base64url')
+  readonly #socket: Socket
+  readonly #onAnswer: (latencyMs: number, code: string) => void
+  #count = 0
+  #sentAt = 0
+  #received = ''
+  isStopped = false
+
+  constructor(plan: LoadPlan, index: number, onAnswer: (latencyMs: number, code: string) => void) {
+    this.#plan = plan
+    this.#signer = plan.signers[index % plan.signers.length]!
+    this.#key = createSecretKey(this.#signer.apiSecret, 'utf8')
+    this.#onAnswer = onAnswer
+    this.#socket = connect({ host: plan.host, port: plan.port, noDelay: true }, () => this.#send())
+    this.#socket.setEncoding('latin1')
+    this.#socket.on('data', chunk => this.#receive(String(chunk)))
+    this.#socket.on('error', error => {
+      if (!this.isStopped) throw error
+    })
+    this.#socket.on('close', () => {
+      if (!this.isStopped) throw new Error('the server closed a connection')
+    })
+  }
+
+  stop(): void {
+    this.isStopped = true
+    this.#socket.destroy()
+  }
+
+  #send(): void {
+    const { wallets } = this.#signer
+    const wallet = wallets[Math.floor(Math.random() * wallets.length)]!
+    this.#sentAt = performance.now()
+    if (this.#plan.kind === 'hello') this.#socket.write('GET /hello HTTP/1.1\r\nHost: bench\r\n\r\n')
+    else if (this.#plan.kind === 'balance')
+      this.#socket.write(this.#request('GET', `/api/v1/wallets/${wallet}/balance`, ''))
+    else this.#socket.write(this.#request('POST', '/api/v1/transfer/command/create', this.#transferBody()))
+  }
+
+  #transferBody(): string {
+    const { wallets } = this.#signer
+    const other = 1 + Math.floor(Math.random() * (wallets.length - 1))
+    const isHot = this.#plan.kind === 'hot-transfer'
+    const first = isHot ? 0 : Math.floor(Math.random() * wallets.length)
+    const second = isHot ? other : (first + other) % wallets.length
+    const [source, target] = this.#count % 2 === 0 ? [first, second] : [second, first]
+    return `{"sourceWalletId":"${wallets[source]}","targetWalletId":"${wallets[target]}","amount":"0.01","currency":"USD"}`
+  }
+
+  #request(method: string, path: string, body: string): string {
+    const timestamp = Math.floor(Date.now() / 1000)
+    const nonce = this.#noncePrefix + this.#count++
+    const bodyHash = body === '' ? emptyBodyHash : hash('sha256', body)
+    const message = `${method}\n${path}\n${timestamp}\n${nonce}\n${bodyHash}`
+    const signature = createHmac('sha256', this.#key).update(message).digest('base64')
+    const type = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    return `${method} ${path} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: ${this.#signer.apiKey}\r\nX-Timestamp: ${timestamp}\r\nX-Nonce: ${nonce}\r\nX-Signature: ${signature}\r\n${type}\r\n${body}`
+  }
+
+  #receive(chunk: string): void {
+    this.#received += chunk
+    const end = this.#received.indexOf('\r\n\r\n')
+    if (end < 0) return
+    const length = /content-length: (\d+)/i.exec(this.#received)
+    if (!length || this.#received.length < end + 4 + Number(length[1])) return
+    const code = this.#plan.kind === 'hello' ? '2000' : (/"code":"([^"]+)"/.exec(this.#received)?.[1] ?? 'none')
+    this.#received = ''
+    this.#onAnswer(performance.now() - this.#sentAt, code)
+    if (!this.isStopped) this.#send()
+  }
+}
+
+async function run(plan: LoadPlan): Promise<LoadResult> {
+  const latencies: number[] = []
+  const refused: Record<string, number> = {}
+  let isMeasuring = false
+  const connections = Array.from(
+    { length: plan.connections },
+    (_, index) =>
+      new Connection(plan, index, (latencyMs, code) => {
+        if (!isMeasuring) return
+        if (code === '2000') latencies.push(latencyMs)
+        else refused[code] = (refused[code] ?? 0) + 1
+      }),
+  )
+  await new Promise(resolve => setTimeout(resolve, plan.warmUpMs))
+  const startedAt = performance.now()
+  isMeasuring = true
+  await new Promise(resolve => setTimeout(resolve, plan.measureMs))
+  isMeasuring = false
+  const seconds = (performance.now() - startedAt) / 1000
+  for (const connection of connections) connection.stop()
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
+  return {
+    perSecond: latencies.length / seconds,
+    answered: latencies.length,
+    refused,
+    latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
+  }
+}
+
+process.once('message', async plan => {
+  process.send?.(await run(plan as LoadPlan))
+  process.disconnect()
+})

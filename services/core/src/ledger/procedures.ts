@@ -1,0 +1,98 @@
+import { TRPCError } from '@trpc/server'
+import {
+  DomainError,
+  Refusal,
+  type SealPart,
+  sealInput,
+  sealPart,
+  sealPartFindings,
+  uuidFromId,
+  type VerifyEvent,
+  verifyInput,
+} from '../../contract/index.ts'
+import { classifyDatabaseError } from '../db/errors.ts'
+import { type Context, type Core, procedureFor, router } from '../trpc.ts'
+import { checkSealPart, sealLedger } from './seal.ts'
+import { workspaceExists } from './verify-queries.ts'
+import { databaseOf } from './verify-snapshot.ts'
+import { verifyInThread } from './verify-thread.ts'
+
+/** `verify` and `seal` answer in pieces, over minutes: see streamedPaths in client/index.ts. */
+export const ledger = router({
+  verify: procedureFor('admin')
+    .input(verifyInput)
+    .query(async ({ ctx, input, signal }) => {
+      const workspaceId = await workspaceOf(ctx, input.workspaceId)
+      return streamed(ctx, 'ledger.verify', signal, verifyAlone(ctx.core, workspaceId, signal))
+    }),
+
+  seal: procedureFor('admin')
+    .input(sealInput)
+    .query(async ({ ctx, input, signal }): Promise<AsyncGenerator<SealPart, void>> => {
+      const workspaceId = await workspaceOf(ctx, input.workspaceId)
+      const { reads, chainKey } = ctx.core
+      const sealing = { database: databaseOf(reads), chainKey, workspaceId }
+      return streamed(ctx, 'ledger.seal', signal, sealLedger(sealing, signal))
+    }),
+
+  checkSeal: procedureFor('admin')
+    .input(sealPart)
+    .output(sealPartFindings)
+    .query(({ ctx, input }) => checkSealPart(ctx.core.reads, ctx.core.chainKey, input)),
+})
+
+/** Null for all of them. @throws Refusal NOT_FOUND */
+async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<string | null> {
+  if (workspaceId === undefined) return null
+  const workspace = uuidFromId('workspace', workspaceId)
+  if (!workspace || !(await workspaceExists(core.reads, workspace)))
+    throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  return workspace
+}
+
+const verifying = new WeakSet<Core>()
+
+/** One at a time: each takes a processor and a connection for minutes. */
+async function* verifyAlone(
+  core: Core,
+  workspaceId: string | null,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<VerifyEvent, void> {
+  if (verifying.has(core))
+    throw new Refusal('NOT_ALLOWED', 'This core is verifying already: wait for that to end, or stop it.')
+  verifying.add(core)
+  let result: VerifyEvent | undefined
+  try {
+    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId }
+    for await (const event of verifyInThread(verification, signal))
+      if (event.kind === 'result') result = event
+      else yield event
+  } finally {
+    verifying.delete(core)
+  }
+  // Last, so that whoever has it may begin the next one.
+  if (result) yield result
+}
+
+/** What fails once an answer has begun no longer passes through the procedure's own handling of errors. */
+async function* streamed<Event>(
+  { core }: Context,
+  path: string,
+  signal: AbortSignal | undefined,
+  events: AsyncGenerator<Event, void>,
+): AsyncGenerator<Event, void> {
+  try {
+    yield* events
+  } catch (error) {
+    // Nobody is left to tell.
+    if (signal?.aborted) return
+    if (error instanceof Refusal) throw new TRPCError({ code: 'CONFLICT', message: error.message, cause: error })
+    if (classifyDatabaseError(error) !== 'other') {
+      core.log.warn({ err: error, path }, 'the database could not be asked')
+      const cause = new DomainError('S002', { retryAfterSeconds: 1 })
+      throw new TRPCError({ code: 'SERVICE_UNAVAILABLE', message: cause.message, cause })
+    }
+    core.log.error({ err: error, path }, 'a procedure failed')
+    throw new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
+  }
+}
