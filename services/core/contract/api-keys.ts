@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { plainText } from './text.ts'
+import { label } from './text.ts'
 import { userId } from './workspaces.ts'
 
 /** Section 5.4. */
@@ -21,7 +21,7 @@ export const createKeyInput = z.object({
   ownerUserId: userId,
   scopes: scopeList,
   ipAllowlist: ipAllowlist.default([]),
-  name: plainText(128).default(''),
+  name: label.default(''),
   expiresAt: z.date().optional(),
 })
 export const keyInput = z.object({ apiKey: z.string() })

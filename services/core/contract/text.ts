@@ -11,7 +11,8 @@ export function plainText(max: number) {
     .refine(text => !text.includes('\u0000') && text.isWellFormed(), { error: 'BAD_CHARACTER' })
 }
 
-/** A name that operators give: one line, not blank. */
-export const displayName = plainText(128).refine(text => text.trim() !== '' && !/\p{Cc}/u.test(text), {
-  error: 'a name needs at least one visible character and no control characters',
-})
+/** A remark that operators make on something of theirs: one line, which may be empty. */
+export const label = plainText(128).refine(text => !/\p{Cc}/u.test(text), { error: 'has control characters' })
+
+/** A name that operators give: a label that is not blank. */
+export const displayName = label.refine(text => text.trim() !== '', { error: 'is blank' })

@@ -15,7 +15,6 @@ import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
 import { Ledger } from '../ledger/entities.ts'
 import type { Core } from '../trpc.ts'
-import { findWorkspace } from '../workspaces/operations.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -27,7 +26,6 @@ export async function createWallet(
   currency: string,
   name: string,
 ): Promise<WalletRecord> {
-  await findWorkspace(em, workspaceId)
   const ledger = await lockLedger(em, workspaceId)
   const now = later(new Date(), ledger.lastPostedAt)
   const common = { workspaceId, currency, status: 'ACTIVE' as const, createdAt: now, updatedAt: now }
@@ -128,7 +126,7 @@ export async function fundWallet(core: Core, funding: Funding): Promise<FundingR
 /** Postings and changes of wallets wait for each other here. */
 async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (!ledger) throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (!ledger || ledger.status === 'CLOSED') throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return ledger
 }
 
