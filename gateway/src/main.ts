@@ -39,10 +39,18 @@ async function main(config: GatewayConfig): Promise<void> {
     isReady,
   )
   const server = createServer(
-    { keepAliveTimeout: 65_000, headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 1_000 },
+    {
+      keepAliveTimeout: 65_000,
+      headersTimeout: 10_000,
+      requestTimeout: 20_000,
+      connectionsCheckingInterval: 1_000,
+      // Node would refuse a request without Host by itself, without our envelope.
+      requireHostHeader: false,
+    },
     app,
   )
   server.on('clientError', answerMalformed)
+  server.on('connect', (_request, socket) => answerMalformed({ name: 'connect', message: 'CONNECT' }, socket))
   // An Expect header that Node does not know is ours to answer, as any other request.
   server.on('checkExpectation', app)
   const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, isReady, metrics, log }))

@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import type { Demo } from './demo.ts'
 
 /** What a person sees when everything runs. The secret itself is shown on the first start only. */
 export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string): string {
+  const setting = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
   return `
 The wallet service is ready.
 
@@ -13,7 +15,7 @@ The wallet service is ready.
 
 A signed call, from this directory:
 
-npm run call -- GET /api/v1/wallets
+${setting}npm run call -- GET /api/v1/wallets
 
 The same with nothing but curl and openssl, from anywhere:
 

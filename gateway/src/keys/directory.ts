@@ -1,5 +1,12 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { DomainError, isDomainError, type KeyAccess, type KeyRing, openSecret } from '@workspace-wallet/core/contract'
+import {
+  accessPollMs,
+  DomainError,
+  isDomainError,
+  type KeyAccess,
+  type KeyRing,
+  openSecret,
+} from '@workspace-wallet/core/contract'
 import type { CoreClient } from '../core.ts'
 import type { Log } from '../log.ts'
 import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
@@ -12,8 +19,6 @@ export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspa
   secrets: readonly { key: KeyObject; validUntilMs: number }[]
 }
 
-/** How often core is asked which keys have changed. In health a change is in force after this time. */
-const pollMs = 100
 /** How long an answer of core holds. Past it no cached key is believed: a gateway that is cut off fails closed. */
 const leaseMs = 3_000
 /** The first attempt's answer may be older than a change that was polled meanwhile; then it is asked for again. */
@@ -22,7 +27,7 @@ const lookupsPerCall = 500
 const waitingLimit = 5_000
 const keyLimit = 100_000
 const unknownLimit = 100_000
-const reportUseMs = 60_000
+const reportUseMs = 5_000
 
 type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
 
@@ -37,7 +42,8 @@ export class KeyDirectory {
   readonly #keys = new Map<string, Key>()
   /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
   readonly #unknown = new Set<string>()
-  readonly #used = new Set<string>()
+  /** When each key was last used, since the last report. */
+  readonly #used = new Map<string, number>()
   readonly #waiting = new Map<string, Waiting[]>()
   #lookingUp = false
   #revision = 0
@@ -84,9 +90,9 @@ export class KeyDirectory {
     return this.#lookUp(apiKey)
   }
 
-  /** Notes that a request was accepted under a key; reported to core once a minute. */
-  markUsed(apiKey: string): void {
-    this.#used.add(apiKey)
+  /** Notes that a request was accepted under a key; reported to core every few seconds. */
+  markUsed(apiKey: string, nowMs: number): void {
+    this.#used.set(apiKey, nowMs)
   }
 
   #lookUp(apiKey: string): Promise<Key | null> {
@@ -163,7 +169,7 @@ export class KeyDirectory {
     } catch (error) {
       this.#log.debug({ err: error }, 'core did not say which keys have changed')
     }
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), pollMs)
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), accessPollMs)
   }
 
   #forget(): void {
@@ -172,11 +178,11 @@ export class KeyDirectory {
   }
 
   #reportUse(): void {
-    const apiKeys = [...this.#used]
+    const uses = Array.from(this.#used, ([apiKey, usedAtMs]) => ({ apiKey, usedAt: new Date(usedAtMs) }))
     this.#used.clear()
-    for (let at = 0; at < apiKeys.length; at += lookupsPerCall)
+    for (let at = 0; at < uses.length; at += lookupsPerCall)
       this.#core.access.markUsed
-        .mutate({ apiKeys: apiKeys.slice(at, at + lookupsPerCall) })
+        .mutate({ uses: uses.slice(at, at + lookupsPerCall) })
         .catch(error => this.#log.debug({ err: error }, 'the use of keys was not noted'))
   }
 }

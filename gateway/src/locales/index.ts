@@ -8,7 +8,8 @@ export const locales: readonly [Locale, ...Locale[]] = [enUS, zhCN]
 
 /** The best language for a language tag: the same tag, else the same primary language, else the first. */
 export function findLocale(tag: string): Locale {
-  const wanted = tag.toLowerCase()
+  // Java writes zh_CN.
+  const wanted = tag.toLowerCase().replaceAll('_', '-')
   const [language] = wanted.split('-', 1)
   return (
     locales.find(locale => locale.tag.toLowerCase() === wanted) ??

@@ -75,6 +75,7 @@ test.each([
   ['zh-CN', 'zh-CN'],
   ['ZH-cn', 'zh-CN'],
   ['zh', 'zh-CN'],
+  ['zh_CN', 'zh-CN'],
   ['zh-Hans-CN', 'zh-CN'],
   ['de-DE', 'en-US'],
   ['', 'en-US'],

@@ -48,6 +48,6 @@ export async function authenticate(edge: Edge, request: IncomingMessage, target:
     edge.trustedProxies,
   )
   checkAddress(key, address) // 7
-  edge.keys.markUsed(key.apiKey)
+  edge.keys.markUsed(key.apiKey, edge.now())
   return { key, address, body }
 }

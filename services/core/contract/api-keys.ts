@@ -77,8 +77,14 @@ export const lookupAccessInput = z.object({ apiKeys: z.array(z.string().max(64))
 /** Keys that exist, read in one snapshot together with the revision at which they held. */
 export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAccess) })
 
+/** How often a gateway asks which keys have changed. */
+export const accessPollMs = 50
+
 export const accessChangesInput = z.object({ since: z.int().min(0) })
 /** The keys that changed after `since`; `complete` is false when there are too many to name: drop them all. */
 export const accessChanges = z.object({ revision: z.int(), complete: z.boolean(), apiKeys: z.array(z.string()) })
 
-export const usedKeysInput = z.object({ apiKeys: z.array(z.string().max(64)).max(500) })
+/** When keys were last used. */
+export const usedKeysInput = z.object({
+  uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: z.date() })).max(500),
+})

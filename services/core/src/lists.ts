@@ -241,7 +241,7 @@ bisection (bound, low, high) as (
   select bound, case when created_at < bound then middle + 1 else low end, case when created_at < bound then high else middle end
   from bisection cross join lateral (
     select ${number} as middle, ${createdAt} as created_at from ${table}
-    where ${where} and ${number} = (low + high) / 2 limit 1) probe
+    where ${where} and ${number} = (low + high) / 2) probe
   where low < high
 ),
 span as (

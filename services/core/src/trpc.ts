@@ -3,6 +3,7 @@ import { initTRPC, TRPCError } from '@trpc/server'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import {
+  accessPollMs,
   DomainError,
   type ErrorCode,
   errorTable,
@@ -88,6 +89,19 @@ export function actorOf({ token }: Context, apiKey?: string): string {
 /** Runs an administrative act in one transaction, its audit row included; conflicts are run again. */
 export function inTransaction<Result>(ctx: Context, act: (em: Em, actor: string) => Promise<Result>): Promise<Result> {
   return retryConflicts(() => ctx.core.orm.em.fork().transactional(em => act(em, actorOf(ctx))))
+}
+
+/**
+ * An act that changes what keys may do. It answers when every gateway that is in health has heard of it, so that
+ * whoever disables a key may rely on it from then on.
+ */
+export async function inAccessTransaction<Result>(
+  ctx: Context,
+  act: (em: Em, actor: string) => Promise<Result>,
+): Promise<Result> {
+  const result = await inTransaction(ctx, act)
+  await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
+  return result
 }
 
 function serviceUnavailable(): TRPCError {

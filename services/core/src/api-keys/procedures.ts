@@ -13,7 +13,7 @@ import {
   setScopesInput,
   usedKeysInput,
 } from '../../contract/index.ts'
-import { inTransaction, procedureFor, router } from '../trpc.ts'
+import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
 import { createKey, deleteKey, listKeys, rotateKey, setKeyIps, setKeyScopes, setKeyStatus } from './operations.ts'
 import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
 
@@ -28,36 +28,40 @@ export const apiKeys = router({
     .input(rotateKeyInput)
     .output(issuedKey)
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input.apiKey, input.graceMs)),
+      inAccessTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input.apiKey, input.graceMs)),
     ),
 
   disable: procedureFor('admin')
     .input(keyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'DISABLED'))),
+    .mutation(({ ctx, input }) =>
+      inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'DISABLED')),
+    ),
 
   enable: procedureFor('admin')
     .input(keyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'ACTIVE'))),
+    .mutation(({ ctx, input }) =>
+      inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'ACTIVE')),
+    ),
 
   delete: procedureFor('admin')
     .input(keyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => deleteKey(em, actor, input.apiKey))),
+    .mutation(({ ctx, input }) => inAccessTransaction(ctx, (em, actor) => deleteKey(em, actor, input.apiKey))),
 
   setScopes: procedureFor('admin')
     .input(setScopesInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => setKeyScopes(em, actor, input.apiKey, input.scopes)),
+      inAccessTransaction(ctx, (em, actor) => setKeyScopes(em, actor, input.apiKey, input.scopes)),
     ),
 
   setIps: procedureFor('admin')
     .input(setIpsInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
+      inAccessTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
     ),
 
   list: procedureFor('admin')
@@ -81,5 +85,5 @@ export const access = router({
   markUsed: procedureFor('gateway')
     .input(usedKeysInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.apiKeys)),
+    .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
 })

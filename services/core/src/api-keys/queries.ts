@@ -78,13 +78,21 @@ export async function findAccessChanges(db: Queryable, since: number) {
 
 const markUsedStatement = statement(
   'mark-keys-used',
-  `update api_key set last_used_at = date_trunc('milliseconds', clock_timestamp())
-   where id = any ($1::uuid[]) and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
+  `update api_key k set last_used_at = used.at
+   from unnest($1::uuid[], $2::timestamptz[]) as used (id, at)
+   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at - interval '1 minute')`,
 )
 
-/** Notes that keys were used, to the minute: the row is written at most once a minute. */
-export async function markKeysUsed(db: Queryable, apiKeys: string[]): Promise<void> {
-  await run(db, markUsedStatement, [plainArray(apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? []))])
+/** Notes when keys were used. A key's row is written at most once a minute, so a later use within it is not seen. */
+export async function markKeysUsed(db: Queryable, uses: { apiKey: string; usedAt: Date }[]): Promise<void> {
+  const known = uses.flatMap(({ apiKey, usedAt }) => {
+    const id = uuidFromId('apiKey', apiKey)
+    return id ? [{ id, usedAt: usedAt.toISOString() }] : []
+  })
+  await run(db, markUsedStatement, [
+    plainArray(known.map(({ id }) => id)),
+    plainArray(known.map(({ usedAt }) => usedAt)),
+  ])
 }
 
 const findWorkspaceOfKeyStatement = statement<{ workspaceId: string }>(

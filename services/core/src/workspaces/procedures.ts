@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { createWorkspaceInput, deleteWorkspaceInput, memberInput } from '../../contract/index.ts'
-import { inTransaction, procedureFor, router } from '../trpc.ts'
+import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
 import { addMember, createWorkspace, deleteWorkspace, removeMember } from './operations.ts'
 
 export const workspaces = router({
@@ -13,7 +13,7 @@ export const workspaces = router({
     .input(deleteWorkspaceInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => deleteWorkspace(em, actor, input.workspaceId, input.force)),
+      inAccessTransaction(ctx, (em, actor) => deleteWorkspace(em, actor, input.workspaceId, input.force)),
     ),
 })
 
@@ -22,13 +22,13 @@ export const members = router({
     .input(memberInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => addMember(em, actor, input.workspaceId, input.userId)),
+      inAccessTransaction(ctx, (em, actor) => addMember(em, actor, input.workspaceId, input.userId)),
     ),
 
   remove: procedureFor('admin')
     .input(memberInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => removeMember(em, actor, input.workspaceId, input.userId)),
+      inAccessTransaction(ctx, (em, actor) => removeMember(em, actor, input.workspaceId, input.userId)),
     ),
 })
