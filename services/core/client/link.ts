@@ -128,7 +128,7 @@ class Line {
   /** Tries one core after the other: queries always, mutations for as long as they surely were not begun. */
   async #fly(load: Waiting[]): Promise<void> {
     const isRepeatable = load.every(({ call }) => call.type === 'query')
-    let failure = new CoreUnreachable(false)
+    let failure: CoreUnreachable | undefined
     for (const core of this.#inOrder()) {
       try {
         const answers = await core.ask(
@@ -142,7 +142,7 @@ class Line {
         if (failure.sent && !isRepeatable) break
       }
     }
-    for (const { reject } of load) reject(TRPCClientError.from(failure))
+    for (const { reject } of load) reject(TRPCClientError.from(failure ?? new CoreUnreachable(false)))
   }
 
   /** Cores in turn, those that failed a moment ago last. */
