@@ -23,14 +23,17 @@ function receive(request: IncomingMessage, limitBytes: number): Promise<Buffer> 
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let length = 0
-  const timer = setTimeout(() => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' })), bodyDeadlineMs)
+  const tooSlow = () => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' }))
+  const timer = setTimeout(tooSlow, bodyDeadlineMs)
   request.on('data', (chunk: Buffer) => {
     length += chunk.length
     if (length > limitBytes) reject(new DomainError('S013', { limitBytes }))
     else chunks.push(chunk)
   })
   request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  request.on('error', () => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' })))
-  request.on('close', () => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' })))
+  // Ends a wait for a client that has gone; after a whole body there is nothing to end.
+  request.on('close', () => {
+    if (!request.complete) tooSlow()
+  })
   return promise.finally(() => clearTimeout(timer))
 }

@@ -28,7 +28,8 @@ export class WalletWalk {
   readonly #findings: Findings
   /** Null when the flows name a wallet that does not exist. */
   readonly #wallet: WalletText | null
-  readonly #ids: { workspaceId: string; walletId: string }
+  readonly #workspaceId: string | null
+  readonly #id: string | null
   readonly #decimals: number | null
 
   #flows = 0
@@ -56,7 +57,8 @@ export class WalletWalk {
     this.#key = key
     this.#findings = findings
     this.#wallet = wallet
-    this.#ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', id) }
+    this.#workspaceId = workspaceId
+    this.#id = id
     this.#decimals = currencyDecimals.get(wallet?.currency ?? '') ?? null
     if (wallet && this.#decimals === null) this.#reportWallet('flow-currency', `its currency is ${wallet.currency}`)
     if (wallet && wallet.kind !== 'CUSTOMER' && wallet.kind !== 'EXTERNAL')
@@ -218,15 +220,19 @@ export class WalletWalk {
     return value.toFixed(Math.max(this.#decimals ?? 0, value.isFinite() ? value.decimalPlaces() : 0))
   }
 
+  #ids(): { workspaceId: string; walletId: string } {
+    return { workspaceId: publicId('workspace', this.#workspaceId), walletId: publicId('wallet', this.#id) }
+  }
+
   #reportWallet(rule: LedgerRule, message: string): void {
-    this.#findings.add({ rule, message, ids: this.#ids })
+    this.#findings.add({ rule, message, ids: this.#ids() })
   }
 
   #reportFlow(rule: LedgerRule, flow: FlowText, message: string): void {
     const whole = wholeOf(flow.sequence)
     const sequence = Number.isNaN(whole) ? `${flow.sequence}` : whole
     const transferId = publicId('transfer', flow.transferId)
-    this.#findings.add({ rule, message, ids: { ...this.#ids, sequence, transferId } })
+    this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence, transferId } })
   }
 }
 
