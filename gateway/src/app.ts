@@ -42,6 +42,8 @@ const arrive: RequestHandler = (request, _response, next) => {
   request.requestId = mintRequestId()
   request.arrivedAt = performance.now()
   request.target = parseTarget(request.originalUrl)
+  if (request.headers.host === undefined && request.httpVersion === '1.1')
+    throw new DomainError('S012', { field: 'Host', reason: 'REQUIRED' })
   // Of an absolute-form target the router sees the path too.
   request.url = request.target.path
   next()

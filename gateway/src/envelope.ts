@@ -57,12 +57,12 @@ export function sendFailure(
   const { details } = error
   if (details && 'retryAfterSeconds' in details) response.setHeader('Retry-After', String(details.retryAfterSeconds))
   if (details && 'transferId' in details && details.transferId) response.setHeader('X-Transfer-Id', details.transferId)
-  // What has not been read of the request would otherwise have to be read first.
-  if (!request.complete) response.setHeader('Connection', 'close')
   send(response, errorTable[error.code].http, requestId, failureBody(error, detail))
 }
 
 function send(response: ServerResponse, status: number, requestId: string, body: string): void {
+  // What has not been read of the request would otherwise have to be read before the next one.
+  if (!response.req.complete) response.setHeader('Connection', 'close')
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError, DomainError } from '@workspace-wallet/core/contract'
+import { ConfigurationError } from '@workspace-wallet/core/contract'
 import { createApp } from './app.ts'
 import { type GatewayConfig, gatewayConfig } from './config.ts'
+import { createGuardedServer } from './connections.ts'
 import { openCore } from './core.ts'
-import { failureBody } from './envelope.ts'
 import { createInternalApp } from './internal.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { createLog } from './log.ts'
@@ -38,21 +38,7 @@ async function main(config: GatewayConfig): Promise<void> {
     metrics,
     isReady,
   )
-  const server = createServer(
-    {
-      keepAliveTimeout: 65_000,
-      headersTimeout: 10_000,
-      requestTimeout: 20_000,
-      connectionsCheckingInterval: 1_000,
-      // Node would refuse a request without Host by itself, without our envelope.
-      requireHostHeader: false,
-    },
-    app,
-  )
-  server.on('clientError', answerMalformed)
-  server.on('connect', (_request, socket) => answerMalformed({ name: 'connect', message: 'CONNECT' }, socket))
-  // An Expect header that Node does not know is ours to answer, as any other request.
-  server.on('checkExpectation', app)
+  const server = createGuardedServer(app)
   const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, isReady, metrics, log }))
   keys.start()
   internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
@@ -84,20 +70,6 @@ async function main(config: GatewayConfig): Promise<void> {
   process.once('SIGTERM', () => stop('SIGTERM'))
   process.once('SIGINT', () => stop('SIGINT'))
   process.once('disconnect', () => stop('the supervisor has gone'))
-}
-
-/** What is not even HTTP never reaches the application: its answer is written by hand, in our envelope. */
-function answerMalformed(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const reason = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER'
-  const body = failureBody(new DomainError('S012', { field: 'request', reason }))
-  socket.end(
-    'HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n' +
-      `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
 }
 
 try {

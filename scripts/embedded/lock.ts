@@ -2,6 +2,7 @@
  * One supervisor per data directory. The lock is the operating system's, on a file that SQLite (part of Node) opens
  * for us: it ends with the process that holds it, however that dies, so there are no stale locks to judge.
  */
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 export interface Lock {
@@ -10,6 +11,9 @@ export interface Lock {
 
 /** Undefined when another process holds it. */
 export function takeLock(path: string): Lock | undefined {
+  // For our eyes only: whoever can read the file could lock us out.
+  closeSync(openSync(path, 'a', 0o600))
+  chmodSync(path, 0o600)
   const file = new DatabaseSync(path, { timeout: 0 })
   try {
     // No journal file beside it: nothing is ever written.

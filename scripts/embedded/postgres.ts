@@ -296,6 +296,8 @@ function serverArguments(server: Server, port: number): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(server.durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+    // The text of a failed statement can hold what was to be stored, sealed secrets among it.
+    log_min_error_statement: 'panic',
     ...server.settings,
   }
   const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])

@@ -25,6 +25,7 @@ function receive(request: IncomingMessage, limitBytes: number): Promise<Buffer> 
   let length = 0
   const tooSlow = () => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' }))
   const timer = setTimeout(tooSlow, bodyDeadlineMs)
+  request.inviteBody?.()
   request.on('data', (chunk: Buffer) => {
     length += chunk.length
     if (length > limitBytes) reject(new DomainError('S013', { limitBytes }))

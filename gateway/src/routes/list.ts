@@ -24,7 +24,7 @@ export function parseListQuery<Field extends string, Filter extends Record<strin
 ): ListRequest<Field, Filter> {
   const request: ListRequest<Field, Filter> = { page: 0, size: defaultPageSize, sort: [], filter: {} as Filter }
   const seen = new Set<string>()
-  for (const [name, text] of new URLSearchParams(query)) {
+  for (const [name, text] of new URLSearchParams(`?${query}`)) {
     if (name === 'sort') {
       const sort = parseSort(text, sortable)
       if (request.sort.some(({ field }) => field === sort.field)) throw fault('sort', 'REPEATED')

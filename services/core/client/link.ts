@@ -36,16 +36,19 @@ const waitingLimit = 10_000
 const shunMs = 1_000
 
 /**
- * Creates, point reads and everything else travel apart, so that a slow list never holds up money, and a
- * thousand concurrent reads are a few requests.
+ * Creates, point reads, what gateways ask about keys, and everything else travel apart: a slow list holds up neither
+ * money nor the news of a key, and a thousand concurrent reads are a few requests.
  */
 const routes = {
   creates: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 8_000 },
   reads: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 3_000 },
-  others: { flights: 16, callsPerFlight: 1, timeoutMs: 15_000 },
+  access: { flights: 2, callsPerFlight: 1, timeoutMs: 2_000 },
+  others: { flights: 64, callsPerFlight: 1, timeoutMs: 15_000 },
 } as const satisfies Record<string, Route>
 
 const routeOfPath: Record<string, keyof typeof routes> = {
+  'access.changes': 'access',
+  'access.lookup': 'access',
   'transfers.create': 'creates',
   'transfers.get': 'reads',
   'wallets.get': 'reads',
@@ -62,6 +65,7 @@ export class CoreLink {
     this.#lines = {
       creates: new Line(this.#cores, routes.creates),
       reads: new Line(this.#cores, routes.reads),
+      access: new Line(this.#cores, routes.access),
       others: new Line(this.#cores, routes.others),
     }
   }
@@ -166,7 +170,7 @@ class Core {
   readonly #headers: Record<string, string>
 
   constructor(url: string, token: string) {
-    this.#pool = new Pool(new URL(url).origin, { connections: 32, connect: { timeout: connectTimeoutMs } })
+    this.#pool = new Pool(new URL(url).origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   }
 

@@ -5,10 +5,12 @@ import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import type { Core } from './trpc.ts'
+import { Turns } from './turns.ts'
 
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
 export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
+  const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL })
   const ledgerOrm = await openOrm(config.DATABASE_URL, { name: 'ledger', max: config.LEDGER_LANES, pipeline: true })
   const ledger = { pool: await poolOf(ledgerOrm), chainKey: config.LEDGER_CHAIN_KEY, log }
   const metrics = new Metrics()
@@ -18,10 +20,13 @@ export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
     post: metrics.measured(postings => postBatch(ledger, postings)),
   })
   const reads = await poolOf(orm)
-  metrics.watch(lanes, { reads, ledger: ledger.pool })
+  const lists = await poolOf(listOrm)
+  metrics.watch(lanes, { reads, lists, ledger: ledger.pool })
   return {
     orm,
     reads,
+    lists,
+    listTurns: new Turns(Math.ceil(config.DATABASE_LIST_POOL / 2), 8),
     lanes,
     metrics: metrics.registry,
     keyRing: config.KEY_ENCRYPTION_KEYS,
@@ -29,7 +34,7 @@ export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
     log,
     async close() {
       await lanes.close()
-      await Promise.all([orm.close(true), ledgerOrm.close(true)])
+      await Promise.all([orm, listOrm, ledgerOrm].map(each => each.close(true)))
     },
   }
 }

@@ -238,11 +238,11 @@ function ownerAndSpan(sequence: Sequence, { created }: Bound): string {
 bisection (bound, low, high) as (
   select bound, 1::bigint, total + 1 from owner, unnest(array[${created.from}, ${created.to}]) as bound
   union all
-  select bound, case when created_at < bound then middle + 1 else low end, case when created_at < bound then high else middle end
-  from bisection cross join lateral (
-    select ${number} as middle, ${createdAt} as created_at from ${table}
-    where ${where} and ${number} = (low + high) / 2) probe
-  where low < high
+  select bound, case when at < bound then middle + 1 else low end, case when at < bound then high else middle end
+  from (
+    select bound, low, high, (low + high) / 2 as middle,
+      (select ${createdAt} from ${table} where ${where} and ${number} = (low + high) / 2) as at
+    from bisection where low < high offset 0) probe
 ),
 span as (
   select max(low) filter (where bound = ${created.from}) as low, max(low) filter (where bound = ${created.to}) - 1 as high

@@ -20,12 +20,18 @@ import { classifyDatabaseError, retryConflicts } from './db/errors.ts'
 import type { Em, Orm } from './db/orm.ts'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
+import type { Turns } from './turns.ts'
 
 /** The parts that procedures work with. */
 export type Core = {
   orm: Orm
-  /** Connections for reads: apart from those of the ledger, so that a slow list never holds up money. */
+  /**
+   * Connections for short reads and for administration. Lists have their own, and turns at them for each workspace;
+   * the ledger has its own: a slow list holds up neither money nor anybody else's reads.
+   */
   reads: Pool
+  lists: Pool
+  listTurns: Turns
   lanes: Lanes
   keyRing: KeyRing
   /** The key of the chain over all flows (see ledger/chain.ts). */
@@ -102,6 +108,15 @@ export async function inAccessTransaction<Result>(
   const result = await inTransaction(ctx, act)
   await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
   return result
+}
+
+/** Reads a list: in its workspace's turn, on the connections for lists. */
+export function readList<Result>(
+  { core }: Context,
+  workspaceId: string,
+  read: (db: Pool) => Promise<Result>,
+): Promise<Result> {
+  return core.listTurns.take(workspaceId, () => read(core.lists))
 }
 
 function serviceUnavailable(): TRPCError {

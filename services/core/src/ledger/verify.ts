@@ -26,6 +26,7 @@ export async function* verifyLedger({ database, chainKey, workspaceId }: Verific
   try {
     const findings = new Findings()
     const counts = await countRows(snapshot, workspaceId)
+    yield { kind: 'progress', flows: 0, totalFlows: counts.flows }
     const pass = new FlowPass(snapshot, chainKey, workspaceId, findings)
     for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows: counts.flows }
     if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)

@@ -6,7 +6,7 @@ import {
   transferOrder,
   transferPage,
 } from '../../contract/index.ts'
-import { actorOf, router, workspaceProcedure } from '../trpc.ts'
+import { actorOf, readList, router, workspaceProcedure } from '../trpc.ts'
 import { createTransfer, toOrder } from './operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
@@ -31,11 +31,11 @@ export const transfers = router({
     .query(async ({ ctx, input }) => {
       const { workspaceId, walletId } = input
       if (walletId === undefined) {
-        const page = await listOrders(ctx.core.reads, workspaceId, input)
+        const page = await readList(ctx, workspaceId, db => listOrders(db, workspaceId, input))
         if (!page) throw new DomainError('GA2032')
         return page
       }
-      const page = await listOrdersOfWallet(ctx.core.reads, workspaceId, walletId, input)
+      const page = await readList(ctx, workspaceId, db => listOrdersOfWallet(db, workspaceId, walletId, input))
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),

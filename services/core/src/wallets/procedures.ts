@@ -14,7 +14,7 @@ import {
   walletCall,
   walletPage,
 } from '../../contract/index.ts'
-import { actorOf, type Context, inTransaction, procedureFor, router, workspaceProcedure } from '../trpc.ts'
+import { actorOf, type Context, inTransaction, procedureFor, readList, router, workspaceProcedure } from '../trpc.ts'
 import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
 import { findWallet, listFlows, listWallets } from './queries.ts'
 
@@ -38,7 +38,7 @@ export const wallets = router({
     .input(listWalletsInput)
     .output(walletPage)
     .query(async ({ ctx, input }) => {
-      const page = await listWallets(ctx.core.reads, input.workspaceId, input)
+      const page = await readList(ctx, input.workspaceId, db => listWallets(db, input.workspaceId, input))
       if (!page) throw new DomainError('GA2032')
       return page
     }),
@@ -47,7 +47,8 @@ export const wallets = router({
     .input(listFlowsInput)
     .output(flowPage)
     .query(async ({ ctx, input }) => {
-      const page = await listFlows(ctx.core.reads, input.workspaceId, input.walletId, input)
+      const { workspaceId, walletId } = input
+      const page = await readList(ctx, workspaceId, db => listFlows(db, workspaceId, walletId, input))
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),
