@@ -25,7 +25,7 @@ const rules: Record<string, string[]> = {
   ],
   '2.2 content, size, number, totalElements, totalPages': [
     'test/lists.test.ts: the defaults: page 0, size 20',
-    'services/core/src/lists.test.ts: ',
+    'test/lists.test.ts: an empty collection',
   ],
   '2.3 The transfer order': ['test/transfers.test.ts: moves money and answers with the whole order'],
   '2.4 The fields of a create': ['test/codes.test.ts: S012 for every faulty field'],
