@@ -168,6 +168,8 @@ test('the database itself refuses a leg across workspaces or currencies, a chang
     ['delete from wallet', /entries are immutable/],
     ["update wallet set currency = 'EUR' where currency = 'USD'", /keeps its workspace/],
     ['update wallet set balance = balance + 1', /keeps its workspace/],
+    ["update wallet set balance = 'NaN', sequence = sequence + 1", /violates check/],
+    ["update wallet set balance = 'Infinity', sequence = sequence + 1", /violates check/],
     ["update wallet set balance = -1, sequence = sequence + 1 where kind = 'CUSTOMER'", /violates check/],
     [
       transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'theirs 1', 'USD'),

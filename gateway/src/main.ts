@@ -67,8 +67,8 @@ async function main(config: GatewayConfig): Promise<void> {
     log.info('the gateway has stopped')
     process.exit(0)
   }
-  process.once('SIGTERM', () => stop('SIGTERM'))
-  process.once('SIGINT', () => stop('SIGINT'))
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
   process.once('disconnect', () => stop('the supervisor has gone'))
 }
 

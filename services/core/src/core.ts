@@ -1,6 +1,7 @@
 import type { CoreConfig } from './config.ts'
 import { openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
+import { underChainKey } from './ledger/chain-key.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
@@ -8,7 +9,7 @@ import type { Core } from './trpc.ts'
 import { Turns } from './turns.ts'
 
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
-export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
+export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
   const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL })
   const ledgerOrm = await openOrm(config.DATABASE_URL, { name: 'ledger', max: config.LEDGER_LANES, pipeline: true })
@@ -17,7 +18,7 @@ export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
   const lanes = new Lanes({
     lanes: config.LEDGER_LANES,
     queueLimit: config.LEDGER_QUEUE,
-    post: metrics.measured(postings => postBatch(ledger, postings)),
+    post: metrics.measured(underChainKey(ledger, postings => postBatch(ledger, postings))),
   })
   const reads = await poolOf(orm)
   const lists = await poolOf(listOrm)
@@ -29,6 +30,7 @@ export async function openCore(config: CoreConfig, log: Log): Promise<Core> {
     listTurns: new Turns(Math.ceil(config.DATABASE_LIST_POOL / 2), 8),
     lanes,
     metrics: metrics.registry,
+    stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
     chainKey: config.LEDGER_CHAIN_KEY,
     log,

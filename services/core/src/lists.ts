@@ -135,8 +135,8 @@ function prepared<Row>(text: string, order: Order): Statement<PageRow<Row>> {
 type Order = { columns: { column: string; direction: Direction }[]; numbers: Direction }
 
 /**
- * What a sort comes to. Ties are broken by number, in the direction of the first field (newest first when there is
- * none), so that an index can be read in this order; time alone is the order of the numbers.
+ * What a sort comes to. Ties are broken by number, in the direction of the last field (newest first when there is
+ * none), so that an index can be read in this order. Time, as the last field, is the order of the numbers itself.
  */
 function orderOf({ sequence, findIn, sort }: List): Order {
   const source = findIn ?? sequence
@@ -146,9 +146,9 @@ function orderOf({ sequence, findIn, sort }: List): Order {
     if (column === undefined) throw new Error(`no list is sorted by ${field}`)
     if (column !== null && !columns.some(earlier => earlier.column === column)) columns.push({ column, direction })
   }
-  const last = columns.at(-1)
-  if (last?.column !== source.createdAt) return { columns, numbers: columns[0]?.direction ?? 'desc' }
-  return { columns: columns.slice(0, -1), numbers: last.direction }
+  const numbers = columns.at(-1)?.direction ?? 'desc'
+  if (columns.at(-1)?.column === source.createdAt) columns.pop()
+  return { columns, numbers }
 }
 
 function pageText(list: List, order: Order, values: Values): string {

@@ -3,16 +3,19 @@ import type { AddressInfo } from 'node:net'
 import { ConfigurationError } from '../contract/index.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { openCore } from './core.ts'
+import { isChainKey } from './ledger/chain-key.ts'
 import { createLog } from './log.ts'
 import { createCoreServer } from './server.ts'
 import { tokenTable } from './tokens.ts'
+import type { Core } from './trpc.ts'
 
 /** Core, as a program: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {
   const log = createLog('core', config.LOG_LEVEL)
-  const core = await openCore(config, log)
-  let draining = false
-  const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS), () => draining)
+  const stopping = new AbortController()
+  const core = await openCore(config, log, stopping.signal)
+  await refuseWrongChainKey(core)
+  const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS))
   server.listen(config.CORE_PORT, config.CORE_HOST)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -20,8 +23,8 @@ async function main(config: CoreConfig): Promise<void> {
   process.send?.({ type: 'ready', port })
 
   async function stop(reason: string): Promise<void> {
-    if (draining) return
-    draining = true
+    if (stopping.signal.aborted) return
+    stopping.abort()
     log.info({ reason }, 'core stops: finishing what it has begun')
     setTimeout(() => process.exit(1), drainDeadlineMs).unref()
     const closed = once(server, 'close')
@@ -32,9 +35,19 @@ async function main(config: CoreConfig): Promise<void> {
     log.info('core has stopped')
     process.exit(0)
   }
-  process.once('SIGTERM', () => stop('SIGTERM'))
-  process.once('SIGINT', () => stop('SIGINT'))
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
   process.once('disconnect', () => stop('the supervisor has gone'))
+}
+
+/** A database that does not answer yet is no reason not to start: the first batch asks again. */
+async function refuseWrongChainKey({ reads, chainKey, log }: Core): Promise<void> {
+  const isRight = await isChainKey(reads, chainKey).catch(error => {
+    log.warn({ err: error }, 'the database does not answer yet')
+    return true
+  })
+  if (!isRight)
+    throw new Error('LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core that key again.')
 }
 
 const drainDeadlineMs = 9_000

@@ -15,7 +15,7 @@ const trpcPath = '/trpc/'
  * Core's HTTP server: `/flight` for callers that send many calls at a time, `/trpc` for any tRPC client, `/healthz`,
  * `/readyz` and `/metrics`. Every call presents a service token; none of this is meant for the public.
  */
-export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () => boolean): Server {
+export function createCoreServer(core: Core, tokens: TokenTable): Server {
   const trpc = createHTTPHandler({
     router: appRouter,
     basePath: trpcPath,
@@ -45,7 +45,7 @@ export function createCoreServer(core: Core, tokens: TokenTable, isDraining: () 
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {
-      const ready = !isDraining() && (await isSchemaCurrent(core.reads))
+      const ready = !core.stopping.aborted && (await isSchemaCurrent(core.reads))
       send(response, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready' }))
     } else {
       throw new TRPCError({ code: 'NOT_FOUND', message: `nothing is served at ${request.method} ${path}` })

@@ -38,6 +38,8 @@ export type Core = {
   chainKey: KeyObject
   log: Log
   metrics: Registry
+  /** Aborted when core begins to stop: what takes minutes ends then. */
+  stopping: AbortSignal
   /** Answers what was taken, then closes every connection. */
   close(): Promise<void>
 }

@@ -21,6 +21,8 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
     return await orm.em.fork().transactional(async em => {
       await em.execute('set local statement_timeout = 0')
       await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
+      // A change that waits for a lock makes everybody wait behind it: rather fail, and be run again.
+      await em.execute(`set local lock_timeout = '5s'`)
       const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
       await writeCurrencies(em)
       await createRole(em, service)

@@ -28,6 +28,8 @@ export async function openOrm(url: string, pool: { name: string; max: number; pi
     allowGlobalContext: false,
     pool: { min: 0, max: pool.max, idleTimeoutMillis: 60_000 },
     driverOptions: {
+      // The ORM reads host, role and database from the URL; the driver reads its parameters too (sslmode).
+      connectionString: url,
       application_name: `core ${pool.name}`,
       pipeline: pool.pipeline ?? false,
       keepAlive: true,

@@ -50,10 +50,33 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
         return postings.map(unavailable)
       }
       if (postings.length > 1) return postHalves(store, postings)
+      if (isTakenNumber(error)) return haltFor(store, postings[0]!)
       store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting could not be posted')
       return postings.map(fault === 'timeout' ? unavailable : broken)
     }
   }
+}
+
+/**
+ * Numbers are given under the ledger's lock, one after the other. One that is taken already means that a counter was
+ * set back: somebody, or a bug, wrote past the ledger.
+ */
+function isTakenNumber(error: unknown): boolean {
+  const { constraint } = error as { constraint?: string }
+  return constraint === 'flow_pkey' || constraint === 'flow_order' || constraint === 'transfer_number'
+}
+
+async function haltFor(store: LedgerStore, posting: Posting): Promise<PostingResult[]> {
+  const { workspaceId } = posting
+  const reason = 'a counter of the workspace, or of a wallet, names a number that is taken'
+  await haltLedger(store.pool, workspaceId, reason)
+  tellOfBreach(store, { workspaceId, reason })
+  return [unavailable()]
+}
+
+function tellOfBreach({ log }: LedgerStore, { workspaceId, reason }: Breach): void {
+  const id = idFromUuid('workspace', workspaceId)
+  log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
 }
 
 /** One bad neighbour (a locked workspace, a row that the schema refuses) must not fail the rest. */
@@ -92,7 +115,8 @@ function lookingFirst(postings: Posting[]): Posting[] {
   return postings.map(posting => ({ ...posting, mayBePosted: true }))
 }
 
-const unavailable = (): PostingResult => ({
+/** Certainly not posted: safe to send again. */
+export const unavailable = (): PostingResult => ({
   kind: 'refused',
   error: new DomainError('S002', { retryAfterSeconds: 1 }),
 })
@@ -119,8 +143,7 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
       judgements.push(judgement)
     }
     await write(client, store.chainKey, judgements)
-    for (const { breach } of judgements)
-      if (breach) store.log.fatal(breach, 'ledger breach: this workspace takes no more postings; run ledger verify')
+    for (const { breach } of judgements) if (breach) tellOfBreach(store, breach)
     return results
   } catch (error) {
     if (isAnswer(error)) await client.query('rollback').catch(failure => (lost = failure))

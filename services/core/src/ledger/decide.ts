@@ -47,7 +47,9 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     if (source.currency !== posting.currency || target.currency !== posting.currency)
       return refused(new DomainError('T003', { currency: posting.currency }))
     const amount = new Decimal(posting.amount)
-    if (source.kind === 'CUSTOMER' && source.balance.lessThan(amount)) return refused(new DomainError('T002'))
+    // Not "less than": of a balance that is no number, nothing is paid.
+    if (source.kind === 'CUSTOMER' && !source.balance.greaterThanOrEqualTo(amount))
+      return refused(new DomainError('T002'))
 
     const isOrder = posting.type === 'TRANSFER'
     const paid = moved(source, amount.negated(), isOrder)

@@ -21,15 +21,17 @@ import { verifyInThread } from './verify-thread.ts'
 export const ledger = router({
   verify: procedureFor('admin')
     .input(verifyInput)
-    .query(async ({ ctx, input, signal }) => {
+    .query(async ({ ctx, input, signal: caller }) => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
+      const signal = untilStopped(ctx, caller)
       return streamed(ctx, 'ledger.verify', signal, verifyAlone(ctx.core, workspaceId, signal))
     }),
 
   seal: procedureFor('admin')
     .input(sealInput)
-    .query(async ({ ctx, input, signal }): Promise<AsyncGenerator<SealPart, void>> => {
+    .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<SealPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
+      const signal = untilStopped(ctx, caller)
       const { reads, chainKey } = ctx.core
       const sealing = { database: databaseOf(reads), chainKey, workspaceId }
       return streamed(ctx, 'ledger.seal', signal, sealLedger(sealing, signal))
@@ -40,6 +42,11 @@ export const ledger = router({
     .output(sealPartFindings)
     .query(({ ctx, input }) => checkSealPart(ctx.core.reads, ctx.core.chainKey, input)),
 })
+
+/** Ends when the caller goes, and when core stops. */
+function untilStopped({ core }: Context, caller: AbortSignal | undefined): AbortSignal {
+  return caller ? AbortSignal.any([caller, core.stopping]) : core.stopping
+}
 
 /** Null for all of them. @throws Refusal NOT_FOUND */
 async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<string | null> {

@@ -96,6 +96,12 @@ const wallets = `
     halt_reason text
   ) with (fillfactor = 50);
 
+  -- One row: tells the key of the chain (see src/ledger/chain.ts) from any other, and not what it is.
+  create table chain_key (
+    the_only_row boolean primary key default true check (the_only_row),
+    fingerprint bytea not null
+  );
+
   create table wallet (
     workspace_id uuid not null references ledger,
     id uuid not null,
@@ -115,6 +121,8 @@ const wallets = `
     updated_at timestamptz(3) not null,
     primary key (workspace_id, id),
     unique (workspace_id, id, currency),
+    -- PostgreSQL sorts NaN above every number, and Infinity below it.
+    check (balance > '-Infinity' and balance < 'Infinity'),
     check (kind = 'EXTERNAL' or balance >= 0),
     check ((kind = 'CUSTOMER') = (number is not null)),
     check (status <> 'CLOSED' or balance = 0),
@@ -137,7 +145,7 @@ const transfers = `
     biz_id text collate "C",
     -- Counts the workspace's transfers between wallets 1…n, in order of posting.
     number bigint,
-    amount numeric not null check (amount > 0),
+    amount numeric not null check (amount > 0 and amount < 'Infinity'),
     currency text collate "C" not null,
     source_wallet_id uuid not null,
     target_wallet_id uuid not null,
@@ -167,7 +175,7 @@ const flows = `
     sequence bigint not null check (sequence > 0),
     transfer_id uuid not null,
     direction text collate "C" not null check (direction in ('IN', 'OUT')),
-    amount numeric not null check (amount > 0),
+    amount numeric not null check (amount > 0 and amount < 'Infinity'),
     balance_after numeric not null,
     -- Counts the wallet's transfers between wallets 1…n; null for deposits and withdrawals.
     order_number bigint,
