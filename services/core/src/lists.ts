@@ -124,8 +124,8 @@ function totalsOf({ page, size }: PageRequest, totalElements: number): Page<unkn
 type PageRow<Row> = Row & { total: number; number: number | null }
 
 /**
- * One prepared statement for each text. Sorts by several fields have too many texts to keep on every connection, and
- * are planned each time.
+ * Each text is a prepared statement of its own. Those of sorts by several fields have no name and are planned each
+ * time: there are too many to keep on every connection.
  */
 function prepared<Row>(text: string, order: Order): Statement<PageRow<Row>> {
   const name = order.columns.length > 1 ? '' : `list-${hash('sha256', text).slice(0, 32)}`
@@ -188,7 +188,10 @@ from span left join lateral (
 order by shown.number ${numbers}`
 }
 
-/** The page is what is left of the matches, in their order, after an OFFSET. Only the rows shown are read whole. */
+/**
+ * The page is what is left of the matches, in their order, after an OFFSET. Only the rows shown are read whole, each
+ * by its number: LIMIT 1 keeps the planner, who cannot know how few they are, from joining whole tables.
+ */
 function searchText(list: List, order: Order, bound: Bound): string {
   const { sequence, findIn } = list
   const by = orderText(order)
@@ -221,7 +224,7 @@ function matches({ sequence, conditions: asked, findIn, parts }: List, order: Or
   const select = `select ${[`${source.number} as number`, `${tieBreak} as tie_break`, ...keys].join(', ')}
   from ${source.table} where ${conditions.join(' and ')}`
   if (!parts) return select
-  // Only parts that have an order themselves are merged in that order.
+  // PostgreSQL merges parts in their order only when each says that it has one.
   const inOrder = findIn ? '' : ` order by ${orderText(order)}`
   return parts.map(part => `(${select} and ${part}${inOrder})`).join('\nunion all ')
 }
@@ -230,7 +233,13 @@ function owner(sequence: Sequence): string {
   return `owner as (${sequence.owner})`
 }
 
-/** The owner, and `span`: the first and the last number of the rows that were created in the range asked for. */
+/**
+ * The owner, and `span`: the first and the last number of the rows that were created in the range asked for.
+ *
+ * Both ends are looked for side by side: the first row that was not created before the bound has a number from low to
+ * high. The look-up in the middle is a subquery, which cannot become a join of the whole table; OFFSET 0 keeps
+ * PostgreSQL from doing it twice.
+ */
 function ownerAndSpan(sequence: Sequence, { created }: Bound): string {
   if (!created) return `${owner(sequence)}, span as (select 1::bigint as low, total as high from owner)`
   const { table, where, number, createdAt } = sequence
