@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
 
 let system: System
 beforeAll(async () => {
@@ -71,6 +72,7 @@ test('kill -9 of core in mid-load: every answer holds afterwards, and the books 
   const total = sent.reduce((cents, { amount }) => cents + BigInt(amount.replace('.', '')), 0n)
   const after = await call(system, 'GET', `/api/v1/wallets/${target!.walletId}/balance`)
   expect(BigInt(after.body.data.balance.replace('.', ''))).toBe(25_000n + total)
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })
 
 async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { chooseSeed, Random } from './setup/random.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { verifyLedger } from './setup/verify.ts'
 
 /**
  * Thousands of requests that no honest client sends, over bare sockets. Whatever comes in, the answer is our envelope
@@ -350,4 +351,5 @@ test('the gateway has lived through it, and the books are whole', async () => {
     expect(program.process.exitCode).toBe(null)
     expect(program.output()).not.toMatch(/"level":(50|60)/)
   }
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

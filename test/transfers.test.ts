@@ -3,6 +3,7 @@ import { idFromUuid } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { verifyLedger } from './setup/verify.ts'
 
 let system: System
 beforeAll(async () => {
@@ -172,4 +173,8 @@ describe('races', () => {
     expect(cents.reduce((sum, balance) => sum + balance, 0n)).toBe(6000n)
     expect(cents.every(balance => balance >= 0n)).toBe(true)
   })
+})
+
+test('after all of this the verifier finds the ledger sound', async () => {
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })
