@@ -5,10 +5,10 @@ import { type Queryable, run, type Statement, statement } from './db/statement.t
 /**
  * How every list is read (sections 2.2 and 8.1): one statement gives a page and its exact totals, from one snapshot.
  *
- * The rows of one owner count 1…n without gaps. In the default order a page is therefore a range of numbers, and the
+ * The rows of one owner count 1…n without gaps. In order of time a page is therefore a range of numbers, and the
  * total is the owner's counter: the first page and the millionth cost the same. A range of creation times is a range
- * of numbers too, found by bisection. Only other filters have to count what they match; only with them, or in another
- * order, are rows skipped to reach a page.
+ * of numbers too, found by bisection. Only other filters have to count what they match; only with them, or in an order
+ * that does not begin with time, are rows skipped to reach a page.
  */
 export type List = Search &
   PageRequest & {
@@ -157,8 +157,10 @@ function pageText(list: List, order: Order, values: Values): string {
     page: values.bind(list.page, 'bigint'),
     size: values.bind(list.size, 'bigint'),
   }
-  return order.columns.length === 0 && !isFiltered(list)
-    ? rangeText(list, order, bound)
+  if (isFiltered(list)) return searchText(list, order, bound)
+  if (order.columns.length === 0) return rangeText(list, order, bound)
+  return order.columns[0]!.column === list.sequence.createdAt
+    ? momentsText(list, order, bound)
     : searchText(list, order, bound)
 }
 
@@ -172,90 +174,136 @@ type Bound = { created: { from: string; to: string } | null; page: string; size:
 
 /** The page is a range of numbers. Its LIMIT cuts nothing off: it tells the planner how short the range is. */
 function rangeText(list: List, { numbers }: Order, bound: Bound): string {
-  const { where, number } = list.sequence
-  const { page, size } = bound
-  const range =
-    numbers === 'desc'
-      ? `greatest(span.low, span.high - ${page} * ${size} - ${size} + 1) and span.high - ${page} * ${size}`
-      : `span.low + ${page} * ${size} and least(span.high, span.low + ${page} * ${size} + ${size} - 1)`
+  const { sequence, shows } = list
   return `
-with recursive ${ownerAndSpan(list.sequence, bound)}
-select greatest(span.high - span.low + 1, 0) as total, shown.*
-from span left join lateral (
-  select ${number} as number, ${list.shows.columns} from ${list.shows.from}
-  where ${where} and ${number} between ${range}
-  order by ${number} ${numbers} limit ${maxPageSize}) shown on true
+with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(numbers, bound)}
+select page.total, shown.*
+from page left join lateral (
+  select ${sequence.number} as number, ${shows.columns} from ${shows.from}
+  where ${sequence.where} and ${sequence.number} between page.low and page.high
+  order by ${sequence.number} ${numbers} limit ${maxPageSize}) shown on true
 order by shown.number ${numbers}`
 }
 
 /**
- * The page is what is left of the matches, in their order, after an OFFSET. Only the rows shown are read whole, each
- * by its number: LIMIT 1 keeps the planner, who cannot know how few they are, from joining whole tables.
+ * By time, and by something else among rows of one time: the rows of the page are among those of its first and its
+ * last moment and between, however deep it lies.
  */
+function momentsText(list: List, order: Order, bound: Bound): string {
+  const { sequence } = list
+  const { direction } = order.columns[0]!
+  const timeOf = (end: string) =>
+    `(select ${sequence.createdAt} from ${sequence.table}
+    where ${sequence.where} and ${sequence.number} = (select ${end} from page where low <= high))`
+  const moments = bisection('moments', sequence, timeOf('low'), `${timeOf('high')} + interval '1 millisecond'`)
+  // A page that lies outside the span has no moments, and nothing to skip.
+  const ahead = direction === 'desc' ? 'moments.high - page.high' : 'page.low - moments.low'
+  const skipped = `(select greatest(${ahead}, 0) from moments, page)`
+  return `
+with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(direction, bound)}, ${moments},
+match as not materialized (${matches({ ...list, parts: undefined }, order, isBetween(sequence, 'moments'))})
+${pageOfMatches(list, order, bound, 'select total from page', skipped)}`
+}
+
+/** The page is what is left of the matches, in their order, after an OFFSET. */
 function searchText(list: List, order: Order, bound: Bound): string {
   const { sequence, findIn } = list
-  const by = orderText(order)
+  const { created, page, size } = bound
   const total = isFiltered(list) ? 'select count(*) from match' : 'select greatest(high - low + 1, 0) from span'
+  const skipped = `${page} * ${size}`
+  if (findIn) {
+    const isCreated = created && `${findIn.createdAt} >= ${created.from} and ${findIn.createdAt} < ${created.to}`
+    return `
+with ${owner(sequence)}, match as materialized (${matches(list, order, isCreated)})
+${pageOfMatches(list, order, bound, total, skipped)}`
+  }
   return `
-with recursive ${findIn ? owner(sequence) : ownerAndSpan(sequence, bound)},
-match as ${findIn ? '' : 'not '}materialized (${matches(list, order, bound)})
-select (${total}) as total, place.number, shown.*
-from owner
-left join lateral (
-  select * from match order by ${by} limit ${bound.size} offset ${bound.page} * ${bound.size}) place on true
-left join lateral (
-  select ${list.shows.columns} from ${list.shows.from}
-  where ${sequence.where} and ${sequence.number} = place.number limit 1) shown on true
-order by ${by}`
+with recursive ${owner(sequence)}, ${span(sequence, bound)},
+match as not materialized (${matches(list, order, created && isBetween(sequence, 'span'))})
+${pageOfMatches(list, order, bound, total, skipped)}`
+}
+
+function isBetween({ number }: Sequence, ends: string): string {
+  return `${number} between (select low from ${ends}) and (select high from ${ends})`
+}
+
+/** Selects the number and the sort keys of what matches. */
+function matches({ sequence, conditions, findIn, parts }: List, order: Order, further: string | null): string {
+  const source = findIn ?? sequence
+  const tieBreak = (order.columns.length > 0 && !findIn && sequence.tieBreak) || source.number
+  const keys = order.columns.map(({ column }, index) => `${column} as key${index}`)
+  const select = `
+  select ${[`${source.number} as number`, `${tieBreak} as tie_break`, ...keys].join(', ')}
+  from ${source.table} where ${[source.where, ...conditions, ...(further ? [further] : [])].join(' and ')}`
+  if (!parts) return select
+  // PostgreSQL merges parts in their order only when each says that it has one.
+  const inOrder = findIn ? '' : ` order by ${orderText(order)}`
+  return parts.map(part => `(${select} and ${part}${inOrder})`).join(' union all ')
 }
 
 function orderText({ columns, numbers }: Order): string {
   return [...columns.map(({ direction }, index) => `key${index} ${direction}`), `tie_break ${numbers}`].join(', ')
 }
 
-function matches({ sequence, conditions: asked, findIn, parts }: List, order: Order, { created }: Bound): string {
-  const source = findIn ?? sequence
-  const tieBreak = (order.columns.length > 0 && !findIn && sequence.tieBreak) || source.number
-  const keys = order.columns.map(({ column }, index) => `${column} as key${index}`)
-  const conditions = [source.where, ...asked]
-  if (created && findIn)
-    conditions.push(`${source.createdAt} >= ${created.from} and ${source.createdAt} < ${created.to}`)
-  else if (created) conditions.push(`${source.number} between (select low from span) and (select high from span)`)
-  const select = `select ${[`${source.number} as number`, `${tieBreak} as tie_break`, ...keys].join(', ')}
-  from ${source.table} where ${conditions.join(' and ')}`
-  if (!parts) return select
-  // PostgreSQL merges parts in their order only when each says that it has one.
-  const inOrder = findIn ? '' : ` order by ${orderText(order)}`
-  return parts.map(part => `(${select} and ${part}${inOrder})`).join('\nunion all ')
+/**
+ * Only the rows of the page are read whole, each by its number: LIMIT 1 keeps the planner, who cannot know how few
+ * they are, from joining whole tables.
+ */
+function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
+  const { sequence, shows } = list
+  const by = orderText(order)
+  return `select (${total}) as total, place.number, shown.*
+from owner
+left join lateral (select * from match order by ${by} limit ${size} offset ${skipped}) place on true
+left join lateral (
+  select ${shows.columns} from ${shows.from}
+  where ${sequence.where} and ${sequence.number} = place.number limit 1) shown on true
+order by ${by}`
 }
 
 function owner(sequence: Sequence): string {
   return `owner as (${sequence.owner})`
 }
 
+/** The first and the last number of the rows that were created in the range asked for. */
+function span(sequence: Sequence, { created }: Bound): string {
+  return created
+    ? bisection('span', sequence, created.from, created.to)
+    : 'span as (select 1::bigint as low, total as high from owner)'
+}
+
+/** The first and the last number of a page of the span. */
+function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
+  const [low, high] =
+    numbers === 'desc'
+      ? [`greatest(low, high - ${page} * ${size} - ${size} + 1)`, `high - ${page} * ${size}`]
+      : [`low + ${page} * ${size}`, `least(high, low + ${page} * ${size} + ${size} - 1)`]
+  return `page as (select ${low} as low, ${high} as high, greatest(high - low + 1, 0) as total from span)`
+}
+
 /**
- * The owner, and `span`: the first and the last number of the rows that were created in the range asked for.
+ * The first and the last number of the rows that were created from one time on and before another; none when a time
+ * is null.
  *
  * Both ends are looked for side by side: the first row that was not created before the bound has a number from low to
  * high. The look-up in the middle is a subquery, which cannot become a join of the whole table; OFFSET 0 keeps
  * PostgreSQL from doing it twice.
  */
-function ownerAndSpan(sequence: Sequence, { created }: Bound): string {
-  if (!created) return `${owner(sequence)}, span as (select 1::bigint as low, total as high from owner)`
+function bisection(name: string, sequence: Sequence, from: string, to: string): string {
   const { table, where, number, createdAt } = sequence
-  return `${owner(sequence)},
-bisection (bound, low, high) as (
-  select bound, 1::bigint, total + 1 from owner, unnest(array[${created.from}, ${created.to}]) as bound
+  return `
+${name}_search (side, bound, low, high) as (
+  select side, bound, 1::bigint, total + 1 from owner, unnest(array[${from}, ${to}]) with ordinality as _ (bound, side)
   union all
-  select bound, case when at < bound then middle + 1 else low end, case when at < bound then high else middle end
+  select side, bound, case when at < bound then middle + 1 else low end, case when at < bound then high else middle end
   from (
-    select bound, low, high, (low + high) / 2 as middle,
+    select side, bound, low, high, (low + high) / 2 as middle,
       (select ${createdAt} from ${table} where ${where} and ${number} = (low + high) / 2) as at
-    from bisection where low < high offset 0) probe
+    from ${name}_search where low < high offset 0) probe
 ),
-span as (
-  select max(low) filter (where bound = ${created.from}) as low, max(low) filter (where bound = ${created.to}) - 1 as high
-  from bisection having count(*) > 0)`
+${name} as (
+  select max(low) filter (where side = 1) as low, max(low) filter (where side = 2) - 1 as high
+  from ${name}_search having count(*) > 0)`
 }
 
 /** An end that is open is infinite. No row is older than the epoch, and PostgreSQL's calendar is shorter than ours. */
