@@ -3,14 +3,17 @@
  * it says, print what programs can read, and fail with a sentence that mends it.
  */
 import { execFile } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, describe, expect, inject, test } from 'vitest'
-import { execute } from '../test/setup/database.ts'
-import { startSystem } from '../test/setup/system.ts'
+import { execute, query } from '../test/setup/database.ts'
+import { type System, startSystem } from '../test/setup/system.ts'
 import { commands } from './admin/commands.ts'
 
 interface Ran {
@@ -29,10 +32,10 @@ const used = new Set<string>()
 
 afterAll(() => system.stop())
 
-function run(args: string[], environment: NodeJS.ProcessEnv = throughCore): Promise<Ran> {
+function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
   const env = { PATH: process.env.PATH, DATA_DIR: dataDir, ...environment }
-  execFile(process.execPath, [script, ...args], { cwd: root, env }, (error, stdout, stderr) => {
+  execFile(process.execPath, [script, ...args], { cwd, env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })
   return promise
@@ -455,6 +458,125 @@ describe('ledger verify', () => {
       expect(exitCode).toBe(1)
       expect(stderr).toMatch(/^The ledger breaks its rules in \d+ place\(s\)[^\n]*\.\n$/)
     }
+  })
+})
+
+describe('ledger seal', () => {
+  const newFile = (name: string) => join(dataDir, `${name}-${randomUUID()}.seal`)
+  const through = ({ coreUrl, adminToken }: System) => ({ CORE_URL: coreUrl, CORE_TOKEN: adminToken })
+
+  test('a seal is written to a new file, which the ledger continues', async () => {
+    const file = newFile('all')
+    const sealed = await json(`ledger seal --out ${file}`)
+    const bytes = await readFile(file)
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const { wallets } = await json('ledger verify')
+    expect(sealed).toEqual({ file, sealId: expect.any(String), sealedAt: isoTime, workspaceId: null, wallets, sha256 })
+
+    const workspaceId = await newWorkspace()
+    await core.wallets.deposit.mutate({ workspaceId, walletId: await newWallet(workspaceId), amount: '5' })
+    const { sealId, sealedAt } = sealed
+    expect(await json(`ledger verify --against ${file}`)).toMatchObject({
+      ok: true,
+      seal: { sealId, sealedAt, workspaceId: null, wallets, fault: null },
+    })
+    expect(await said(`ledger verify --against ${file}`)).toContain(
+      `\nIt continues the seal of ${sealedAt} (all workspaces, ${wallets} wallets): nothing before that was changed or cut off.\n`,
+    )
+  })
+
+  test('of one workspace, to a file named for the time; who sealed is in the audit', async () => {
+    const workspaceId = await newWorkspace()
+    await newWallet(workspaceId)
+    const { stdout, exitCode } = await run(['ledger', 'seal', '--workspace', workspaceId], throughCore, dataDir)
+    expect(exitCode).toBe(0)
+    const [, name] = /^File +(\S+)$/m.exec(stdout) ?? []
+    expect(name).toMatch(/\/ledger-\d{8}T\d{6}Z\.seal$/)
+    expect(stdout).toContain(`2 wallets of ${workspaceId} were sealed at `)
+    const part = JSON.parse(await readFile(name!, 'utf8'))
+    const rows = await query(system.database.ownerUrl, `select * from audit where target = '${part.sealId}'`)
+    expect(rows).toEqual([
+      expect.objectContaining({
+        actor: 'admin:a',
+        act: 'ledger.seal',
+        workspace_id: uuidFromId('workspace', workspaceId),
+        after: { sealedAt: part.sealedAt, wallets: 2 },
+      }),
+    ])
+    expect(await json(`ledger verify --workspace ${workspaceId} --against ${name}`)).toMatchObject({ ok: true })
+  })
+
+  test('a file is never written over, and none is left of a seal that failed', async () => {
+    const file = newFile('kept')
+    await writeFile(file, 'precious')
+    expect(await refused(1, `ledger seal --out ${file}`)).toBe(
+      `${file} exists already, and a seal is kept: give another --out.`,
+    )
+    expect(await readFile(file, 'utf8')).toBe('precious')
+    expect(await refused(1, `ledger seal --out ${dataDir}/absent/file`)).toContain('(ENOENT): give another --out.')
+
+    const cut = newFile('cut')
+    const path = await openPath(Number(new URL(coreUrl).port), '"chains"')
+    const ran = await run(['ledger', 'seal', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
+    path.cut()
+    expect(sentence(1, ran)).toBe('The seal was cut off before its end: run it again, and see the log of core.')
+    const unknown = newFile('unknown')
+    expect(await refused(1, `ledger seal --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
+      /^There is no workspace wsp_/,
+    )
+    for (const left of [cut, unknown]) expect(existsSync(left)).toBe(false)
+  })
+
+  test('a seal that cannot be used fails the verification of a sound ledger, and says how to mend it', async () => {
+    const [whole, other] = [newFile('whole'), await newWorkspace()]
+    await json(`ledger seal --out ${whole}`)
+    const files: [string, string, string][] = [
+      ['empty', '', 'it is cut off: its last part is missing'],
+      ['changed', (await readFile(whole, 'utf8')).replace('"sequence":1', '"sequence":2'), 'part 0 was changed'],
+    ]
+    for (const [name, text, fault] of files) {
+      const file = newFile(name)
+      await writeFile(file, text)
+      const { exitCode, stdout, stderr } = await run(words(`ledger verify --against ${file}`))
+      expect({ exitCode, stderr }).toEqual({
+        exitCode: 1,
+        stderr: expect.stringContaining(`The seal proves nothing, because ${fault}`),
+      })
+      expect(stdout).toMatch(/^The ledger is sound: [^\n]*\n$/)
+    }
+    const narrow = await run(words(`ledger verify --workspace ${other} --against ${whole}`))
+    expect(narrow).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`it is of all workspaces, and ${other} alone was verified`),
+    })
+    expect(await refused(1, `ledger verify --against ${whole}.absent`)).toBe(
+      `The seal cannot be read from ${whole}.absent (ENOENT): give the file that ledger seal wrote.`,
+    )
+    expect(await refused(1, `ledger verify --against ${dataDir}`)).toContain('(EISDIR)')
+    expect(await refused(2, 'ledger seal --out', '')).toBe('--out must be the path of a file.')
+  })
+
+  test('a history that was cut off is shown by the seal alone', async () => {
+    const cut = await startSystem({ gateways: 0 })
+    const file = newFile('before')
+    const seal = await run(['ledger', 'seal', '--out', file], through(cut))
+    // The last deposit, with everything that speaks of it.
+    await execute(
+      cut.database.ownerUrl,
+      `set session_replication_role = replica;
+       create temp table last as select id from transfer where currency = 'EUR';
+       delete from flow where transfer_id in (select id from last);
+       delete from transfer where id in (select id from last);
+       update wallet set balance = 0, sequence = 0, head = '' where currency = 'EUR'`,
+    )
+    const alone = await run(['ledger', 'verify'], through(cut))
+    const against = await run(['ledger', 'verify', '--against', file], through(cut))
+    await cut.stop()
+    expect(seal.exitCode).toBe(0)
+    expect(alone).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('in 2 place(s)') })
+    expect(against.stdout).toContain('it was sealed at sequence 1, and has come only to 0')
+    expect(against.stdout).toMatch(/\nCompared with the seal of .*\n$/)
   })
 })
 

@@ -1,22 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import type { CoreClient } from '@workspace-wallet/core/client'
+import { resolve } from 'node:path'
+import { type CoreClient, sealLines, verifyLedger } from '@workspace-wallet/core/client'
 import {
   type FundingReceipt,
   formatBalance,
   type KeyRecord,
+  type SealFindings,
+  type SealPart,
   type VerifyReport,
   type Wallet,
 } from '@workspace-wallet/core/contract'
 import { type Command, command } from './command.ts'
 import type { ValueFlag } from './flags.ts'
 import type { Progress } from './progress.ts'
-import { isAnswer, isOutcomeUnknown } from './sentences.ts'
+import { readSealFile, writeSealFile } from './seal-file.ts'
+import { isOutcomeUnknown, wasCutOff } from './sentences.ts'
 import { table } from './table.ts'
 import {
   parseAmount,
   parseBizId,
   parseCurrency,
   parseExpiry,
+  parseFile,
   parseGrace,
   parseId,
   parseName,
@@ -219,15 +224,33 @@ const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'verify',
-    help: 'check every sum, sequence and seal of the ledger; exits 1 when one is broken',
-    flags: { workspace: { ...workspace, help: 'only this workspace', required: false } },
-    examples: ['', '--workspace wsp_…'],
-    run: (core, { workspace: workspaceId }, progress) => verifyLedger(core, workspaceId, progress),
+    help: 'check every sum, sequence and chain of the ledger; exits 1 when one is broken',
+    flags: {
+      workspace: { ...workspace, help: 'only this workspace', required: false },
+      against: { value: 'FILE', help: 'a seal (see ledger seal), which the ledger must continue', parse: parseFile },
+    },
+    examples: ['', '--workspace wsp_…', '--against ledger-2026-11.seal'],
+    run: (core, { workspace: workspaceId, against }, progress) => verify(core, workspaceId, against, progress),
     print: printReport,
-    complaint: ({ ok, violations, more }) =>
-      ok
-        ? undefined
-        : `The ledger breaks its rules in ${violations.length + more} place(s): post nothing until you know why.`,
+    complaint: complaintOf,
+  }),
+  command({
+    noun: 'ledger',
+    verb: 'seal',
+    help: 'write a signed statement of how far every chain has come, for an auditor to keep',
+    flags: {
+      out: { value: 'FILE', help: 'a new file; without, one that is named for the time', parse: parseFile },
+      workspace: { ...workspace, help: 'only this workspace', required: false },
+    },
+    examples: ['--out ledger-2026-11.seal', '--workspace wsp_…'],
+    run: (core, { out, workspace: workspaceId }, progress) => seal(core, out, workspaceId, progress),
+    print: ({ file, workspaceId, wallets, sealedAt, sha256 }) =>
+      `${wallets} wallets of ${workspaceId ?? 'all workspaces'} were sealed at ${sealedAt}.
+
+File     ${file}
+SHA-256  ${sha256}
+
+Give it to somebody who cannot change the database. ledger verify --against ${file} shows that no history before it was changed.`,
   }),
 ]
 
@@ -331,26 +354,56 @@ async function balanceNow(
   }
 }
 
-async function verifyLedger(
+async function verify(
   core: CoreClient,
   workspaceId: string | undefined,
+  against: string | undefined,
   progress: Progress,
 ): Promise<VerifyReport> {
-  const events = await core.ledger.verify.query({ workspaceId })
   try {
-    for await (const event of events) {
-      if (event.kind === 'result') return event.report
-      progress.show(event.flows, event.totalFlows, 'flows')
-    }
+    return await verifyLedger(core, {
+      workspaceId,
+      seal: against === undefined ? undefined : readSealFile(against),
+      onProgress: now =>
+        now.kind === 'seal'
+          ? progress.show(now.wallets, null, 'wallets compared with the seal')
+          : progress.show(now.flows, now.totalFlows, 'flows'),
+    })
   } catch (error) {
-    if (isAnswer(error)) throw error
+    throw wasCutOff(error) ? cutOff('verification', error) : error
   }
-  throw new Error('The verification was cut off before its end: run it again, and see the log of core.')
 }
 
-function printReport({ ok, workspaces, wallets, transfers, flows, violations, more }: VerifyReport): string {
+async function seal(core: CoreClient, out: string | undefined, workspaceId: string | undefined, progress: Progress) {
+  const file = resolve(out ?? `ledger-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}.seal`)
+  let wallets = 0
+  let last: SealPart | undefined
+  async function* lines() {
+    for await (const { part, line } of sealLines(core, { workspaceId })) {
+      yield line
+      wallets += part.chains.length
+      last = part
+      progress.show(wallets, null, 'wallets sealed')
+    }
+  }
+  try {
+    const sha256 = await writeSealFile(file, lines())
+    const { sealId, sealedAt } = last!
+    return { file, sealId, sealedAt, workspaceId: last!.workspaceId, wallets, sha256 }
+  } catch (error) {
+    throw wasCutOff(error) ? cutOff('seal', error) : error
+  }
+}
+
+function cutOff(what: string, cause: unknown): Error {
+  return new Error(`The ${what} was cut off before its end: run it again, and see the log of core.`, { cause })
+}
+
+function printReport({ workspaces, wallets, transfers, flows, violations, more, seal: sealed }: VerifyReport): string {
   const scope = `${workspaces} workspace(s), ${wallets} wallets, ${transfers} transfers, ${flows} flows`
-  if (ok) return `The ledger is sound: ${scope}.`
+  const isSound = violations.length === 0
+  const about = sealed?.fault === null ? `\n${printSeal(sealed, isSound)}` : ''
+  if (isSound) return `The ledger is sound: ${scope}.${about}`
   const rows = violations.map(({ rule, message, ids }) => [
     rule,
     Object.entries(ids)
@@ -359,7 +412,23 @@ function printReport({ ok, workspaces, wallets, transfers, flows, violations, mo
     message,
   ])
   const rest = more > 0 ? `\nand ${more} more` : ''
-  return `${table(['RULE', 'WHERE', 'WHAT'], rows)}${rest}\n\nChecked ${scope}.`
+  return `${table(['RULE', 'WHERE', 'WHAT'], rows)}${rest}\n\nChecked ${scope}.${about}`
+}
+
+function printSeal({ sealedAt, workspaceId, wallets }: SealFindings, isSound: boolean): string {
+  const taken = `the seal of ${sealedAt} (${workspaceId ?? 'all workspaces'}, ${wallets} wallets)`
+  return isSound ? `It continues ${taken}: nothing before that was changed or cut off.` : `Compared with ${taken}.`
+}
+
+function complaintOf({ ok, violations, more, seal: sealed }: VerifyReport): string | undefined {
+  if (ok) return undefined
+  const found = violations.length + more
+  const fault = sealed?.fault
+  const aboutSeal = fault
+    ? `The seal proves nothing, because ${fault}: give the file as it was written, with the scope it was written for.`
+    : ''
+  if (found === 0) return aboutSeal
+  return `The ledger breaks its rules in ${found} place(s): post nothing until you know why. ${aboutSeal}`.trimEnd()
 }
 
 function printIssuedKey({ apiKey, apiSecret }: { apiKey: string; apiSecret: string }): string {

@@ -7,11 +7,13 @@ export class Progress {
     this.#stream = stream
   }
 
-  show(done: number, total: number, what: string): void {
-    const line = progressLine(done, total, what)
+  /** @param total null when nobody knows it beforehand */
+  show(done: number, total: number | null, what: string): void {
+    const line = total === null ? `${done} ${what}` : progressLine(done, total, what)
     if (!this.#stream.isTTY || line === this.#shown) return
+    // What follows may be shorter.
+    this.#stream.write(`\r${line.padEnd(this.#shown.length)}`)
     this.#shown = line
-    this.#stream.write(`\r${line}`)
   }
 
   clear(): void {

@@ -16,9 +16,9 @@ export function sentenceOf(error: unknown, core: CoreAddress): string {
   return asSentence((error as Error).message)
 }
 
-/** Whether it is core that says what went wrong. */
-export function isAnswer(error: unknown): boolean {
-  return dataOf(error) !== undefined
+/** Whether an answer that comes in pieces had begun, and ended too early. */
+export function wasCutOff(error: unknown): boolean {
+  return dataOf(error) === undefined && (lostAnswer(error)?.mayBeDone ?? false)
 }
 
 /** Whether the call may have been carried out although it failed. */

@@ -33,6 +33,12 @@ export const parseBizId = checked(
   'must be 1 to 64 letters, digits or any of . _ : -, begin with a letter or digit, and be neither "wallet" nor like an id of the service',
 )
 
+/** The path of a file. */
+export function parseFile(text: string): string {
+  if (text === '') throw new Error('must be the path of a file')
+  return text
+}
+
 /** An id of this kind. Only its form is looked at: whether there is such a thing, core knows. */
 export function parseId(kind: IdKind): (text: string) => string {
   return text => {

@@ -37,10 +37,14 @@ export function urlOf(url: string, database: string): string {
 }
 
 export async function execute(url: string, sql: string): Promise<void> {
+  await query(url, sql)
+}
+
+export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(sql)
+    return (await client.query(sql)).rows
   } finally {
     await client.end()
   }

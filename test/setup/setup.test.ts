@@ -1,7 +1,6 @@
-import pg from 'pg'
 import { createClient } from 'redis'
 import { afterAll, expect, inject, test } from 'vitest'
-import { createTestDatabase, execute } from './database.ts'
+import { createTestDatabase, execute, query } from './database.ts'
 import { startRedis } from './redis.ts'
 import { until } from './until.ts'
 
@@ -12,16 +11,6 @@ afterAll(async () => {
   await redis.stop()
   for (const database of databases) await database.drop()
 })
-
-async function query(url: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
-  }
-}
 
 test('each test database has the schema, and what one holds the other does not', async () => {
   const [first, second] = databases

@@ -1,73 +1,26 @@
-import {
-  listedViolations,
-  type SealFindings,
-  type SealPart,
-  sealPart,
-  type VerifyEvent,
-  type VerifyReport,
-  type Violation,
-} from '../contract/index.ts'
-import type { CoreClient } from './index.ts'
-
-type Scope = { workspaceId?: string | undefined }
-
-/** A seal of all chains, or of one workspace's, line by line: the file for an auditor to keep. */
-export async function* sealLines(core: CoreClient, scope: Scope = {}, signal?: AbortSignal): AsyncGenerator<string> {
-  for await (const part of await core.ledger.seal.query(scope, { ...(signal && { signal }) }))
-    yield `${JSON.stringify(part)}\n`
-}
-
-/** Progress also says how many wallets of the seal were compared. */
-export type SealedVerifyEvent = VerifyEvent | { kind: 'sealed'; wallets: number }
+import { TRPCClientError } from '@trpc/client'
+import { type SealPart, sealPart } from '../contract/index.ts'
+import type { CoreClient } from './core-client.ts'
+import { CoreUnreachable } from './link.ts'
 
 /**
- * Verifies the ledger, and that it still is what a seal says it was. The chains replay, so a flow that bears the
- * sealed MAC stands at the end of the history that was sealed; so the scope should be the seal's own, or wider.
+ * A seal of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.
  *
- * The seal goes to core part by part, before the verification: a million wallets fit in no request, and no core keeps
- * a half-read file between requests.
- *
- * @param lines the lines of the seal's file, or any pieces of it
+ * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the seal ended before its last part
  */
-export async function* verifyWithSeal(
+export async function* sealLines(
   core: CoreClient,
-  lines: AsyncIterable<string> | Iterable<string>,
-  scope: Scope = {},
-  signal?: AbortSignal,
-): AsyncGenerator<SealedVerifyEvent> {
-  const options = { ...(signal && { signal }) }
-  const seal: SealFindings = { sealId: null, sealedAt: null, wallets: 0, fault: null }
-  const changes: Violation[] = []
-  let changed = 0
-  for await (const part of readSeal(lines)) {
-    if ('fault' in part) {
-      seal.fault = part.fault
-      break
-    }
-    const { genuine, violations } = await core.ledger.checkSeal.query(part, options)
-    if (!genuine) {
-      seal.fault = `part ${part.part} was changed, or was not signed under this ledger's chain key`
-      break
-    }
-    seal.sealId = part.sealId
-    seal.sealedAt = part.sealedAt
-    seal.wallets += part.chains.length
-    changed += violations.length
-    changes.push(...violations.slice(0, listedViolations - changes.length))
-    yield { kind: 'sealed', wallets: seal.wallets }
+  { workspaceId }: { workspaceId?: string | undefined } = {},
+): AsyncGenerator<{ part: SealPart; line: string }, void> {
+  for await (const part of await core.ledger.seal.query({ workspaceId })) {
+    yield { part, line: `${JSON.stringify(part)}\n` }
+    if (part.last) return
   }
-  for await (const event of await core.ledger.verify.query(scope, options))
-    yield event.kind === 'result' ? { kind: 'result', report: withSeal(event.report, seal, changes, changed) } : event
-}
-
-function withSeal(report: VerifyReport, seal: SealFindings, changes: Violation[], changed: number): VerifyReport {
-  const violations = [...changes, ...report.violations].slice(0, listedViolations)
-  const more = changed + report.violations.length + report.more - violations.length
-  return { ...report, ok: report.ok && changed === 0 && seal.fault === null, violations, more, seal }
+  throw TRPCClientError.from(new CoreUnreachable(true))
 }
 
 /** The parts of a seal in order, or the first thing that is wrong with the file. */
-async function* readSeal(
+export async function* readSeal(
   lines: AsyncIterable<string> | Iterable<string>,
 ): AsyncGenerator<SealPart | { fault: string }> {
   let before: SealPart | undefined
@@ -98,12 +51,16 @@ function parsePart(line: string): SealPart | null {
   }
 }
 
+/** Longer than any part: a file without line ends is no seal, and need not be read to its end. */
+const longestLine = 2 ** 20
+
 async function* wholeLines(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
   let rest = ''
   for await (const piece of pieces) {
     const lines = (rest + piece).split('\n')
     rest = lines.pop()!
     yield* lines.filter(line => line.trim() !== '')
+    if (rest.length > longestLine) break
   }
   if (rest.trim() !== '') yield rest
 }

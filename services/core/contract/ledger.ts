@@ -64,7 +64,7 @@ export type VerifyReport = {
   violations: Violation[]
   /** Violations found beyond those listed. */
   more: number
-  /** When a seal was given (see client/seal.ts). */
+  /** When a seal was given (see client/verify.ts). */
   seal?: SealFindings
 }
 
@@ -72,6 +72,8 @@ export type VerifyReport = {
 export type SealFindings = {
   sealId: string | null
   sealedAt: string | null
+  /** Sealed alone, or null when every workspace was. */
+  workspaceId: string | null
   /** Sealed wallets that were compared with the ledger. */
   wallets: number
   /** Why the file is not a whole seal of this ledger, as a sentence. Null when it is. */

@@ -10,8 +10,9 @@ import {
   type VerifyEvent,
   verifyInput,
 } from '../../contract/index.ts'
+import { recordAct } from '../audit/operations.ts'
 import { classifyDatabaseError } from '../db/errors.ts'
-import { type Context, type Core, procedureFor, router } from '../trpc.ts'
+import { type Context, type Core, inTransaction, procedureFor, router } from '../trpc.ts'
 import { checkSealPart, sealLedger } from './seal.ts'
 import { workspaceExists } from './verify-queries.ts'
 import { databaseOf } from './verify-snapshot.ts'
@@ -34,7 +35,7 @@ export const ledger = router({
       const signal = untilStopped(ctx, caller)
       const { reads, chainKey } = ctx.core
       const sealing = { database: databaseOf(reads), chainKey, workspaceId }
-      return streamed(ctx, 'ledger.seal', signal, sealLedger(sealing, signal))
+      return streamed(ctx, 'ledger.seal', signal, audited(ctx, sealLedger(sealing, signal)))
     }),
 
   checkSeal: procedureFor('admin')
@@ -79,6 +80,20 @@ async function* verifyAlone(
   }
   // Last, so that whoever has it may begin the next one.
   if (result) yield result
+}
+
+/** Leaves a row in the audit before the last part leaves: of every whole seal it is known who took it. */
+async function* audited(ctx: Context, parts: AsyncGenerator<SealPart, void>): AsyncGenerator<SealPart, void> {
+  let wallets = 0
+  for await (const part of parts) {
+    wallets += part.chains.length
+    const { sealId, sealedAt, workspaceId } = part
+    if (part.last)
+      await inTransaction(ctx, async (em, actor) =>
+        recordAct(em, { actor, act: 'ledger.seal', workspaceId, target: sealId, after: { sealedAt, wallets } }),
+      )
+    yield part
+  }
 }
 
 /** What fails once an answer has begun no longer passes through the procedure's own handling of errors. */

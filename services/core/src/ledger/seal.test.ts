@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
-import { type CoreClient, createCoreClient, sealLines, verifyWithSeal } from '../../client/index.ts'
+import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '../../client/index.ts'
 import { type SealPart, sealPartWallets, uuidFromId, type VerifyReport } from '../../contract/index.ts'
 
 // Each test damages a workspace of its own, as the owner of the tables, and looks at that one alone.
@@ -46,14 +46,12 @@ async function pay({ workspaceId, a, b }: Books, amount: string): Promise<void> 
 
 async function seal({ workspaceId }: { workspaceId?: string } = {}): Promise<string[]> {
   const lines: string[] = []
-  for await (const line of sealLines(admin, { workspaceId })) lines.push(line)
+  for await (const { line } of sealLines(admin, { workspaceId })) lines.push(line)
   return lines
 }
 
-async function check(lines: Iterable<string>, { workspaceId }: { workspaceId?: string } = {}): Promise<VerifyReport> {
-  for await (const event of verifyWithSeal(admin, lines, { workspaceId }))
-    if (event.kind === 'result') return event.report
-  throw new Error('the verification gave no result')
+function check(lines: Iterable<string>, { workspaceId }: { workspaceId?: string } = {}): Promise<VerifyReport> {
+  return verifyLedger(admin, { workspaceId, seal: lines })
 }
 
 const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)

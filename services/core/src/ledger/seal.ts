@@ -2,6 +2,7 @@ import { createHmac, type KeyObject, randomUUID, timingSafeEqual } from 'node:cr
 import type { ClientConfig, Pool } from 'pg'
 import {
   idFromUuid,
+  Refusal,
   type SealedChain,
   type SealPart,
   type SealPartFindings,
@@ -90,7 +91,7 @@ function macOf(key: KeyObject, part: Omit<SealPart, 'mac'>): string {
 function sealedChain({ workspaceId, walletId, sequence, head }: SealedWallet): SealedChain {
   const ids = { workspaceId: idFromUuid('workspace', workspaceId), walletId: idFromUuid('wallet', walletId) }
   if ((head === '') !== (sequence === 0))
-    throw new Error(`${ids.walletId} cannot be sealed, its row is damaged: run ledger verify.`)
+    throw new Refusal('NOT_ALLOWED', `${ids.walletId} cannot be sealed, its row is damaged: run ledger verify.`)
   return { ...ids, sequence, head }
 }
 

@@ -1,10 +1,10 @@
 import { TRPCClientError } from '@trpc/client'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute } from '../../../../test/setup/database.ts'
+import { execute, query as queryDatabase } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { type CoreClient, CoreUnreachable, createCoreClient } from '../../client/index.ts'
+import { type CoreClient, CoreUnreachable, createCoreClient, verifyLedger } from '../../client/index.ts'
 import { mintId, uuidFromId, type VerifyReport } from '../../contract/index.ts'
 
 // Core as a process of its own, verified over the wire while it works.
@@ -43,11 +43,7 @@ function pay(workspaceId: string, sourceWalletId: string, targetWalletId: string
   return service.transfers.create.mutate({ workspaceId, caller, order })
 }
 
-async function verify(client: CoreClient, workspaceId?: string): Promise<VerifyReport> {
-  for await (const event of await client.ledger.verify.query({ workspaceId }))
-    if (event.kind === 'result') return event.report
-  throw new Error('the verification gave no result')
-}
+const verify = (client: CoreClient, workspaceId?: string) => verifyLedger(client, { workspaceId })
 
 async function allOf<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
   const all: Event[] = []
@@ -55,14 +51,8 @@ async function allOf<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
   return all
 }
 
-async function query(sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: system.database.ownerUrl })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
-  }
+function query(sql: string): Promise<Record<string, unknown>[]> {
+  return queryDatabase(system.database.ownerUrl, sql)
 }
 
 /** While this goes on nobody reads the table: who wants to stands in the middle of a statement. */

@@ -1,7 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { execute, urlOf } from '../../../../test/setup/database.ts'
+import { execute, query, urlOf } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { createCoreClient } from '../../client/index.ts'
@@ -94,16 +93,6 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
       externalOfOthers: await external(others),
     },
     transfers,
-  }
-}
-
-async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
   }
 }
 
