@@ -12,6 +12,7 @@ import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
 import { openRedisNonces } from './nonces/redis.ts'
+import type { IsFirstMemory } from './nonces/store.ts'
 
 const drainDeadlineMs = 9_000
 
@@ -20,7 +21,10 @@ async function main(config: GatewayConfig): Promise<void> {
   const log = createLog(config.LOG_LEVEL)
   const core = openCore(config.CORE_URL, config.CORE_TOKEN)
   const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
-  const nonces = config.REDIS_URL ? openRedisNonces(config.REDIS_URL, log) : await openFileNonces(config.NONCE_FILE!)
+  const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst
+  const nonces = config.REDIS_URL
+    ? openRedisNonces(config.REDIS_URL, isFirst, log)
+    : await openFileNonces(config.NONCE_FILE!, isFirst)
   let draining = false
 
   const metrics = createMetrics()

@@ -1,4 +1,4 @@
-/** A Redis for tests: a server of our own, on a free port, in memory only, gone with the process that started it. */
+/** A Redis for tests: a server of our own, on a free port, gone with the process that started it. */
 import { execFile } from 'node:child_process'
 import { access, constants, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -18,15 +18,16 @@ export interface Redis {
   /** Stops it from answering while its connections stay open. */
   freeze(): void
   thaw(): void
-  /** Starts it again, empty, on the same port, after `kill`. */
+  /** Starts it again on the same port, after `kill`: with what its settings let it keep, and that is nothing by default. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-export async function startRedis(): Promise<Redis> {
+/** @param settings of redis.conf; without any it keeps everything in memory only */
+export async function startRedis(settings: Record<string, string> = {}): Promise<Redis> {
   const program = await findRedis()
   const port = await pickFreePort()
-  let server = await run(program, port)
+  let server = await run(program, port, settings)
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
@@ -36,14 +37,14 @@ export async function startRedis(): Promise<Redis> {
     stop: () => server.stop(),
     async restart() {
       await server.stop()
-      server = await run(program, port)
+      server = await run(program, port, settings)
     },
   }
 }
 
-async function run(program: string, port: number): Promise<Guarded> {
-  const settings = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() }
-  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
+async function run(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
+  const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() }
+  const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
   const server = await runGuarded({ command: program, args, cwd: '/', env: {}, stopSteps: [] }, 'ignore')
   await until(`Redis answers on port ${port}`, async () => {

@@ -1,22 +1,31 @@
+import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
-import { type NonceStore, nonceLifeMs } from './store.ts'
+import { checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
 
 type Line = { text: string; resolve: () => void; reject: (error: unknown) => void }
 
+/** The first line of a file: the memory's id, and when it began, in seconds. */
+const headPattern = /^memory (\S+) (\d+)$/
+
 /**
  * Nonces of a single gateway, for embedded mode: in memory, and in an append-only file that is read back on start,
- * so that a restart forgets none. A claim returns when its line is on the disk.
+ * so that a restart forgets none. A claim returns when its line is on the disk. A file that is gone is a memory lost.
  *
  * Two generations, in memory and on disk: every lifetime the older one is dropped and the younger takes its place,
  * so a nonce is kept for one to two lifetimes and nothing grows for ever.
  */
-export async function openFileNonces(path: string): Promise<NonceStore> {
+export async function openFileNonces(path: string, isFirst: IsFirstMemory): Promise<NonceStore> {
   const oldPath = `${path}.old`
-  let young = new Set([...(await readLines(oldPath)), ...(await readLines(path))])
+  const kept = [...(await readLines(oldPath)), ...(await readLines(path))]
+  const [, id, beganAt] = kept.map(line => headPattern.exec(line)).findLast(match => match) ?? []
+  const head = { id: id ?? randomUUID(), beganAt: Number(beganAt ?? nowSeconds()) }
+  let young = new Set(kept)
   let old = new Set<string>()
   let file: FileHandle = await open(path, 'a', 0o600)
   // Ends a line that a crash has torn, so that the next one stands alone.
   await file.appendFile('\n')
+  await writeHead()
+  let fence: number | undefined
   let queue: Line[] = []
   let writing: Promise<void> | undefined
   let turning = false
@@ -27,11 +36,17 @@ export async function openFileNonces(path: string): Promise<NonceStore> {
   }, nonceLifeMs)
   timer.unref()
 
+  async function writeHead(): Promise<void> {
+    await file.appendFile(`memory ${head.id} ${head.beganAt}\n`)
+    await file.datasync()
+  }
+
   async function turn(): Promise<void> {
     turning = false
     await file.close()
     await rename(path, oldPath)
     file = await open(path, 'a', 0o600)
+    await writeHead()
     old = young
     young = new Set()
   }
@@ -55,8 +70,14 @@ export async function openFileNonces(path: string): Promise<NonceStore> {
     writing = undefined
   }
 
+  async function check(timestamp: number): Promise<void> {
+    fence ??= fenceOf(head.beganAt, await isFirst(head.id))
+    checkFence(timestamp, fence, nowSeconds())
+  }
+
   return {
-    async claim(apiKey, nonce) {
+    async claim(apiKey, nonce, timestamp) {
+      await check(timestamp)
       const text = `${apiKey} ${nonce}`
       if (young.has(text) || old.has(text)) return false
       young.add(text)
@@ -66,7 +87,8 @@ export async function openFileNonces(path: string): Promise<NonceStore> {
       })
       return true
     },
-    async isUsed(apiKey, nonce) {
+    async isUsed(apiKey, nonce, timestamp) {
+      await check(timestamp)
       const text = `${apiKey} ${nonce}`
       return young.has(text) || old.has(text)
     },
@@ -79,6 +101,10 @@ export async function openFileNonces(path: string): Promise<NonceStore> {
       await file.close()
     },
   }
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000)
 }
 
 async function readLines(path: string): Promise<string[]> {

@@ -1,12 +1,32 @@
+import { hash, randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
 import type { Log } from '../log.ts'
-import { type NonceStore, nonceLifeMs } from './store.ts'
+import { Deadline } from './deadline.ts'
+import { checkScript, joinScript } from './scripts.ts'
+import { checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
 
 /** Redis answers in well under a millisecond; one that takes this long is frozen or gone. */
 const deadlineMs = 700
+const asksPerCall = 200
+/** A memory may be lost while it is asked; one that is lost time and again is none. */
+const askAttempts = 3
+/** Names the memory: which server it is on and when it began. It has no end of life: only a loss takes it away. */
+const markerKey = 'nonces:memory'
 
-/** Nonces in Redis, shared by all gateways. One round trip each. */
-export function openRedisNonces(url: string, log: Log): NonceStore {
+type Ask = {
+  key: string
+  isClaim: boolean
+  timestamp: number
+  resolve: (isNew: boolean) => void
+  reject: (error: unknown) => void
+}
+type Memory = { marker: string; checkHash: string; fence: number }
+
+/**
+ * Nonces in Redis, shared by all gateways. What is asked in one turn of the event loop is one round trip, and one
+ * command. Every answer is given within the memory that the gateway has joined: see scripts.ts.
+ */
+export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): NonceStore {
   const client = createClient({
     url,
     // Without a connection a command fails at once, instead of waiting for one.
@@ -16,24 +36,106 @@ export function openRedisNonces(url: string, log: Log): NonceStore {
     // Its own deadline is a timer and a signal for each command; ours is below.
     commandOptions: { timeout: 0 },
   })
-  const deadline = new Deadline(deadlineMs)
+  const deadline = new Deadline(deadlineMs, 'Redis did not answer in time')
+  let asks: Ask[] = []
+  let memory: Memory | undefined
+  let joining: Promise<Memory> | undefined
   client.on('error', error => log.warn({ err: error }, 'Redis'))
+  // The server that comes back may be another one.
+  client.on('reconnecting', () => (memory = undefined))
   // Never settles while Redis is down: the client goes on trying by itself.
-  client.connect().catch(error => log.error({ err: error }, 'Redis'))
+  client.connect().then(
+    () => joined().catch(error => log.warn({ err: error }, 'the memory of nonces could not be joined')),
+    error => log.error({ err: error }, 'Redis'),
+  )
+
+  function ask(key: string, isClaim: boolean, timestamp: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (asks.push({ key, isClaim, timestamp, resolve, reject }) === 1) setImmediate(flush)
+    })
+  }
+
+  function flush(): void {
+    for (let at = 0; at < asks.length; at += asksPerCall) void settle(asks.slice(at, at + asksPerCall))
+    asks = []
+  }
+
+  async function settle(batch: Ask[]): Promise<void> {
+    try {
+      const { fence, nowSeconds, answers } = await deadline.inTime(check(batch))
+      for (const [at, { timestamp, resolve, reject }] of batch.entries())
+        try {
+          checkFence(timestamp, fence, nowSeconds)
+          resolve(answers[at] === 1)
+        } catch (error) {
+          reject(error)
+        }
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  async function check(batch: Ask[]) {
+    for (let attempt = 0; attempt < askAttempts; attempt++) {
+      const current = memory ?? (await joined())
+      const reply = await callCheck(current, batch)
+      if (reply) return { fence: current.fence, nowSeconds: reply[0]!, answers: reply.slice(1) }
+      if (memory === current) memory = undefined
+    }
+    throw new Error('the memory of nonces was lost time and again')
+  }
+
+  /** Null when the server does not hold this memory. */
+  async function callCheck({ marker, checkHash }: Memory, batch: Ask[]): Promise<number[] | null> {
+    const keys = batch.map(({ key }) => key)
+    const letters = batch.map(({ isClaim }) => (isClaim ? 'C' : 'L')).join('')
+    const count = String(keys.length + 1)
+    const command = ['EVALSHA', checkHash, count, markerKey, ...keys, marker, String(nonceLifeMs), letters]
+    try {
+      return await client.sendCommand<number[] | null>(command)
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return null
+      throw error
+    }
+  }
+
+  function joined(): Promise<Memory> {
+    joining ??= join().finally(() => (joining = undefined))
+    return joining
+  }
+
+  async function join(): Promise<Memory> {
+    const info = await client.sendCommand<string>(['INFO'])
+    refuseEviction(info)
+    const runId = field(info, 'run_id')
+    const script = checkScript(runId)
+    await client.sendCommand(['SCRIPT', 'LOAD', script])
+    const isDurable = field(info, 'aof_enabled') === '1' && (await readSetting('appendfsync')) === 'always'
+    const newId = randomUUID()
+    const command = ['EVAL', joinScript, '1', markerKey, runId, isDurable ? '1' : '0', newId]
+    const marker = await client.sendCommand<string>(command)
+    const [, , id, beganAt] = marker.split(' ')
+    const isTheFirst = await isFirst(id!)
+    if (id === newId && !isTheFirst)
+      log.error('Redis has lost its nonces: what may have been accepted before is refused for about a minute (S002)')
+    memory = { marker, checkHash: hash('sha1', script), fence: fenceOf(Number(beganAt), isTheFirst) }
+    return memory
+  }
+
+  /** Null where the server does not tell: a managed one, for example. */
+  async function readSetting(name: string): Promise<string | null> {
+    try {
+      return (await client.configGet(name))[name] ?? null
+    } catch {
+      return null
+    }
+  }
 
   return {
-    async claim(apiKey, nonce) {
-      const set = client.set(keyOf(apiKey, nonce), '', {
-        condition: 'NX',
-        expiration: { type: 'PX', value: nonceLifeMs },
-      })
-      return (await deadline.inTime(set)) === 'OK'
-    },
-    async isUsed(apiKey, nonce) {
-      return (await deadline.inTime(client.exists(keyOf(apiKey, nonce)))) === 1
-    },
-    async isReachable() {
-      return deadline.inTime(client.ping()).then(
+    claim: (apiKey, nonce, timestamp) => ask(keyOf(apiKey, nonce), true, timestamp),
+    isUsed: async (apiKey, nonce, timestamp) => !(await ask(keyOf(apiKey, nonce), false, timestamp)),
+    isReachable() {
+      return deadline.inTime<unknown>(memory ? client.ping() : joined()).then(
         () => true,
         () => false,
       )
@@ -48,46 +150,13 @@ function keyOf(apiKey: string, nonce: string): string {
   return `nonce:${apiKey}:${nonce}`
 }
 
-/**
- * Gives up on answers that are late. All wait equally long, so the oldest stands first and one slow timer watches
- * them: a timer for each would cost more than the command.
- */
-class Deadline {
-  readonly #deadlineMs: number
-  readonly #pending = new Set<{ sinceMs: number; reject: (error: Error) => void }>()
-  #timer: NodeJS.Timeout | undefined
+/** An evicted nonce could be used again, and nobody would notice. */
+function refuseEviction(info: string): void {
+  const policy = field(info, 'maxmemory_policy')
+  if (field(info, 'maxmemory') !== '0' && policy !== 'noeviction')
+    throw new Error(`Redis may evict nonces: its maxmemory-policy is ${policy}, set it to noeviction`)
+}
 
-  constructor(deadlineMs: number) {
-    this.#deadlineMs = deadlineMs
-  }
-
-  inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const entry = { sinceMs: performance.now(), reject }
-      this.#pending.add(entry)
-      this.#timer ??= setInterval(() => this.#giveUp(), this.#deadlineMs / 8)
-      const settle = () => this.#pending.delete(entry)
-      answer.then(
-        value => {
-          settle()
-          resolve(value)
-        },
-        error => {
-          settle()
-          reject(error)
-        },
-      )
-    })
-  }
-
-  #giveUp(): void {
-    const nowMs = performance.now()
-    for (const entry of this.#pending) {
-      if (nowMs - entry.sinceMs < this.#deadlineMs) return
-      this.#pending.delete(entry)
-      entry.reject(new Error('Redis did not answer in time'))
-    }
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
+function field(info: string, name: string): string {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { DomainError } from '@workspace-wallet/core/contract'
+import { DomainError, isDomainError } from '@workspace-wallet/core/contract'
 import type { Key } from '../keys/directory.ts'
 import type { Log } from '../log.ts'
 import type { NonceStore } from '../nonces/store.ts'
@@ -34,9 +34,10 @@ export async function checkNonceAndSignature(
   log: Log,
 ): Promise<void> {
   const isValid = matches(key, canonicalMessage(parts), header(request, 'x-signature'), nowMs)
+  const timestamp = Number(parts.timestamp)
   const isNew = isValid
-    ? await answered(nonces.claim(key.apiKey, parts.nonce), log)
-    : !(await answered(nonces.isUsed(key.apiKey, parts.nonce), log))
+    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp), log)
+    : !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), log))
   if (!isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (!isValid) throw signatureFault(request, parts)
 }
@@ -64,6 +65,7 @@ async function answered(answer: Promise<boolean>, log: Log): Promise<boolean> {
   try {
     return await answer
   } catch (error) {
+    if (isDomainError(error)) throw error
     log.warn({ err: error }, 'the nonce store did not answer')
     throw new DomainError('S002', { retryAfterSeconds: 1 })
   }

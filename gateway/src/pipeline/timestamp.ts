@@ -3,7 +3,7 @@ import { DomainError } from '@workspace-wallet/core/contract'
 import { header, headerFault } from './request.ts'
 
 /** Section 8.2: either side of server time, exactly this much included. */
-const toleranceSeconds = 60
+export const toleranceSeconds = 60
 
 /** Step 4 of section 5.3: X-Timestamp, as text. Both clocks are compared in whole seconds. */
 export function checkTimestamp(request: IncomingMessage, nowMs: number): string {

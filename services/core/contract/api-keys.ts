@@ -88,3 +88,7 @@ export const accessChanges = z.object({ revision: z.int(), complete: z.boolean()
 export const usedKeysInput = z.object({
   uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: z.date() })).max(500),
 })
+
+/** A memory of nonces that gateways begin to use. It is the first when no request can have been accepted before it. */
+export const nonceMemoryInput = z.object({ memoryId: z.uuid() })
+export const nonceMemory = z.object({ isFirst: z.boolean() })

@@ -8,12 +8,15 @@ import {
   keyInput,
   keyRecord,
   lookupAccessInput,
+  nonceMemory,
+  nonceMemoryInput,
   rotateKeyInput,
   setIpsInput,
   setScopesInput,
   usedKeysInput,
 } from '../../contract/index.ts'
 import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
+import { beginNonceMemory } from './nonce-memory.ts'
 import { createKey, deleteKey, listKeys, rotateKey, setKeyIps, setKeyScopes, setKeyStatus } from './operations.ts'
 import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
 
@@ -86,4 +89,11 @@ export const access = router({
     .input(usedKeysInput)
     .output(z.void())
     .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
+
+  beginNonces: procedureFor('gateway')
+    .input(nonceMemoryInput)
+    .output(nonceMemory)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, em => beginNonceMemory(em, `gateway:${ctx.token.name}`, input.memoryId)),
+    ),
 })
