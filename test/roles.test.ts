@@ -1,4 +1,5 @@
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { packFlight, unpackFlight } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { appRouter } from '../services/core/src/router.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -75,14 +76,14 @@ describe.each(['gateway', 'service'] as const)('a %s token', role => {
 })
 
 /** A call without input: refused for its role before its input is looked at. */
-async function flight(token: string, path: string, type: string) {
+async function flight(token: string, path: string, type: Procedure['_def']['type']) {
   const response = await fetch(`${system.coreUrl}/flight`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify({ json: [{ path, type, input: {} }] }),
+    body: packFlight([{ path, type, input: {} }]),
   })
-  const { json } = (await response.json()) as { json: { error?: { message: string; data: { code: string } } }[] }
-  return json[0]!
+  const answers = unpackFlight(await response.bytes()) as { error?: { message: string; data: { code: string } } }[]
+  return answers[0]!
 }
 
 test.each(['', 'Bearer ', 'Bearer x', 'Basic abc', 'bearer'])(

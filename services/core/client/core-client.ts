@@ -1,4 +1,5 @@
-import { createTRPCClient, httpBatchStreamLink, splitLink } from '@trpc/client'
+import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient } from '@trpc/client'
+import { createTRPCRecursiveProxy } from '@trpc/server'
 import { serialization } from '../contract/index.ts'
 import type { AppRouter } from '../src/router.ts'
 import { CoreLink } from './link.ts'
@@ -18,32 +19,38 @@ export type CoreClientOptions = {
  * @throws TRPCClientError from each call: `error.data.wire` holds core's own code; its cause is a CoreUnreachable
  *   when no answer came
  */
-export function createCoreClient({ url, token }: CoreClientOptions) {
+export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
   const urls = [url].flat()
   const link = new CoreLink(urls, token)
-  const client = createTRPCClient<AppRouter>({
+  // Answers that come in pieces, over minutes.
+  const streams = createTRPCUntypedClient<AppRouter>({
     links: [
-      splitLink({
-        condition: ({ path }) => streamedPaths.has(path),
-        // Answers that come in pieces, over minutes.
-        true: httpBatchStreamLink({
-          url: new URL('/trpc', urls[0]),
-          transformer: serialization,
-          headers: { authorization: `Bearer ${token}` },
-          fetch: fetchFromAny(urls),
-          // A call of its own each: to leave one ends it, whatever else is under way.
-          maxItems: 1,
-        }),
-        false: link.link,
+      httpBatchStreamLink({
+        url: new URL('/trpc', urls[0]),
+        transformer: serialization,
+        headers: { authorization: `Bearer ${token}` },
+        fetch: fetchFromAny(urls),
+        // A call of its own each: to leave one ends it, whatever else is under way.
+        maxItems: 1,
       }),
     ],
   })
-  // The client answers to any name, its own properties included: so close() is put in front of it.
-  return new Proxy(client as typeof client & { close(): Promise<void> }, {
-    get: (target, name, receiver) => (name === 'close' ? () => link.close() : Reflect.get(target, name, receiver)),
-  })
+  // tRPC's own client does the same for one call at a time, with an observable and an AbortController for each.
+  return createTRPCRecursiveProxy(({ path: names, args: [input, options] }) => {
+    const path = names.slice(0, -1).join('.')
+    switch (names.at(-1)) {
+      case 'query':
+        return streamedPaths.has(path) ? streams.query(path, input, options as object) : link.call(path, 'query', input)
+      case 'mutate':
+        return link.call(path, 'mutation', input)
+      case 'close':
+        return link.close()
+      default:
+        throw new TypeError(`${names.join('.')}: a call ends in query or mutate`)
+    }
+  }) as CoreClient
 }
 
-export type CoreClient = ReturnType<typeof createCoreClient>
+export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void> }
 
 const streamedPaths = new Set(['ledger.verify', 'ledger.seal'])

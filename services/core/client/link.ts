@@ -1,8 +1,15 @@
-import { type Operation, TRPCClientError, type TRPCLink } from '@trpc/client'
-import { observable } from '@trpc/server/observable'
+import { TRPCClientError } from '@trpc/client'
+import type { ProcedureType } from '@trpc/server'
 import { Pool } from 'undici'
-import { type FlightAnswer, type FlightCall, flightLimit, flightPath, serialization } from '../contract/index.ts'
-import type { AppRouter } from '../src/router.ts'
+import {
+  type FlightAnswer,
+  type FlightCall,
+  flightLimit,
+  flightPath,
+  flightType,
+  packFlight,
+  unpackFlight,
+} from '../contract/index.ts'
 
 /** No answer came. `sent` tells whether the call may have been carried out all the same. */
 export class CoreUnreachable extends Error {
@@ -55,7 +62,7 @@ const routeOfPath: Record<string, keyof typeof routes> = {
   'wallets.balance': 'reads',
 }
 
-/** The terminating tRPC link to a set of cores. */
+/** The way to a set of cores. */
 export class CoreLink {
   readonly #cores: Core[]
   readonly #lines: Record<keyof typeof routes, Line>
@@ -70,23 +77,13 @@ export class CoreLink {
     }
   }
 
-  readonly link: TRPCLink<AppRouter> = () => operation =>
-    observable(observer => {
-      this.#call(operation.op).then(
-        data => {
-          observer.next({ result: { type: 'data', data } })
-          observer.complete()
-        },
-        error => observer.error(error instanceof TRPCClientError ? error : TRPCClientError.from(error)),
-      )
-    })
+  /** @throws TRPCClientError */
+  call(path: string, type: ProcedureType, input: unknown): Promise<unknown> {
+    return this.#lines[routeOfPath[path] ?? 'others'].add({ path, type, input })
+  }
 
   async close(): Promise<void> {
     await Promise.all(this.#cores.map(core => core.close()))
-  }
-
-  #call({ path, type, input }: Operation): Promise<unknown> {
-    return this.#lines[routeOfPath[path] ?? 'others'].add({ path, type, input })
   }
 }
 
@@ -104,7 +101,7 @@ class Line {
   }
 
   add(call: FlightCall): Promise<unknown> {
-    if (this.#waiting.length >= waitingLimit) return Promise.reject(new CoreUnreachable(false))
+    if (this.#waiting.length >= waitingLimit) return Promise.reject(TRPCClientError.from(new CoreUnreachable(false)))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.push({ call, resolve, reject })
     if (!this.#scheduled) {
@@ -171,12 +168,12 @@ class Core {
 
   constructor(url: string, token: string) {
     this.#pool = new Pool(new URL(url).origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
-    this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    this.#headers = { authorization: `Bearer ${token}`, 'content-type': flightType }
   }
 
   /** @throws CoreUnreachable when no answers came */
   async ask(calls: FlightCall[], timeoutMs: number): Promise<FlightAnswer[]> {
-    const body = serialization.stringify(calls)
+    const body = packFlight(calls)
     let response: Awaited<ReturnType<Pool['request']>>
     try {
       response = await this.#pool.request({
@@ -192,8 +189,8 @@ class Core {
       if (!sent) this.shunnedUntil = performance.now() + shunMs
       throw new CoreUnreachable(sent, error)
     }
+    if (response.statusCode === 200) return unpackFlight(await response.body.bytes()) as FlightAnswer[]
     const text = await response.body.text()
-    if (response.statusCode === 200) return serialization.parse(text)
     // A flight that is refused as a whole was not begun; a 500 may have come at any time.
     throw new CoreUnreachable(
       response.statusCode >= 500 && response.statusCode !== 503,

@@ -1,8 +1,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { callTRPCProcedure, getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError } from '@trpc/server'
+import { getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
 import { z } from 'zod'
-import { type FlightAnswer, type FlightCall, flightLimit, flightPath, serialization } from '../contract/index.ts'
+import {
+  type FlightAnswer,
+  type FlightCall,
+  flightLimit,
+  flightPath,
+  flightType,
+  packFlight,
+  serialization,
+  unpackFlight,
+} from '../contract/index.ts'
+import { callProcedure } from './calls.ts'
 import { isSchemaCurrent } from './db/readiness.ts'
 import { appRouter } from './router.ts'
 import { findToken, type TokenTable } from './tokens.ts'
@@ -35,7 +45,7 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
     if (path === flightPath && request.method === 'POST') {
       const context = contextOf(request)
       const answers = await fly(context, parseFlight(await readBody(request)))
-      send(response, 200, serialization.stringify(answers))
+      send(response, 200, packFlight(answers), flightType)
     } else if (path.startsWith(trpcPath)) {
       // Strangers are turned away before anything of theirs is read.
       contextOf(request)
@@ -69,20 +79,9 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
 
 function fly(ctx: Context, calls: FlightCall[]): Promise<FlightAnswer[]> {
   return Promise.all(
-    calls.map(async ({ path, type, input }, batchIndex): Promise<FlightAnswer> => {
+    calls.map(async ({ path, type, input }): Promise<FlightAnswer> => {
       try {
-        const getRawInput = async () => input
-        return {
-          data: await callTRPCProcedure({
-            router: appRouter,
-            path,
-            type,
-            ctx,
-            getRawInput,
-            batchIndex,
-            signal: undefined,
-          }),
-        }
+        return { data: await callProcedure(ctx, path, type, input) }
       } catch (cause) {
         return { error: errorShape(getTRPCErrorFromUnknown(cause), path) }
       }
@@ -100,15 +99,15 @@ const flight = z
   .min(1)
   .max(flightLimit)
 
-function parseFlight(body: string): FlightCall[] {
+function parseFlight(body: Buffer): FlightCall[] {
   try {
-    return flight.parse(serialization.parse(body))
+    return flight.parse(unpackFlight(body))
   } catch {
-    throw new TRPCError({ code: 'BAD_REQUEST', message: `a flight is 1 to ${flightLimit} calls in superjson` })
+    throw new TRPCError({ code: 'BAD_REQUEST', message: `a flight is 1 to ${flightLimit} calls in MessagePack` })
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -116,10 +115,10 @@ async function readBody(request: IncomingMessage): Promise<string> {
     if (length > maxBodyBytes) throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE' })
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
-function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

@@ -80,13 +80,14 @@ export function procedureFor(...roles: [Role, ...Role[]]) {
  * of that key: a gateway that is confused, or taken over, cannot name another one.
  */
 export function workspaceProcedure(...roles: [Role, ...Role[]]) {
-  return procedureFor(...roles)
-    .input(workspaceCall)
-    .use(async ({ ctx, input, next }) => {
-      if (ctx.token.role === 'gateway')
-        await assertKeyOfWorkspace(ctx.core.reads, input.caller.apiKey ?? '', input.workspaceId)
-      return next()
-    })
+  return procedureFor(...roles).use(async ({ ctx, getRawInput, next }) => {
+    if (ctx.token.role === 'gateway') {
+      const { data, error } = workspaceCall.safeParse(await getRawInput())
+      if (error) throw new TRPCError({ code: 'BAD_REQUEST', cause: error })
+      await assertKeyOfWorkspace(ctx.core.reads, data.caller.apiKey ?? '', data.workspaceId)
+    }
+    return next()
+  })
 }
 
 /** Who acts, as it is written into transfers and the audit. */

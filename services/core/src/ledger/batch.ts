@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import type { Pool, PoolClient } from 'pg'
+import type { Socket } from 'node:net'
+import type { Client, Pool, PoolClient } from 'pg'
 import { DomainError, formatBalance, idFromUuid } from '../../contract/index.ts'
 import { backOff, classifyDatabaseError } from '../db/errors.ts'
 import type { Log } from '../log.ts'
@@ -166,13 +167,19 @@ async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map
   const named = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
   const resent = postings.filter(posting => posting.mayBePosted)
 
-  const [, ledgers, wallets, byBizId, byId] = await inPipeline([
-    client.query('begin'),
-    lockLedgers(client, workspaceIds),
-    loadWallets(client, [...walletKeys.values()]),
-    named.length > 0 ? findByBizId(client, named) : [],
-    resent.length > 0 ? findById(client, resent) : [],
-  ] as const)
+  const sent = inOneWrite(
+    client,
+    () =>
+      [
+        client.query('begin'),
+        lockLedgers(client, workspaceIds),
+        loadWallets(client, [...walletKeys.values()]),
+        named.length > 0 ? findByBizId(client, named) : [],
+        resent.length > 0 ? findById(client, resent) : [],
+      ] as const,
+  )
+  await Promise.allSettled(sent)
+  const [, ledgers, wallets, byBizId, byId] = await Promise.all(sent)
 
   const now = wallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
   const walletsByWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
@@ -218,18 +225,21 @@ function breachOf(wallets: LoadedWallet[]): string | null {
 async function write(client: PoolClient, chainKey: KeyObject, judgements: Judgement[]): Promise<void> {
   const decisions = judgements.flatMap(({ decision }) => (decision && decision.transfers.length > 0 ? [decision] : []))
   const breaches = judgements.flatMap(({ breach }) => breach ?? [])
-  const writes: Promise<unknown>[] = breaches.map(({ workspaceId, reason }) => haltLedger(client, workspaceId, reason))
-  if (decisions.length > 0) {
-    const transfers = decisions.flatMap(decision => decision.transfers)
-    const flows = decisions.flatMap(decision => chained(chainKey, decision))
-    writes.push(
-      insertTransfers(client, transfers),
-      insertFlows(client, flows),
-      updateWallets(client, decisions),
-      updateLedgers(client, decisions),
+  const transfers = decisions.flatMap(decision => decision.transfers)
+  const flows = decisions.flatMap(decision => chained(chainKey, decision))
+  const { writes, commit } = inOneWrite(client, () => {
+    const writes: Promise<unknown>[] = breaches.map(({ workspaceId, reason }) =>
+      haltLedger(client, workspaceId, reason),
     )
-  }
-  const commit = client.query('commit')
+    if (decisions.length > 0)
+      writes.push(
+        insertTransfers(client, transfers),
+        insertFlows(client, flows),
+        updateWallets(client, decisions),
+        updateLedgers(client, decisions),
+      )
+    return { writes, commit: client.query('commit') }
+  })
   const outcomes = await Promise.allSettled([...writes, commit])
   const failure = outcomes.find(({ status }) => status === 'rejected')
   if (!failure) return
@@ -256,12 +266,15 @@ function chained(chainKey: KeyObject, decision: Decision) {
   })
 }
 
-/** Sends statements without waiting for each other's answers; all have answered when it returns or throws. */
-async function inPipeline<const Sent extends readonly unknown[]>(
-  sent: Sent,
-): Promise<{ -readonly [At in keyof Sent]: Awaited<Sent[At]> }> {
-  await Promise.allSettled(sent)
-  return Promise.all(sent) as Promise<{ -readonly [At in keyof Sent]: Awaited<Sent[At]> }>
+/** What is sent meanwhile leaves in one write: each write to a socket costs more than most statements. */
+function inOneWrite<Sent>(client: PoolClient, send: () => Sent): Sent {
+  const { stream } = (client as unknown as Client).connection as unknown as { stream: Socket }
+  stream.cork()
+  try {
+    return send()
+  } finally {
+    stream.uncork()
+  }
 }
 
 function compareText(a: string, b: string): number {
