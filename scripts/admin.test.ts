@@ -234,6 +234,7 @@ describe('keys', () => {
       scopes: ['wallet:read'],
       ipAllowlist: [],
       expiresAt: null,
+      oldSecretUntil: null,
       lastUsedAt: null,
       createdAt: isoTime,
       updatedAt: isoTime,
@@ -248,9 +249,9 @@ describe('keys', () => {
     const all = (await json('key list')) as { keys: { apiKey: string }[] }
     expect(all.keys.map(key => key.apiKey)).toEqual(expect.arrayContaining([first, second]))
     const [headings, ...rows] = (await said(`key list --workspace ${workspaceId}`)).trimEnd().split('\n')
-    expect(headings).toMatch(/^KEY +STATUS +WORKSPACE +OWNER +SCOPES +FROM +EXPIRES +LAST USED +NAME$/)
+    expect(headings).toMatch(/^KEY +STATUS +WORKSPACE +OWNER +SCOPES +FROM +EXPIRES +OLD SECRET +LAST USED +NAME$/)
     expect(rows).toHaveLength(2)
-    expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +never$`))
+    expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +no +never$`))
     expect(await said(`key list --workspace ${await newWorkspace()}`)).toBe('There are no keys.\n')
   })
 
@@ -287,8 +288,28 @@ describe('keys', () => {
     const previous = 'select count(*) from api_key where previous_secret_until > now() +'
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '23 hours') = 1; end $$`)
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '24 hours') = 0; end $$`)
+    const again = await refused(1, `key rotate --key ${apiKey} --grace 24h`)
+    expect(again).toMatch(/^The secret before this one works until \S+Z, .*: wait until then, or give --force\.$/)
+    expect(await json(`key rotate --key ${apiKey} --grace 1h --force`)).toEqual({ apiKey, apiSecret: secret })
     expect(await refused(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be 30d at most.')
     expect(await refused(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
+  })
+
+  test('key set-expiry ends a key at a time, at once or never', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    const command = `key set-expiry --key ${apiKey} --expires`
+    const expiresAt = '2099-01-31T00:00:00.000Z'
+    expect(await json(`${command} 2099-01-31`)).toEqual({ apiKey, expiresAt })
+    expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toEqual(new Date(expiresAt))
+    expect(await said(`${command} 2099-01-31`)).toBe(`Key ${apiKey} expires at ${expiresAt}.\n`)
+    expect(await said(`${command} now`)).toBe(`Key ${apiKey} has expired.\n`)
+    const ended = (await keyRecord(workspaceId, apiKey))?.expiresAt?.getTime()
+    expect(ended).toBeGreaterThan(Date.parse('2020-01-01'))
+    expect(ended).toBeLessThanOrEqual(Date.now())
+    expect(await said(`${command} never`)).toBe(`Key ${apiKey} never expires.\n`)
+    expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toBeNull()
+    expect(await refused(2, `${command} later`)).toContain('2027-01-31')
   })
 
   test('key set-scopes and set-ips replace what was there; empty addresses admit all', async () => {
@@ -584,10 +605,10 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([
     ['walet create', 'There is no "walet": did you mean wallet?'],
-    ['banana', 'There is no "banana": there are workspace, member, key, wallet and ledger.'],
+    ['banana', 'There is no "banana": there are workspace, member, key, wallet, ledger and audit.'],
     ['wallet crate', 'There is no "crate" of a wallet: did you mean create?'],
     ['wallet --json', 'A verb is missing: wallet has create, deposit, withdraw, freeze, unfreeze and close.'],
-    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet and ledger.'],
+    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet, ledger and audit.'],
     ['workspace delete --workspce wsp_1', 'workspace delete has no flag --workspce: did you mean --workspace?'],
     ['key list -v', 'key list has no flag -v: it takes --workspace, --key, --json and --help.'],
     [
@@ -611,6 +632,37 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
 
   test('a blank name', async () => {
     expect(await refused(2, 'workspace create --name', ' ')).toContain('at least one of them visible')
+  })
+})
+
+describe('the audit', () => {
+  test('audit list says who did what, and what it changed; by any filter, page after page', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    await core.apiKeys.disable.mutate({ apiKey })
+    const listed = await json(`audit list --workspace ${workspaceId}`)
+    expect(listed).toEqual({
+      entries: ['key.disable', 'key.create', 'member.add', 'workspace.create'].map(act =>
+        expect.objectContaining({ act, actor: 'admin:a', workspaceId, at: isoTime, id: expect.any(Number) }),
+      ),
+      next: null,
+    })
+    const [headings, row, ...others] = (await said(`audit list --target ${apiKey} --act key.disable`)).split('\n')
+    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACT +TARGET +WORKSPACE +CHANGE$/)
+    expect(row).toMatch(
+      new RegExp(`^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +status "ACTIVE" → "DISABLED"$`),
+    )
+    expect(others).toEqual([''])
+    const text = await said(`audit list --workspace ${workspaceId} --limit 3`)
+    const [, before] = /There are older ones: give --before (\d+)\.\n$/.exec(text) ?? []
+    const rest = (await json(`audit list --workspace ${workspaceId} --before ${before}`)) as { entries: unknown[] }
+    expect(rest.entries).toEqual([expect.objectContaining({ act: 'workspace.create' })])
+    expect(await said('audit list --actor admin:nobody')).toBe('There are no such acts.\n')
+    expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such acts.\n')
+    expect(await said(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
+    expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
+    expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
+    expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')
   })
 })
 

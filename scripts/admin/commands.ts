@@ -10,6 +10,7 @@ import {
   type VerifyReport,
   type Wallet,
 } from '@workspace-wallet/core/contract'
+import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import type { ValueFlag } from './flags.ts'
 import type { Progress } from './progress.ts'
@@ -25,6 +26,7 @@ import {
   parseGrace,
   parseId,
   parseName,
+  parseNewExpiry,
   parseScopes,
   parseUser,
   splitList,
@@ -135,10 +137,15 @@ const keyCommands = [
     },
     examples: ['', '--workspace wsp_…'],
     async run(core, { workspace: workspaceId, key: apiKey }) {
-      const { keys } = await core.apiKeys.list.query({ workspaceId })
-      const found = keys.filter(each => apiKey === undefined || each.apiKey === apiKey)
-      if (apiKey !== undefined && found.length === 0) throw new Error(`There is no key ${apiKey}.`)
-      return { keys: found }
+      const keys: KeyRecord[] = []
+      for (let after: string | undefined; ; ) {
+        const page = await core.apiKeys.list.query({ workspaceId, apiKey, after, limit: 500 })
+        keys.push(...page.keys)
+        if (page.next === null) break
+        after = page.next
+      }
+      if (apiKey !== undefined && keys.length === 0) throw new Error(`There is no key ${apiKey}.`)
+      return { keys }
     },
     print: ({ keys }) => (keys.length > 0 ? printKeys(keys) : 'There are no keys.'),
   }),
@@ -162,10 +169,31 @@ const keyCommands = [
         help: 'how long the old secret works beside it; without, it stops at once',
         parse: parseGrace,
       },
+      force: { help: 'even though that ends the grace of an earlier rotation' },
     },
     examples: ['--key ak_…', '--key ak_… --grace 24h'],
-    run: (core, { key: apiKey, grace: graceMs }) => core.apiKeys.rotate.mutate({ apiKey, graceMs }),
+    run: (core, { key: apiKey, grace: graceMs, force }) => core.apiKeys.rotate.mutate({ apiKey, graceMs, force }),
     print: printIssuedKey,
+  }),
+  command({
+    noun: 'key',
+    verb: 'set-expiry',
+    help: 'let a key end at a time, at once, or never',
+    flags: {
+      key,
+      expires: {
+        value: 'WHEN',
+        help: 'a date, a time with its zone, a duration such as 90d, now, or never',
+        required: true,
+        parse: parseNewExpiry,
+      },
+    },
+    examples: ['--key ak_… --expires 90d', '--key ak_… --expires now', '--key ak_… --expires never'],
+    async run(core, { key: apiKey, expires }) {
+      const { expiresAt } = await core.apiKeys.setExpiry.mutate({ apiKey, expiresAt: expires })
+      return { apiKey, expiresAt }
+    },
+    print: ({ apiKey, expiresAt }) => `Key ${apiKey} ${expirySentence(expiresAt)}.`,
   }),
   command({
     noun: 'key',
@@ -261,6 +289,7 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...walletCommands,
   ...ledgerCommands,
+  ...auditCommands,
 ]
 
 function keyCommand(
@@ -435,6 +464,11 @@ function printIssuedKey({ apiKey, apiSecret }: { apiKey: string; apiSecret: stri
   return `API key     ${apiKey}\nAPI secret  ${apiSecret}\n\nKeep the secret now: it is not shown again.`
 }
 
+function expirySentence(expiresAt: Date | null): string {
+  if (!expiresAt) return 'never expires'
+  return expiresAt > new Date() ? `expires at ${expiresAt.toISOString()}` : 'has expired'
+}
+
 function printKeys(keys: KeyRecord[]): string {
   const rows = keys.map(each => [
     each.apiKey,
@@ -444,8 +478,21 @@ function printKeys(keys: KeyRecord[]): string {
     each.scopes.join(','),
     each.ipAllowlist.join(',') || 'any',
     each.expiresAt?.toISOString() ?? 'never',
+    each.oldSecretUntil?.toISOString() ?? 'no',
     each.lastUsedAt?.toISOString() ?? 'never',
     each.name,
   ])
-  return table(['KEY', 'STATUS', 'WORKSPACE', 'OWNER', 'SCOPES', 'FROM', 'EXPIRES', 'LAST USED', 'NAME'], rows)
+  const headings = [
+    'KEY',
+    'STATUS',
+    'WORKSPACE',
+    'OWNER',
+    'SCOPES',
+    'FROM',
+    'EXPIRES',
+    'OLD SECRET',
+    'LAST USED',
+    'NAME',
+  ]
+  return table(headings, rows)
 }

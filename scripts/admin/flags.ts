@@ -80,7 +80,8 @@ export function readFlags<F extends Flags>(subject: string, flags: F, given: Giv
     ([name, flag]) => takesValue(flag) && flag.required && !Object.hasOwn(values, name),
   )
   if (missing.length > 0) throw new UsageError(`${subject} needs ${listOf(missing.map(describeFlag))}.`)
-  for (const [name, flag] of Object.entries(flags)) values[name] ??= takesValue(flag) ? undefined : false
+  for (const [name, flag] of Object.entries(flags))
+    if (!Object.hasOwn(values, name)) values[name] = takesValue(flag) ? undefined : false
   return values as Values<F>
 }
 

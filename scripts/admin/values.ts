@@ -83,9 +83,33 @@ export function parseGrace(text: string): number {
   return graceMs
 }
 
+/** The same for a key that is there already: it can also end now, or never. */
+export function parseNewExpiry(text: string): Date | null {
+  if (text === 'never') return null
+  // By core's clock, which may not be ours.
+  return text === 'now' ? new Date(0) : parseExpiry(text)
+}
+
+/** A moment that has passed: an ISO 8601 date, a time with its zone, or how long ago it was. */
+export function parsePast(text: string, now = Date.now()): Date {
+  if (/^\d+[smhd]$/.test(text)) return new Date(now - parseDuration(text))
+  return parseMoment(text)
+}
+
+/** A whole number from 1 to 10,000. */
+export function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 10_000)
+    throw new Error(`must be a whole number from 1 to 10000, not "${text}"`)
+  return Number(text)
+}
+
 /** A moment: an ISO 8601 date (midnight UTC), date and time with a zone, or a duration from now. */
 export function parseExpiry(text: string, now = Date.now()): Date {
   if (/^\d+[smhd]$/.test(text)) return new Date(now + parseDuration(text))
+  return parseMoment(text)
+}
+
+function parseMoment(text: string): Date {
   const [, day] = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
   const date = new Date(text)
   if (!day || Number.isNaN(date.getTime()) || !isRealDay(day))

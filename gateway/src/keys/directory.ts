@@ -39,6 +39,7 @@ export class KeyDirectory {
   readonly #core: CoreClient
   readonly #keyRing: KeyRing
   readonly #log: Log
+  readonly #elapsedMs: () => number
   readonly #keys = new Map<string, Key>()
   /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
   readonly #unknown = new Set<string>()
@@ -47,15 +48,21 @@ export class KeyDirectory {
   readonly #waiting = new Map<string, Waiting[]>()
   #lookingUp = false
   #revision = 0
+  /** The mark of that revision; null before the first. */
+  #mark: string | null = null
+  /** Counts how often everything was forgotten. */
+  #era = 0
   #heardAtMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #reportTimer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(core: CoreClient, keyRing: KeyRing, log: Log) {
+  /** @param elapsedMs a clock that never runs back, by which leases end */
+  constructor(core: CoreClient, keyRing: KeyRing, log: Log, elapsedMs: () => number = () => performance.now()) {
     this.#core = core
     this.#keyRing = keyRing
     this.#log = log
+    this.#elapsedMs = elapsedMs
   }
 
   /** Starts to follow changes. */
@@ -73,7 +80,7 @@ export class KeyDirectory {
 
   /** Whether core was heard within the lease. */
   get isCurrent(): boolean {
-    return performance.now() - this.#heardAtMs < leaseMs
+    return this.#elapsedMs() - this.#heardAtMs < leaseMs
   }
 
   /**
@@ -125,11 +132,15 @@ export class KeyDirectory {
 
   async #ask(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
     for (let attempt = 1; ; attempt++) {
+      const askedAtMs = this.#elapsedMs()
+      const era = this.#era
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
+      // An answer is as old as its question: one that took long says no more than a key that was kept as long.
+      if (this.#elapsedMs() - askedAtMs >= leaseMs) throw new Error('core took too long to answer')
       // What was read before a change that we have heard of already may be what the change has ended.
       if (revision < this.#revision && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#open(access)] as const))
-      if (revision >= this.#revision) this.#remember(apiKeys, found)
+      if (revision >= this.#revision && era === this.#era) this.#remember(apiKeys, found)
       return found
     }
   }
@@ -155,16 +166,17 @@ export class KeyDirectory {
   }
 
   async #poll(): Promise<void> {
-    const askedAtMs = performance.now()
+    const askedAtMs = this.#elapsedMs()
     try {
-      const { revision, complete, apiKeys } = await this.#core.access.changes.query({ since: this.#revision })
-      // A revision that ran back means another database, a restored one for example: nothing we hold is its.
-      if (!complete || revision < this.#revision) this.#forget()
+      const since = { since: this.#revision, mark: this.#mark }
+      const { revision, mark, complete, apiKeys } = await this.#core.access.changes.query(since)
+      if (!complete) this.#forget()
       for (const apiKey of apiKeys) {
         this.#keys.delete(apiKey)
         this.#unknown.delete(apiKey)
       }
       this.#revision = revision
+      this.#mark = mark
       this.#heardAtMs = askedAtMs
     } catch (error) {
       this.#log.debug({ err: error }, 'core did not say which keys have changed')
@@ -173,6 +185,7 @@ export class KeyDirectory {
   }
 
   #forget(): void {
+    this.#era++
     this.#keys.clear()
     this.#unknown.clear()
   }

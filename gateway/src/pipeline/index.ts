@@ -6,7 +6,7 @@ import { bodyHash } from '../signing/index.ts'
 import { checkAddress } from './access.ts'
 import { type AddressBlock, clientAddress } from './addresses.ts'
 import { readBody } from './body.ts'
-import { checkKeyStatus, checkWorkspace, findKey } from './key.ts'
+import { findUsableKey } from './key.ts'
 import type { Target } from './request.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
 import { checkTimestamp } from './timestamp.ts'
@@ -31,12 +31,16 @@ export type SignedRequest = { key: Key; address: string; body: Buffer }
  * @throws DomainError with the code of the step that failed
  */
 export async function authenticate(edge: Edge, request: IncomingMessage, target: Target): Promise<SignedRequest> {
-  const found = findKey(edge.keys, request) // 1
-  const key = found instanceof Promise ? await found : found
-  checkKeyStatus(key, edge.now()) // 2
-  checkWorkspace(key) // 3
+  let found = findUsableKey(edge.keys, request, edge.now) // 1, 2, 3
+  let key = found instanceof Promise ? await found : found
   checkTimestamp(request, edge.now()) // 4
-  const body = await readBody(request, edge.bodyLimitBytes)
+  const reading = readBody(request, edge.bodyLimitBytes)
+  const body = reading instanceof Promise ? await reading : reading
+  if (body !== reading) {
+    // A body may dawdle: a key that was disabled meanwhile is not served because its headers came in time.
+    found = findUsableKey(edge.keys, request, edge.now)
+    key = found instanceof Promise ? await found : found
+  }
   const nonce = readNonce(request) // 5
   // A body may dawdle: the nonce must not be claimed later than it is remembered.
   const timestamp = checkTimestamp(request, edge.now())

@@ -4,7 +4,7 @@ import type { Key, KeyDirectory } from '../keys/directory.ts'
 import { header } from './request.ts'
 
 /** Step 1 of section 5.3: the key that X-Api-Key names. A doubled header is no key's id. */
-export function findKey(keys: KeyDirectory, request: IncomingMessage): Key | Promise<Key> {
+function findKey(keys: KeyDirectory, request: IncomingMessage): Key | Promise<Key> {
   const apiKey = header(request, 'x-api-key')
   if (apiKey === '') throw new DomainError('GA2001')
   const found = uuidFromId('apiKey', apiKey) ? keys.find(apiKey) : null
@@ -16,14 +16,26 @@ function known(key: Key | null): Key {
   return key
 }
 
+/** Steps 1 to 3: the key, if it may be used now. */
+export function findUsableKey(keys: KeyDirectory, request: IncomingMessage, now: () => number): Key | Promise<Key> {
+  const found = findKey(keys, request)
+  return found instanceof Promise ? found.then(key => usable(key, now())) : usable(found, now())
+}
+
+function usable(key: Key, nowMs: number): Key {
+  checkKeyStatus(key, nowMs)
+  checkWorkspace(key)
+  return key
+}
+
 /** Step 2: the key is neither disabled nor expired. */
-export function checkKeyStatus(key: Key, nowMs: number): void {
+function checkKeyStatus(key: Key, nowMs: number): void {
   if (key.status !== 'ACTIVE') throw new DomainError('GA2021', { reason: 'DISABLED' })
   if (key.expiresAtMs <= nowMs) throw new DomainError('GA2021', { reason: 'EXPIRED' })
 }
 
 /** Step 3: its workspace exists, and its owner is still a member there. */
-export function checkWorkspace(key: Key): void {
+function checkWorkspace(key: Key): void {
   if (!key.workspaceExists) throw new DomainError('GA2032')
   if (!key.ownerIsMember) throw new DomainError('GA2034')
 }

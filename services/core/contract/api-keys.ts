@@ -27,14 +27,29 @@ export const createKeyInput = z.object({
 export const keyInput = z.object({ apiKey: z.string() })
 export const setScopesInput = keyInput.extend({ scopes: scopeList })
 export const setIpsInput = keyInput.extend({ ipAllowlist })
-/** `graceMs`: how long the old secret still verifies. Zero stops it at once. */
+/** A time that has passed ends the key at once; null lets it live. */
+export const setExpiryInput = keyInput.extend({ expiresAt: z.date().nullable() })
+/**
+ * `graceMs`: how long the old secret still verifies. Zero stops it at once, and with it the one before. A key has two
+ * secrets at most: with a grace, while an earlier one lasts, a rotation is refused unless forced to end the earlier.
+ */
 export const rotateKeyInput = keyInput.extend({
   graceMs: z
     .int()
     .min(0)
     .max(30 * 24 * 3600_000)
     .default(0),
+  force: z.boolean().default(false),
 })
+
+/** Keys in the order of their creation, those after one of them. */
+export const listKeysInput = z.object({
+  workspaceId: z.string().optional(),
+  apiKey: z.string().optional(),
+  after: z.string().optional(),
+  limit: z.int().min(1).max(500).default(100),
+})
+export type KeyListing = z.infer<typeof listKeysInput>
 
 /** The only moment at which a secret is shown. */
 export const issuedKey = z.object({ apiKey: z.string(), apiSecret: z.string() })
@@ -49,11 +64,16 @@ export const keyRecord = z.object({
   scopes: z.array(scope),
   ipAllowlist: z.array(z.string()),
   expiresAt: z.date().nullable(),
+  /** While a rotation's grace lasts: when the old secret stops. */
+  oldSecretUntil: z.date().nullable(),
   lastUsedAt: z.date().nullable(),
   createdAt: z.date(),
   updatedAt: z.date(),
 })
 export type KeyRecord = z.infer<typeof keyRecord>
+/** `next`: what to give as `after` for more; null at the end. */
+export const keyPage = z.object({ keys: z.array(keyRecord), next: z.string().nullable() })
+export type KeyPage = z.infer<typeof keyPage>
 
 /**
  * What a gateway needs to judge a request under a key (steps 1 to 3, 6, 7 and 8 of section 5.3).
@@ -80,9 +100,18 @@ export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAcc
 /** How often a gateway asks which keys have changed. */
 export const accessPollMs = 50
 
-export const accessChangesInput = z.object({ since: z.int().min(0) })
-/** The keys that changed after `since`; `complete` is false when there are too many to name: drop them all. */
-export const accessChanges = z.object({ revision: z.int(), complete: z.boolean(), apiKeys: z.array(z.string()) })
+/**
+ * The last revision that a gateway has heard of, and its mark: a random name that no other change ever has. A database
+ * that was restored, or that failed over to a copy behind, counts the same numbers again, but not with the same marks.
+ */
+export const accessChangesInput = z.object({ since: z.int().min(0), mark: z.uuid().nullable() })
+/** The keys that changed after it; `complete` is false when they cannot be named, or are too many: drop all keys. */
+export const accessChanges = z.object({
+  revision: z.int(),
+  mark: z.uuid(),
+  complete: z.boolean(),
+  apiKeys: z.array(z.string()),
+})
 
 /** When keys were last used. */
 export const usedKeysInput = z.object({

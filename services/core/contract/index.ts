@@ -1,6 +1,7 @@
 /** What callers of core may know: schemas, ids, money and error codes. Safe to import anywhere. */
 export * from './addresses.ts'
 export * from './api-keys.ts'
+export * from './audit.ts'
 export * from './caller.ts'
 export * from './currencies.ts'
 export * from './environment.ts'

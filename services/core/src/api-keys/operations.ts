@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import {
   isAddressOrBlock,
+  type KeyListing,
+  type KeyPage,
   type KeyRecord,
   type KeyRing,
   mintId,
@@ -58,21 +60,30 @@ export async function createKey(em: Em, keyRing: KeyRing, actor: string, key: Ne
   return { apiKey, apiSecret }
 }
 
+export type Rotation = { apiKey: string; graceMs: number; force: boolean }
+
 /**
- * Gives a key a new secret under the same id.
+ * Gives a key a new secret under the same id. With a grace the old secret verifies beside it for so long; with none it
+ * stops at once.
  *
- * @param graceMs how long the old secret verifies beside it; with none it stops at once
+ * @throws Refusal NOT_ALLOWED when that would end the grace of an earlier rotation, unless forced. Without a grace
+ *   nobody expects an old secret to work: then every one of them stops.
  */
 export async function rotateKey(
   em: Em,
   keyRing: KeyRing,
   actor: string,
-  apiKey: string,
-  graceMs: number,
+  { apiKey, graceMs, force }: Rotation,
 ): Promise<IssuedKey> {
   const apiSecret = newSecret()
   await changeKey(em, actor, 'key.rotate', apiKey, key => {
     const keepsOld = graceMs > 0
+    const promised = oldSecretUntil(key)
+    if (promised && keepsOld && !force)
+      throw new Refusal(
+        'NOT_ALLOWED',
+        `The secret before this one works until ${promised.toISOString()}, and another rotation would end it now: wait until then, or give --force.`,
+      )
     key.previousSecret = keepsOld ? key.secret : null
     key.previousSecretUntil = keepsOld ? new Date(Date.now() + graceMs) : null
     key.secretVersion += 1
@@ -88,11 +99,31 @@ export async function setKeyStatus(em: Em, actor: string, apiKey: string, status
   })
 }
 
-/** From now on the key is unknown: GA2011. Its row stays, for the audit and the transfers that name it. */
+/**
+ * From now on the key is unknown: GA2011. Its row stays, for the audit and the transfers that name it; its secrets do
+ * not.
+ */
 export async function deleteKey(em: Em, actor: string, apiKey: string): Promise<void> {
   await changeKey(em, actor, 'key.delete', apiKey, key => {
     key.deletedAt = new Date()
+    key.secret = ''
+    key.previousSecret = key.previousSecretUntil = null
   })
+}
+
+/** Answers with the expiry as it is now: a time that has passed becomes the present, and the key ends. */
+export async function setKeyExpiry(
+  em: Em,
+  actor: string,
+  apiKey: string,
+  wanted: Date | null,
+): Promise<{ expiresAt: Date | null }> {
+  const now = new Date()
+  const expiresAt = wanted && wanted < now ? now : wanted
+  await changeKey(em, actor, 'key.set-expiry', apiKey, key => {
+    key.expiresAt = expiresAt
+  })
+  return { expiresAt }
 }
 
 export async function setKeyScopes(em: Em, actor: string, apiKey: string, scopes: Scope[]): Promise<void> {
@@ -108,14 +139,20 @@ export async function setKeyIps(em: Em, actor: string, apiKey: string, ipAllowli
   })
 }
 
-/** The keys of a workspace, or of all, oldest first. */
-export async function listKeys(em: Em, workspaceId?: string): Promise<KeyRecord[]> {
-  const keys = await em.find(
+/** A page of the keys of a workspace, or of all, oldest first: ids sort by time. */
+export async function listKeys(em: Em, { workspaceId, apiKey, after, limit }: KeyListing): Promise<KeyPage> {
+  const found = await em.find(
     ApiKey,
-    { deletedAt: null, ...(workspaceId === undefined ? {} : { workspaceId }) },
-    { orderBy: { id: 'asc' } },
+    {
+      deletedAt: null,
+      ...(workspaceId !== undefined && { workspaceId }),
+      ...(apiKey !== undefined && { id: apiKey }),
+      ...(after !== undefined && { id: { $gt: after } }),
+    },
+    { orderBy: { id: 'asc' }, limit: limit + 1 },
   )
-  return keys.map(toRecord)
+  const keys = found.slice(0, limit).map(toRecord)
+  return { keys, next: found.length > limit ? keys.at(-1)!.apiKey : null }
 }
 
 async function changeKey(
@@ -156,10 +193,16 @@ function toRecord(key: ApiKey): KeyRecord {
     scopes,
     ipAllowlist,
     expiresAt,
+    oldSecretUntil: oldSecretUntil(key),
     lastUsedAt,
     createdAt,
     updatedAt,
   }
+}
+
+/** When the grace of the last rotation ends; null when none lasts. */
+function oldSecretUntil({ previousSecretUntil }: ApiKey): Date | null {
+  return previousSecretUntil && previousSecretUntil > new Date() ? previousSecretUntil : null
 }
 
 function newSecret(): string {

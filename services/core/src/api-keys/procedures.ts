@@ -6,18 +6,29 @@ import {
   createKeyInput,
   issuedKey,
   keyInput,
-  keyRecord,
+  keyPage,
+  listKeysInput,
   lookupAccessInput,
   nonceMemory,
   nonceMemoryInput,
   rotateKeyInput,
+  setExpiryInput,
   setIpsInput,
   setScopesInput,
   usedKeysInput,
 } from '../../contract/index.ts'
 import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
 import { beginNonceMemory } from './nonce-memory.ts'
-import { createKey, deleteKey, listKeys, rotateKey, setKeyIps, setKeyScopes, setKeyStatus } from './operations.ts'
+import {
+  createKey,
+  deleteKey,
+  listKeys,
+  rotateKey,
+  setKeyExpiry,
+  setKeyIps,
+  setKeyScopes,
+  setKeyStatus,
+} from './operations.ts'
 import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
 
 /** The life of a key, for operators. */
@@ -31,7 +42,7 @@ export const apiKeys = router({
     .input(rotateKeyInput)
     .output(issuedKey)
     .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input.apiKey, input.graceMs)),
+      inAccessTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input)),
     ),
 
   disable: procedureFor('admin')
@@ -67,10 +78,17 @@ export const apiKeys = router({
       inAccessTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
     ),
 
+  setExpiry: procedureFor('admin')
+    .input(setExpiryInput)
+    .output(z.object({ expiresAt: z.date().nullable() }))
+    .mutation(({ ctx, input }) =>
+      inAccessTransaction(ctx, (em, actor) => setKeyExpiry(em, actor, input.apiKey, input.expiresAt)),
+    ),
+
   list: procedureFor('admin')
-    .input(z.object({ workspaceId: z.string().optional() }))
-    .output(z.object({ keys: z.array(keyRecord) }))
-    .query(async ({ ctx, input }) => ({ keys: await listKeys(ctx.core.orm.em.fork(), input.workspaceId) })),
+    .input(listKeysInput)
+    .output(keyPage)
+    .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),
 })
 
 /** What gateways need of the keys that sign requests. */
@@ -83,7 +101,7 @@ export const access = router({
   changes: procedureFor('gateway')
     .input(accessChangesInput)
     .output(accessChanges)
-    .query(({ ctx, input }) => findAccessChanges(ctx.core.reads, input.since)),
+    .query(({ ctx, input }) => findAccessChanges(ctx.core.reads, input)),
 
   markUsed: procedureFor('gateway')
     .input(usedKeysInput)

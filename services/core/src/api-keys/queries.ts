@@ -24,7 +24,8 @@ const findAccessStatement = statement<AccessRow>(
   `select r.revision, k.id, k.workspace_id as "workspaceId", k.status, k.expires_at as "expiresAt",
      w.id is not null as "workspaceExists", m.user_id is not null as "ownerIsMember",
      k.scopes, k.ip_allowlist as "ipAllowlist", k.secret, k.secret_version as "secretVersion",
-     k.previous_secret as "previousSecret", k.previous_secret_until as "previousSecretUntil"
+     case when k.previous_secret_until > now() then k.previous_secret end as "previousSecret",
+     k.previous_secret_until as "previousSecretUntil"
    from access_revision r
    left join api_key k on k.id = any ($1::uuid[]) and k.deleted_at is null
    left join workspace w on w.id = k.workspace_id and w.deleted_at is null
@@ -60,20 +61,29 @@ function toAccess(id: string, row: AccessRow): KeyAccess {
   }
 }
 
-const findChangesStatement = statement<{ revision: number; id: string | null }>(
+const findChangesStatement = statement<{ revision: number; mark: string; continues: boolean; id: string | null }>(
   'find-access-changes',
-  `select r.revision, k.id from access_revision r
+  `select r.revision, current.mark, known.revision is not null as continues, k.id
+   from access_revision r
+   join access_change current on current.revision = r.revision
+   left join access_change known on known.revision = $1 and known.mark = $2
    left join lateral (
-     select id from api_key where api_key.revision > $1 order by api_key.revision limit 1001) k on true`,
+     select id from api_key
+     where known.revision is not null and api_key.revision > $1
+     order by api_key.revision limit 1001) k on true`,
 )
 const mostChanges = 1000
 
-/** The keys that changed after a revision; `complete` is false when there are too many to name. */
-export async function findAccessChanges(db: Queryable, since: number) {
-  const rows = await run(db, findChangesStatement, [since])
+/**
+ * The keys that changed after a revision. `complete` is false when there are too many to name, and when this database
+ * has another history than the one that the asker has followed.
+ */
+export async function findAccessChanges(db: Queryable, { since, mark: known }: { since: number; mark: string | null }) {
+  const rows = await run(db, findChangesStatement, [since, known])
+  const { revision, mark, continues } = rows[0]!
   const apiKeys = rows.flatMap(({ id }) => (id === null ? [] : idFromUuid('apiKey', id)))
-  const complete = apiKeys.length <= mostChanges
-  return { revision: rows[0]!.revision, complete, apiKeys: complete ? apiKeys : [] }
+  const complete = continues && apiKeys.length <= mostChanges
+  return { revision, mark, complete, apiKeys: complete ? apiKeys : [] }
 }
 
 const markUsedStatement = statement(

@@ -10,10 +10,14 @@ export async function recordKeyChanges(em: Em, keys: { workspaceId: string; owne
   await em.nativeUpdate(ApiKey, keys, { revision })
 }
 
-/** The counter's row lock makes revisions follow the order of commits: a poll never overtakes a change. */
+/**
+ * The counter's row lock makes revisions follow the order of commits: a poll never overtakes a change. Each gets a mark
+ * of its own (see accessChangesInput).
+ */
 export async function nextRevision(em: Em): Promise<number> {
   const [row] = await em.execute<{ revision: string }[]>(
-    'update access_revision set revision = revision + 1 returning revision',
+    `with next as (update access_revision set revision = revision + 1 returning revision)
+     insert into access_change (revision) select revision from next returning revision`,
   )
   return Number(row!.revision)
 }

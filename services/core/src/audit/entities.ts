@@ -6,7 +6,7 @@ const AuditEntrySchema = defineEntity({
   tableName: 'audit',
   properties: {
     id: p.bigint('number').primary().autoincrement(),
-    at: p.datetime(3),
+    at: p.datetime(3).defaultRaw('clock_timestamp()'),
     actor: p.text(),
     act: p.text(),
     workspaceId: p.type(new PublicId('workspace')).nullable(),

@@ -13,5 +13,5 @@ export type AuditedAct = {
 
 /** Writes an act into the audit, in the transaction that does it. Never give it a secret. */
 export function recordAct(em: Em, { before = null, after = null, ...act }: AuditedAct): void {
-  em.persist(em.create(AuditEntry, { at: new Date(), before, after, ...act }))
+  em.persist(em.create(AuditEntry, { before, after, ...act }))
 }

@@ -1,4 +1,4 @@
-import { Decimal, formatBalance, type TransferType, type WalletStatus } from '../../contract/index.ts'
+import { Decimal, formatBalance, idFromUuid, type TransferType, type WalletStatus } from '../../contract/index.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
 import type { Decision, Leg, Transfer, WalletState } from './posting.ts'
 
@@ -203,10 +203,14 @@ export function updateLedgers(db: Queryable, rows: Decision[]): Promise<unknown>
 
 const haltLedgerStatement = statement(
   'halt-ledger',
-  `update ledger set status = 'HALTED', halt_reason = $2 where workspace_id = $1 and status = 'OPEN'`,
+  `with halted as (
+     update ledger set status = 'HALTED', halt_reason = $2 where workspace_id = $1 and status = 'OPEN'
+     returning workspace_id)
+   insert into audit (actor, act, workspace_id, target, after)
+   select 'core', 'ledger.halt', workspace_id, $3, jsonb_build_object('reason', $2::text) from halted`,
 )
 
 /** Stops all postings of a workspace until an operator has looked. */
 export function haltLedger(db: Queryable, workspaceId: string, reason: string): Promise<unknown> {
-  return run(db, haltLedgerStatement, [workspaceId, reason])
+  return run(db, haltLedgerStatement, [workspaceId, reason, idFromUuid('workspace', workspaceId)])
 }

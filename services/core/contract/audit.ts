@@ -1,0 +1,36 @@
+import { z } from 'zod'
+
+/** An administrative act: who did what to what, when, and what it changed. Never a secret. */
+export const auditEntry = z.object({
+  /** Counts up; acts that failed leave gaps. */
+  id: z.int(),
+  /** The database's clock. */
+  at: z.date(),
+  /** `role:name` of the service token, or `core` itself. */
+  actor: z.string(),
+  /** `key.disable`, `workspace.create` and the like. */
+  act: z.string(),
+  workspaceId: z.string().nullable(),
+  /** The id of what was acted on. */
+  target: z.string(),
+  before: z.unknown(),
+  after: z.unknown(),
+})
+export type AuditEntry = z.infer<typeof auditEntry>
+
+/** Newest first; `from` inclusive, `to` exclusive. `before` is the `next` of the page that came before. */
+export const listAuditInput = z.object({
+  workspaceId: z.string().optional(),
+  actor: z.string().optional(),
+  act: z.string().optional(),
+  target: z.string().optional(),
+  from: z.date().optional(),
+  to: z.date().optional(),
+  before: z.int().min(0).optional(),
+  limit: z.int().min(1).max(500).default(100),
+})
+export type AuditListing = z.infer<typeof listAuditInput>
+
+/** `next`: what to give as `before` for older acts; null at the end. */
+export const auditPage = z.object({ entries: z.array(auditEntry), next: z.int().nullable() })
+export type AuditPage = z.infer<typeof auditPage>
