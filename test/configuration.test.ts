@@ -61,6 +61,12 @@ test('core names every fault at once, and no secret', () => {
   expect(lines.join()).not.toContain('hunter2')
 })
 
+test('a token or a key with a colon in it is refused, and not cut there', () => {
+  const token = `${'t'.repeat(40)}:${'u'.repeat(40)}`
+  const { lines } = run(core, { ...goodCore, KEY_ENCRYPTION_KEYS: `${kek}:x`, SERVICE_TOKENS: `a:admin:${token}` })
+  expect(lines.map(line => line.split(' needs entries ')[0])).toEqual(['KEY_ENCRYPTION_KEYS', 'SERVICE_TOKENS'])
+})
+
 test('the gateway names everything that is missing; outside embedded mode it does not start without Redis', () => {
   const missing = run(gateway, {})
   expect(missing.status).toBe(1)

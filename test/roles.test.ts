@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
 import { packFlight, unpackFlight } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { appRouter } from '../services/core/src/router.ts'
-import { type System, startSystem } from './setup/system.ts'
+import { type Program, type System, startSystem } from './setup/system.ts'
 
 /** Who reaches what inside: a service token's role decides, and a gateway acts for a key on that key's workspace only. */
 
@@ -16,6 +17,14 @@ beforeAll(async () => {
     service: createCoreClient({ url, token: system.serviceToken }),
     admin: system.admin,
   }
+})
+/** A core that knows two tokens of each role, as while they are changed. */
+let coreOfMany: Program
+const secret = () => randomBytes(32).toString('base64url')
+const tokens = { gateway: [secret(), secret()], service: [secret(), secret()], admin: [secret(), secret()] }
+beforeAll(async () => {
+  const named = Object.entries(tokens).flatMap(([role, ofRole]) => ofRole.map((token, at) => `n${at}:${role}:${token}`))
+  coreOfMany = await system.startCore({ SERVICE_TOKENS: named.join(',') })
 })
 afterAll(async () => {
   await clients.gateway.close()
@@ -59,32 +68,73 @@ test('every procedure names its roles', () => {
   for (const [path, { _def }] of procedures) expect(_def.meta?.roles?.length, path).toBeGreaterThan(0)
 })
 
-describe.each(['gateway', 'service'] as const)('a %s token', role => {
+const roles = ['gateway', 'service', 'admin'] as const
+/** An administrator reaches everything but what makes sense for a key only, or for a gateway. */
+const notForAdmin = ['access.changes', 'access.lookup', 'access.markUsed', 'transfers.create']
+const isReached = (role: (typeof roles)[number], path: string) =>
+  role === 'admin' ? !notForAdmin.includes(path) : reach[role]!.includes(path)
+
+describe.each(roles)('a %s token', role => {
   test('reaches what it needs and nothing else', () => {
     const reached = procedures.filter(([, { _def }]) => _def.meta!.roles!.includes(role)).map(([path]) => path)
-    expect(reached.sort()).toEqual(reach[role])
+    expect(reached.sort()).toEqual(
+      procedures
+        .map(([path]) => path)
+        .filter(path => isReached(role, path))
+        .sort(),
+    )
   })
 
   test.each(procedures.map(([path, { _def }]) => ({ path, type: _def.type })))(
-    '$path over HTTP',
+    '$path, under either of two tokens of the role, by either way in',
     async ({ path, type }) => {
-      const answer = await flight(role === 'gateway' ? system.gatewayToken : system.serviceToken, path, type)
-      const isRefused = answer.error?.data.code === 'FORBIDDEN' && answer.error.message.includes('may not call')
-      expect(isRefused).toBe(!reach[role]!.includes(path))
+      for (const token of tokens[role]) {
+        const isRefused = ({ error }: CoreAnswer) =>
+          error?.data.code === 'FORBIDDEN' && error.message.includes('may not call')
+        expect(isRefused(await flight(token, path, type))).toBe(!isReached(role, path))
+        expect(isRefused(await trpc(token, path, type))).toBe(!isReached(role, path))
+      }
     },
   )
 })
 
-/** A call without input: refused for its role before its input is looked at. */
-async function flight(token: string, path: string, type: Procedure['_def']['type']) {
-  const response = await fetch(`${system.coreUrl}/flight`, {
+type CoreAnswer = { error?: { message: string; data: { code: string } } }
+type Type = Procedure['_def']['type']
+
+/** Calls without input: refused for the role before the input is looked at. */
+async function flight(token: string, path: string, type: Type, input = {}): Promise<CoreAnswer> {
+  const response = await fetch(`${coreOfMany.url}/flight`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
-    body: packFlight([{ path, type, input: {} }]),
+    body: packFlight([{ path, type, input }]),
   })
-  const answers = unpackFlight(await response.bytes()) as { error?: { message: string; data: { code: string } } }[]
-  return answers[0]!
+  return (unpackFlight(await response.bytes()) as CoreAnswer[])[0]!
 }
+
+/** The same as any tRPC client asks, in a batch of two. What streams its answer says so only in its stream. */
+async function trpc(token: string, path: string, type: Type): Promise<CoreAnswer> {
+  const input = encodeURIComponent(JSON.stringify({ 0: { json: {} }, 1: { json: {} } }))
+  const query = type === 'query' ? `&input=${input}` : ''
+  const response = await fetch(`${coreOfMany.url}/trpc/${path},${path}?batch=1${query}`, {
+    method: type === 'query' ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(type === 'query' ? {} : { body: '{"0":{"json":{}},"1":{"json":{}}}' }),
+  })
+  const answers = (await response.json()) as { error?: { json: NonNullable<CoreAnswer['error']> } }[]
+  expect(answers).toHaveLength(2)
+  return answers[1]!.error ? { error: answers[1]!.error.json } : {}
+}
+
+test('tokens of a role are changed one after the other: a new one beside the old one, then alone', async () => {
+  const [old, young] = [secret(), secret()]
+  const status = async (url: string, token: string) =>
+    (await fetch(`${url}/trpc/audit.list`, { headers: { authorization: `Bearer ${token}` } })).status
+  const both = await system.startCore({ SERVICE_TOKENS: `before:admin:${old},after:admin:${young}` })
+  expect([await status(both.url, old), await status(both.url, young)]).not.toContain(401)
+  const alone = await system.startCore({ SERVICE_TOKENS: `after:admin:${young}` })
+  expect(await status(alone.url, old)).toBe(401)
+  expect(await status(alone.url, young)).not.toBe(401)
+})
 
 test.each(['', 'Bearer ', 'Bearer x', 'Basic abc', 'bearer'])(
   'without a known token nothing is served: "%s"',
@@ -111,6 +161,20 @@ test("a gateway token cannot act on a workspace that is not its key's", async ()
     clients.gateway.wallets.get.query({ workspaceId: system.workspaceId, caller: { requestId: 'r' }, walletId }),
   ).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
 })
+
+test.each(reach.gateway!.filter(path => !path.startsWith('access.')))(
+  'a gateway token names the workspace of its key for %s, or nothing is done',
+  async path => {
+    const { type } = procedures.find(([each]) => each === path)![1]._def
+    const { workspaceId: other } = await system.admin.workspaces.create.mutate({ name: 'Other' })
+    const caller = { apiKey: system.apiKey, requestId: 'r' }
+    const token = tokens.gateway[0]!
+    const foreign = await flight(token, path, type, { workspaceId: other, caller })
+    expect(foreign.error?.message).toContain('a workspace that is not its own')
+    const own = await flight(token, path, type, { workspaceId: system.workspaceId, caller })
+    expect(own.error?.data.code).not.toBe('FORBIDDEN')
+  },
+)
 
 test('a service calls core directly, with types: Decimal and Date arrive intact', async () => {
   const [source, target] = system.wallets

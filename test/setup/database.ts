@@ -40,11 +40,11 @@ export async function execute(url: string, sql: string): Promise<void> {
   await query(url, sql)
 }
 
-export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+export async function query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    return (await client.query(sql)).rows
+    return (await client.query(sql, values)).rows
   } finally {
     await client.end()
   }

@@ -12,9 +12,9 @@ export type SecretOwner = { apiKey: string; workspaceId: string; version: number
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, KeyObject>()
   for (const entry of text.split(',')) {
-    const [id = '', encoded = ''] = entry.trim().split(':')
+    const [id = '', encoded = '', ...rest] = entry.trim().split(':')
     const bytes = Buffer.from(encoded, 'base64')
-    if (!/^[A-Za-z0-9_-]{1,32}$/.test(id) || bytes.length !== 32)
+    if (rest.length > 0 || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || bytes.length !== 32)
       throw new Error('needs entries of the form id:base64, each of 32 random bytes, separated by commas')
     if (keys.has(id)) throw new Error(`names the key id ${id} twice`)
     keys.set(id, createSecretKey(bytes))

@@ -51,8 +51,9 @@ function parseChainKey(text: string): KeyObject {
 
 function parseServiceTokens(text: string): ServiceToken[] {
   const tokens = text.split(',').map(entry => {
-    const [name = '', role = '', token = ''] = entry.trim().split(':')
-    if (!/^[\w-]{1,32}$/.test(name) || !roles.includes(role as Role) || token.length < 32)
+    const [name = '', role = '', token = '', ...rest] = entry.trim().split(':')
+    // A token with a colon in it would be cut there.
+    if (rest.length > 0 || !/^[\w-]{1,32}$/.test(name) || !roles.includes(role as Role) || token.length < 32)
       throw new Error('needs entries of the form name:role:token, the token of 32 characters or more')
     return { name, role: role as Role, token }
   })

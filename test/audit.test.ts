@@ -1,0 +1,182 @@
+import { createCoreClient } from '@workspace-wallet/core/client'
+import { type AuditEntry, uuidFromId } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { appRouter } from '../services/core/src/router.ts'
+import { query } from './setup/database.ts'
+import { type System, startSystem } from './setup/system.ts'
+
+/** The audit: every administrative act leaves a row, in its transaction, that nobody can change. */
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0 })
+})
+afterAll(() => system.stop())
+
+async function entriesOf(filter: { workspaceId?: string; target?: string }): Promise<AuditEntry[]> {
+  return (await system.admin.audit.list.query({ ...filter, limit: 500 })).entries
+}
+
+test('every act of an administrator is there, with who, what, before and after', async () => {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Audited' })
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  const key = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  await admin.apiKeys.disable.mutate(key)
+  await admin.apiKeys.enable.mutate(key)
+  const rotated = await admin.apiKeys.rotate.mutate({ ...key, graceMs: 1000 })
+  await admin.apiKeys.setScopes.mutate({ ...key, scopes: ['transfer:read'] })
+  await admin.apiKeys.setIps.mutate({ ...key, ipAllowlist: ['203.0.113.7'] })
+  await admin.apiKeys.setExpiry.mutate({ ...key, expiresAt: new Date('2099-01-01') })
+  await admin.apiKeys.delete.mutate(key)
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Main' })
+  const wallet = { workspaceId, walletId }
+  const deposited = await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
+  // Done once, so it is written once.
+  await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
+  await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00' })
+  await admin.wallets.freeze.mutate(wallet)
+  await admin.wallets.unfreeze.mutate(wallet)
+  await admin.wallets.close.mutate(wallet)
+  for await (const _ of await admin.ledger.seal.query({ workspaceId }));
+  await admin.members.remove.mutate({ workspaceId, userId: 'ada' })
+  await admin.workspaces.delete.mutate({ workspaceId })
+
+  const entries = (await entriesOf({ workspaceId })).toReversed()
+  expect(entries.map(({ act }) => act)).toEqual([
+    'workspace.create',
+    'member.add',
+    'key.create',
+    'key.disable',
+    'key.enable',
+    'key.rotate',
+    'key.set-scopes',
+    'key.set-ips',
+    'key.set-expiry',
+    'key.delete',
+    'wallet.create',
+    'wallet.deposit',
+    'wallet.withdraw',
+    'wallet.freeze',
+    'wallet.unfreeze',
+    'wallet.close',
+    'ledger.seal',
+    'member.remove',
+    'workspace.delete',
+  ])
+  const of = (act: string) => entries.find(each => each.act === act)!
+  expect(of('key.disable')).toMatchObject({
+    actor: 'admin:a',
+    workspaceId,
+    target: key.apiKey,
+    at: expect.any(Date),
+    before: { status: 'ACTIVE' },
+    after: { status: 'DISABLED' },
+  })
+  expect(of('wallet.deposit')).toMatchObject({
+    target: walletId,
+    after: { transferId: deposited.transferId, bizId: 'in', amount: '5.00', currency: 'USD' },
+  })
+  const text = JSON.stringify(entries)
+  for (const secret of [key.apiSecret, rotated.apiSecret, 'v1.k1.', system.adminToken])
+    expect(text).not.toContain(secret)
+})
+
+test('no procedure that changes something is missing above', () => {
+  const mutations = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
+    .filter(([, { _def }]) => _def.type === 'mutation')
+    .map(([path]) => path)
+  // Not acts of an administrator: a customer's transfer has its actor in its own row, and use is not an act.
+  const others = ['transfers.create', 'access.markUsed']
+  expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
+    'apiKeys.create',
+    'apiKeys.delete',
+    'apiKeys.disable',
+    'apiKeys.enable',
+    'apiKeys.rotate',
+    'apiKeys.setExpiry',
+    'apiKeys.setIps',
+    'apiKeys.setScopes',
+    'members.add',
+    'members.remove',
+    'wallets.close',
+    'wallets.create',
+    'wallets.deposit',
+    'wallets.freeze',
+    'wallets.unfreeze',
+    'wallets.withdraw',
+    'workspaces.create',
+    'workspaces.delete',
+  ])
+})
+
+test('an act that is refused leaves no row, and no change that gateways would follow', async () => {
+  const revision = async () =>
+    (await query(system.database.ownerUrl, 'select revision from access_revision'))[0]!.revision
+  const newest = async () => (await system.admin.audit.list.query({ limit: 1 })).entries[0]!
+  const graced = { apiKey: system.apiKey, graceMs: 3600_000 }
+  await system.admin.apiKeys.rotate.mutate(graced)
+  const before = [await revision(), await newest()]
+  await expect(system.admin.apiKeys.rotate.mutate(graced)).rejects.toThrow('wait until then')
+  await expect(system.admin.apiKeys.disable.mutate({ apiKey: 'ak_01h455vb4pex5vsknk084sn02q' })).rejects.toThrow(
+    'There is no key',
+  )
+  expect([await revision(), await newest()]).toEqual(before)
+})
+
+test('a service that brings money in or out stands in the audit under its own name', async () => {
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const { workspaceId, wallets } = system
+  const { walletId } = wallets[0]!
+  await service.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', caller: { requestId: 'r' } })
+  await service.close()
+  expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'service:s', act: 'wallet.deposit' })
+})
+
+test('the list filters by workspace, actor, act, target and time, and pages without gap or repetition', async () => {
+  const { admin, workspaceId } = system
+  const all = await entriesOf({ workspaceId })
+  expect(all.length).toBeGreaterThan(8)
+  expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted((a, b) => b - a))
+  const paged: AuditEntry[] = []
+  for (let before: number | undefined; ; ) {
+    const page = await admin.audit.list.query({ workspaceId, limit: 3, before })
+    paged.push(...page.entries)
+    if (page.next === null) break
+    before = page.next
+  }
+  expect(paged).toEqual(all)
+  const middle = all[4]!
+  const { at, act, actor, target } = middle
+  const filtered = await admin.audit.list.query({ workspaceId, act, actor, target, from: at })
+  expect(filtered.entries).toContainEqual(middle)
+  for (const entry of filtered.entries) expect(entry).toMatchObject({ workspaceId, act, actor, target })
+  const earlier = await admin.audit.list.query({ workspaceId, to: at, limit: 500 })
+  expect(earlier.entries).toEqual(all.filter(entry => entry.at < at))
+  for (const none of [{ actor: 'admin:none' }, { workspaceId: 'nonsense' }, { target: "' or true --" }])
+    expect(await admin.audit.list.query(none)).toEqual({ entries: [], next: null })
+})
+
+describe('append only', () => {
+  const changes = [
+    "update audit set actor = 'nobody'",
+    'delete from audit',
+    'truncate audit',
+    "insert into audit (id, actor, act, target) overriding system value values (1, 'a', 'b', 'c')",
+    "insert into audit (at, actor, act, target) values ('2020-01-01', 'a', 'b', 'c')",
+  ]
+
+  test.each(changes)("the service's own role may not: %s", async sql => {
+    await expect(query(system.database.serviceUrl, sql)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test.each(changes.slice(0, 3))('not even the owner of the schema can: %s', async sql => {
+    await expect(query(system.database.ownerUrl, sql)).rejects.toMatchObject({ code: '23001' })
+  })
+
+  test("the service's own role can append", async () => {
+    const sql = "insert into audit (actor, act, workspace_id, target) values ('test', 'test', $1, 't')"
+    await query(system.database.serviceUrl, sql, [uuidFromId('workspace', system.workspaceId)])
+    expect((await entriesOf({ target: 't' })).map(({ actor }) => actor)).toEqual(['test'])
+  })
+})

@@ -1,0 +1,187 @@
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { uuidFromId } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Credentials, call } from './setup/client.ts'
+import { query } from './setup/database.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** The life of a key, as its holder meets it: signed requests over HTTP, while an operator changes what the key may do. */
+
+let system: System
+/** What a gateway is told. */
+let told: CoreClient
+beforeAll(async () => {
+  system = await startSystem()
+  told = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+})
+afterAll(async () => {
+  await told.close()
+  await system.stop()
+})
+
+const list = '/api/v1/wallets'
+
+async function newKey(more: { expiresAt?: Date } = {}): Promise<Credentials> {
+  const { admin, workspaceId, baseUrl } = system
+  const issued = await admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'owner',
+    scopes: ['wallet:read'],
+    ...more,
+  })
+  return { baseUrl, ...issued }
+}
+
+async function codeOf(credentials: Credentials, target = list): Promise<string> {
+  return (await call(credentials, 'GET', target)).body.code
+}
+
+/** A change is in force a moment later. */
+async function untilCode(credentials: Credentials, code: string, target = list): Promise<void> {
+  await until(`${code} for ${target}`, async () => (await codeOf(credentials, target)) === code)
+}
+
+/** What the database holds of a key, secrets and all. */
+async function rowOf(apiKey: string): Promise<Record<string, unknown>> {
+  const sql = 'select * from api_key where id = $1'
+  const [row] = await query(system.database.ownerUrl, sql, [uuidFromId('apiKey', apiKey)])
+  return row!
+}
+
+describe('a rotation', () => {
+  test('without a grace ends the old secret at once', async () => {
+    const key = await newKey()
+    expect(await codeOf(key)).toBe('2000')
+    const rotated = { ...key, ...(await system.admin.apiKeys.rotate.mutate(key)) }
+    expect(rotated.apiKey).toBe(key.apiKey)
+    await untilCode(rotated, '2000')
+    expect(await codeOf(key)).toBe('GA2012')
+  })
+
+  test('with a grace lets both secrets verify until it ends', async () => {
+    const key = await newKey()
+    const rotated = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs: 3600_000 })) }
+    await untilCode(rotated, '2000')
+    expect(await codeOf(key)).toBe('2000')
+    const { oldSecretUntil } = (await system.admin.apiKeys.list.query(key)).keys[0]!
+    expect(oldSecretUntil!.getTime()).toBeGreaterThan(Date.now())
+    const short = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs: 1, force: true })) }
+    await untilCode(short, '2000')
+    expect([await codeOf(key), await codeOf(rotated)]).toEqual(['GA2012', 'GA2012'])
+    expect((await system.admin.apiKeys.list.query(key)).keys[0]!.oldSecretUntil).toBeNull()
+  })
+
+  test('does not end the grace of an earlier one, unless forced or without a grace', async () => {
+    const key = await newKey()
+    const graceMs = 3600_000
+    const second = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs })) }
+    await expect(system.admin.apiKeys.rotate.mutate({ ...key, graceMs })).rejects.toThrow('wait until then')
+    await untilCode(second, '2000')
+    expect(await codeOf(key)).toBe('2000')
+    const third = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs, force: true })) }
+    await untilCode(third, '2000')
+    expect([await codeOf(key), await codeOf(second)]).toEqual(['GA2012', '2000'])
+    const last = { ...key, ...(await system.admin.apiKeys.rotate.mutate(key)) }
+    await untilCode(last, '2000')
+    expect([await codeOf(second), await codeOf(third)]).toEqual(['GA2012', 'GA2012'])
+  })
+
+  test('races another one: one secret is current, and nobody was told of two', async () => {
+    const key = await newKey()
+    const graceMs = 3600_000
+    const settled = await Promise.allSettled(
+      Array.from({ length: 8 }, () => system.admin.apiKeys.rotate.mutate({ ...key, graceMs })),
+    )
+    const issued = settled.flatMap(each => (each.status === 'fulfilled' ? { ...key, ...each.value } : []))
+    expect(issued).toHaveLength(1)
+    await untilCode(issued[0]!, '2000')
+    expect(await codeOf(key)).toBe('2000')
+  })
+})
+
+test('a key is disabled, enabled, given other scopes and addresses, expired and deleted, and its holder sees each', async () => {
+  const { apiKeys } = system.admin
+  const key = await newKey()
+  const orders = '/api/v1/transfer/query/orders'
+  expect(await codeOf(key)).toBe('2000')
+  await apiKeys.disable.mutate(key)
+  await untilCode(key, 'GA2021')
+  await apiKeys.enable.mutate(key)
+  await untilCode(key, '2000')
+  await apiKeys.setScopes.mutate({ ...key, scopes: ['transfer:read'] })
+  await untilCode(key, 'GA2024')
+  expect(await codeOf(key, orders)).toBe('2000')
+  await apiKeys.setIps.mutate({ ...key, ipAllowlist: ['203.0.113.7'] })
+  await untilCode(key, 'GA2022', orders)
+  await apiKeys.setIps.mutate({ ...key, ipAllowlist: [] })
+  await untilCode(key, '2000', orders)
+  await apiKeys.setExpiry.mutate({ ...key, expiresAt: new Date(0) })
+  await untilCode(key, 'GA2021', orders)
+  await apiKeys.setExpiry.mutate({ ...key, expiresAt: null })
+  await untilCode(key, '2000', orders)
+  await apiKeys.delete.mutate(key)
+  await untilCode(key, 'GA2011', orders)
+  for (const act of [apiKeys.disable, apiKeys.enable, apiKeys.rotate, apiKeys.delete])
+    await expect(act.mutate(key)).rejects.toThrow(`There is no key ${key.apiKey}.`)
+})
+
+test('an expiry needs no news: the key ends by itself', async () => {
+  const key = await newKey({ expiresAt: new Date(Date.now() + 1_000) })
+  await untilCode(key, 'GA2021')
+})
+
+test('a deleted key leaves no secret behind, and a secret whose grace has ended is not handed out', async () => {
+  const key = await newKey()
+  await system.admin.apiKeys.rotate.mutate({ ...key, graceMs: 3600_000 })
+  const before = await rowOf(key.apiKey)
+  expect(before).toMatchObject({ secret: expect.stringMatching(/^v1\.k1\./), secret_version: 2 })
+  const { id } = before
+  const { ownerUrl } = system.database
+  await query(ownerUrl, "update api_key set previous_secret_until = now() - interval '1 ms' where id = $1", [id])
+  const lookup = () => told.access.lookup.query({ apiKeys: [key.apiKey] })
+  expect((await lookup()).keys[0]!.secrets).toEqual([{ version: 2, ciphertext: before.secret, validUntil: null }])
+  await system.admin.apiKeys.delete.mutate(key)
+  const [after] = await query(ownerUrl, 'select secret, previous_secret, deleted_at from api_key where id = $1', [id])
+  expect(after).toEqual({ secret: '', previous_secret: null, deleted_at: expect.any(Date) })
+  expect((await lookup()).keys).toEqual([])
+})
+
+test('a ciphertext that is copied to another key, or to an earlier version, opens nothing', async () => {
+  const [own, foreign] = [await newKey(), await newKey()]
+  const { ownerUrl } = system.database
+  const { id, secret } = await rowOf(own.apiKey)
+  const other = await rowOf(foreign.apiKey)
+  // An insider who knows the secret of his own key writes it over another one.
+  await query(ownerUrl, 'update api_key set secret = $1 where id = $2', [secret, other.id])
+  expect(await codeOf({ ...own, apiKey: foreign.apiKey })).toBe('S001')
+  expect(await codeOf(own)).toBe('2000')
+  await system.admin.apiKeys.rotate.mutate(own)
+  await query(ownerUrl, 'update api_key set secret = $1 where id = $2', [secret, id])
+  const gateway = await system.startGateway()
+  expect(await codeOf({ ...own, baseUrl: gateway.url })).toBe('S001')
+})
+
+test('keys are listed page by page, of a workspace or one, and never with a secret', async () => {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Many' })
+  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
+  const issued: { apiKey: string; apiSecret: string }[] = []
+  for (let count = 0; count < 5; count++)
+    issued.push(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:read'] }))
+  const pages: string[][] = []
+  for (let after: string | undefined; ; ) {
+    const { keys, next } = await admin.apiKeys.list.query({ workspaceId, limit: 2, after })
+    pages.push(keys.map(({ apiKey }) => apiKey))
+    for (const { apiSecret } of issued) expect(JSON.stringify(keys)).not.toContain(apiSecret)
+    expect(Object.keys(keys[0]!).filter(name => /secret/i.test(name))).toEqual(['oldSecretUntil'])
+    if (next === null) break
+    after = next
+  }
+  expect(pages.map(page => page.length)).toEqual([2, 2, 1])
+  expect(pages.flat()).toEqual(issued.map(({ apiKey }) => apiKey))
+  const { keys } = await admin.apiKeys.list.query({ apiKey: issued[3]!.apiKey })
+  expect(keys.map(({ apiKey }) => apiKey)).toEqual([issued[3]!.apiKey])
+  for (const apiKey of ['nonsense', 'ak_01h455vb4pex5vsknk084sn02q'])
+    expect(await admin.apiKeys.list.query({ apiKey })).toEqual({ keys: [], next: null })
+})
