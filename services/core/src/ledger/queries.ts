@@ -1,4 +1,5 @@
 import { Decimal, formatBalance, idFromUuid, type TransferType, type WalletStatus } from '../../contract/index.ts'
+import { insertFundingActs } from '../audit/queries.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
 import type { Decision, Leg, Transfer, WalletState } from './posting.ts'
 
@@ -115,8 +116,9 @@ const insertTransfersStatement = statement(
      $9::uuid[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[])`,
 )
 
+/** Deposits and withdrawals are administrative acts as well: they stand in the audit, in the same transaction. */
 export function insertTransfers(db: Queryable, rows: Transfer[]): Promise<unknown> {
-  return run(db, insertTransfersStatement, [
+  const inserted = run(db, insertTransfersStatement, [
     plainArray(rows.map(row => row.workspaceId)),
     plainArray(rows.map(row => row.transferId)),
     plainArray(rows.map((row): TransferType => row.type)),
@@ -134,6 +136,8 @@ export function insertTransfers(db: Queryable, rows: Transfer[]): Promise<unknow
     textArray(rows.map(row => row.clientAddress)),
     plainArray(rows.map(row => row.createdAt.toISOString())),
   ])
+  const funding = rows.filter(({ type }) => type !== 'TRANSFER')
+  return funding.length > 0 ? Promise.all([inserted, insertFundingActs(db, funding)]) : inserted
 }
 
 const insertFlowsStatement = statement(
