@@ -12,7 +12,7 @@ import { checkNonceAndSignature } from './signature.ts'
 
 let nonces: NonceStore
 beforeAll(async () => {
-  nonces = await openFileNonces(join(await makeTempDir('signature'), 'nonces'))
+  nonces = await openFileNonces(join(await makeTempDir('signature'), 'nonces'), async () => true)
 })
 afterAll(() => nonces.close())
 
@@ -41,7 +41,13 @@ test.each([
     secret('ended', 999, used),
   ]
   const key = { apiKey: 'ak_1', secrets } as unknown as Key
-  const parts = { method: 'GET', path: '/api/v1/wallets', timestamp: '1', nonce: `n-${name}`, bodyHash: '' }
+  const parts = {
+    method: 'GET',
+    path: '/api/v1/wallets',
+    timestamp: String(Math.floor(Date.now() / 1000)),
+    nonce: `n-${name}`,
+    bodyHash: '',
+  }
   const headers = { 'x-signature': sign(name, canonicalMessage(parts)) }
   const request = { headers } as unknown as IncomingMessage
   const outcome = await checkNonceAndSignature(nonces, key, request, parts, 999, createLog('silent')).then(
