@@ -30,6 +30,9 @@ export const gatewaySchema = z.object({
     .optional()
     .describe('embedded mode only, in place of REDIS_URL: the file that remembers nonces for this one gateway'),
   REDIS_URL: serverUrl('redis', 'rediss').optional().describe('the Redis that remembers nonces for all gateways'),
+  STOP_DELAY_MS: wholeNumber(0, 60_000)
+    .default(0)
+    .describe('how long to go on serving after SIGTERM while /readyz says no, so that a balancer can turn away first'),
   TRUSTED_PROXIES: parsed(parseAddressList)
     .default([])
     .describe('addresses and CIDR blocks of proxies whose X-Forwarded-For is believed, separated by commas'),

@@ -15,6 +15,7 @@ import { openRedisNonces } from './nonces/redis.ts'
 import type { IsFirstMemory } from './nonces/store.ts'
 
 const drainDeadlineMs = 9_000
+const sweepMs = 100
 
 /** The gateway, as a program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
@@ -43,6 +44,9 @@ async function main(config: GatewayConfig): Promise<void> {
     isReady,
   )
   const server = createGuardedServer(app)
+  server.prependListener('request', (_request, response) => {
+    if (draining) response.setHeader('Connection', 'close')
+  })
   const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, isReady, metrics, log }))
   keys.start()
   internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
@@ -58,10 +62,12 @@ async function main(config: GatewayConfig): Promise<void> {
     if (draining) return
     draining = true
     log.info({ reason }, 'the gateway stops: answering what it has taken')
+    await new Promise(resolve => setTimeout(resolve, config.STOP_DELAY_MS))
     setTimeout(() => process.exit(1), drainDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
-    server.closeIdleConnections()
+    // A connection that was busy just now would stay open, and one that is never idle would bring work for ever.
+    setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
     // Last, so that the end can be watched.
     internal.close()

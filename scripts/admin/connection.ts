@@ -1,4 +1,5 @@
 /** Which core to speak to: the one that the environment names, else the one that `npm start` runs here. */
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readJson } from '../embedded/private-file.ts'
 
@@ -11,12 +12,23 @@ export interface CoreAddress {
 
 /** @throws Error with a sentence that says what is missing */
 export async function findCore(environment: NodeJS.ProcessEnv): Promise<CoreAddress> {
-  const { CORE_URL: url, CORE_TOKEN: token } = environment
+  const { CORE_URL: url } = environment
+  const token = environment.CORE_TOKEN || (await readToken(environment.CORE_TOKEN_FILE))
   if (url && token) return { urls: url.split(',').map(parseUrl), token, source: 'CORE_TOKEN' }
   // A token goes to the address that it belongs to, and nowhere else.
   if (url) throw new Error('CORE_URL is set and CORE_TOKEN is not: set it to a service token of role admin.')
   if (token) throw new Error('CORE_TOKEN is set and CORE_URL is not: set it to the URL of core.')
   return findEmbeddedCore(environment.DATA_DIR || '.data')
+}
+
+/** As the services do: a container gets its secrets in files. */
+async function readToken(file: string | undefined): Promise<string | undefined> {
+  if (!file) return undefined
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch {
+    throw new Error(`CORE_TOKEN_FILE names ${file}, which cannot be read.`)
+  }
 }
 
 async function findEmbeddedCore(dataDir: string): Promise<CoreAddress> {

@@ -21,7 +21,7 @@ export async function loadSecrets(dataDir: string, databaseDir: string): Promise
   const stored = await readJson(path)
   if (stored !== undefined) {
     await chmod(path, 0o600)
-    return complete(path, stored)
+    return completeSecrets(path, stored, makeSecrets())
   }
   // New secrets would not open what the lost ones encrypted.
   if ((await readdir(databaseDir).catch(() => [])).length > 0)
@@ -31,7 +31,7 @@ export async function loadSecrets(dataDir: string, databaseDir: string): Promise
   return made
 }
 
-function makeSecrets(): Secrets {
+export function makeSecrets(): Secrets {
   const token = () => randomBytes(32).toString('base64url')
   return {
     superuserPassword: token(),
@@ -44,10 +44,11 @@ function makeSecrets(): Secrets {
   }
 }
 
-function complete(path: string, stored: unknown): Secrets {
+/** What is stored, when it has every secret that there is in `example`. @throws Error naming the first that it lacks */
+export function completeSecrets<Kind extends object>(path: string, stored: unknown, example: Kind): Kind {
   const found = (typeof stored === 'object' && stored !== null ? stored : {}) as Record<string, unknown>
-  for (const name of Object.keys(makeSecrets()))
+  for (const name of Object.keys(example))
     if (typeof found[name] !== 'string' || found[name] === '')
       throw new Error(`${path} lacks ${name}: restore the file from a copy.`)
-  return found as unknown as Secrets
+  return found as Kind
 }

@@ -1,13 +1,10 @@
 /** A Redis for tests: a server of our own, on a free port, gone with the process that started it. */
-import { execFile } from 'node:child_process'
-import { access, constants, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
 import { type Guarded, runGuarded } from '../../scripts/embedded/guarded.ts'
 import { pickFreePort } from '../../scripts/embedded/ports.ts'
 import { signalProcess } from '../../scripts/embedded/processes.ts'
+import { findProgram } from './programs.ts'
 import { until } from './until.ts'
 
 export interface Redis {
@@ -25,7 +22,7 @@ export interface Redis {
 
 /** @param settings of redis.conf; without any it keeps everything in memory only */
 export async function startRedis(settings: Record<string, string> = {}): Promise<Redis> {
-  const program = await findRedis()
+  const program = await findProgram(['redis-server', 'valkey-server'], 'redis-server')
   const port = await pickFreePort()
   let server = await run(program, port, settings)
   return {
@@ -61,63 +58,8 @@ function answersPing(port: number): Promise<boolean> {
       socket.destroy()
       resolve(answer)
     }
-    socket.once('data', data => done(data.toString().startsWith('+PONG')))
+    socket.once('data', data => done(/^(\+PONG|-NOAUTH)/.test(data.toString())))
     socket.once('error', () => done(false))
     socket.setTimeout(1_000, () => done(false))
   })
-}
-
-async function findRedis(): Promise<string> {
-  const names = ['redis-server', 'valkey-server']
-  const found = await findOnPath(names)
-  if (found) return found
-  await installRedis()
-  const installed = await findOnPath(names)
-  if (installed) return installed
-  throw new Error('The tests need Redis: install redis-server or valkey-server, or set REDIS_URL to a running one.')
-}
-
-async function findOnPath(names: string[]): Promise<string | undefined> {
-  for (const directory of (process.env.PATH ?? '').split(delimiter))
-    for (const name of names) {
-      const path = join(directory, name)
-      const isThere = await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-      if (isThere) return path
-    }
-  return undefined
-}
-
-/** Where we may: as root on a system with apt. Elsewhere the person has to. */
-async function installRedis(): Promise<void> {
-  if (process.getuid?.() !== 0 || !(await findOnPath(['apt-get']))) return
-  console.log('Installing redis-server for the tests …')
-  const allow = await keepServicesStopped()
-  try {
-    const options = ['-qq', '-o', 'DPkg::Lock::Timeout=120']
-    await aptGet([...options, 'update'])
-    await aptGet([...options, 'install', '-y', '--no-install-recommends', 'redis-server'])
-  } catch (error) {
-    throw new Error(`redis-server could not be installed: install it, or set REDIS_URL. ${(error as Error).message}`)
-  } finally {
-    await allow()
-  }
-}
-
-async function aptGet(args: string[]): Promise<void> {
-  await promisify(execFile)('apt-get', args, { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } })
-}
-
-/** The package would start a Redis of its own, on the usual port; this file is Debian's way to say no. */
-async function keepServicesStopped(): Promise<() => Promise<void>> {
-  const policy = '/usr/sbin/policy-rc.d'
-  try {
-    await writeFile(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return async () => {}
-  }
-  return () => rm(policy, { force: true })
 }

@@ -16,6 +16,9 @@ async function main(config: CoreConfig): Promise<void> {
   const core = await openCore(config, log, stopping.signal)
   await refuseWrongChainKey(core)
   const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS))
+  server.prependListener('request', (_request, response) => {
+    if (stopping.signal.aborted) response.setHeader('connection', 'close')
+  })
   server.listen(config.CORE_PORT, config.CORE_HOST)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -29,7 +32,8 @@ async function main(config: CoreConfig): Promise<void> {
     setTimeout(() => process.exit(1), drainDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
-    server.closeIdleConnections()
+    // A connection that was busy just now would stay open, and one that is never idle would bring work for ever.
+    setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
     await core.close()
     log.info('core has stopped')
@@ -51,6 +55,7 @@ async function refuseWrongChainKey({ reads, chainKey, log }: Core): Promise<void
 }
 
 const drainDeadlineMs = 9_000
+const sweepMs = 100
 
 try {
   await main(coreConfig())

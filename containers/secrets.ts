@@ -1,0 +1,99 @@
+/**
+ * The first step of `docker compose up`: makes every secret, once, and lays out for each container the files that it
+ * needs and no others.
+ *
+ * `node containers/secrets.ts DIRECTORY`. Below DIRECTORY is a volume for each consumer, and `all`, which none of them
+ * sees: its secrets.json is the original, to be backed up apart from the database. The files are written anew at each
+ * run, so that a change there reaches them.
+ */
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readJson, writePrivateJson } from '../scripts/embedded/private-file.ts'
+import { completeSecrets, makeSecrets } from '../scripts/embedded/secrets.ts'
+
+const token = () => randomBytes(32).toString('base64url')
+const makeAll = () => ({ ...makeSecrets(), ownerPassword: token(), redisPassword: token() })
+type Secrets = ReturnType<typeof makeAll>
+
+/** Users of the images, by number: a container runs as one of them, and no other user may read its files. */
+const users = { node: 1000, postgres: 999, redis: 999 }
+
+function filesOf(secrets: Secrets): Record<string, { user: number; files: Record<string, string> }> {
+  const databaseUrl = (role: string, password: string) => `postgresql://${role}:${password}@postgres:5432/wallet`
+  const serviceUrl = databaseUrl('wallet_service', secrets.servicePassword)
+  return {
+    postgres: {
+      user: users.postgres,
+      files: { 'superuser-password': secrets.superuserPassword, 'owner-password': secrets.ownerPassword },
+    },
+    redis: {
+      user: users.redis,
+      files: { 'redis.conf': `requirepass ${secrets.redisPassword}`, password: secrets.redisPassword },
+    },
+    migrate: {
+      user: users.node,
+      files: {
+        MIGRATION_DATABASE_URL: databaseUrl('wallet_owner', secrets.ownerPassword),
+        DATABASE_URL: serviceUrl,
+      },
+    },
+    core: {
+      user: users.node,
+      files: {
+        DATABASE_URL: serviceUrl,
+        KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+        LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+        SERVICE_TOKENS: [
+          `gateway:gateway:${secrets.gatewayToken}`,
+          `service:service:${secrets.serviceToken}`,
+          `admin:admin:${secrets.adminToken}`,
+        ].join(','),
+      },
+    },
+    gateway: {
+      user: users.node,
+      files: {
+        CORE_TOKEN: secrets.gatewayToken,
+        KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+        REDIS_URL: `redis://:${secrets.redisPassword}@redis:6379`,
+      },
+    },
+    admin: { user: users.node, files: { CORE_TOKEN: secrets.adminToken } },
+  }
+}
+
+async function loadAll(path: string): Promise<Secrets> {
+  const stored = await readJson(path)
+  if (stored !== undefined) return completeSecrets(path, stored, makeAll())
+  const made = makeAll()
+  await writePrivateJson(path, made)
+  console.log(`Made new secrets in ${path}.`)
+  return made
+}
+
+/** A file that one user may read and nobody may write, there in full or not at all. */
+async function writeFor(user: number, path: string, text: string): Promise<void> {
+  const draft = `${path}.draft`
+  await rm(draft, { force: true })
+  const file = await open(draft, 'wx', 0o400)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  // In its container this runs as root; elsewhere the files are its caller's own.
+  if (process.getuid?.() === 0) await chown(draft, user, user)
+  await rename(draft, path)
+}
+
+const [directory] = process.argv.slice(2)
+if (!directory) throw new Error('The directory of the secrets is missing: node containers/secrets.ts DIRECTORY')
+await mkdir(join(directory, 'all'), { recursive: true })
+const secrets = await loadAll(join(directory, 'all', 'secrets.json'))
+for (const [consumer, { user, files }] of Object.entries(filesOf(secrets))) {
+  await mkdir(join(directory, consumer), { recursive: true })
+  for (const [name, text] of Object.entries(files)) await writeFor(user, join(directory, consumer, name), text)
+}
+console.log(`The secrets are in place below ${directory}.`)

@@ -1,0 +1,295 @@
+/**
+ * docker-compose.yml, Dockerfile and the configurations beside them, as far as they can be judged without an engine: names
+ * that lead somewhere, variables that a program reads, nothing open that should be closed. That they also work is
+ * shown in replicas.test.ts.
+ */
+import { execFile } from 'node:child_process'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { BlockList } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { readEnvironment } from '@workspace-wallet/core/contract'
+import { beforeAll, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { gatewaySchema } from '../gateway/src/config.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import { coreSchema, migrationSchema } from '../services/core/src/config.ts'
+import { type Compose, mountsOf, networksOf, readCompose, type Service } from './setup/compose.ts'
+import { readCopy, readStages, root, type Stage, wholeStage } from './setup/images.ts'
+import { makeTempDir } from './setup/temp.ts'
+
+const schemas: Record<string, z.ZodObject> = { core: coreSchema, migrate: migrationSchema, gateway: gatewaySchema }
+
+let compose: Compose
+let services: [string, Service][]
+let stages: Stage[]
+let secretsDir: string
+beforeAll(async () => {
+  compose = await readCompose()
+  services = Object.entries(compose.services)
+  stages = await readStages()
+  secretsDir = await makeTempDir('secrets')
+  await makeSecrets()
+})
+
+async function makeSecrets(): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(root, 'containers/secrets.ts'), secretsDir])
+}
+
+function service(name: string): Service {
+  const found = compose.services[name]
+  if (!found) throw new Error(`docker-compose.yml has no service ${name}`)
+  return found
+}
+
+/** The services that run a stage of the Dockerfile that is a program with a configuration. */
+function configured(): [string, Service, z.ZodObject][] {
+  return services.flatMap(([name, each]): [string, Service, z.ZodObject][] => {
+    const schema = schemas[each.build?.target ?? '']
+    return schema ? [[name, each, schema]] : []
+  })
+}
+
+/** What is written as ENV in the stage, and what the compose file adds. */
+function environmentOf({ build, environment = {} }: Service): Record<string, string> {
+  const written = wholeStage(stages, build!.target).flatMap(({ name, text }) =>
+    name === 'ENV' ? text.split(' ').map(pair => pair.split('=') as [string, string]) : [],
+  )
+  const set = Object.entries(environment).map(([name, value]): [string, string] => [name, String(value)])
+  return Object.fromEntries([...written, ...set])
+}
+
+/** The folder of containers/secrets.ts that a container sees at /secrets. */
+function secretsOf(each: Service): string {
+  const mount = mountsOf(each).find(({ target }) => target === '/secrets')
+  return mount ? join(secretsDir, mount.source.replace(/-secrets$/, '')) : ''
+}
+
+test('there are two cores and two gateways, and everything that the mission names', () => {
+  const targets = services.map(([, { build }]) => build?.target)
+  expect(targets.filter(target => target === 'core')).toHaveLength(2)
+  expect(targets.filter(target => target === 'gateway')).toHaveLength(2)
+  expect(service('postgres').image).toMatch(/^postgres:18\./)
+  expect(service('redis').image).toMatch(/^redis:8\./)
+})
+
+test('images are pinned to a version', () => {
+  for (const [name, { image }] of services) expect(image, name).toMatch(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z-]+)?$/)
+  for (const { from, name } of stages)
+    if (!stages.some(stage => stage.name === from)) expect(from, name).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim$/)
+})
+
+test('every name leads somewhere: services, volumes, networks, configurations, stages', async () => {
+  const used = { volumes: new Set<string>(), networks: new Set<string>(), configs: new Set<string>() }
+  for (const [name, each] of services) {
+    if (each.build) {
+      expect(
+        stages.map(stage => stage.name),
+        name,
+      ).toContain(each.build.target)
+      expect(each.image.split(':')[0]!.split('/')[1], name).toBe(each.build.target)
+    }
+    for (const [other, { condition }] of Object.entries(each.depends_on ?? {})) {
+      const needed = service(other)
+      const isHealthChecked =
+        needed.healthcheck ??
+        (needed.build && wholeStage(stages, needed.build.target).some(({ name }) => name === 'HEALTHCHECK'))
+      if (condition === 'service_healthy')
+        expect(isHealthChecked, `${name} waits for the health of ${other}`).toBeTruthy()
+      else
+        expect([condition, needed.restart], `${name} waits for ${other}`).toEqual([
+          'service_completed_successfully',
+          'no',
+        ])
+    }
+    for (const { source } of mountsOf(each)) used.volumes.add(source)
+    for (const network of networksOf(each)) used.networks.add(network)
+    for (const { source } of each.configs ?? []) used.configs.add(source)
+  }
+  for (const kind of ['volumes', 'networks', 'configs'] as const)
+    expect([...used[kind]].sort(), kind).toEqual(Object.keys(compose[kind]).sort())
+  for (const { file } of Object.values(compose.configs)) expect((await stat(join(root, file))).isFile()).toBe(true)
+})
+
+test('nothing runs as root, may gain rights, or writes where it need not', () => {
+  for (const [name, each] of services) {
+    expect(each, name).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
+    expect(each.privileged, name).toBeUndefined()
+    for (const limit of ['mem_limit', 'cpus', 'pids_limit', 'logging'] as const)
+      expect(each[limit], `${name} ${limit}`).toBeDefined()
+    for (const { source } of mountsOf(each)) expect(source, `${name} mounts nothing of its host`).toMatch(/^[a-z-]+$/)
+    const user =
+      each.user ?? (each.build && wholeStage(stages, each.build.target).findLast(({ name }) => name === 'USER')?.text)
+    // HAProxy's image is made to run as a user of its own.
+    if (name === 'secrets') expect([user, each.cap_add, each.network_mode]).toEqual(['0:0', ['CHOWN'], 'none'])
+    else if (name !== 'balancer') expect(user, name).toMatch(/^[1-9]\d*:[1-9]\d*$/)
+    if (name !== 'secrets') expect(each.cap_add, name).toBeUndefined()
+  }
+})
+
+test('only the balancer can be reached from outside, and each part sees only what it works with', () => {
+  const reach = (name: string) => networksOf(service(name)).sort()
+  expect(services.flatMap(([name, { ports }]) => (ports ? [[name, ports]] : []))).toEqual([
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: compose fills it in
+    ['balancer', ['${PUBLISH:-127.0.0.1:8080}:8080']],
+  ])
+  for (const [name, network] of Object.entries(compose.networks))
+    expect(network?.internal ?? false, name).toBe(name !== 'public')
+  expect(services.filter(([, each]) => networksOf(each).includes('public')).map(([name]) => name)).toEqual(['balancer'])
+  expect(reach('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
+  expect(reach('core-1')).toEqual(['data', 'inner'])
+  expect([reach('postgres'), reach('redis'), reach('migrate')]).toEqual([['data'], ['nonces'], ['data']])
+})
+
+test('a container sees its own secrets and no others', () => {
+  for (const [name, each] of services) {
+    const seen = mountsOf(each).filter(({ source }) => source.endsWith('-secrets'))
+    if (name === 'secrets') continue
+    const own = each.build?.target === 'tools' ? name : (each.build?.target ?? name)
+    for (const { source, isReadOnly } of seen) expect([source, isReadOnly], name).toEqual([`${own}-secrets`, true])
+  }
+  expect(service('secrets').volumes).toEqual(
+    Object.keys(compose.volumes)
+      .filter(volume => volume.endsWith('-secrets'))
+      .map(volume => `${volume}:/secrets/${volume.replace(/-secrets$/, '')}`),
+  )
+})
+
+test('every variable is one that the program reads, every one that it needs is set, and all have good values', async () => {
+  expect(configured().map(([name]) => name)).toEqual(['migrate', 'core-1', 'core-2', 'gateway-1', 'gateway-2'])
+  for (const [name, each, schema] of configured()) {
+    const { NODE_ENV, ...environment } = environmentOf(each)
+    expect(NODE_ENV, name).toBe('production')
+    const variables = Object.keys(environment).map(variable => variable.replace(/_FILE$/, ''))
+    for (const variable of variables) expect(Object.keys(schema.shape), name).toContain(variable)
+    for (const [variable, type] of Object.entries(schema.shape))
+      if (!type.isOptional()) expect(variables, name).toContain(variable)
+    // No secret is written into the file.
+    for (const variable of [
+      'DATABASE_URL',
+      'MIGRATION_DATABASE_URL',
+      'KEY_ENCRYPTION_KEYS',
+      'LEDGER_CHAIN_KEY',
+      'SERVICE_TOKENS',
+      'CORE_TOKEN',
+      'REDIS_URL',
+    ])
+      expect(environment[variable], `${name} ${variable}`).toBeUndefined()
+    for (const [variable, value] of Object.entries(environment))
+      if (variable.endsWith('_FILE')) environment[variable] = value.replace(/^\/secrets/, secretsOf(each))
+    expect(() => readEnvironment(schema, environment), name).not.toThrow()
+  }
+  for (const name of ['gateway-1', 'gateway-2']) expect(service(name).environment).toHaveProperty('REDIS_URL_FILE')
+})
+
+test('every address names a service that listens there, on a network that both are on', async () => {
+  const addresses: [string, string][] = []
+  for (const [name, each] of services) {
+    const values = Object.entries(each.environment ?? {}).map(async ([variable, value]) =>
+      variable.endsWith('_FILE') && value?.startsWith('/secrets')
+        ? readFile(join(secretsOf(each), value.slice('/secrets'.length)), 'utf8')
+        : (value ?? ''),
+    )
+    for (const text of await Promise.all(values))
+      for (const [, host] of text.matchAll(/\w+:\/\/(?:[^@/,]*@)?([\w.-]+:\d+)/g)) addresses.push([name, host!])
+  }
+  const balancer = await readFile(join(root, 'containers/haproxy.cfg'), 'utf8')
+  for (const [, host] of balancer.matchAll(/^\s+server \S+ (\S+)$/gm)) addresses.push(['balancer', host!])
+
+  const ports: Record<string, number> = { postgres: 5432, redis: 6379, balancer: 8080 }
+  for (const [from, address] of addresses) {
+    const [host = '', port] = address.split(':')
+    const exposed = wholeStage(stages, service(host).build?.target ?? '').find(({ name }) => name === 'EXPOSE')?.text
+    expect(Number(port), address).toBe(ports[host] ?? Number(exposed?.split(' ')[0]))
+    const shared = networksOf(service(from)).filter(network => networksOf(service(host)).includes(network))
+    expect(shared, `${from} reaches ${host}`).not.toEqual([])
+  }
+  const reached = (from: string) => addresses.filter(each => each[0] === from).map(each => each[1].split(':')[0])
+  expect(new Set(reached('balancer'))).toEqual(new Set(['gateway-1', 'gateway-2']))
+  for (const name of ['gateway-1', 'gateway-2', 'admin']) {
+    expect(reached(name)).toContain('core-1')
+    expect(reached(name)).toContain('core-2')
+  }
+  // What the images expose is where the programs listen by themselves.
+  expect(coreSchema.shape.CORE_PORT.parse(undefined)).toBe(8081)
+  expect(gatewaySchema.shape.GATEWAY_PORT.parse(undefined)).toBe(8080)
+  expect(gatewaySchema.shape.INTERNAL_PORT.parse(undefined)).toBe(8082)
+})
+
+function blockOf(cidr: string): BlockList {
+  const [network = '', length] = cidr.split('/')
+  const block = new BlockList()
+  block.addSubnet(network, Number(length))
+  return block
+}
+
+test('gateways believe the balancer alone, and nobody else can get its address', () => {
+  const address = (service('balancer').networks as Record<string, { ipv4_address: string }>).edge!.ipv4_address
+  for (const name of ['gateway-1', 'gateway-2']) expect(service(name).environment!.TRUSTED_PROXIES).toBe(address)
+  const [config] = compose.networks.edge!.ipam!.config
+  expect(blockOf(config!.subnet).check(address)).toBe(true)
+  expect(blockOf(config!.ip_range).check(address)).toBe(false)
+})
+
+test('programs stop in time: compose waits longer than they do', () => {
+  for (const [name, each] of configured()) {
+    if (each.restart === 'no') continue
+    const delayMs = Number(each.environment?.STOP_DELAY_MS ?? 0)
+    expect(1000 * Number.parseInt(each.stop_grace_period!, 10), name).toBeGreaterThan(delayMs + 9_000)
+  }
+})
+
+test('every file that the Dockerfile copies is there and let in; all package.json files are there before npm ci', async () => {
+  const ignored = (await readFile(join(root, '.dockerignore'), 'utf8')).split('\n')
+  expect(ignored).toContain('*')
+  const copied = stages.flatMap(stage =>
+    stage.instructions.flatMap(({ name, text }) => (name === 'COPY' ? [{ stage: stage.name, ...readCopy(text) }] : [])),
+  )
+  for (const { from, sources } of copied)
+    for (const source of sources) {
+      if (from) {
+        expect(stages.map(stage => stage.name)).toContain(from)
+        continue
+      }
+      await expect(stat(join(root, source)), source).resolves.toBeDefined()
+      expect(ignored, source).toContain(`!${source.split('/')[0]}`)
+    }
+  const manifests = copied.filter(({ stage }) => stage === 'dependencies').flatMap(({ sources }) => sources)
+  const wanted = [
+    'package.json',
+    'package-lock.json',
+    ...packageJson.workspaces.map(workspace => `${workspace}/package.json`),
+  ]
+  for (const manifest of wanted) expect(manifests).toContain(manifest)
+})
+
+test('secrets are made once, readable by one user each, and follow their original', async () => {
+  const files = async () => {
+    const names = (await readdir(secretsDir, { recursive: true, withFileTypes: true })).filter(entry => entry.isFile())
+    return new Map(
+      await Promise.all(
+        names.map(async entry => {
+          const path = join(entry.parentPath, entry.name)
+          const { mode, uid } = await stat(path)
+          return [
+            path.slice(secretsDir.length + 1),
+            { mode: mode & 0o777, uid, text: await readFile(path, 'utf8') },
+          ] as const
+        }),
+      ),
+    )
+  }
+  const before = await files()
+  for (const [name, { mode, uid }] of before) {
+    expect(mode, name).toBe(name === 'all/secrets.json' ? 0o600 : 0o400)
+    if (process.getuid!() !== 0) continue
+    const user = name.startsWith('all/') ? 0 : /^(postgres|redis)\//.test(name) ? 999 : 1000
+    expect(uid, name).toBe(user)
+  }
+  await rm(join(secretsDir, 'core', 'LEDGER_CHAIN_KEY'))
+  await makeSecrets()
+  expect(await files()).toEqual(before)
+  expect(JSON.parse(before.get('all/secrets.json')!.text).ledgerChainKey).toBe(
+    before.get('core/LEDGER_CHAIN_KEY')!.text,
+  )
+})

