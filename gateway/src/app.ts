@@ -4,7 +4,7 @@ import type { CoreClient } from './core.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { checkScope } from './pipeline/access.ts'
-import { authenticate, type Edge, type SignedRequest } from './pipeline/index.ts'
+import { authenticate, checkLimit, type Edge, type SignedRequest } from './pipeline/index.ts'
 import { parseTarget, type Target } from './pipeline/request.ts'
 import { type Endpoint, endpoints, noSuchEndpoint } from './routes/endpoints.ts'
 
@@ -62,8 +62,8 @@ const onlyApi: RequestHandler = (request, _response, next) => {
 }
 
 function signedBy(edge: Edge): RequestHandler {
-  return async (request, _response, next) => {
-    request.signed = await authenticate(edge, request, request.target)
+  return async (request, response, next) => {
+    request.signed = await authenticate(edge, request, response)
     next()
   }
 }
@@ -85,6 +85,7 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, metric
     if (request.method !== method) return next()
     const { key, address, body } = request.signed
     checkScope(key, scope)
+    checkLimit(request.signed)
     const { requestId } = request
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>

@@ -8,12 +8,16 @@ import {
   wholeNumber,
 } from '@workspace-wallet/core/contract'
 import { z } from 'zod'
+import type { Limits } from './limits/rate.ts'
 import { parseAddressList } from './pipeline/addresses.ts'
 
 export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('the largest request body, in bytes'),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('a service token of the role gateway'),
   CORE_URL: parsed(parseCoreUrls).describe('where core listens: one URL, or several separated by commas'),
+  FAILED_AUTH_PER_MINUTE: wholeNumber(1, 100_000)
+    .optional()
+    .describe('requests of one address (IPv6: one /64) that may fail authentication in a minute; unlimited unless set'),
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
   GATEWAY_PORT: port.default(8080).describe('the port to listen on'),
   INTERNAL_HOST: z
@@ -24,6 +28,12 @@ export const gatewaySchema = z.object({
   KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
     "core's key-encryption keys: id:base64 entries separated by commas",
   ),
+  KEY_REQUESTS_BURST: wholeNumber(1, 100_000)
+    .optional()
+    .describe('requests under one key that may come at once; as many as in a second unless set'),
+  KEY_REQUESTS_PER_SECOND: wholeNumber(1, 100_000)
+    .optional()
+    .describe('requests under one key in a second, in the long run; unlimited unless set'),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
   NONCE_FILE: z
     .string()
@@ -46,7 +56,25 @@ export function gatewayConfig(): GatewayConfig {
     throw new ConfigurationError([`REDIS_URL is missing: ${gatewaySchema.shape.REDIS_URL.description}.`])
   if (config.REDIS_URL && config.NONCE_FILE)
     throw new ConfigurationError(['REDIS_URL and NONCE_FILE are both set: keep one.'])
+  if (config.KEY_REQUESTS_BURST && !config.KEY_REQUESTS_PER_SECOND)
+    throw new ConfigurationError(['KEY_REQUESTS_BURST means nothing without KEY_REQUESTS_PER_SECOND: set both.'])
   return config
+}
+
+/** What the operator has limited. */
+export function limitsOf({
+  KEY_REQUESTS_PER_SECOND: perSecond,
+  KEY_REQUESTS_BURST: burst,
+  FAILED_AUTH_PER_MINUTE: perMinute,
+}: GatewayConfig): Limits {
+  return {
+    key: perSecond
+      ? { name: 'key', intervalMicros: Math.round(1e6 / perSecond), burst: burst ?? perSecond }
+      : undefined,
+    failures: perMinute
+      ? { name: 'failed-authentication', intervalMicros: Math.round(60e6 / perMinute), burst: perMinute }
+      : undefined,
+  }
 }
 
 function parseCoreUrls(text: string): string[] {

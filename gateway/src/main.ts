@@ -3,11 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigurationError } from '@workspace-wallet/core/contract'
 import { createApp } from './app.ts'
-import { type GatewayConfig, gatewayConfig } from './config.ts'
+import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { createGuardedServer } from './connections.ts'
 import { openCore } from './core.ts'
 import { createInternalApp } from './internal.ts'
 import { KeyDirectory } from './keys/directory.ts'
+import { FailureLimit } from './limits/failures.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
@@ -23,9 +24,10 @@ async function main(config: GatewayConfig): Promise<void> {
   const core = openCore(config.CORE_URL, config.CORE_TOKEN)
   const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
   const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst
+  const limits = limitsOf(config)
   const nonces = config.REDIS_URL
-    ? openRedisNonces(config.REDIS_URL, isFirst, log)
-    : await openFileNonces(config.NONCE_FILE!, isFirst)
+    ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
+    : await openFileNonces(config.NONCE_FILE!, isFirst, limits)
   let draining = false
 
   const metrics = createMetrics()
@@ -36,6 +38,8 @@ async function main(config: GatewayConfig): Promise<void> {
       nonces,
       bodyLimitBytes: config.BODY_LIMIT_BYTES,
       trustedProxies: config.TRUSTED_PROXIES,
+      keyRate: limits.key,
+      failures: limits.failures && new FailureLimit(limits.failures, nonces),
       now: Date.now,
       log,
     },

@@ -83,6 +83,11 @@ export class KeyDirectory {
     return this.#elapsedMs() - this.#heardAtMs < leaseMs
   }
 
+  /** Whether `find` would answer at once, with a key. */
+  isCached(apiKey: string): boolean {
+    return this.isCurrent && this.#keys.has(apiKey)
+  }
+
   /**
    * A key by its id; null when there is none. At once when it is cached, so that the hot path stays synchronous.
    *

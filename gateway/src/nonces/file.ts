@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { type Limits, type Rate, type Tally, take } from '../limits/rate.ts'
 import { checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
 
 type Line = { text: string; resolve: () => void; reject: (error: unknown) => void }
@@ -14,7 +15,7 @@ const headPattern = /^memory (\S+) (\d+)$/
  * Two generations, in memory and on disk: every lifetime the older one is dropped and the younger takes its place,
  * so a nonce is kept for one to two lifetimes and nothing grows for ever.
  */
-export async function openFileNonces(path: string, isFirst: IsFirstMemory): Promise<NonceStore> {
+export async function openFileNonces(path: string, isFirst: IsFirstMemory, limits: Limits): Promise<NonceStore> {
   const oldPath = `${path}.old`
   const kept = [...(await readLines(oldPath)), ...(await readLines(path))]
   const [, id, beganAt] = kept.map(line => headPattern.exec(line)).findLast(match => match) ?? []
@@ -49,6 +50,7 @@ export async function openFileNonces(path: string, isFirst: IsFirstMemory): Prom
     await writeHead()
     old = young
     young = new Set()
+    for (const [bucket, fullAt] of buckets) if (fullAt < Date.now() * 1000) buckets.delete(bucket)
   }
 
   async function write(): Promise<void> {
@@ -70,6 +72,15 @@ export async function openFileNonces(path: string, isFirst: IsFirstMemory): Prom
     writing = undefined
   }
 
+  /** When each bucket is full again, in microseconds; one that is full need not be kept. */
+  const buckets = new Map<string, number>()
+
+  function takeFrom(bucket: string, rate: Rate): Tally {
+    const { fullAt, ...tally } = take(rate, buckets.get(bucket) ?? 0, Date.now() * 1000)
+    buckets.set(bucket, fullAt)
+    return tally
+  }
+
   async function check(timestamp: number): Promise<void> {
     fence ??= fenceOf(head.beganAt, await isFirst(head.id))
     checkFence(timestamp, fence, nowSeconds())
@@ -79,18 +90,21 @@ export async function openFileNonces(path: string, isFirst: IsFirstMemory): Prom
     async claim(apiKey, nonce, timestamp) {
       await check(timestamp)
       const text = `${apiKey} ${nonce}`
-      if (young.has(text) || old.has(text)) return false
+      if (young.has(text) || old.has(text)) return { isNew: false }
       young.add(text)
       await new Promise<void>((resolve, reject) => {
         queue.push({ text, resolve, reject })
         writing ??= write()
       })
-      return true
+      return limits.key ? { isNew: true, tally: takeFrom(`key:${apiKey}`, limits.key) } : { isNew: true }
     },
     async isUsed(apiKey, nonce, timestamp) {
       await check(timestamp)
       const text = `${apiKey} ${nonce}`
       return young.has(text) || old.has(text)
+    },
+    async countFailure(address) {
+      return takeFrom(`address:${address}`, limits.failures!)
     },
     async isReachable() {
       return true

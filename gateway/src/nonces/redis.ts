@@ -1,9 +1,10 @@
 import { hash, randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
+import type { Limits, Rate, Tally } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import { Deadline } from './deadline.ts'
 import { checkScript, joinScript } from './scripts.ts'
-import { checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
+import { type Claim, checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
 
 /** Redis answers in well under a millisecond; one that takes this long is frozen or gone. */
 const deadlineMs = 700
@@ -13,20 +14,23 @@ const askAttempts = 3
 /** Names the memory: which server it is on and when it began. It has no end of life: only a loss takes it away. */
 const markerKey = 'nonces:memory'
 
+/** See scripts.ts for the letters and their answers. */
 type Ask = {
-  key: string
-  isClaim: boolean
-  timestamp: number
-  resolve: (isNew: boolean) => void
+  letter: 'C' | 'K' | 'L' | 'F'
+  keys: string[]
+  /** Of the request; a failure has none. */
+  timestamp: number | undefined
+  resolve: (answer: Answer) => void
   reject: (error: unknown) => void
 }
+type Answer = number | number[]
 type Memory = { marker: string; checkHash: string; fence: number }
 
 /**
  * Nonces in Redis, shared by all gateways. What is asked in one turn of the event loop is one round trip, and one
  * command. Every answer is given within the memory that the gateway has joined: see scripts.ts.
  */
-export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): NonceStore {
+export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Limits, log: Log): NonceStore {
   const client = createClient({
     url,
     // Without a connection a command fails at once, instead of waiting for one.
@@ -37,6 +41,7 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
     commandOptions: { timeout: 0 },
   })
   const deadline = new Deadline(deadlineMs, 'Redis did not answer in time')
+  const rates = [limits.key, limits.failures].flatMap(rateArguments)
   let asks: Ask[] = []
   let memory: Memory | undefined
   let joining: Promise<Memory> | undefined
@@ -49,9 +54,9 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
     error => log.error({ err: error }, 'Redis'),
   )
 
-  function ask(key: string, isClaim: boolean, timestamp: number): Promise<boolean> {
+  function ask(letter: Ask['letter'], keys: string[], timestamp?: number): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (asks.push({ key, isClaim, timestamp, resolve, reject }) === 1) setImmediate(flush)
+      if (asks.push({ letter, keys, timestamp, resolve, reject }) === 1) setImmediate(flush)
     })
   }
 
@@ -65,8 +70,8 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
       const { fence, nowSeconds, answers } = await deadline.inTime(check(batch))
       for (const [at, { timestamp, resolve, reject }] of batch.entries())
         try {
-          checkFence(timestamp, fence, nowSeconds)
-          resolve(answers[at] === 1)
+          if (timestamp !== undefined) checkFence(timestamp, fence, nowSeconds)
+          resolve(answers[at]!)
         } catch (error) {
           reject(error)
         }
@@ -79,20 +84,19 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
     for (let attempt = 0; attempt < askAttempts; attempt++) {
       const current = memory ?? (await joined())
       const reply = await callCheck(current, batch)
-      if (reply) return { fence: current.fence, nowSeconds: reply[0]!, answers: reply.slice(1) }
+      if (reply) return { fence: current.fence, nowSeconds: reply[0] as number, answers: reply.slice(1) }
       if (memory === current) memory = undefined
     }
     throw new Error('the memory of nonces was lost time and again')
   }
 
   /** Null when the server does not hold this memory. */
-  async function callCheck({ marker, checkHash }: Memory, batch: Ask[]): Promise<number[] | null> {
-    const keys = batch.map(({ key }) => key)
-    const letters = batch.map(({ isClaim }) => (isClaim ? 'C' : 'L')).join('')
-    const count = String(keys.length + 1)
-    const command = ['EVALSHA', checkHash, count, markerKey, ...keys, marker, String(nonceLifeMs), letters]
+  async function callCheck({ marker, checkHash }: Memory, batch: Ask[]): Promise<Answer[] | null> {
+    const keys = batch.flatMap(({ keys }) => keys)
+    const letters = batch.map(({ letter }) => letter).join('')
+    const command = ['EVALSHA', checkHash, String(keys.length + 1), markerKey, ...keys]
     try {
-      return await client.sendCommand<number[] | null>(command)
+      return await client.sendCommand<Answer[] | null>([...command, marker, String(nonceLifeMs), letters, ...rates])
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return null
       throw error
@@ -132,8 +136,18 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
   }
 
   return {
-    claim: (apiKey, nonce, timestamp) => ask(keyOf(apiKey, nonce), true, timestamp),
-    isUsed: async (apiKey, nonce, timestamp) => !(await ask(keyOf(apiKey, nonce), false, timestamp)),
+    async claim(apiKey, nonce, timestamp) {
+      if (!limits.key) return (await ask('C', [keyOf(apiKey, nonce)], timestamp)) === 1 ? newClaim : usedClaim
+      const answer = await ask('K', [keyOf(apiKey, nonce), `limit:key:${apiKey}`], timestamp)
+      const [isNew, ...tally] = answer as number[]
+      return isNew === 1 ? { isNew: true, tally: toTally(tally) } : usedClaim
+    },
+    async isUsed(apiKey, nonce, timestamp) {
+      return (await ask('L', [keyOf(apiKey, nonce)], timestamp)) === 0
+    },
+    async countFailure(address) {
+      return toTally((await ask('F', [`limit:address:${address}`])) as number[])
+    },
     isReachable() {
       return deadline.inTime<unknown>(memory ? client.ping() : joined()).then(
         () => true,
@@ -144,6 +158,17 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, log: Log): 
       client.destroy()
     },
   }
+}
+
+const newClaim: Claim = { isNew: true }
+const usedClaim: Claim = { isNew: false }
+
+function toTally([remaining, waitMs, fullMs]: number[]): Tally {
+  return { remaining: remaining!, waitMs: waitMs!, fullMs: fullMs! }
+}
+
+function rateArguments(rate: Rate | undefined): string[] {
+  return rate ? [String(rate.intervalMicros), String(rate.burst)] : ['0', '0']
 }
 
 function keyOf(apiKey: string, nonce: string): string {

@@ -26,25 +26,55 @@ return marker
 `
 
 /**
- * Claims and looks up nonces, many in one call. The run id makes it another script on every start of a server: called
- * by its hash, it is unknown to a server on which no gateway has joined the memory, whichever way that came in.
+ * Claims and looks up nonces and takes from buckets, many in one call. The run id makes it another script on every
+ * start of a server: called by its hash, it is unknown to a server on which no gateway has joined the memory, whichever
+ * way that came in.
  *
- * KEYS: the marker, then the nonces. ARGV: the marker as the gateway knows it; the life of a nonce in ms; a letter for
- * each nonce, C to claim it and L to look. Returns nil when the marker is another one; else the server's time in
- * seconds, then for each nonce 1 when it was new.
+ * KEYS: the marker, then what each letter takes. ARGV: the marker as the gateway knows it; the life of a nonce in ms;
+ * the letters; interval in microseconds and burst of a key's bucket, then of an address's. The letters: C claims a
+ * nonce; K claims one and, when it was new, takes from its key's bucket, the next of KEYS; L looks a nonce up; F takes
+ * from an address's bucket.
+ *
+ * Returns nil when the marker is another one; else the server's time in seconds, then for C and L 1 when the nonce is
+ * new, for F remaining, ms to wait, ms until full (see limits/rate.ts), for K both in one.
  */
 export function checkScript(runId: string): string {
   return `-- ${runId}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-local answers = { tonumber(redis.call('TIME')[1]) }
-for at = 2, #KEYS do
-  local isNew
-  if ARGV[3]:byte(at - 1) == 67 then
-    isNew = redis.call('SET', KEYS[at], '', 'NX', 'PX', ARGV[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function claim(nonce)
+  return redis.call('SET', nonce, '', 'NX', 'PX', ARGV[2]) and 1 or 0
+end
+
+local function take(bucket, interval, burst)
+  local span = interval * burst
+  local from = math.min(math.max(tonumber(redis.call('GET', bucket) or 0), now), now + span)
+  local after = from + interval
+  local wait = after - span - now
+  if wait > 0 then return 0, math.ceil(wait / 1000), math.ceil((from - now) / 1000) end
+  local full = math.ceil((after - now) / 1000)
+  redis.call('SET', bucket, string.format('%.0f', after), 'PX', full)
+  return math.floor((span - (after - now)) / interval), 0, full
+end
+
+local answers = { tonumber(time[1]) }
+local at = 2
+for turn = 1, #ARGV[3] do
+  local letter = ARGV[3]:sub(turn, turn)
+  if letter == 'C' then
+    answers[turn + 1] = claim(KEYS[at])
+  elseif letter == 'L' then
+    answers[turn + 1] = 1 - redis.call('EXISTS', KEYS[at])
+  elseif letter == 'F' then
+    answers[turn + 1] = { take(KEYS[at], ARGV[6], ARGV[7]) }
   else
-    isNew = redis.call('EXISTS', KEYS[at]) == 0
+    local isNew = claim(KEYS[at])
+    at = at + 1
+    answers[turn + 1] = isNew == 1 and { 1, take(KEYS[at], ARGV[4], ARGV[5]) } or { 0 }
   end
-  answers[at] = isNew and 1 or 0
+  at = at + 1
 end
 return answers
 `

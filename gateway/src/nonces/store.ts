@@ -1,4 +1,5 @@
 import { DomainError } from '@workspace-wallet/core/contract'
+import type { Tally } from '../limits/rate.ts'
 import { toleranceSeconds } from '../pipeline/timestamp.ts'
 
 /** How long a nonce is remembered: both sides of the 60 s window, and clocks that differ (section 8.2). */
@@ -6,20 +7,25 @@ export const nonceLifeMs = 180_000
 /** How far the clocks of a gateway and of the store may differ. A nonce outlives its request by more than twice this. */
 const clockToleranceSeconds = 10
 
+/** Whether a nonce was new and, when requests under a key are limited and it was, how its bucket stands. */
+export type Claim = { isNew: boolean; tally?: Tally }
+
 /**
- * Remembers which nonces were used, per key. Both methods throw when the store cannot tell: a request is never let
- * through unchecked.
+ * Remembers which nonces were used, per key, and counts what is limited. Methods throw when the store cannot tell: a
+ * request is never let through unchecked.
  */
 export interface NonceStore {
   /**
-   * Uses a nonce up. False when it was used before: of any number of claims exactly one gets true.
+   * Uses a nonce up: of any number of claims exactly one finds it new.
    *
    * @param timestamp that of the request, in seconds
    * @throws DomainError S002 when it may have been used in a memory that was lost
    */
-  claim(apiKey: string, nonce: string, timestamp: number): Promise<boolean>
+  claim(apiKey: string, nonce: string, timestamp: number): Promise<Claim>
   /** Whether a nonce was used; leaves it as it is. Throws as `claim` does. */
   isUsed(apiKey: string, nonce: string, timestamp: number): Promise<boolean>
+  /** Counts a failed authentication of an address. Only where that is limited. */
+  countFailure(address: string): Promise<Tally>
   /** Whether the store answers now. */
   isReachable(): Promise<boolean>
   close(): Promise<void>

@@ -52,3 +52,14 @@ export function clientAddress(
   }
   return client.toString()
 }
+
+/** What is counted as one address: of IPv6 the /64, for that is what a single subscriber gets. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed) return address
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${(parsed as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map(part => part.toString(16))
+    .join(':')}::/64`
+}

@@ -1,13 +1,15 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DomainError } from '@workspace-wallet/core/contract'
 import type { Key, KeyDirectory } from '../keys/directory.ts'
+import type { FailureLimit } from '../limits/failures.ts'
+import { type Rate, setRateFields } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import type { NonceStore } from '../nonces/store.ts'
 import { bodyHash } from '../signing/index.ts'
 import { checkAddress } from './access.ts'
-import { type AddressBlock, clientAddress } from './addresses.ts'
+import { type AddressBlock, clientAddress, networkOf } from './addresses.ts'
 import { readBody } from './body.ts'
 import { findUsableKey } from './key.ts'
-import type { Target } from './request.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
 import { checkTimestamp } from './timestamp.ts'
 
@@ -17,12 +19,18 @@ export type Edge = {
   nonces: NonceStore
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
+  /** What an operator has limited: requests under a key, failed authentication of an address. */
+  keyRate?: Rate | undefined
+  failures?: FailureLimit | undefined
   now: () => number
   log: Log
 }
 
-/** A request that has passed: whose it is, where it came from, and what it carries. */
-export type SignedRequest = { key: Key; address: string; body: Buffer }
+/**
+ * A request that has passed: whose it is, where it came from, and what it carries. `waitMs` is 0 unless its key is over
+ * its limit, which is for `checkLimit` to say, after step 8.
+ */
+export type SignedRequest = { key: Key; address: string; body: Buffer; waitMs: number }
 
 /**
  * The pipeline of section 5.3, in its order: the first failure ends it. Step 8, the scope, follows at the route,
@@ -30,8 +38,29 @@ export type SignedRequest = { key: Key; address: string; body: Buffer }
  *
  * @throws DomainError with the code of the step that failed
  */
-export async function authenticate(edge: Edge, request: IncomingMessage, target: Target): Promise<SignedRequest> {
-  let found = findUsableKey(edge.keys, request, edge.now) // 1, 2, 3
+export async function authenticate(
+  edge: Edge,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<SignedRequest> {
+  const { failures } = edge
+  if (!failures) return passSteps(edge, request, response)
+  const network = networkOf(addressOf(edge, request))
+  try {
+    return await passSteps(edge, request, response, () => failures.check(network, response))
+  } catch (error) {
+    return failures.answer(error, network, response)
+  }
+}
+
+/** @param beforeWork may refuse what would cost core or the nonce store work and is not known to be good */
+async function passSteps(
+  edge: Edge,
+  request: IncomingMessage,
+  response: ServerResponse,
+  beforeWork?: () => void,
+): Promise<SignedRequest> {
+  let found = findUsableKey(edge.keys, request, edge.now, beforeWork) // 1, 2, 3
   let key = found instanceof Promise ? await found : found
   checkTimestamp(request, edge.now()) // 4
   const reading = readBody(request, edge.bodyLimitBytes)
@@ -44,14 +73,20 @@ export async function authenticate(edge: Edge, request: IncomingMessage, target:
   const nonce = readNonce(request) // 5
   // A body may dawdle: the nonce must not be claimed later than it is remembered.
   const timestamp = checkTimestamp(request, edge.now())
-  const parts = { method: request.method!, path: target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), edge.log) // 5, 6
-  const address = clientAddress(
-    request.socket.remoteAddress ?? '',
-    request.headers['x-forwarded-for'] as string | undefined,
-    edge.trustedProxies,
-  )
+  const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
+  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), edge.log, beforeWork) // 5, 6
+  if (tally) setRateFields(response, edge.keyRate!, tally)
+  const address = addressOf(edge, request)
   checkAddress(key, address) // 7
   edge.keys.markUsed(key.apiKey, edge.now())
-  return { key, address, body }
+  return { key, address, body, waitMs: tally?.waitMs ?? 0 }
+}
+
+/** Not a step of section 5.3: it comes after them. @throws DomainError S029 over the limit that an operator set */
+export function checkLimit({ waitMs }: SignedRequest): void {
+  if (waitMs > 0) throw new DomainError('S029', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
+}
+
+function addressOf({ trustedProxies }: Edge, { socket, headers }: IncomingMessage): string {
+  return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string | undefined, trustedProxies)
 }

@@ -4,9 +4,10 @@ import type { Key, KeyDirectory } from '../keys/directory.ts'
 import { header } from './request.ts'
 
 /** Step 1 of section 5.3: the key that X-Api-Key names. A doubled header is no key's id. */
-function findKey(keys: KeyDirectory, request: IncomingMessage): Key | Promise<Key> {
+function findKey(keys: KeyDirectory, request: IncomingMessage, beforeLookUp?: () => void): Key | Promise<Key> {
   const apiKey = header(request, 'x-api-key')
   if (apiKey === '') throw new DomainError('GA2001')
+  if (beforeLookUp && !keys.isCached(apiKey)) beforeLookUp()
   const found = uuidFromId('apiKey', apiKey) ? keys.find(apiKey) : null
   return found instanceof Promise ? found.then(known) : known(found)
 }
@@ -16,9 +17,18 @@ function known(key: Key | null): Key {
   return key
 }
 
-/** Steps 1 to 3: the key, if it may be used now. */
-export function findUsableKey(keys: KeyDirectory, request: IncomingMessage, now: () => number): Key | Promise<Key> {
-  const found = findKey(keys, request)
+/**
+ * Steps 1 to 3: the key, if it may be used now.
+ *
+ * @param beforeLookUp may refuse before core is asked
+ */
+export function findUsableKey(
+  keys: KeyDirectory,
+  request: IncomingMessage,
+  now: () => number,
+  beforeLookUp?: () => void,
+): Key | Promise<Key> {
+  const found = findKey(keys, request, beforeLookUp)
   return found instanceof Promise ? found.then(key => usable(key, now())) : usable(found, now())
 }
 

@@ -12,7 +12,7 @@ import { checkNonceAndSignature } from './signature.ts'
 
 let nonces: NonceStore
 beforeAll(async () => {
-  nonces = await openFileNonces(join(await makeTempDir('signature'), 'nonces'), async () => true)
+  nonces = await openFileNonces(join(await makeTempDir('signature'), 'nonces'), async () => true, {})
 })
 afterAll(() => nonces.close())
 

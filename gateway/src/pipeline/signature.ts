@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/core/contract'
 import type { Key } from '../keys/directory.ts'
 import type { Log } from '../log.ts'
-import type { NonceStore } from '../nonces/store.ts'
+import type { Claim, NonceStore } from '../nonces/store.ts'
 import { canonicalMessage, type SignedParts, sign } from '../signing/index.ts'
 import { header, headerFault } from './request.ts'
 
@@ -24,6 +24,8 @@ export function readNonce(request: IncomingMessage): string {
  * Steps 5 and 6: the nonce is new, and the signature matches. What a client sees is their order: GA2013 before GA2012.
  * What we do is one round trip: the signature is checked first, and only a valid one uses its nonce up, so that nobody
  * without the secret can burn a client's nonces.
+ *
+ * @param beforeLooking may refuse a wrong signature before the store is asked about its nonce
  */
 export async function checkNonceAndSignature(
   nonces: NonceStore,
@@ -32,14 +34,17 @@ export async function checkNonceAndSignature(
   parts: SignedParts,
   nowMs: number,
   log: Log,
-): Promise<void> {
+  beforeLooking?: () => void,
+): Promise<Claim> {
   const isValid = matches(key, canonicalMessage(parts), header(request, 'x-signature'), nowMs)
   const timestamp = Number(parts.timestamp)
-  const isNew = isValid
+  if (!isValid) beforeLooking?.()
+  const claim = isValid
     ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp), log)
-    : !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), log))
-  if (!isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
+    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), log)) }
+  if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (!isValid) throw signatureFault(request, parts)
+  return claim
 }
 
 /** Compares with every secret that is in force, each in constant time: which one matched does not show. */
@@ -61,7 +66,7 @@ function signatureFault(request: IncomingMessage, parts: SignedParts): DomainErr
 }
 
 /** Without the store's word there is no verdict: the request fails, it never passes. */
-async function answered(answer: Promise<boolean>, log: Log): Promise<boolean> {
+async function answered<Answer>(answer: Promise<Answer>, log: Log): Promise<Answer> {
   try {
     return await answer
   } catch (error) {

@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { networkOf } from '../gateway/src/pipeline/addresses.ts'
+import { type Answer, type Credentials, call, createPath, type Overrides } from './setup/client.ts'
+import { type Redis, startRedis } from './setup/redis.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
+
+/** Rate limits: off unless set, counted for all gateways together, and no code of section 5.3 gives way to one that nobody set. */
+
+const list = '/api/v1/wallets'
+const unknownKey = 'ak_01h455vb4pex5vsknk084sn02q'
+const keyLimit = { KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' }
+/** One every 12 s. Everybody comes through the same proxy, which says from where. */
+const failureLimit = { FAILED_AUTH_PER_MINUTE: '5', TRUSTED_PROXIES: '127.0.0.1' }
+
+let redis: Redis
+let system: System
+beforeAll(async () => {
+  redis = await startRedis()
+  system = await startSystem({ gatewayEnvironment: { REDIS_URL: redis.url } })
+})
+afterAll(async () => {
+  await system.stop()
+  await redis.stop()
+})
+
+/** Where limits are counted: in Redis by two gateways, or in the one gateway of embedded mode. */
+const stores = [
+  { where: 'in Redis, by two gateways', gateways: 2, store: async () => ({}) },
+  {
+    where: 'in the one gateway of embedded mode',
+    gateways: 1,
+    store: async () => ({ REDIS_URL: undefined, NONCE_FILE: join(await makeTempDir('limits'), 'nonces.log') }),
+  },
+]
+
+type NewKey = Partial<Parameters<System['admin']['apiKeys']['create']['mutate']>[0]>
+
+async function newKey(more: NewKey = {}) {
+  const { admin, workspaceId } = system
+  const scopes: 'wallet:read'[] = ['wallet:read']
+  return admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes, ...more })
+}
+
+test('without a limit there are no fields, and any number may fail', async () => {
+  const wallet = `${list}/${system.wallets[0]!.walletId}`
+  for (let count = 0; count < 50; count++) {
+    const { body, headers } = await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': unknownKey } })
+    expect(body.code).toBe('GA2011')
+    expect(headers.get('ratelimit') ?? headers.get('ratelimit-policy')).toBe(null)
+  }
+  const answers = await Promise.all(Array.from({ length: 50 }, () => call(system, 'GET', wallet)))
+  for (const { status, headers } of answers)
+    expect([status, headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([200, null, null])
+})
+
+describe.each(stores)('requests under a key, counted $where', ({ gateways, store }) => {
+  let urls: string[]
+  beforeAll(async () => {
+    const environment = { ...keyLimit, ...(await store()) }
+    urls = []
+    for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
+    // A file is a new memory of nonces: what may have been accepted before it began is refused for a while.
+    const probe = await newKey()
+    const timestamp = () => String(Math.floor(Date.now() / 1000) + 60)
+    await until('the gateway serves', async () => {
+      const baseUrl = urls[0]!
+      return (await call({ baseUrl, ...probe }, 'GET', list, undefined, { timestamp: timestamp() })).status !== 503
+    })
+  })
+  const send = (at: number, key: { apiKey: string; apiSecret: string }, overrides: Overrides = {}) => {
+    const timestamp = String(Math.floor(Date.now() / 1000) + 60)
+    return call({ baseUrl: urls[at % urls.length]!, ...key }, 'GET', list, undefined, { timestamp, ...overrides })
+  }
+  const untilOver = (key: { apiKey: string; apiSecret: string }) =>
+    until('over the limit', async () => {
+      const answer = await send(0, key)
+      return answer.body.code === 'S029' && answer
+    })
+
+  test('the burst and the steady rate, and what a client is told of them', async () => {
+    const key = await newKey()
+    const startedAt = performance.now()
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => send(at, key)))
+    const seconds = Math.floor((performance.now() - startedAt) / 1000)
+    const codes = answers.map(({ body }) => body.code)
+    const served = codes.filter(code => code === '2000').length
+    expect(served).toBeGreaterThanOrEqual(5)
+    expect(served).toBeLessThanOrEqual(5 + seconds + 1)
+    expect(codes.filter(code => code === 'S029')).toHaveLength(40 - served)
+    const remaining = answers.map(({ headers }) => {
+      expect(headers.get('ratelimit-policy')).toBe('"key";q=5;w=5')
+      return Number(/^"key";r=(\d+);t=[0-5]$/.exec(headers.get('ratelimit')!)![1])
+    })
+    expect(Math.max(...remaining)).toBe(4)
+    for (const { status, headers, body } of answers) {
+      if (body.code !== 'S029') continue
+      expect(body).toMatchObject({ success: false, message: 'TOO_MANY_REQUESTS', data: null })
+      expect([status, headers.get('retry-after'), headers.get('ratelimit')]).toEqual([429, '1', '"key";r=0;t=1'])
+    }
+    await until('the next one', async () => (await send(0, key)).status === 200)
+    expect((await send(0, await newKey())).status).toBe(200)
+  })
+
+  test('every code of the pipeline comes before it', async () => {
+    const reader = await newKey()
+    const { nonce, timestamp } = { nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000) + 60) }
+    await send(0, reader, { nonce, timestamp })
+    await untilOver(reader)
+    const credentials = { baseUrl: urls[0]!, ...reader }
+    const signed = { timestamp }
+    const codeOf = async (answer: Promise<Answer>) => (await answer).body.code
+    expect(await codeOf(send(0, reader, { nonce, timestamp }))).toBe('GA2013')
+    expect(await codeOf(send(0, reader, { timestamp: '1' }))).toBe('GA2013')
+    expect(await codeOf(send(0, reader, { secret: 'x' }))).toBe('GA2012')
+    expect(await codeOf(call(credentials, 'POST', createPath, '{', signed))).toBe('GA2024')
+    expect(await codeOf(call(credentials, 'GET', '/api/v1/nowhere', undefined, signed))).toBe('50090201')
+    const elsewhere = await newKey({ ipAllowlist: ['203.0.113.7'] })
+    for (let count = 0; count < 10; count++) expect(await codeOf(send(count, elsewhere))).toBe('GA2022')
+    const creator = await newKey({ scopes: ['wallet:read', 'transfer:create'] })
+    await untilOver(creator)
+    expect(await codeOf(call({ baseUrl: urls[0]!, ...creator }, 'POST', createPath, '{', signed))).toBe('S029')
+  })
+
+  test('nobody else can use a key up: neither with wrong signatures nor with replays', async () => {
+    const key = await newKey()
+    const replayed = { nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000) + 60) }
+    const { headers } = await send(0, key, replayed)
+    expect(headers.get('ratelimit')).toContain(';r=4;')
+    for (let count = 0; count < 20; count++) {
+      expect((await send(count, key, { secret: 'x' })).body.code).toBe('GA2012')
+      expect((await send(count, key, replayed)).body.code).toBe('GA2013')
+    }
+    expect((await send(0, key)).status).toBe(200)
+  })
+})
+
+describe.each(stores)('failed authentication of an address, counted $where', ({ gateways, store }) => {
+  let urls: string[]
+  beforeAll(async () => {
+    const environment = { ...failureLimit, ...(await store()) }
+    urls = []
+    for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
+    await until('the gateways know the key', async () => {
+      const answers = await Promise.all(urls.map((_, at) => from('192.0.2.1', at)))
+      return answers.every(({ status }) => status === 200)
+    })
+  })
+  /** A request as if from this address; good unless spoiled. */
+  function from(address: string, at = 0, { headers, ...overrides }: Overrides = {}): Promise<Answer> {
+    const credentials: Credentials = { ...system, baseUrl: urls[at % urls.length]! }
+    const timestamp = String(Math.floor(Date.now() / 1000) + 60)
+    const sent = { 'X-Forwarded-For': address, ...headers }
+    return call(credentials, 'GET', list, undefined, { timestamp, ...overrides, headers: sent })
+  }
+  const spoiled: [string, Overrides][] = [
+    ['GA2001', { headers: { 'X-Api-Key': null } }],
+    ['GA2011', { headers: { 'X-Api-Key': unknownKey } }],
+    ['GA2013', { timestamp: '1' }],
+    ['GA2012', { secret: 'x' }],
+    ['GA2013', { headers: { 'X-Nonce': 'a b' } }],
+  ]
+
+  test('five keep their codes; then it is S029, whatever is wrong, while good requests pass', async () => {
+    const address = '198.51.100.7'
+    for (const [at, [code, spoil]] of spoiled.entries()) {
+      const { body, headers } = await from(address, at, spoil)
+      expect(body.code).toBe(code)
+      expect(headers.get('ratelimit-policy')).toBe('"failed-authentication";q=5;w=60')
+      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"failed-authentication";r=${4 - at};t=\\d+$`))
+    }
+    for (const [, spoil] of spoiled)
+      for (const at of urls.keys()) {
+        const { status, body, headers } = await from(address, at, spoil)
+        expect([status, body.code]).toEqual([429, 'S029'])
+        const seconds = Number(headers.get('retry-after'))
+        expect(seconds).toBeGreaterThanOrEqual(1)
+        expect(seconds).toBeLessThanOrEqual(12)
+        expect(headers.get('ratelimit')).toBe(`"failed-authentication";r=0;t=${seconds}`)
+      }
+    expect((await from(address)).status).toBe(200)
+    expect((await from('198.51.100.8', 0, spoiled[0]![1])).body.code).toBe('GA2001')
+  })
+
+  test('IPv6 addresses count by their /64', async () => {
+    const spoil = spoiled[3]![1]
+    for (let host = 1; host <= 5; host++)
+      expect((await from(`2001:db8:1:1::${host}`, host, spoil)).body.code).toBe('GA2012')
+    expect((await from('2001:db8:1:1:ffff::9', 0, spoil)).body.code).toBe('S029')
+    expect((await from('2001:db8:1:2::1', 0, spoil)).body.code).toBe('GA2012')
+  })
+
+  test('over the limit a key that is not known yet is not looked up; elsewhere it works', async () => {
+    const address = '198.51.100.9'
+    for (let count = 0; count < 6; count++) await from(address, 0, spoiled[3]![1])
+    const key = await newKey()
+    const timestamp = String(Math.floor(Date.now() / 1000) + 60)
+    const send = (forwardedFor: string) =>
+      call({ baseUrl: urls[0]!, ...key }, 'GET', list, undefined, {
+        timestamp,
+        headers: { 'X-Forwarded-For': forwardedFor },
+      })
+    expect((await send(address)).body.code).toBe('S029')
+    expect((await send('192.0.2.1')).status).toBe(200)
+    // The news that the key was issued may take it out of the gateway's memory once more.
+    await until('the key is known', async () => {
+      await send('192.0.2.1')
+      return (await send(address)).status === 200
+    })
+  })
+})
+
+test('while nobody can count, steps 1 to 4 keep their codes', async () => {
+  const own = await startRedis()
+  const { url } = await system.startGateway({ ...failureLimit, REDIS_URL: own.url })
+  own.freeze()
+  const send = (overrides: Overrides) => call({ ...system, baseUrl: url }, 'GET', list, undefined, overrides)
+  for (let count = 0; count < 7; count++)
+    expect((await send({ headers: { 'X-Api-Key': null } })).body.code).toBe('GA2001')
+  expect((await send({ timestamp: '1' })).body.code).toBe('GA2013')
+  expect((await send({ secret: 'x' })).body.code).toBe('S002')
+  await own.stop()
+})
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8:0:0:ffff::1', '2001:db8:0:0::/64'],
+  ['', ''],
+])('%s counts as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})
