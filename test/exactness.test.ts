@@ -1,0 +1,235 @@
+/** Money to the last digit: no amount passes through a float, none is rounded, and each is shown as it was sent. */
+import { Decimal } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { decide } from '../services/core/src/ledger/decide.ts'
+import type { LedgerState, Posting, WalletState } from '../services/core/src/ledger/posting.ts'
+import { textOf, unitsOf } from './model/books.ts'
+import { call, createPath } from './setup/client.ts'
+import { query } from './setup/database.ts'
+import { chooseSeed, Random } from './setup/random.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { verifyLedger } from './setup/verify.ts'
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system.stop())
+
+/** 38 digits, the most that an amount may have: 18 decimals of ether, no decimals of yen. */
+const mostEther = `${'9'.repeat(20)}.${'9'.repeat(18)}`
+const mostYen = '9'.repeat(38)
+const wei = `0.${'0'.repeat(17)}1`
+
+async function newWallet(currency: string, ...deposits: string[]): Promise<string> {
+  const { workspaceId, admin } = system
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name: 'Exact' })
+  for (const amount of deposits) {
+    const receipt = await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
+    expect(receipt.amount).toBe(amount)
+  }
+  return walletId
+}
+
+async function get(path: string) {
+  const { body } = await call(system, 'GET', path)
+  expect(body.code, path).toBe('2000')
+  return body.data
+}
+
+const pay = (sourceWalletId: string, targetWalletId: string, amount: string, currency: string) =>
+  call(system, 'POST', createPath, { sourceWalletId, targetWalletId, amount, currency })
+
+const balanceOf = async (walletId: string): Promise<string> =>
+  (await get(`/api/v1/wallets/${walletId}/balance`)).balance
+
+describe('at the last digit', () => {
+  test('one wei moves beside the greatest amounts, and one wei too much is refused', async () => {
+    const rich = await newWallet('ETH', mostEther, mostEther)
+    const poor = await newWallet('ETH')
+    const twice = textOf(2n * unitsOf(mostEther), 'ETH')
+    expect(await balanceOf(rich)).toBe(twice)
+    expect((await pay(rich, poor, wei, 'ETH')).body.code).toBe('2000')
+    expect([await balanceOf(rich), await balanceOf(poor)]).toEqual([textOf(unitsOf(twice) - 1n, 'ETH'), wei])
+    expect((await pay(poor, rich, `0.${'0'.repeat(17)}2`, 'ETH')).body.code).toBe('T002')
+
+    expect((await pay(rich, poor, mostEther, 'ETH')).body.code).toBe('2000')
+    expect(await balanceOf(rich)).toBe(textOf(unitsOf(mostEther) - 1n, 'ETH'))
+    expect((await pay(rich, poor, mostEther, 'ETH')).body.code).toBe('T002')
+    expect((await pay(poor, rich, wei, 'ETH')).body.code).toBe('2000')
+    expect((await pay(rich, poor, mostEther, 'ETH')).body.code).toBe('2000')
+    expect([await balanceOf(rich), await balanceOf(poor)]).toEqual([`0.${'0'.repeat(18)}`, twice])
+  })
+
+  test('balances may have more digits than amounts', async () => {
+    const walletId = await newWallet('JPY', mostYen, mostYen, mostYen)
+    expect(await balanceOf(walletId)).toBe((3n * BigInt(mostYen)).toString())
+    const { content } = await get(`/api/v1/wallets/${walletId}/flows`)
+    const held = [3n, 2n, 1n].map(times => (times * BigInt(mostYen)).toString())
+    expect(content.map(({ balanceAfter }: { balanceAfter: string }) => balanceAfter)).toEqual(held)
+  })
+
+  test('39 digits, or a decimal more than the currency has, are refused', async () => {
+    const [source, target] = [await newWallet('ETH', '1'), await newWallet('ETH')]
+    for (const amount of [`1${'0'.repeat(20)}.${'0'.repeat(18)}`, `0.${'0'.repeat(18)}1`])
+      expect((await pay(source, target, amount, 'ETH')).body.code, amount).toBe('S012')
+  })
+
+  test('lists sort by amounts that a float could not tell apart', async () => {
+    const nines = '12345678901234567890'
+    const amounts = ['4', '1', '3', '2'].map(last => `${nines}.${'0'.repeat(17)}${last}`)
+    const wallets: string[] = []
+    for (const amount of amounts) wallets.push(await newWallet('ETH', amount))
+    const sorted = amounts.toSorted()
+
+    const shownWallets = await get('/api/v1/wallets?currency=ETH&sort=amount,asc&size=100')
+    const balances = shownWallets.content.map(({ balance }: { balance: string }) => balance)
+    expect(balances.filter((balance: string) => amounts.includes(balance))).toEqual(sorted)
+
+    const target = await newWallet('ETH')
+    for (const [at, amount] of amounts.entries()) await pay(wallets[at]!, target, amount, 'ETH')
+    const amountsOf = async (path: string) => (await get(path)).content.map(({ amount }: { amount: string }) => amount)
+    for (const path of [`/api/v1/wallets/${target}/flows`, `/api/v1/transfer/query/orders/wallet/${target}`])
+      expect(await amountsOf(`${path}?sort=amount,asc`)).toEqual(sorted)
+    expect(await amountsOf('/api/v1/transfer/query/orders?currency=ETH&sort=amount,desc&size=6')).toEqual(
+      expect.arrayContaining(sorted),
+    )
+  })
+})
+
+test('an amount is shown as it was sent, wherever it is shown', async () => {
+  const cases: [string, string[]][] = [
+    ['USD', ['100', '100.5', '100.50', '0.1', '0.10', '0.01', '9007199254740993.01']],
+    ['ETH', ['1', '1.0', '1.10', wei, '0.100000000000000000', '12345678901234567890.000000000000000000']],
+    ['JPY', ['1', '100', '9007199254740993']],
+  ]
+  for (const [currency, amounts] of cases) {
+    const funds = currency === 'USD' ? '99999999999999999.99' : '99999999999999999999'
+    const [source, target] = [await newWallet(currency, funds), await newWallet(currency)]
+    for (const amount of amounts) {
+      const created = (await pay(source, target, amount, currency)).body.data
+      expect(created.amount).toBe(amount)
+      const { transferId } = created
+      expect((await get(`/api/v1/transfer/query/orders/${transferId}`)).amount).toBe(amount)
+      for (const list of [
+        `/api/v1/transfer/query/orders?transferIdPrefix=${transferId}`,
+        `/api/v1/transfer/query/orders/wallet/${source}?transferIdPrefix=${transferId}`,
+        `/api/v1/wallets/${source}/flows?transferIdPrefix=${transferId}`,
+        `/api/v1/wallets/${target}/flows?transferIdPrefix=${transferId}`,
+      ])
+        expect((await get(list)).content, list).toMatchObject([{ transferId, amount }])
+    }
+    // The default order, which reads by ranges of numbers.
+    for (const list of [`/api/v1/wallets/${target}/flows`, `/api/v1/transfer/query/orders/wallet/${target}`])
+      expect((await get(list)).content.map(({ amount }: { amount: string }) => amount)).toEqual(amounts.toReversed())
+    const sum = amounts.reduce((units, amount) => units + unitsOf(amount), 0n)
+    expect(unitsOf(await balanceOf(target))).toBe(sum)
+    expect(unitsOf(await balanceOf(source))).toBe(unitsOf(funds) - sum)
+  }
+})
+
+describe('sums over a million', () => {
+  const million = 1_000_000
+
+  test('in code: every sum of balances is the sum of whole numbers', () => {
+    const random = new Random(1)
+    let [sum, units] = [new Decimal(0), 0n]
+    for (let count = 0; count < million; count++) {
+      const whole = String(random.int(2 ** 31)).repeat(1 + random.int(2))
+      const amount = `${BigInt(whole)}.${String(random.int(1_000_000_000)).padStart(9, '0')}${String(count).padStart(9, '0')}`
+      // In and out, as a wallet's flows.
+      if (count % 3 === 2) {
+        sum = sum.minus(amount)
+        units -= unitsOf(amount)
+      } else {
+        sum = sum.plus(amount)
+        units += unitsOf(amount)
+      }
+    }
+    expect(sum.toFixed(18)).toBe(textOf(units, 'ETH'))
+  })
+
+  test('in the database: the sums by which the verifier and the lists go', async () => {
+    // The n-th amount is n times this; so their sum is known without adding.
+    const amount = '12345678901234567.890123456789012345'
+    const [row] = await query(
+      system.database.serviceUrl,
+      `select sum(n * ${amount}::numeric)::text as sum, sum(case n % 2 when 0 then n * ${amount}::numeric
+         else - (n - 1) * ${amount}::numeric end)::text as difference
+       from generate_series(1::bigint, ${million}) n`,
+    )
+    const units = unitsOf(amount)
+    expect(unitsOf(String(row!.sum))).toBe((units * BigInt(million) * BigInt(million + 1)) / 2n)
+    // 2 − 0 + 4 − 2 + … : what is left of each pair is twice the amount.
+    expect(unitsOf(String(row!.difference))).toBe(units * BigInt(million))
+  })
+
+  test('in the rule book: two wallets after a hundred thousand postings of any size', () => {
+    const seed = chooseSeed()
+    const random = new Random(seed)
+    const wallet = (id: string, kind: WalletState['kind'], balance: string): WalletState => ({
+      id,
+      kind,
+      currency: 'ETH',
+      status: 'ACTIVE',
+      balance: new Decimal(balance),
+      sequence: 0,
+      orderCount: 0,
+      head: Buffer.alloc(0),
+    })
+    const wallets = new Map([
+      ['a', wallet('a', 'CUSTOMER', mostEther)],
+      ['b', wallet('b', 'CUSTOMER', '0')],
+    ])
+    const held = { a: unitsOf(mostEther), b: 0n }
+    let orderCount = 0
+    for (let batch = 0; batch < 400; batch++) {
+      const postings = Array.from({ length: 250 }, (_, at): Posting => {
+        const [sourceWalletId, targetWalletId] = random.chance(0.5) ? ['a', 'b'] : ['b', 'a']
+        const digits = 1 + random.int(38)
+        const units = BigInt(1 + random.int(9)) * 10n ** BigInt(digits - 1) + BigInt(random.int(2 ** 31))
+        return {
+          type: 'TRANSFER',
+          workspaceId: 'w',
+          transferId: `${batch}/${at}`,
+          bizId: null,
+          sourceWalletId,
+          targetWalletId,
+          amount: textOf(units, 'ETH'),
+          currency: 'ETH',
+          remark: null,
+          actor: 'test',
+          requestId: 'test',
+          clientAddress: null,
+          mayBePosted: false,
+        }
+      })
+      const ledger: LedgerState = {
+        workspaceId: 'w',
+        status: 'OPEN',
+        orderCount,
+        lastPostedAt: new Date(0),
+        wallets,
+        byBizId: new Map(),
+        byTransferId: new Map(),
+      }
+      const decision = decide(ledger, postings, new Date(batch))
+      for (const [at, result] of decision.results.entries()) {
+        const { sourceWalletId, targetWalletId, amount } = postings[at]!
+        const isPaid = held[sourceWalletId as 'a' | 'b'] >= unitsOf(amount)
+        if ((result.kind === 'posted') !== isPaid) throw new Error(`seed ${seed}, ${batch}/${at}: ${result.kind}`)
+        if (!isPaid) continue
+        held[sourceWalletId as 'a' | 'b'] -= unitsOf(amount)
+        held[targetWalletId as 'a' | 'b'] += unitsOf(amount)
+      }
+      for (const each of decision.wallets) wallets.set(each.id, each)
+      orderCount = decision.orderCount
+    }
+    expect(orderCount, `seed ${seed}`).toBeGreaterThan(10_000)
+    for (const id of ['a', 'b'] as const) expect(wallets.get(id)!.balance.toFixed(18)).toBe(textOf(held[id], 'ETH'))
+  })
+})
+
+test('after all of this the verifier finds the ledger sound', async () => {
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})
