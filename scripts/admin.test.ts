@@ -601,6 +601,37 @@ describe('ledger seal', () => {
   })
 })
 
+test('ledger halted and reopen: a halted workspace is named, and opened when it is sound or forced', async () => {
+  const broken = await startSystem({ gateways: 0 })
+  const environment = { CORE_URL: broken.coreUrl, CORE_TOKEN: broken.adminToken }
+  const ran = (line: string) => run(words(line), environment)
+  const reopen = `ledger reopen --workspace ${broken.workspaceId}`
+  const before = [await ran('ledger halted'), await ran(reopen)] as const
+  await execute(
+    broken.database.ownerUrl,
+    `alter table wallet disable trigger user; update wallet set balance = balance + 1 where name = 'Savings';
+     update ledger set status = 'HALTED', halt_reason = 'somebody wrote past it'`,
+  )
+  const [listed, stays, forced] = [
+    await ran('ledger halted'),
+    await ran(reopen),
+    await ran(`${reopen} --force --json`),
+  ] as const
+  await broken.stop()
+
+  expect(before[0].stdout).toBe('No workspace is halted.\n')
+  expect(sentence(1, before[1])).toBe(`${broken.workspaceId} is not halted: it takes postings.`)
+  expect(listed.stdout).toMatch(new RegExp(`\n${broken.workspaceId}  somebody wrote past it\n`))
+  expect(stays).toMatchObject({
+    exitCode: 1,
+    stderr: `${broken.workspaceId} breaks its rules in 1 place(s): mend it first (docs/operations.md), or give --force.\n`,
+  })
+  expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
+  expect(stays.stdout).toMatch(/stays halted\.\n$/)
+  expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })
+})
+
 describe('a command line that cannot be followed exits 2 and says why', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([

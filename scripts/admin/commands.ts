@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import { type CoreClient, sealLines, verifyLedger } from '@workspace-wallet/core/client'
+import {
+  type CoreClient,
+  reopenLedger,
+  sealLines,
+  type VerifyProgress,
+  verifyLedger,
+} from '@workspace-wallet/core/client'
 import {
   type FundingReceipt,
   formatBalance,
@@ -264,6 +270,44 @@ const ledgerCommands = [
   }),
   command({
     noun: 'ledger',
+    verb: 'halted',
+    help: 'list workspaces that take no postings, because their ledger was written past',
+    flags: {},
+    examples: [''],
+    run: core => core.ledger.halted.query(),
+    print: ({ ledgers }) =>
+      ledgers.length > 0
+        ? table(
+            ['WORKSPACE', 'REASON'],
+            ledgers.map(({ workspaceId, reason }) => [workspaceId, reason]),
+          )
+        : 'No workspace is halted.',
+  }),
+  command({
+    noun: 'ledger',
+    verb: 'reopen',
+    help: 'verify a halted workspace, and let it post again when it is sound',
+    flags: { workspace, force: { help: 'even though it breaks its rules' } },
+    examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
+    async run(core, { workspace: workspaceId, force }, progress) {
+      try {
+        const { reopened, report } = await reopenLedger(core, { workspaceId, force }, now =>
+          showProgress(progress, now),
+        )
+        return { workspaceId, reopened, ...report }
+      } catch (error) {
+        throw wasCutOff(error) ? cutOff('verification', error) : error
+      }
+    },
+    print: ({ workspaceId, reopened, ...report }) =>
+      `${printReport(report)}\n${workspaceId} ${reopened ? 'takes postings again' : 'stays halted'}.`,
+    complaint: ({ workspaceId, reopened, violations, more }) =>
+      reopened
+        ? undefined
+        : `${workspaceId} breaks its rules in ${violations.length + more} place(s): mend it first (docs/operations.md), or give --force.`,
+  }),
+  command({
+    noun: 'ledger',
     verb: 'seal',
     help: 'write a signed statement of how far every chain has come, for an auditor to keep',
     flags: {
@@ -393,14 +437,16 @@ async function verify(
     return await verifyLedger(core, {
       workspaceId,
       seal: against === undefined ? undefined : readSealFile(against),
-      onProgress: now =>
-        now.kind === 'seal'
-          ? progress.show(now.wallets, null, 'wallets compared with the seal')
-          : progress.show(now.flows, now.totalFlows, 'flows'),
+      onProgress: now => showProgress(progress, now),
     })
   } catch (error) {
     throw wasCutOff(error) ? cutOff('verification', error) : error
   }
+}
+
+function showProgress(progress: Progress, now: VerifyProgress): void {
+  if (now.kind === 'seal') progress.show(now.wallets, null, 'wallets compared with the seal')
+  else progress.show(now.flows, now.totalFlows, 'flows')
 }
 
 async function seal(core: CoreClient, out: string | undefined, workspaceId: string | undefined, progress: Progress) {

@@ -50,7 +50,7 @@ const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = 
       : `The ${field} has too many decimals: the wallet's currency has ${limit}.`
   },
   S002: details =>
-    `Nothing was done, because core has no working database, too much to do or a halted ledger: try again in ${(details as ErrorDetails['S002']).retryAfterSeconds} s, and run ledger verify if it stays so.`,
+    `Nothing was done, because core has no working database, too much to do or a halted ledger: try again in ${(details as ErrorDetails['S002']).retryAfterSeconds} s, and run ledger halted if it stays so.`,
   GA2032: () => 'There is no such workspace, or it was deleted.',
   W001: () => 'The workspace has no such wallet: compare both ids.',
   W002: details =>

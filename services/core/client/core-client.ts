@@ -38,11 +38,12 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
   // tRPC's own client does the same for one call at a time, with an observable and an AbortController for each.
   return createTRPCRecursiveProxy(({ path: names, args: [input, options] }) => {
     const path = names.slice(0, -1).join('.')
+    const isStreamed = streamedPaths.has(path)
     switch (names.at(-1)) {
       case 'query':
-        return streamedPaths.has(path) ? streams.query(path, input, options as object) : link.call(path, 'query', input)
+        return isStreamed ? streams.query(path, input, options as object) : link.call(path, 'query', input)
       case 'mutate':
-        return link.call(path, 'mutation', input)
+        return isStreamed ? streams.mutation(path, input, options as object) : link.call(path, 'mutation', input)
       case 'close':
         return link.close()
       default:
@@ -53,4 +54,4 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
 
 export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void> }
 
-const streamedPaths = new Set(['ledger.verify', 'ledger.seal'])
+const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.seal'])

@@ -40,6 +40,24 @@ export async function verifyLedger(
   throw TRPCClientError.from(new CoreUnreachable(true))
 }
 
+/**
+ * Verifies a halted workspace, and opens it again when it is sound, or when that is forced.
+ *
+ * @throws TRPCClientError core's refusal, of a workspace that is not halted for one; its cause is a CoreUnreachable
+ *   when the answer ended before its result
+ */
+export async function reopenLedger(
+  core: CoreClient,
+  input: { workspaceId: string; force: boolean },
+  onProgress?: (progress: VerifyProgress) => void,
+): Promise<{ reopened: boolean; report: VerifyReport }> {
+  for await (const event of await core.ledger.reopen.mutate(input)) {
+    if (event.kind === 'result') return { reopened: event.reopened, report: event.report }
+    onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
+  }
+  throw TRPCClientError.from(new CoreUnreachable(true))
+}
+
 type Compared = { findings: SealFindings; violations: Violation[]; more: number }
 
 async function compareSeal(

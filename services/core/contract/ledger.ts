@@ -80,6 +80,18 @@ export type SealFindings = {
   fault: string | null
 }
 
+/** A ledger that takes no postings, because a core found that somebody, or a bug, wrote past it. */
+export const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
+export type HaltedLedger = z.infer<typeof haltedLedger>
+
+/** `force` opens it although it breaks its rules. */
+export const reopenInput = z.object({ workspaceId: z.string(), force: z.boolean().default(false) })
+
+/** The verification of the halted workspace, and what came of it. */
+export type ReopenEvent =
+  | Extract<VerifyEvent, { kind: 'progress' }>
+  | { kind: 'result'; reopened: boolean; report: VerifyReport }
+
 export const sealFormat = 1
 /** Wallets in one part of a seal: small enough that checking a part never holds up other calls. */
 export const sealPartWallets = 500

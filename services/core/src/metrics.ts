@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Posting, PostingResult } from './ledger/posting.ts'
+import { findHaltedLedgers } from './ledger/queries.ts'
 
 /** What Prometheus scrapes at core's /metrics. */
 export class Metrics {
@@ -39,9 +41,19 @@ export class Metrics {
     }
   }
 
-  /** Watches the queues and the pools; read when somebody asks. */
-  watch(lanes: Lanes, pools: Record<string, Pool>): void {
+  /** Watches the queues, the pools and the ledgers; read when somebody asks. */
+  watch(lanes: Lanes, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]
+    new Gauge({
+      name: 'core_halted_workspaces',
+      help: 'Workspaces that take no postings, because their ledger was written past: npm run admin -- ledger halted',
+      registers,
+      async collect() {
+        // The database may be away, or frozen: then the other figures are wanted all the more.
+        const halted = await inTime(findHaltedLedgers(pools.reads)).catch(() => undefined)
+        if (halted) this.set(halted.length)
+      },
+    })
     new Gauge({
       name: 'core_postings',
       help: 'Postings that wait in the lanes, and that are in batches under way',
@@ -67,4 +79,11 @@ export class Metrics {
       },
     })
   }
+}
+
+function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return Promise.race([
+    answer,
+    setTimeout(1_000, undefined, { ref: false }).then(() => Promise.reject(new Error('late'))),
+  ])
 }

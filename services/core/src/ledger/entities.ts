@@ -10,6 +10,7 @@ const LedgerSchema = defineEntity({
     status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
     walletCount: p.bigint('number').defaultRaw('0'),
     lastPostedAt: p.datetime(3),
+    haltReason: p.text().nullable(),
   },
 })
 export class Ledger extends LedgerSchema.class {}

@@ -1,7 +1,12 @@
 import { TRPCError } from '@trpc/server'
+import { z } from 'zod'
 import {
   DomainError,
+  haltedLedger,
+  idFromUuid,
   Refusal,
+  type ReopenEvent,
+  reopenInput,
   type SealPart,
   sealInput,
   sealPart,
@@ -13,12 +18,14 @@ import {
 import { recordAct } from '../audit/operations.ts'
 import { classifyDatabaseError } from '../db/errors.ts'
 import { type Context, type Core, inTransaction, procedureFor, router } from '../trpc.ts'
+import { findHaltedLedgers } from './queries.ts'
+import { findHalted, reopenLedger } from './reopen.ts'
 import { checkSealPart, sealLedger } from './seal.ts'
 import { workspaceExists } from './verify-queries.ts'
 import { databaseOf } from './verify-snapshot.ts'
 import { verifyInThread } from './verify-thread.ts'
 
-/** `verify` and `seal` answer in pieces, over minutes: see streamedPaths in client/index.ts. */
+/** `verify`, `reopen` and `seal` answer in pieces, over minutes: see streamedPaths in client/index.ts. */
 export const ledger = router({
   verify: procedureFor('admin')
     .input(verifyInput)
@@ -36,6 +43,25 @@ export const ledger = router({
       const { reads, chainKey } = ctx.core
       const sealing = { database: databaseOf(reads), chainKey, workspaceId }
       return streamed(ctx, 'ledger.seal', signal, audited(ctx, sealLedger(sealing, signal)))
+    }),
+
+  halted: procedureFor('admin')
+    .output(z.object({ ledgers: z.array(haltedLedger) }))
+    .query(async ({ ctx }) => {
+      const found = await findHaltedLedgers(ctx.core.reads)
+      const ledgers = found.map(({ workspaceId, reason }) => ({
+        workspaceId: idFromUuid('workspace', workspaceId),
+        reason: reason ?? '',
+      }))
+      return { ledgers }
+    }),
+
+  reopen: procedureFor('admin')
+    .input(reopenInput)
+    .mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
+      await inTransaction(ctx, em => findHalted(em, workspaceId))
+      const signal = untilStopped(ctx, caller)
+      return streamed(ctx, 'ledger.reopen', signal, verifyAndReopen(ctx, workspaceId, force, signal))
     }),
 
   checkSeal: procedureFor('admin')
@@ -80,6 +106,25 @@ async function* verifyAlone(
   }
   // Last, so that whoever has it may begin the next one.
   if (result) yield result
+}
+
+async function* verifyAndReopen(
+  ctx: Context,
+  workspaceId: string,
+  force: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<ReopenEvent, void> {
+  // Nothing is posted meanwhile: what is verified is what will be open.
+  for await (const event of verifyAlone(ctx.core, uuidFromId('workspace', workspaceId), signal)) {
+    if (event.kind === 'progress') {
+      yield event
+      continue
+    }
+    const { report } = event
+    const reopened = report.ok || force
+    if (reopened) await inTransaction(ctx, (em, actor) => reopenLedger(em, actor, workspaceId, report))
+    yield { kind: 'result', reopened, report }
+  }
 }
 
 /** Leaves a row in the audit before the last part leaves: of every whole seal it is known who took it. */

@@ -218,3 +218,13 @@ const haltLedgerStatement = statement(
 export function haltLedger(db: Queryable, workspaceId: string, reason: string): Promise<unknown> {
   return run(db, haltLedgerStatement, [workspaceId, reason, idFromUuid('workspace', workspaceId)])
 }
+
+const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
+  'find-halted',
+  `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED' order by workspace_id`,
+)
+
+/** The ledgers that take no postings until an operator has looked. */
+export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
+  return run(db, findHaltedStatement, [])
+}

@@ -5,7 +5,7 @@ import { execute, query as queryDatabase } from '../../../../test/setup/database
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { type CoreClient, CoreUnreachable, createCoreClient, verifyLedger } from '../../client/index.ts'
-import { mintId, uuidFromId, type VerifyReport } from '../../contract/index.ts'
+import { mintId, type VerifyReport } from '../../contract/index.ts'
 
 // Core as a process of its own, verified over the wire while it works.
 let system: System
@@ -223,43 +223,4 @@ test('when core is killed the caller hears of it; with two cores the next call g
   })
   expect((await verify(client)).ok).toBe(true)
   await client.close()
-})
-
-test('a wallet that was written past the ledger halts its workspace at the next posting, and no other', async () => {
-  const broken = await newWorkspace(2)
-  const sound = await newWorkspace(2)
-  const [source, target] = broken.wallets as [string, string]
-  const inBroken = `workspace_id = '${uuidFromId('workspace', broken.workspaceId)}'`
-  await execute(
-    system.database.ownerUrl,
-    `set session_replication_role = replica;
-     update wallet set balance = 5000.00 where ${inBroken} and id = '${uuidFromId('wallet', source)}'`,
-  )
-
-  const [refused, other] = await Promise.all([
-    failureOf(pay(broken.workspaceId, source, target, '1.00')),
-    pay(sound.workspaceId, sound.wallets[0]!, sound.wallets[1]!, '1.00'),
-  ])
-  expect(wireOf(refused)).toMatchObject({ kind: 'domain', code: 'S002' })
-  expect(other.status).toBe('COMPLETED')
-  const [ledger] = await query(`select status, halt_reason from ledger where ${inBroken}`)
-  expect(ledger).toEqual({
-    status: 'HALTED',
-    halt_reason: `wallet ${source} does not follow from its flow 1`,
-  })
-
-  // It stays halted, for wallets too that nobody touched, and for money from outside.
-  expect(wireOf(await failureOf(pay(broken.workspaceId, target, source, '1.00')))).toMatchObject({ code: 'S002' })
-  const deposit = { workspaceId: broken.workspaceId, walletId: target, amount: '1.00', caller }
-  expect(wireOf(await failureOf(admin.wallets.deposit.mutate(deposit)))).toMatchObject({ code: 'S002' })
-  expect((await pay(sound.workspaceId, sound.wallets[1]!, sound.wallets[0]!, '1.00')).status).toBe('COMPLETED')
-
-  const report = await verify(admin, broken.workspaceId)
-  expect(report.violations).toEqual([
-    {
-      rule: 'wallet-balance',
-      message: 'its balance is 5000.00, and its flows sum to 1000.00',
-      ids: { workspaceId: broken.workspaceId, walletId: source },
-    },
-  ])
 })

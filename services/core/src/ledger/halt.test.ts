@@ -1,0 +1,201 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, createPath } from '../../../../test/setup/client.ts'
+import { execute, query } from '../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../test/setup/system.ts'
+import { reopenLedger, verifyLedger } from '../../client/index.ts'
+import { uuidFromId } from '../../contract/index.ts'
+
+// Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ cores: 2, gateways: 2 })
+})
+afterAll(() => system.stop())
+
+type Books = { workspaceId: string; a: string; b: string; pay(): Promise<string> }
+
+/** Two wallets with money, and a key that pays from the first to the second, through both gateways in turn. */
+async function newBooks(): Promise<Books> {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  const key = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['transfer:create'] })
+  const newWallet = async () => {
+    const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })
+    await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00' })
+    return walletId
+  }
+  const [a, b] = [await newWallet(), await newWallet()]
+  let turn = 0
+  async function pay(): Promise<string> {
+    const baseUrl = system.gateways[turn++ % 2]!.url
+    const order = { sourceWalletId: a, targetWalletId: b, amount: '1.00', currency: 'USD' }
+    const { body, headers } = await call({ ...key, baseUrl }, 'POST', createPath, order)
+    if (body.code === 'S002') expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    return body.code
+  }
+  return { workspaceId, a, b, pay }
+}
+
+const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
+const isIn = ({ workspaceId }: Books) => `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+const isWallet = (walletId: string) => `id = '${uuidFromId('wallet', walletId)}'`
+
+/** What each core's metrics say. */
+async function haltedByMetrics(): Promise<number[]> {
+  const pages = await Promise.all(system.cores.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
+  return pages.map(page => Number(/^core_halted_workspaces (\d+)$/m.exec(page)?.[1]))
+}
+
+async function halted(): Promise<{ workspaceId: string; reason: string }[]> {
+  return (await system.admin.ledger.halted.query()).ledgers
+}
+
+const reopen = ({ workspaceId }: Books, force = false) => reopenLedger(system.admin, { workspaceId, force })
+const wireOf = (error: unknown) => (error as { data?: { wire?: unknown } }).data?.wire
+
+/** The statements that docs/operations.md tells an operator to run. */
+async function mendingSql(): Promise<string> {
+  const page = await readFile(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
+  return /```sql\n(.*?)```/s.exec(page)![1]!
+}
+
+test('a breach halts its workspace on every core, with an alarm in log and metrics, and no other one', async () => {
+  const [broken, sound] = [await newBooks(), await newBooks()]
+  expect([await broken.pay(), await sound.pay()]).toEqual(['2000', '2000'])
+  expect(await haltedByMetrics()).toEqual([0, 0])
+  await damage(`update wallet set balance = 5000.00 where ${isIn(broken)} and ${isWallet(broken.a)}`)
+
+  // Together, in batches that both workspaces share.
+  const codes = await Promise.all(Array.from({ length: 16 }, (_, at) => (at % 2 === 0 ? broken : sound).pay()))
+  expect(codes.filter((_, at) => at % 2 === 0)).toEqual(Array.from({ length: 8 }, () => 'S002'))
+  expect(codes.filter((_, at) => at % 2 === 1)).toEqual(Array.from({ length: 8 }, () => '2000'))
+
+  const reason = `wallet ${broken.a} does not follow from its flow 2`
+  expect(await halted()).toEqual([{ workspaceId: broken.workspaceId, reason }])
+  expect(await haltedByMetrics()).toEqual([1, 1])
+  const alarms = system.cores.flatMap(core =>
+    core
+      .output()
+      .split('\n')
+      .filter(line => line.includes('ledger breach')),
+  )
+  expect(alarms.map(line => JSON.parse(line))).toEqual([
+    expect.objectContaining({ level: 60, workspaceId: broken.workspaceId, reason }),
+  ])
+
+  // Money from outside finds it halted too, and a wallet that nobody touched.
+  const { workspaceId, b: walletId } = broken
+  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(wireOf)
+  expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
+
+  await execute(system.database.ownerUrl, await mendingSql())
+  expect(await reopen(broken)).toMatchObject({ reopened: true, report: { ok: true, workspaces: 1 } })
+  expect([await broken.pay(), await broken.pay()]).toEqual(['2000', '2000'])
+  expect(await halted()).toEqual([])
+  expect(await haltedByMetrics()).toEqual([0, 0])
+})
+
+/** After one payment: wallet `a` has two flows, and there is one order. Each of these is met by the next posting. */
+const breaches: [string, (books: Books) => string, RegExp][] = [
+  [
+    'a balance',
+    ({ a }) => `update wallet set balance = 99.01 where ${isWallet(a)}`,
+    /does not follow from its flow 2$/,
+  ],
+  [
+    'a head that was changed',
+    ({ a }) => `update wallet set head = '\\x01ff' where ${isWallet(a)}`,
+    /does not follow from its flow 2$/,
+  ],
+  [
+    'a balance_after that was changed',
+    ({ a }) => `update flow set balance_after = 1 where wallet_${isWallet(a)} and sequence = 2`,
+    /does not follow from its flow 2$/,
+  ],
+  [
+    'a last flow that is gone',
+    ({ a }) => `delete from flow where wallet_${isWallet(a)} and sequence = 2`,
+    /does not follow from its flow 2$/,
+  ],
+  [
+    'a wallet set back to an earlier flow',
+    ({ a }) => `update wallet w set (balance, sequence, order_count, head) = (
+        select balance_after, 1, 0, mac from flow f where f.wallet_id = w.id and f.sequence = 1) where ${isWallet(a)}`,
+    /names a number that is taken$/,
+  ],
+  [
+    'a counter of the workspace set back',
+    books => `update ledger set order_count = 0 where ${isIn(books)}`,
+    /names a number that is taken$/,
+  ],
+]
+
+test.each(breaches)('%s: the next posting halts the workspace, and no other one', async (_, damageOf, reason) => {
+  const [broken, sound] = [await newBooks(), await newBooks()]
+  expect(await broken.pay()).toBe('2000')
+  await damage(damageOf(broken))
+  const codes = await Promise.all([broken.pay(), sound.pay(), broken.pay(), sound.pay()])
+  expect(codes).toEqual(['S002', '2000', 'S002', '2000'])
+  const { workspaceId } = broken
+  expect(await halted()).toContainEqual({ workspaceId, reason: expect.stringMatching(reason) })
+  expect((await verifyLedger(system.admin, { workspaceId })).ok).toBe(false)
+  await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
+})
+
+test('it is not opened while it breaks a rule; forced it is, and the audit tells who did it', async () => {
+  const books = await newBooks()
+  await books.pay()
+  await damage(`update wallet set balance = 5000.00 where ${isIn(books)} and ${isWallet(books.b)}`)
+  expect(await books.pay()).toBe('S002')
+  expect(await reopen(books)).toMatchObject({
+    reopened: false,
+    report: { ok: false, violations: [{ rule: 'wallet-balance', ids: { walletId: books.b } }] },
+  })
+  expect(await books.pay()).toBe('S002')
+  expect(await halted()).toHaveLength(1)
+
+  // Opened by force it is halted again as soon as a core meets the wallet.
+  expect(await reopen(books, true)).toMatchObject({ reopened: true, report: { ok: false } })
+  expect(await halted()).toEqual([])
+  expect(await books.pay()).toBe('S002')
+  expect(await halted()).toHaveLength(1)
+
+  await execute(system.database.ownerUrl, await mendingSql())
+  expect(await reopen(books)).toMatchObject({ reopened: true })
+  expect(await books.pay()).toBe('2000')
+  const haltReason = `wallet ${books.b} does not follow from its flow 2`
+  const acts = await query(
+    system.database.ownerUrl,
+    `select actor, before, after from audit where ${isIn(books)} and act = 'ledger.reopen' order by id`,
+  )
+  const row = { actor: 'admin:a', before: { status: 'HALTED', haltReason } }
+  expect(acts).toEqual([
+    { ...row, after: { status: 'OPEN', forced: true, violations: 1 } },
+    { ...row, after: { status: 'OPEN', forced: false, violations: 0 } },
+  ])
+})
+
+test('what is not halted is not opened', async () => {
+  const books = await newBooks()
+  const refused = await reopen(books).catch(wireOf)
+  expect(refused).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+  for (const workspaceId of ['wsp_01k9x5zq3sf4x9vtgkz3b8cdef', 'nonsense'])
+    expect(await reopen({ ...books, workspaceId }).catch(wireOf)).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
+})
+
+test('what the SQL of the handbook mends: every number of a row, of wallets with and without flows', async () => {
+  const books = await newBooks()
+  await books.pay()
+  const { walletId } = await system.admin.wallets.create.mutate({ ...books, currency: 'USD', name: 'Empty' })
+  await damage(`
+    update wallet set balance = 7, sequence = 9, order_count = 4, head = '\\x01' where ${isIn(books)} and number is not null;
+    update ledger set status = 'HALTED' where ${isIn(books)}`)
+  expect((await verifyLedger(system.admin, books)).ok).toBe(false)
+  await execute(system.database.ownerUrl, await mendingSql())
+  expect(await reopen(books)).toMatchObject({ reopened: true, report: { ok: true } })
+  const caller = { requestId: 'test' }
+  const { balance } = await system.admin.wallets.balance.query({ ...books, walletId, caller })
+  expect(balance.toFixed(2)).toBe('0.00')
+})

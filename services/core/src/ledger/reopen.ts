@@ -1,0 +1,35 @@
+import { LockMode } from '@mikro-orm/core'
+import { Refusal, type VerifyReport } from '../../contract/index.ts'
+import { recordAct } from '../audit/operations.ts'
+import type { Em } from '../db/orm.ts'
+import { Ledger } from './entities.ts'
+
+/** @throws Refusal unless postings of the workspace are stopped */
+export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
+  const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if (!ledger || ledger.status === 'CLOSED') throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (ledger.status !== 'HALTED') throw new Refusal('NOT_ALLOWED', `${workspaceId} is not halted: it takes postings.`)
+  return ledger
+}
+
+/** Lets a halted workspace post again. What was found broken, and who opened it all the same, stays in the audit. */
+export async function reopenLedger(
+  em: Em,
+  actor: string,
+  workspaceId: string,
+  { ok, violations, more }: VerifyReport,
+): Promise<void> {
+  const ledger = await findHalted(em, workspaceId)
+  const { status, haltReason } = ledger
+  ledger.status = 'OPEN'
+  ledger.haltReason = null
+  recordAct(em, {
+    actor,
+    act: 'ledger.reopen',
+    workspaceId,
+    target: workspaceId,
+    before: { status, haltReason },
+    after: { status: ledger.status, forced: !ok, violations: violations.length + more },
+  })
+  await em.flush()
+}
