@@ -3,11 +3,13 @@ import {
   accessPollMs,
   DomainError,
   isDomainError,
+  isSealedKeyId,
   type KeyAccess,
   type KeyRing,
   openSecret,
 } from '@workspace-wallet/core/contract'
 import type { CoreClient } from '../core.ts'
+import { type Rate, take } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
 
@@ -28,6 +30,8 @@ const waitingLimit = 5_000
 const keyLimit = 100_000
 const unknownLimit = 100_000
 const reportUseMs = 5_000
+/** Ids without a seal may be of keys that were issued before ids had one: core is asked, but no flood sets the pace. */
+const unsealedRate = { intervalMicros: 10_000, burst: 100 } satisfies Omit<Rate, 'name'>
 
 type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
 
@@ -47,6 +51,10 @@ export class KeyDirectory {
   readonly #used = new Map<string, number>()
   readonly #waiting = new Map<string, Waiting[]>()
   #lookingUp = false
+  /** Null until core was heard. */
+  #seal: string | null = null
+  /** The bucket of ids without a seal: when it is full again, in microseconds. */
+  #unsealedFullAt = 0
   #revision = 0
   /** The mark of that revision; null before the first. */
   #mark: string | null = null
@@ -99,12 +107,20 @@ export class KeyDirectory {
       if (key) return key
       if (this.#unknown.has(apiKey)) return null
     }
-    return this.#lookUp(apiKey)
+    return this.#isGuess(apiKey) ? null : this.#lookUp(apiKey)
   }
 
   /** Notes that a request was accepted under a key; reported to core every few seconds. */
   markUsed(apiKey: string, nowMs: number): void {
     this.#used.set(apiKey, nowMs)
+  }
+
+  /** Whether core need not be asked. A newly issued key is sealed: it never waits behind guesses. */
+  #isGuess(apiKey: string): boolean {
+    if (this.#seal === null || isSealedKeyId(this.#seal, apiKey)) return false
+    const { waitMs, fullAt } = take(unsealedRate, this.#unsealedFullAt, this.#elapsedMs() * 1000)
+    this.#unsealedFullAt = fullAt
+    return waitMs > 0
   }
 
   #lookUp(apiKey: string): Promise<Key | null> {
@@ -117,7 +133,7 @@ export class KeyDirectory {
     return promise
   }
 
-  /** One look-up at a time; what is asked meanwhile goes with the next. So guesses cannot set the pace. */
+  /** One look-up at a time; what is asked meanwhile goes with the next. */
   async #work(): Promise<void> {
     this.#lookingUp = true
     await new Promise(setImmediate)
@@ -174,7 +190,7 @@ export class KeyDirectory {
     const askedAtMs = this.#elapsedMs()
     try {
       const since = { since: this.#revision, mark: this.#mark }
-      const { revision, mark, complete, apiKeys } = await this.#core.access.changes.query(since)
+      const { revision, mark, complete, apiKeys, seal } = await this.#core.access.changes.query(since)
       if (!complete) this.#forget()
       for (const apiKey of apiKeys) {
         this.#keys.delete(apiKey)
@@ -182,6 +198,7 @@ export class KeyDirectory {
       }
       this.#revision = revision
       this.#mark = mark
+      this.#seal = seal
       this.#heardAtMs = askedAtMs
     } catch (error) {
       this.#log.debug({ err: error }, 'core did not say which keys have changed')

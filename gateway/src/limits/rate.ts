@@ -31,7 +31,11 @@ export type Tally = {
  *
  * @param fullAt when the bucket is full again, in microseconds
  */
-export function take({ intervalMicros, burst }: Rate, fullAt: number, now: number): Tally & { fullAt: number } {
+export function take(
+  { intervalMicros, burst }: Omit<Rate, 'name'>,
+  fullAt: number,
+  now: number,
+): Tally & { fullAt: number } {
   const span = intervalMicros * burst
   // A clock that was set back must not close the bucket for longer than it can be closed.
   const from = Math.min(Math.max(fullAt, now), now + span)

@@ -111,6 +111,8 @@ export const accessChanges = z.object({
   mark: z.uuid(),
   complete: z.boolean(),
   apiKeys: z.array(z.string()),
+  /** Under which core seals the ids of keys (see key-ids.ts). It never changes. */
+  seal: z.string(),
 })
 
 /** When keys were last used. */

@@ -1,7 +1,7 @@
 import type { CoreConfig } from './config.ts'
 import { openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
-import { underChainKey } from './ledger/chain-key.ts'
+import { keySealOf, underChainKey } from './ledger/chain-key.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
@@ -32,6 +32,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     metrics: metrics.registry,
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
+    keySeal: keySealOf(config.LEDGER_CHAIN_KEY),
     chainKey: config.LEDGER_CHAIN_KEY,
     log,
     async close() {

@@ -34,6 +34,8 @@ export type Core = {
   listTurns: Turns
   lanes: Lanes
   keyRing: KeyRing
+  /** Seals the ids of API keys (contract/key-ids.ts). */
+  keySeal: string
   /** The key of the chain over all flows (see ledger/chain.ts). */
   chainKey: KeyObject
   log: Log

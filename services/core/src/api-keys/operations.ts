@@ -5,13 +5,14 @@ import {
   type KeyPage,
   type KeyRecord,
   type KeyRing,
-  mintId,
+  mintKeyId,
   Refusal,
   type Scope,
   sealSecret,
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
+import type { Core } from '../trpc.ts'
 import { Member } from '../workspaces/entities.ts'
 import { findWorkspace } from '../workspaces/operations.ts'
 import { ApiKey } from './entities.ts'
@@ -28,12 +29,17 @@ export type NewKey = {
 export type IssuedKey = { apiKey: string; apiSecret: string }
 
 /** Issues a key to a member. The secret is in the answer and nowhere else in plain text. */
-export async function createKey(em: Em, keyRing: KeyRing, actor: string, key: NewKey): Promise<IssuedKey> {
+export async function createKey(
+  em: Em,
+  { keyRing, keySeal }: Pick<Core, 'keyRing' | 'keySeal'>,
+  actor: string,
+  key: NewKey,
+): Promise<IssuedKey> {
   const { workspaceId, ownerUserId, name, scopes } = key
   await findWorkspace(em, workspaceId)
   if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId })))
     throw new Refusal('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
-  const apiKey = mintId('apiKey')
+  const apiKey = mintKeyId(keySeal)
   const apiSecret = newSecret()
   const now = new Date()
   const expiresAt = key.expiresAt ?? null

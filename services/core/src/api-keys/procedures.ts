@@ -36,7 +36,7 @@ export const apiKeys = router({
   create: procedureFor('admin')
     .input(createKeyInput)
     .output(issuedKey)
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createKey(em, ctx.core.keyRing, actor, input))),
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createKey(em, ctx.core, actor, input))),
 
   rotate: procedureFor('admin')
     .input(rotateKeyInput)
@@ -101,7 +101,7 @@ export const access = router({
   changes: procedureFor('gateway')
     .input(accessChangesInput)
     .output(accessChanges)
-    .query(({ ctx, input }) => findAccessChanges(ctx.core.reads, input)),
+    .query(async ({ ctx, input }) => ({ ...(await findAccessChanges(ctx.core.reads, input)), seal: ctx.core.keySeal })),
 
   markUsed: procedureFor('gateway')
     .input(usedKeysInput)

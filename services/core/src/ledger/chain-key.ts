@@ -24,6 +24,11 @@ export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean
   return stored?.fingerprint.equals(fingerprint) ?? false
 }
 
+/** The key under which ids of API keys are sealed: of this one because it never changes, and all cores have it. */
+export function keySealOf(chainKey: KeyObject): string {
+  return createHmac('sha256', chainKey).update('seal of api key ids v1').digest('base64')
+}
+
 /** Posts only once the key is known to be the right one: checked with the first batch, for core may start before its database. */
 export function underChainKey(
   store: LedgerStore,

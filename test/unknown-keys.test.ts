@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  type FlightCall,
+  flightPath,
+  isSealedKeyId,
+  mintId,
+  mintKeyId,
+  parseKeyRing,
+  sealSecret,
+  unpackFlight,
+  uuidFromId,
+} from '@workspace-wallet/core/contract'
+import pg from 'pg'
+import { Pool } from 'undici'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, signedHeaders } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+
+/** Guesses at keys: cheap, bounded, and nobody else's trouble. */
+
+const list = '/api/v1/wallets'
+const keys = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
+/** What a gateway asks core about ids without a seal: so many at once, and so many a second. */
+const unsealed = { burst: 100, perSecond: 100 }
+
+let system: System
+let core: Awaited<ReturnType<typeof openCounter>>
+let baseUrl: string
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0, coreEnvironment: keys, gatewayEnvironment: keys })
+  core = await openCounter(system.coreUrl)
+  baseUrl = (await system.startGateway({ CORE_URL: core.url })).url
+})
+afterAll(async () => {
+  await system.stop()
+  await core.close()
+})
+
+test('a flood of well-formed guesses: core hears of few, and keys that are known or new are served', async () => {
+  const known = { ...system, baseUrl }
+  const issue = async () => {
+    const { workspaceId, admin } = system
+    return {
+      baseUrl,
+      ...(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:read'] })),
+    }
+  }
+  const before = await issue()
+  expect((await call(known, 'GET', list)).status).toBe(200)
+  await untilPolled()
+  const startedAt = performance.now()
+  core.asked.clear()
+  let isOver = false
+  const flood = guess(6_000).finally(() => (isOver = true))
+  let served = 0
+  while (!isOver || served < 3) {
+    expect((await call(known, 'GET', list)).status).toBe(200)
+    // At its first request, however many guesses stand in line.
+    expect((await call(await issue(), 'GET', list)).status).toBe(200)
+    served++
+  }
+  // Issued long ago, and never used at this gateway.
+  expect((await call(before, 'GET', list)).status).toBe(200)
+  await flood
+  const seconds = (performance.now() - startedAt) / 1000
+  const guesses = [...core.asked].filter(apiKey => guessed.has(apiKey))
+  expect(guesses.length).toBeLessThanOrEqual(unsealed.burst + Math.ceil(seconds * unsealed.perSecond))
+  expect(served).toBeGreaterThanOrEqual(3)
+})
+
+test('a key from before ids had a seal works', async () => {
+  const apiKey = mintId('apiKey')
+  const apiSecret = randomBytes(32).toString('base64url')
+  const { workspaceId } = system
+  const sealed = sealSecret(parseKeyRing(keys.KEY_ENCRYPTION_KEYS), { apiKey, workspaceId, version: 1 }, apiSecret)
+  const owner = new pg.Client({ connectionString: system.database.ownerUrl })
+  await owner.connect()
+  const { rows } = await owner.query('select * from api_key where id = $1', [uuidFromId('apiKey', system.apiKey)])
+  const row = { ...rows[0], id: uuidFromId('apiKey', apiKey), secret: sealed }
+  const names = Object.keys(row)
+  const places = names.map((_, at) => `$${at + 1}`)
+  await owner.query(`insert into api_key (${names}) values (${places})`, Object.values(row))
+  await owner.end()
+  expect((await call({ baseUrl, apiKey, apiSecret }, 'GET', list)).status).toBe(200)
+})
+
+test('ids of keys are sealed: a change of any character breaks the seal', () => {
+  const seal = randomBytes(32).toString('base64')
+  const minted = Array.from({ length: 200 }, () => mintKeyId(seal))
+  expect(new Set(minted).size).toBe(minted.length)
+  for (const apiKey of minted) {
+    expect(isSealedKeyId(seal, apiKey)).toBe(true)
+    expect(isSealedKeyId('another', apiKey)).toBe(false)
+    for (let at = 3; at < apiKey.length; at++) {
+      const other = apiKey[at] === '0' ? '1' : '0'
+      expect(isSealedKeyId(seal, apiKey.slice(0, at) + other + apiKey.slice(at + 1))).toBe(false)
+    }
+  }
+  expect([...minted].sort()).toEqual(minted)
+  for (const text of ['', 'ak_', 'x', `${minted[0]}0`, mintId('wallet')]) expect(isSealedKeyId(seal, text)).toBe(false)
+})
+
+const guessed = new Set<string>()
+
+/** Sends so many requests, each under another well-formed id that was never issued. */
+async function guess(count: number): Promise<void> {
+  const pool = new Pool(baseUrl, { connections: 16 })
+  let left = count
+  const sender = async () => {
+    while (left-- > 0) {
+      const apiKey = mintId('apiKey')
+      guessed.add(apiKey)
+      const headers = signedHeaders({ ...system, apiKey, baseUrl }, 'GET', list, undefined)
+      const { statusCode, body } = await pool.request({ method: 'GET', path: list, headers })
+      expect([statusCode, ((await body.json()) as { code: string }).code]).toEqual([401, 'GA2011'])
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, sender))
+  await pool.close()
+}
+
+/** Until the gateway has heard of every key that was issued so far. */
+async function untilPolled(): Promise<void> {
+  const polls = core.polls()
+  while (core.polls() < polls + 2) await new Promise(setImmediate)
+}
+
+/** Stands between a gateway and core, and notes which keys the gateway asks about. */
+async function openCounter(target: string) {
+  const asked = new Set<string>()
+  let polls = 0
+  const server = createServer(async (incoming: IncomingMessage, outgoing) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
+    if (incoming.url === flightPath)
+      for (const { path, input } of unpackFlight(body) as FlightCall[]) {
+        if (path === 'access.changes') polls++
+        if (path === 'access.lookup') for (const apiKey of (input as { apiKeys: string[] }).apiKeys) asked.add(apiKey)
+      }
+    const { method, headers } = incoming
+    const onward = httpRequest(target + incoming.url, { method, headers }, answer => {
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(outgoing)
+    })
+    onward.on('error', () => outgoing.destroy())
+    onward.end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    polls: () => polls,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
