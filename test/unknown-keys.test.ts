@@ -27,10 +27,17 @@ const unsealed = { burst: 100, perSecond: 100 }
 let system: System
 let core: Awaited<ReturnType<typeof openCounter>>
 let baseUrl: string
+/** What the gateway's metrics say of the keys in its memory. */
+let gauge: (state: 'known' | 'unknown' | 'waiting') => Promise<number>
 beforeAll(async () => {
   system = await startSystem({ gateways: 0, coreEnvironment: keys, gatewayEnvironment: keys })
   core = await openCounter(system.coreUrl)
-  baseUrl = (await system.startGateway({ CORE_URL: core.url })).url
+  const gateway = await system.startGateway({ CORE_URL: core.url })
+  baseUrl = gateway.url
+  gauge = async state => {
+    const text = await (await fetch(`${gateway.internalUrl}/metrics`)).text()
+    return Number(new RegExp(`^gateway_keys\\{state="${state}"\\} (\\d+)$`, 'm').exec(text)![1])
+  }
 })
 afterAll(async () => {
   await system.stop()
@@ -67,6 +74,8 @@ test('a flood of well-formed guesses: core hears of few, and keys that are known
   const guesses = [...core.asked].filter(apiKey => guessed.has(apiKey))
   expect(guesses.length).toBeLessThanOrEqual(unsealed.burst + Math.ceil(seconds * unsealed.perSecond))
   expect(served).toBeGreaterThanOrEqual(3)
+  expect(await gauge('unknown')).toBeLessThanOrEqual(guesses.length)
+  expect(await gauge('waiting')).toBe(0)
 })
 
 test('a key from before ids had a seal works', async () => {

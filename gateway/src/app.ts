@@ -4,7 +4,7 @@ import type { CoreClient } from './core.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { checkScope } from './pipeline/access.ts'
-import { authenticate, checkLimit, type Edge, type SignedRequest } from './pipeline/index.ts'
+import { addressOf, authenticate, checkLimit, type Edge, type SignedRequest } from './pipeline/index.ts'
 import { parseTarget, type Target } from './pipeline/request.ts'
 import { type Endpoint, endpoints, noSuchEndpoint } from './routes/endpoints.ts'
 
@@ -15,6 +15,8 @@ declare module 'http' {
     /** On the clock of `performance.now()`. */
     arrivedAt: number
     target: Target
+    /** The key that X-Api-Key names, once it is known that there is one. */
+    apiKey: string | undefined
     /** Set by the pipeline, once the request has passed it. */
     signed: SignedRequest
   }
@@ -101,7 +103,8 @@ const deny: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function failure({ log }: Edge, metrics: Metrics): ErrorRequestHandler {
+function failure(edge: Edge, metrics: Metrics): ErrorRequestHandler {
+  const { log, denials } = edge
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -115,6 +118,8 @@ function failure({ log }: Edge, metrics: Metrics): ErrorRequestHandler {
       log.warn({ code: error.code, requestId: request.requestId }, 'a request was not served')
     }
     sendFailure(request, response, request.requestId, error)
+    const { apiKey, requestId } = request
+    denials.note({ code: error.code, apiKey, address: addressOf(edge, request), requestId })
     // What no endpoint declares has no name of its own: paths are the client's, and without end.
     const route = request.route?.path ?? 'none'
     metrics.answered(String(route), error.code, performance.now() - request.arrivedAt)

@@ -6,6 +6,7 @@ import { createApp } from './app.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { createGuardedServer } from './connections.ts'
 import { openCore } from './core.ts'
+import { Denials } from './denials.ts'
 import { createInternalApp } from './internal.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { FailureLimit } from './limits/failures.ts'
@@ -31,6 +32,8 @@ async function main(config: GatewayConfig): Promise<void> {
   let draining = false
 
   const metrics = createMetrics()
+  metrics.watchKeys(keys)
+  const denials = new Denials(metrics.registry, log)
   const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())
   const app = createApp(
     {
@@ -41,6 +44,7 @@ async function main(config: GatewayConfig): Promise<void> {
       keyRate: limits.key,
       failures: limits.failures && new FailureLimit(limits.failures, nonces),
       now: Date.now,
+      denials,
       log,
     },
     core,
@@ -77,6 +81,7 @@ async function main(config: GatewayConfig): Promise<void> {
     internal.close()
     internal.closeAllConnections()
     keys.close()
+    denials.flush()
     await Promise.all([nonces.close(), core.close()])
     log.info('the gateway has stopped')
     process.exit(0)

@@ -1,5 +1,6 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { KeyDirectory } from './keys/directory.ts'
 
 /** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
@@ -19,6 +20,8 @@ export type Metrics = {
   registry: Registry
   /** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
   answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
+  /** Shows what a directory of keys has in memory; read when somebody asks. */
+  watchKeys: (keys: KeyDirectory) => void
 }
 
 /** What Prometheus scrapes on the internal listener. */
@@ -50,5 +53,17 @@ export function createMetrics(): Metrics {
       refusals.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
   }
 
-  return { registry, answered }
+  function watchKeys(keys: KeyDirectory): void {
+    new Gauge({
+      name: 'gateway_keys',
+      help: 'API keys in memory: known, known not to exist, and being looked up',
+      labelNames: ['state'],
+      registers: [registry],
+      collect() {
+        for (const [state, count] of Object.entries(keys.counts)) this.set({ state }, count)
+      },
+    })
+  }
+
+  return { registry, answered, watchKeys }
 }

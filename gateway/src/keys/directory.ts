@@ -91,6 +91,10 @@ export class KeyDirectory {
     return this.#elapsedMs() - this.#heardAtMs < leaseMs
   }
 
+  get counts() {
+    return { known: this.#keys.size, unknown: this.#unknown.size, waiting: this.#waiting.size }
+  }
+
   /** Whether `find` would answer at once, with a key. */
   isCached(apiKey: string): boolean {
     return this.isCurrent && this.#keys.has(apiKey)

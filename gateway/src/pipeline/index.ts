@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '@workspace-wallet/core/contract'
+import type { Denials } from '../denials.ts'
 import type { Key, KeyDirectory } from '../keys/directory.ts'
 import type { FailureLimit } from '../limits/failures.ts'
 import { type Rate, setRateFields } from '../limits/rate.ts'
@@ -23,6 +24,7 @@ export type Edge = {
   keyRate?: Rate | undefined
   failures?: FailureLimit | undefined
   now: () => number
+  denials: Denials
   log: Log
 }
 
@@ -87,6 +89,7 @@ export function checkLimit({ waitMs }: SignedRequest): void {
   if (waitMs > 0) throw new DomainError('S029', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
 }
 
-function addressOf({ trustedProxies }: Edge, { socket, headers }: IncomingMessage): string {
+/** The client's address, as far as it can be believed. */
+export function addressOf({ trustedProxies }: Edge, { socket, headers }: IncomingMessage): string {
   return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string | undefined, trustedProxies)
 }

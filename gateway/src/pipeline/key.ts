@@ -9,11 +9,12 @@ function findKey(keys: KeyDirectory, request: IncomingMessage, beforeLookUp?: ()
   if (apiKey === '') throw new DomainError('GA2001')
   if (beforeLookUp && !keys.isCached(apiKey)) beforeLookUp()
   const found = uuidFromId('apiKey', apiKey) ? keys.find(apiKey) : null
-  return found instanceof Promise ? found.then(known) : known(found)
+  return found instanceof Promise ? found.then(key => known(key, request)) : known(found, request)
 }
 
-function known(key: Key | null): Key {
+function known(key: Key | null, request: IncomingMessage): Key {
   if (!key) throw new DomainError('GA2011')
+  request.apiKey = key.apiKey
   return key
 }
 

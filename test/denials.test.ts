@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, type Overrides } from './setup/client.ts'
+import { type Program, type System, startSystem } from './setup/system.ts'
+
+/** Denied requests: counted by code and key, sampled in the log, and nothing there that the caller made up. */
+
+const list = '/api/v1/wallets'
+
+let system: System
+let gateway: Program
+beforeAll(async () => {
+  system = await startSystem()
+  gateway = system.gateways[0]!
+})
+afterAll(() => system.stop())
+
+async function metrics(): Promise<string> {
+  return (await fetch(`${gateway.internalUrl}/metrics`)).text()
+}
+
+/** The series of denials, as `code key` to count. */
+async function denied(): Promise<Record<string, number>> {
+  const lines = (await metrics()).matchAll(/^gateway_denied_total\{code="([^"]*)",key="([^"]*)"\} (\d+)$/gm)
+  return Object.fromEntries([...lines].map(([, code, key, count]) => [`${code} ${key}`, Number(count)]))
+}
+
+test('by code and by key; a key that does not exist is called unknown, whatever it was', async () => {
+  const { workspaceId, admin, apiKey } = system
+  const other = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['transfer:read'] })
+  const send = async (code: string, overrides: Overrides = {}, path = list, credentials = {}) => {
+    const answer = await call({ ...system, ...credentials }, 'GET', path, undefined, overrides)
+    expect(answer.body.code).toBe(code)
+  }
+  const made = ['ak_01h455vb4pex5vsknk084sn02q', 'ak_"} 1\\n', 'made-up-key-text', '%{jndi:x}']
+  for (const text of made) await send('GA2011', { headers: { 'X-Api-Key': text } })
+  await send('GA2001', { headers: { 'X-Api-Key': null } })
+  const spoiled = { nonce: `nonce-${randomUUID()}`, secret: 'x' }
+  for (let count = 0; count < 5; count++) await send('GA2012', spoiled)
+  await send('GA2013', { timestamp: '1' })
+  await send('50090201', {}, '/api/v1/made-up-path')
+  await send('GA2024', {}, list, other)
+  await send('2000')
+  await send('S012', {}, `${list}?size=x`)
+  await admin.apiKeys.disable.mutate(other)
+  await send('GA2021', {}, list, other)
+  expect(await denied()).toEqual({
+    'GA2011 unknown': 4,
+    'GA2001 unknown': 1,
+    [`GA2012 ${apiKey}`]: 5,
+    [`GA2013 ${apiKey}`]: 1,
+    [`50090201 ${apiKey}`]: 1,
+    [`GA2024 ${other.apiKey}`]: 1,
+    [`GA2021 ${other.apiKey}`]: 1,
+  })
+
+  await gateway.stop()
+  const lines = gateway
+    .output()
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const told = lines.filter(({ msg }) => msg.includes('denied'))
+  const of = (code: string) => told.filter(line => line.code === code)
+  expect(of('GA2012')).toMatchObject([
+    { apiKey, address: '127.0.0.1', msg: 'a request was denied' },
+    { apiKey, address: '127.0.0.1', msg: 'more requests were denied', count: 4 },
+  ])
+  expect(of('GA2011')).toMatchObject([{ msg: 'a request was denied' }, { count: 3 }])
+  for (const line of of('GA2011')) expect(line).not.toHaveProperty('apiKey')
+  for (const { requestId } of told) expect(requestId).toMatch(/^req_/)
+  for (const secret of [...made, spoiled.nonce, system.apiSecret, other.apiSecret, 'made-up-path'])
+    expect(gateway.output()).not.toContain(secret)
+})
