@@ -636,10 +636,10 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([
     ['walet create', 'There is no "walet": did you mean wallet?'],
-    ['banana', 'There is no "banana": there are workspace, member, key, wallet, ledger and audit.'],
+    ['banana', 'There is no "banana": there are workspace, member, key, wallet, ledger, audit and kek.'],
     ['wallet crate', 'There is no "crate" of a wallet: did you mean create?'],
     ['wallet --json', 'A verb is missing: wallet has create, deposit, withdraw, freeze, unfreeze and close.'],
-    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet, ledger and audit.'],
+    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet, ledger, audit and kek.'],
     ['workspace delete --workspce wsp_1', 'workspace delete has no flag --workspce: did you mean --workspace?'],
     ['key list -v', 'key list has no flag -v: it takes --workspace, --key, --json and --help.'],
     [
@@ -694,6 +694,21 @@ describe('the audit', () => {
     expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
     expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
     expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')
+  })
+})
+
+describe('key-encryption keys', () => {
+  test('kek status and kek rotate say under which key the secrets are, and which may go', async () => {
+    await newKey(await newWorkspace())
+    const status = await json('kek status')
+    expect(status).toEqual({ active: 'k1', keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }] })
+    expect(await said('kek status')).toMatch(
+      /^New secrets are sealed under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
+    )
+    expect(await json('kek rotate')).toEqual({ ...status, rewrapped: 0, remaining: 0, unreadable: [] })
+    expect(await said('kek rotate')).toMatch(
+      /^0 secret\(s\) were sealed anew\.\n\n[\s\S]*\n\nEvery secret is under k1: no other key-encryption key is needed/,
+    )
   })
 })
 

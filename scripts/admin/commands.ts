@@ -19,6 +19,7 @@ import {
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import type { ValueFlag } from './flags.ts'
+import { kekCommands } from './kek-commands.ts'
 import type { Progress } from './progress.ts'
 import { readSealFile, writeSealFile } from './seal-file.ts'
 import { isOutcomeUnknown, wasCutOff } from './sentences.ts'
@@ -334,6 +335,7 @@ export const commands: readonly Command[] = [
   ...walletCommands,
   ...ledgerCommands,
   ...auditCommands,
+  ...kekCommands,
 ]
 
 function keyCommand(

@@ -44,6 +44,11 @@ export function openSecret(ring: KeyRing, owner: SecretOwner, sealed: string): s
   return Buffer.concat([decipher.update(Buffer.from(ciphertext, 'base64url')), decipher.final()]).toString('utf8')
 }
 
+/** The id of the key-encryption key that a sealed secret names. */
+export function kekOf(sealed: string): string {
+  return sealed.split('.')[1] ?? ''
+}
+
 function additionalData({ apiKey, workspaceId, version }: SecretOwner): Buffer {
   return Buffer.from(`${apiKey}|${workspaceId}|${version}`)
 }

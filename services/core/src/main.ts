@@ -1,6 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError } from '../contract/index.ts'
+import type { Pool } from 'pg'
+import { ConfigurationError, type KeyRing } from '../contract/index.ts'
+import { faultOfKeyRing } from './api-keys/rewrap.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { openCore } from './core.ts'
 import { isChainKey } from './ledger/chain-key.ts'
@@ -14,7 +17,7 @@ async function main(config: CoreConfig): Promise<void> {
   const log = createLog('core', config.LOG_LEVEL)
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
-  await refuseWrongChainKey(core)
+  await refuseWrongKeys(core)
   const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS))
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
@@ -44,14 +47,27 @@ async function main(config: CoreConfig): Promise<void> {
   process.once('disconnect', () => stop('the supervisor has gone'))
 }
 
-/** A database that does not answer yet is no reason not to start: the first batch asks again. */
-async function refuseWrongChainKey({ reads, chainKey, log }: Core): Promise<void> {
-  const isRight = await isChainKey(reads, chainKey).catch(error => {
+/**
+ * Neither the chain nor the secrets can be read with other keys than those they were written with. A database that does
+ * not answer yet is no reason not to start: the first batch asks for the chain's key again.
+ */
+async function refuseWrongKeys({ reads, chainKey, keyRing, log }: Core): Promise<void> {
+  const faults = await findFaults(reads, chainKey, keyRing).catch(error => {
     log.warn({ err: error }, 'the database does not answer yet')
-    return true
+    return []
   })
-  if (!isRight)
-    throw new Error('LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core that key again.')
+  if (faults.length > 0) throw new ConfigurationError(faults)
+}
+
+async function findFaults(reads: Pool, chainKey: KeyObject, keyRing: KeyRing): Promise<string[]> {
+  const fault = await faultOfKeyRing(reads, keyRing)
+  const isRight = await isChainKey(reads, chainKey)
+  return [
+    ...(isRight
+      ? []
+      : ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core that key again.']),
+    ...(fault ? [fault] : []),
+  ]
 }
 
 const drainDeadlineMs = 9_000

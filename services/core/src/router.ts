@@ -1,4 +1,4 @@
-import { access, apiKeys } from './api-keys/procedures.ts'
+import { access, apiKeys, keks } from './api-keys/procedures.ts'
 import { audit } from './audit/procedures.ts'
 import { ledger } from './ledger/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
@@ -7,5 +7,5 @@ import { wallets } from './wallets/procedures.ts'
 import { members, workspaces } from './workspaces/procedures.ts'
 
 /** Everything that core does for other services. Its type is their contract. */
-export const appRouter = router({ access, apiKeys, audit, ledger, members, transfers, wallets, workspaces })
+export const appRouter = router({ access, apiKeys, audit, keks, ledger, members, transfers, wallets, workspaces })
 export type AppRouter = typeof appRouter

@@ -5,12 +5,15 @@ import {
   accessSnapshot,
   createKeyInput,
   issuedKey,
+  kekStatus,
   keyInput,
   keyPage,
   listKeysInput,
   lookupAccessInput,
   nonceMemory,
   nonceMemoryInput,
+  rewrapInput,
+  rewrapStep,
   rotateKeyInput,
   setExpiryInput,
   setIpsInput,
@@ -30,6 +33,7 @@ import {
   setKeyStatus,
 } from './operations.ts'
 import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
+import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
 /** The life of a key, for operators. */
 export const apiKeys = router({
@@ -89,6 +93,18 @@ export const apiKeys = router({
     .input(listKeysInput)
     .output(keyPage)
     .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),
+})
+
+/** The key-encryption keys over API secrets. */
+export const keks = router({
+  status: procedureFor('admin')
+    .output(kekStatus)
+    .query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
+
+  rewrap: procedureFor('admin')
+    .input(rewrapInput)
+    .output(rewrapStep)
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => rewrapSecrets(em, ctx.core.keyRing, actor, input))),
 })
 
 /** What gateways need of the keys that sign requests. */

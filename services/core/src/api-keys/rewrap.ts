@@ -1,0 +1,141 @@
+import {
+  idFromUuid,
+  type KekStatus,
+  type KeyRing,
+  kekOf,
+  openSecret,
+  Refusal,
+  sealSecret,
+  uuidFromId,
+} from '../../contract/index.ts'
+import { recordAct } from '../audit/operations.ts'
+import type { Em } from '../db/orm.ts'
+import { type Queryable, run, statement } from '../db/statement.ts'
+import { ApiKey } from './entities.ts'
+
+/** The sealed secrets of the table, by key-encryption key: the second part of their text (see contract/secrets.ts). */
+const sealed = `
+  select id, workspace_id, secret_version as version, secret, split_part(secret, '.', 2) as kek
+  from api_key where secret <> ''
+  union all
+  select id, workspace_id, secret_version - 1, previous_secret, split_part(previous_secret, '.', 2)
+  from api_key where previous_secret is not null`
+
+const countByKekStatement = statement<{ kek: string; secrets: number }>(
+  'count-secrets-by-kek',
+  `select kek, count(*) as secrets from (${sealed}) sealed group by kek order by kek`,
+)
+
+/** How many secrets are kept under each key-encryption key. */
+export async function findKekStatus(db: Queryable, keyRing: KeyRing): Promise<KekStatus> {
+  const counts = await run(db, countByKekStatement, [])
+  return {
+    active: keyRing.activeId,
+    keks: counts.map(({ kek, secrets }) => ({ kek, secrets, onRing: keyRing.keys.has(kek) })),
+  }
+}
+
+type Sample = { kek: string; secrets: number; id: string; workspaceId: string; version: number; secret: string }
+
+const sampleStatement = statement<Sample>(
+  'sample-secrets',
+  `select kek, secrets, id, workspace_id as "workspaceId", version, secret
+   from (select *, count(*) over (partition by kek) as secrets,
+           row_number() over (partition by kek order by id, version) as place from (${sealed}) sealed) numbered
+   where place <= 3`,
+)
+
+/**
+ * What is wrong with a ring, as a sentence: a key that secrets are kept under is missing, or is another one of the same
+ * name. Null when nothing is. Core itself needs to open no secret; but gateways have the same ring, and would fail.
+ */
+export async function faultOfKeyRing(db: Queryable, keyRing: KeyRing): Promise<string | null> {
+  for (const [kek, samples] of Map.groupBy(await run(db, sampleStatement, []), sample => sample.kek)) {
+    const secrets = `${samples[0]!.secrets} secret(s) of API keys`
+    if (!keyRing.keys.has(kek))
+      return `KEY_ENCRYPTION_KEYS lacks ${kek}, under which ${secrets} are kept: give core and gateways that key again, last in the list.`
+    // One row may be damaged. That all of them are is less likely than that the key is wrong.
+    if (!samples.some(sample => opens(keyRing, sample)))
+      return `KEY_ENCRYPTION_KEYS has another ${kek} than the one under which ${secrets} are kept: give core and gateways that key again.`
+  }
+  return null
+}
+
+function opens(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): boolean {
+  const owner = { apiKey: idFromUuid('apiKey', id), workspaceId: idFromUuid('workspace', workspaceId), version }
+  return reseal(keyRing, owner, secret) !== null
+}
+
+export type RewrapStep = { to: string; after?: string | undefined; limit: number }
+
+/**
+ * Seals secrets anew that are kept under another than the active key-encryption key. Secrets that nobody can use any
+ * more, those of deleted keys and those whose grace has ended, go instead.
+ *
+ * What a key may do does not change, so gateways need not hear of it. Whoever changes a key holds the lock of the
+ * revision, and so does this: no change is overwritten, and nothing is sealed from a row that is being changed.
+ */
+export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { to, after, limit }: RewrapStep) {
+  if (to !== keyRing.activeId)
+    throw new Refusal(
+      'NOT_ALLOWED',
+      `The first key-encryption key of this core is ${keyRing.activeId}, and that of another one is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
+    )
+  await em.execute('select from access_revision for update')
+  const rows = await em.execute<{ id: string }[]>(
+    `select id from api_key
+     where id > ? and (secret <> '' and split_part(secret, '.', 2) <> ? or split_part(previous_secret, '.', 2) <> ?)
+     order by id limit ?`,
+    [uuidFromId('apiKey', after ?? '') ?? nilUuid, to, to, limit],
+  )
+  const ids = rows.map(({ id }) => idFromUuid('apiKey', id))
+  const keys = await em.find(ApiKey, { id: { $in: ids } }, { orderBy: { id: 'asc' } })
+  const unreadable: string[] = []
+  let rewrapped = 0
+  for (const key of keys) {
+    const outdated = [key.secret, key.previousSecret ?? ''].filter(secret => secret && kekOf(secret) !== to).length
+    if (rewrapKey(keyRing, key)) rewrapped += outdated
+    else unreadable.push(key.id)
+  }
+  if (rewrapped > 0)
+    recordAct(em, {
+      actor,
+      act: 'kek.rotate',
+      workspaceId: null,
+      target: to,
+      after: { secrets: rewrapped, first: ids[0], last: ids.at(-1) },
+    })
+  await em.flush()
+  return { rewrapped, unreadable, next: rows.length === limit ? ids.at(-1)! : null }
+}
+
+const nilUuid = '00000000-0000-0000-0000-000000000000'
+
+/** False when a secret does not open: then the key stays as it is. */
+function rewrapKey(keyRing: KeyRing, key: ApiKey): boolean {
+  const { id: apiKey, workspaceId, secretVersion: version } = key
+  if (key.deletedAt) {
+    key.secret = ''
+    key.previousSecret = key.previousSecretUntil = null
+    return true
+  }
+  const isGraceOver = !key.previousSecretUntil || key.previousSecretUntil <= new Date()
+  const current = reseal(keyRing, { apiKey, workspaceId, version }, key.secret)
+  const previous = isGraceOver
+    ? ''
+    : reseal(keyRing, { apiKey, workspaceId, version: version - 1 }, key.previousSecret!)
+  if (current === null || previous === null) return false
+  key.secret = current
+  key.previousSecret = previous || null
+  if (isGraceOver) key.previousSecretUntil = null
+  return true
+}
+
+/** Null when it does not open. */
+function reseal(keyRing: KeyRing, owner: Parameters<typeof openSecret>[1], secret: string): string | null {
+  try {
+    return sealSecret(keyRing, owner, openSecret(keyRing, owner, secret))
+  } catch {
+    return null
+  }
+}
