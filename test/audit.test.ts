@@ -99,6 +99,7 @@ test('no procedure that changes something is missing above', () => {
     'apiKeys.setScopes',
     // Its rows: test/kek.test.ts.
     'keks.rewrap',
+    'ledger.reopen',
     'members.add',
     'members.remove',
     'wallets.close',
