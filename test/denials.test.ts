@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Program } from '../scripts/embedded/program.ts'
 import { call, type Overrides } from './setup/client.ts'
-import { type Program, type System, startSystem } from './setup/system.ts'
+import { type System, startSystem } from './setup/system.ts'
 
 /** Denied requests: counted by code and key, sampled in the log, and nothing there that the caller made up. */
 

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
 import { packFlight, unpackFlight } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Program } from '../scripts/embedded/program.ts'
 import { appRouter } from '../services/core/src/router.ts'
-import { type Program, type System, startSystem } from './setup/system.ts'
+import { type System, startSystem } from './setup/system.ts'
 
 /** Who reaches what inside: a service token's role decides, and a gateway acts for a key on that key's workspace only. */
 

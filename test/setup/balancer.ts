@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { type Guarded, runGuarded } from '../../scripts/embedded/guarded.ts'
 import { openLog } from '../../scripts/embedded/logs.ts'
 import { pickFreePort, portTrouble } from '../../scripts/embedded/ports.ts'
+import { findProgram } from '../../scripts/embedded/programs.ts'
 import { root } from './images.ts'
-import { findProgram } from './programs.ts'
 import { until } from './until.ts'
 
 export type Balancer = { url: string; stop: Guarded['stop'] }

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts'
+import { type Program, startProgram } from '../../scripts/embedded/program.ts'
+import { type Redis, startRedis } from '../../scripts/embedded/redis.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
 import { type Compose, mountsOf, readCompose } from './compose.ts'
 import { buildImage, type Image, readStages, root } from './images.ts'
-import { type Redis, startRedis } from './redis.ts'
-import { type Program, startProgram } from './system.ts'
 import { makeTempDir } from './temp.ts'
 
 const execute = promisify(execFile)

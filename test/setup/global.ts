@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts'
+import { startRedis } from '../../scripts/embedded/redis.ts'
 import { type DatabaseServer, execute, templateDatabase, urlOf } from './database.ts'
-import { startRedis } from './redis.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { afterAll, expect, inject, test } from 'vitest'
+import { startRedis } from '../../scripts/embedded/redis.ts'
 import { createTestDatabase, execute, query } from './database.ts'
-import { startRedis } from './redis.ts'
 import { until } from './until.ts'
 
 const databases = [await createTestDatabase(), await createTestDatabase()] as const

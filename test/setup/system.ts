@@ -1,27 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
 import { inject } from 'vitest'
+import { type Program, startProgram } from '../../scripts/embedded/program.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
 const gatewayProgram = fileURLToPath(new URL('../../gateway/src/main.ts', import.meta.url))
-
-/** A running program of ours. */
-export type Program = {
-  process: ChildProcess
-  port: number
-  url: string
-  /** A gateway's second listener. */
-  internalUrl: string
-  /** Everything it has written. */
-  output(): string
-  /** SIGTERM, then its exit code. */
-  stop(): Promise<number | null>
-  kill(signal: NodeJS.Signals): Promise<void>
-}
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string }
 
@@ -138,40 +123,6 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       await admin.close()
       await Promise.all(programs.map(program => program.stop()))
       await database.drop()
-    },
-  }
-}
-
-/** Starts a program of ours and waits until it listens. Its output is in the error when it does not. */
-export async function startProgram(program: string, environment: NodeJS.ProcessEnv): Promise<Program> {
-  const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  })
-  let output = ''
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', chunk => (output += chunk))
-  const exited = once(child, 'exit')
-  const ready = await Promise.race([once(child, 'message'), exited.then(() => null)])
-  if (!ready) throw new Error(`${program} ended before it was ready:\n${output}`)
-  const { port, internalPort } = ready[0] as { port: number; internalPort?: number }
-  const isRunning = () => child.exitCode === null && child.signalCode === null
-  return {
-    process: child,
-    port,
-    url: `http://127.0.0.1:${port}`,
-    internalUrl: `http://127.0.0.1:${internalPort}`,
-    output: () => output,
-    async stop() {
-      if (isRunning()) {
-        child.kill('SIGCONT')
-        child.kill('SIGTERM')
-        await exited
-      }
-      return child.exitCode
-    },
-    async kill(signal) {
-      child.kill(signal)
-      if (signal === 'SIGKILL') await exited
     },
   }
 }

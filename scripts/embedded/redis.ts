@@ -1,13 +1,18 @@
-/** A Redis for tests: a server of our own, on a free port, gone with the process that started it. */
+/** A Redis for tests and for the benchmark: a server of our own, on a free port, gone with the process that started it. */
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { type Guarded, runGuarded } from '../../scripts/embedded/guarded.ts'
-import { pickFreePort } from '../../scripts/embedded/ports.ts'
-import { signalProcess } from '../../scripts/embedded/processes.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Guarded, runGuarded } from './guarded.ts'
+import { pickFreePort } from './ports.ts'
+import { signalProcess } from './processes.ts'
 import { findProgram } from './programs.ts'
-import { until } from './until.ts'
+
+const pollMs = 10
+const readyWithinMs = 30_000
 
 export interface Redis {
+  program: string
+  pid(): number
   url: string
   port: number
   /** Ends it at once, as a crash would: connections are reset, everything is forgotten. */
@@ -26,6 +31,8 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
   const port = await pickFreePort()
   let server = await run(program, port, settings)
   return {
+    program,
+    pid: () => server.pid,
     port,
     url: `redis://127.0.0.1:${port}`,
     kill: () => server.stop(),
@@ -44,10 +51,15 @@ async function run(program: string, port: number, settings: Record<string, strin
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
   const server = await runGuarded({ command: program, args, cwd: '/', env: {}, stopSteps: [] }, 'ignore')
-  await until(`Redis answers on port ${port}`, async () => {
+  const deadline = Date.now() + readyWithinMs
+  while (!(await answersPing(port))) {
     if (server.hasExited()) throw new Error(`${program} did not start (${await server.exited}).`)
-    return answersPing(port)
-  })
+    if (Date.now() > deadline) {
+      await server.stop()
+      throw new Error(`${program} does not answer on port ${port}.`)
+    }
+    await sleep(pollMs)
+  }
   return server
 }
 

@@ -1,4 +1,7 @@
-/** Programs that tests need and npm does not bring: from the PATH, else, as root on Debian, from its package. */
+/**
+ * Programs that tests and the benchmark need and npm does not bring: from the PATH, else, as root on Debian, from its
+ * package.
+ */
 import { execFile } from 'node:child_process'
 import { access, constants, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -16,7 +19,7 @@ export async function findProgram(names: string[], aptPackage: string): Promise<
   await install(aptPackage)
   const installed = await findOnPath(names)
   if (installed) return installed
-  throw new Error(`The tests need ${names.join(' or ')}: install it (see README.md).`)
+  throw new Error(`${names.join(' or ')} is needed: install it (see README.md).`)
 }
 
 async function findOnPath(names: string[]): Promise<string | undefined> {
@@ -36,7 +39,7 @@ async function findOnPath(names: string[]): Promise<string | undefined> {
 /** Where we may: as root on a system with apt. Elsewhere the person has to. */
 async function install(aptPackage: string): Promise<void> {
   if (process.getuid?.() !== 0 || !(await findOnPath(['apt-get']))) return
-  console.log(`Installing ${aptPackage} for the tests …`)
+  console.error(`Installing ${aptPackage} …`)
   const allow = await keepServicesStopped()
   try {
     const options = ['-qq', '-o', 'DPkg::Lock::Timeout=120']
