@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
  * The load generator: a process of its own that signs every request with its own nonce and keeps one request in the
  * air per connection. Written on bare sockets, so that it takes as little of the machine as it can.
  *
- * Reads a `LoadPlan` from its parent, warms up, measures, and answers with a `LoadResult`.
+ * Reads one `LoadPlan` after the other from its parent; for each it warms up, measures, and answers with a `LoadResult`.
  */
 export type LoadPlan = {
   host: string
@@ -15,13 +15,17 @@ export type LoadPlan = {
   measureMs: number
   /** Who signs: each connection takes the next one. */
   signers: { apiKey: string; apiSecret: string; wallets: string[] }[]
-  /** `hot`: every transfer touches the first wallet of its workspace. */
-  kind: 'transfer' | 'hot-transfer' | 'balance' | 'hello'
+  /** `hot`: every transfer touches the first wallet of its workspace. `get` is signed, `plain` is not. */
+  kind: 'transfer' | 'hot-transfer' | 'balance' | 'get' | 'plain'
+  /** What `get` and `plain` ask for, with its query. */
+  target?: string
 }
 
 export type LoadResult = {
   perSecond: number
+  /** Successful answers while it measured, and all answers since the first request. */
   answered: number
+  total: number
   refused: Record<string, number>
   latencyMs: { p50: number; p95: number; p99: number; max: number }
 }
@@ -65,9 +69,10 @@ class Connection {
     const { wallets } = this.#signer
     const wallet = wallets[Math.floor(Math.random() * wallets.length)]!
     this.#sentAt = performance.now()
-    if (this.#plan.kind === 'hello') this.#socket.write('GET /hello HTTP/1.1\r\nHost: bench\r\n\r\n')
-    else if (this.#plan.kind === 'balance')
-      this.#socket.write(this.#request('GET', `/api/v1/wallets/${wallet}/balance`, ''))
+    const { kind, target = '' } = this.#plan
+    if (kind === 'plain') this.#socket.write(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`)
+    else if (kind === 'get') this.#socket.write(this.#request('GET', target, ''))
+    else if (kind === 'balance') this.#socket.write(this.#request('GET', `/api/v1/wallets/${wallet}/balance`, ''))
     else this.#socket.write(this.#request('POST', '/api/v1/transfer/command/create', this.#transferBody()))
   }
 
@@ -81,14 +86,15 @@ class Connection {
     return `{"sourceWalletId":"${wallets[source]}","targetWalletId":"${wallets[target]}","amount":"0.01","currency":"USD"}`
   }
 
-  #request(method: string, path: string, body: string): string {
+  #request(method: string, target: string, body: string): string {
+    const path = target.split('?', 1)[0]
     const timestamp = Math.floor(Date.now() / 1000)
     const nonce = this.#noncePrefix + this.#count++
     const bodyHash = body === '' ? emptyBodyHash : hash('sha256', body)
     const message = `${method}\n${path}\n${timestamp}\n${nonce}\n${bodyHash}`
     const signature = createHmac('sha256', this.#key).update(message).digest('base64')
     const type = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
-    return `${method} ${path} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: ${this.#signer.apiKey}\r\nX-Timestamp: ${timestamp}\r\nX-Nonce: ${nonce}\r\nX-Signature: ${signature}\r\n${type}\r\n${body}`
+    return `${method} ${target} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: ${this.#signer.apiKey}\r\nX-Timestamp: ${timestamp}\r\nX-Nonce: ${nonce}\r\nX-Signature: ${signature}\r\n${type}\r\n${body}`
   }
 
   #receive(chunk: string): void {
@@ -97,7 +103,7 @@ class Connection {
     if (end < 0) return
     const length = /content-length: (\d+)/i.exec(this.#received)
     if (!length || this.#received.length < end + 4 + Number(length[1])) return
-    const code = this.#plan.kind === 'hello' ? '2000' : (/"code":"([^"]+)"/.exec(this.#received)?.[1] ?? 'none')
+    const code = this.#plan.kind === 'plain' ? '2000' : (/"code":"([^"]+)"/.exec(this.#received)?.[1] ?? 'none')
     this.#received = ''
     this.#onAnswer(performance.now() - this.#sentAt, code)
     if (!this.isStopped) this.#send()
@@ -108,10 +114,12 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const latencies: number[] = []
   const refused: Record<string, number> = {}
   let isMeasuring = false
+  let total = 0
   const connections = Array.from(
     { length: plan.connections },
     (_, index) =>
       new Connection(plan, index, (latencyMs, code) => {
+        total++
         if (!isMeasuring) return
         if (code === '2000') latencies.push(latencyMs)
         else refused[code] = (refused[code] ?? 0) + 1
@@ -121,6 +129,8 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const startedAt = performance.now()
   isMeasuring = true
   await new Promise(resolve => setTimeout(resolve, plan.measureMs))
+  // One that is slower than the time to measure it.
+  while (latencies.length === 0 && Object.keys(refused).length === 0) await new Promise(setImmediate)
   isMeasuring = false
   const seconds = (performance.now() - startedAt) / 1000
   for (const connection of connections) connection.stop()
@@ -129,12 +139,10 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   return {
     perSecond: latencies.length / seconds,
     answered: latencies.length,
+    total,
     refused,
     latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
   }
 }
 
-process.once('message', async plan => {
-  process.send?.(await run(plan as LoadPlan))
-  process.disconnect()
-})
+process.on('message', async plan => process.send?.(await run(plan as LoadPlan)))

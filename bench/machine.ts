@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { median } from './rounds.ts'
+import { onDatabase, type Stage } from './stage.ts'
+
+/** Where the figures come from: without it they say little. */
+export type Machine = {
+  cpu: string
+  cores: number
+  memoryGiB: number
+  kernel: string
+  node: string
+  postgres: string
+  redis: string
+  /** What it takes to make one block durable where the database is. */
+  fsyncMicros: number
+}
+
+export async function describeMachine({ postgres, redis, directory }: Stage): Promise<Machine> {
+  const [version] = await onDatabase(postgres.url('postgres'), 'show server_version')
+  const { stdout } = await promisify(execFile)(redis.program, ['--version'])
+  return {
+    cpu: cpus()[0]?.model.trim() ?? arch(),
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: `${platform()} ${release()}`,
+    node: process.versions.node,
+    postgres: String(version!.server_version),
+    redis: /v=(\S+)/.exec(stdout)?.[1] ?? stdout.trim(),
+    fsyncMicros: measureFsync(join(directory, 'fsync')),
+  }
+}
+
+function measureFsync(path: string): number {
+  const file = openSync(path, 'w')
+  const block = Buffer.alloc(8192, 1)
+  try {
+    const micros = Array.from({ length: 200 }, (_, at) => {
+      const startedAt = performance.now()
+      writeSync(file, block, 0, block.length, (at % 16) * block.length)
+      fdatasyncSync(file)
+      return (performance.now() - startedAt) * 1000
+    })
+    return Math.round(median(micros))
+  } finally {
+    closeSync(file)
+    unlinkSync(path)
+  }
+}
