@@ -7,10 +7,11 @@ import { createCoreClient } from '@workspace-wallet/core/client'
 import { uuidFromId } from '@workspace-wallet/core/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Program } from '../scripts/embedded/program.ts'
 import { type Credentials, call } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
-import { type Program, type System, startSystem } from './setup/system.ts'
+import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
 /**
