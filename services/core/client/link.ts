@@ -54,6 +54,7 @@ const routes = {
 } as const satisfies Record<string, Route>
 
 const routeOfPath: Record<string, keyof typeof routes> = {
+  'access.beginNonces': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
   'transfers.create': 'creates',
