@@ -58,7 +58,7 @@ const wireOf = (error: unknown) => (error as { data?: { wire?: unknown } }).data
 /** The statements that docs/operations.md tells an operator to run. */
 async function mendingSql(): Promise<string> {
   const page = await readFile(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
-  return /```sql\n(.*?)```/s.exec(page)![1]!
+  return /## When a workspace is halted\n.*?```sql\n(.*?)```/s.exec(page)![1]!
 }
 
 test('a breach halts its workspace on every core, with an alarm in log and metrics, and no other one', async () => {
