@@ -86,6 +86,7 @@ export type Decision = {
   workspaceId: string
   results: PostingResult[]
   transfers: Transfer[]
+  /** Two for each transfer, in its order: what was paid, then what was received. */
   legs: Leg[]
   wallets: WalletState[]
   orderCount: number

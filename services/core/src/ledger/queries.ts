@@ -108,101 +108,93 @@ export function findById(db: Queryable, keys: { workspaceId: string; transferId:
   ])
 }
 
-const insertTransfersStatement = statement(
-  'insert-transfers',
-  `insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
-     source_sequence, target_sequence, remark, actor, request_id, client_address, created_at)
-   select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::numeric[], $7::text[], $8::uuid[],
-     $9::uuid[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[])`,
-)
-
-/** Deposits and withdrawals are administrative acts as well: they stand in the audit, in the same transaction. */
-export function insertTransfers(db: Queryable, rows: Transfer[]): Promise<unknown> {
-  const inserted = run(db, insertTransfersStatement, [
-    plainArray(rows.map(row => row.workspaceId)),
-    plainArray(rows.map(row => row.transferId)),
-    plainArray(rows.map((row): TransferType => row.type)),
-    textArray(rows.map(row => row.bizId)),
-    plainArray(rows.map(row => row.number)),
-    plainArray(rows.map(row => row.amount)),
-    plainArray(rows.map(row => row.currency)),
-    plainArray(rows.map(row => row.sourceWalletId)),
-    plainArray(rows.map(row => row.targetWalletId)),
-    plainArray(rows.map(row => row.sourceSequence)),
-    plainArray(rows.map(row => row.targetSequence)),
-    textArray(rows.map(row => row.remark)),
-    textArray(rows.map(row => row.actor)),
-    textArray(rows.map(row => row.requestId)),
-    textArray(rows.map(row => row.clientAddress)),
-    plainArray(rows.map(row => row.createdAt.toISOString())),
-  ])
-  const funding = rows.filter(({ type }) => type !== 'TRANSFER')
-  return funding.length > 0 ? Promise.all([inserted, insertFundingActs(db, funding)]) : inserted
-}
-
-const insertFlowsStatement = statement(
-  'insert-flows',
-  `insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, order_number,
-     created_at, mac)
-   select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::numeric[], $7::numeric[],
-     $8::bigint[], $9::timestamptz[], $10::bytea[])`,
-)
-
-export function insertFlows(db: Queryable, rows: (Leg & { mac: Buffer })[]): Promise<unknown> {
-  return run(db, insertFlowsStatement, [
-    plainArray(rows.map(row => row.workspaceId)),
-    plainArray(rows.map(row => row.walletId)),
-    plainArray(rows.map(row => row.sequence)),
-    plainArray(rows.map(row => row.transferId)),
-    plainArray(rows.map(row => row.direction)),
-    plainArray(rows.map(row => row.amount)),
-    plainArray(rows.map(row => row.balanceAfter)),
-    plainArray(rows.map(row => row.orderNumber)),
-    plainArray(rows.map(row => row.createdAt.toISOString())),
-    bytesArray(rows.map(row => row.mac)),
-  ])
-}
-
-const updateWalletsStatement = statement(
-  'update-wallets',
-  `update wallet w
-   set balance = new.balance, sequence = new.sequence, order_count = new.order_count, head = new.head,
-     updated_at = new.updated_at
-   from unnest($1::uuid[], $2::uuid[], $3::numeric[], $4::bigint[], $5::bigint[], $6::bytea[], $7::timestamptz[])
-     as new (workspace_id, id, balance, sequence, order_count, head, updated_at)
-   where w.workspace_id = new.workspace_id and w.id = new.id`,
-)
-
-/** One net update per wallet, however many postings touched it. */
-export function updateWallets(db: Queryable, decisions: Decision[]): Promise<unknown> {
-  const rows = decisions.flatMap(({ workspaceId, wallets, postedAt }) =>
-    wallets.map(wallet => ({ ...wallet, workspaceId, updatedAt: postedAt.toISOString() })),
-  )
-  return run(db, updateWalletsStatement, [
-    plainArray(rows.map(row => row.workspaceId)),
-    plainArray(rows.map(row => row.id)),
-    plainArray(rows.map(row => formatBalance(row.balance, row.currency))),
-    plainArray(rows.map(row => row.sequence)),
-    plainArray(rows.map(row => row.orderCount)),
-    bytesArray(rows.map(row => row.head)),
-    plainArray(rows.map(row => row.updatedAt)),
-  ])
-}
-
-const updateLedgersStatement = statement(
-  'update-ledgers',
-  `update ledger l
+const writePostingsStatement = statement(
+  'write-postings',
+  `with posted as (
+     select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::numeric[], $7::text[],
+       $8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[],
+       $16::timestamptz[], $17::numeric[], $18::numeric[], $19::bigint[], $20::bigint[], $21::bytea[], $22::bytea[])
+     as posted (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+       source_sequence, target_sequence, remark, actor, request_id, client_address, created_at,
+       source_balance, target_balance, source_order, target_order, source_mac, target_mac)),
+   transfers as (
+     insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+       source_sequence, target_sequence, remark, actor, request_id, client_address, created_at)
+     select workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+       source_sequence, target_sequence, remark, actor, request_id, client_address, created_at from posted),
+   flows as (
+     insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, order_number,
+       created_at, mac)
+     select workspace_id, source_wallet_id, source_sequence, id, 'OUT', amount, source_balance, source_order,
+       created_at, source_mac from posted
+     union all
+     select workspace_id, target_wallet_id, target_sequence, id, 'IN', amount, target_balance, target_order,
+       created_at, target_mac from posted),
+   wallets as (
+     update wallet w
+     set balance = new.balance, sequence = new.sequence, order_count = new.order_count, head = new.head,
+       updated_at = new.updated_at
+     from unnest($23::uuid[], $24::uuid[], $25::numeric[], $26::bigint[], $27::bigint[], $28::bytea[], $29::timestamptz[])
+       as new (workspace_id, id, balance, sequence, order_count, head, updated_at)
+     where w.workspace_id = new.workspace_id and w.id = new.id)
+   update ledger l
    set order_count = new.order_count, last_posted_at = new.last_posted_at
-   from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as new (workspace_id, order_count, last_posted_at)
+   from unnest($30::uuid[], $31::bigint[], $32::timestamptz[]) as new (workspace_id, order_count, last_posted_at)
    where l.workspace_id = new.workspace_id`,
 )
 
-export function updateLedgers(db: Queryable, rows: Decision[]): Promise<unknown> {
-  return run(db, updateLedgersStatement, [
-    plainArray(rows.map(row => row.workspaceId)),
-    plainArray(rows.map(row => row.orderCount)),
-    plainArray(rows.map(row => row.postedAt.toISOString())),
+/** A flow beside its transfer: what the transfer does not say of it already. */
+type ChainedLeg = Pick<Leg, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
+export type ChainedTransfer = { transfer: Transfer; paid: ChainedLeg; received: ChainedLeg }
+
+/**
+ * Writes what was decided, in one statement: the transfers, their flows, one net update per wallet however many
+ * postings touched it, and the ledgers' counters. Deposits and withdrawals are administrative acts as well: they
+ * stand in the audit, in the same transaction.
+ */
+export function writePostings(db: Queryable, decisions: Decision[], chained: ChainedTransfer[]): Promise<unknown>[] {
+  const transfers = chained.map(({ transfer }) => transfer)
+  const paid = chained.map(leg => leg.paid)
+  const received = chained.map(leg => leg.received)
+  const wallets = decisions.flatMap(({ workspaceId, wallets, postedAt }) =>
+    wallets.map(wallet => ({ ...wallet, workspaceId, updatedAt: postedAt.toISOString() })),
+  )
+  const written = run(db, writePostingsStatement, [
+    plainArray(transfers.map(row => row.workspaceId)),
+    plainArray(transfers.map(row => row.transferId)),
+    plainArray(transfers.map((row): TransferType => row.type)),
+    textArray(transfers.map(row => row.bizId)),
+    plainArray(transfers.map(row => row.number)),
+    plainArray(transfers.map(row => row.amount)),
+    plainArray(transfers.map(row => row.currency)),
+    plainArray(transfers.map(row => row.sourceWalletId)),
+    plainArray(transfers.map(row => row.targetWalletId)),
+    plainArray(transfers.map(row => row.sourceSequence)),
+    plainArray(transfers.map(row => row.targetSequence)),
+    textArray(transfers.map(row => row.remark)),
+    textArray(transfers.map(row => row.actor)),
+    textArray(transfers.map(row => row.requestId)),
+    textArray(transfers.map(row => row.clientAddress)),
+    plainArray(transfers.map(row => row.createdAt.toISOString())),
+    plainArray(paid.map(leg => leg.balanceAfter)),
+    plainArray(received.map(leg => leg.balanceAfter)),
+    plainArray(paid.map(leg => leg.orderNumber)),
+    plainArray(received.map(leg => leg.orderNumber)),
+    bytesArray(paid.map(leg => leg.mac)),
+    bytesArray(received.map(leg => leg.mac)),
+    plainArray(wallets.map(row => row.workspaceId)),
+    plainArray(wallets.map(row => row.id)),
+    plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
+    plainArray(wallets.map(row => row.sequence)),
+    plainArray(wallets.map(row => row.orderCount)),
+    bytesArray(wallets.map(row => row.head)),
+    plainArray(wallets.map(row => row.updatedAt)),
+    plainArray(decisions.map(row => row.workspaceId)),
+    plainArray(decisions.map(row => row.orderCount)),
+    plainArray(decisions.map(row => row.postedAt.toISOString())),
   ])
+  const funding = transfers.filter(({ type }) => type !== 'TRANSFER')
+  return funding.length > 0 ? [written, insertFundingActs(db, funding)] : [written]
 }
 
 const haltLedgerStatement = statement(
