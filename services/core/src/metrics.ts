@@ -45,16 +45,6 @@ export class Metrics {
   watch(lanes: Lanes, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]
     new Gauge({
-      name: 'core_halted_workspaces',
-      help: 'Workspaces that take no postings, because their ledger was written past: npm run admin -- ledger halted',
-      registers,
-      async collect() {
-        // The database may be away, or frozen: then the other figures are wanted all the more.
-        const halted = await inTime(findHaltedLedgers(pools.reads)).catch(() => undefined)
-        if (halted) this.set(halted.length)
-      },
-    })
-    new Gauge({
       name: 'core_postings',
       help: 'Postings that wait in the lanes, and that are in batches under way',
       labelNames: ['state'],
@@ -76,6 +66,17 @@ export class Metrics {
           this.set({ pool, state: 'idle' }, idleCount)
           this.set({ pool, state: 'awaited' }, waitingCount)
         }
+      },
+    })
+    // After the connections: it asks for one itself.
+    new Gauge({
+      name: 'core_halted_workspaces',
+      help: 'Workspaces that take no postings, because their ledger was written past: npm run admin -- ledger halted',
+      registers,
+      async collect() {
+        // The database may be away, or frozen: then the other figures are wanted all the more.
+        const halted = await inTime(findHaltedLedgers(pools.reads)).catch(() => undefined)
+        if (halted) this.set(halted.length)
       },
     })
   }
