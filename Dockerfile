@@ -5,6 +5,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY services/core/package.json services/core/
 COPY gateway/package.json gateway/
+COPY examples/payouts/package.json examples/payouts/
 # What is optional is the embedded PostgreSQL and Node of `npm start`. TypeScript comes because tRPC's types ask for it.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund && rm -rf node_modules/typescript
 

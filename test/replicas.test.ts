@@ -1,14 +1,16 @@
 /** The containers' own images and configuration, two gateways and two cores behind one address, as processes. */
 import { execFile } from 'node:child_process'
-import { appendFile, readdir, readFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
+import { root } from './setup/images.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
@@ -267,6 +269,46 @@ test('a gateway and a core that are stopped for an upgrade answer what they have
   await verify()
 })
 
+test('a backup under load can be restored, verified, and held against a seal', async () => {
+  const directory = await makeTempDir('backup')
+  const [file, sealBefore, sealAfter] = ['wallet.tar', 'before.seal', 'after.seal'].map(name => join(directory, name))
+  const secrets = ['--secrets', cluster.secretsFile]
+  const backup = async (...args: string[]) => {
+    const BACKUP_DATABASE_URL = cluster.postgres.url('postgres')
+    const options = { env: { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL } }
+    return (await promisify(execFile)(process.execPath, [join(root, 'scripts/backup.ts'), ...args], options)).stdout
+  }
+  let isLoaded = true
+  let next = 3000
+  const load = Array.from({ length: 4 }, async () => {
+    while (isLoaded) await codeOf(next++)
+  })
+  await cluster.run('admin', ['ledger', 'seal', '--out', sealBefore!])
+  await backup('take', file!)
+  await cluster.run('admin', ['ledger', 'seal', '--out', sealAfter!])
+  isLoaded = false
+  await Promise.all(load)
+
+  const printed = await backup('check', file!, '--against', sealBefore!, ...secrets)
+  expect(printed).toContain('The ledger is sound')
+  expect(printed).toContain('The backup can be used.')
+  // What happened after the backup is not in it, and the check says so.
+  await expect(backup('check', file!, '--against', sealAfter!, ...secrets)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The backup does not hold a sound ledger.'),
+  })
+  // Nothing of the scratch copies stays.
+  expect((await readdir(directory)).sort()).toEqual(['after.seal', 'before.seal', 'wallet.tar'])
+
+  const { size } = await stat(file!)
+  await truncate(file!, size / 2)
+  await expect(backup('check', file!, ...secrets)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^\S+wallet\.tar cannot be restored, it is no whole base backup: .*\n$/),
+  })
+  await expect(backup('take', file!)).rejects.toMatchObject({ stderr: expect.stringContaining('is there already') })
+})
+
 test('with Redis gone the gateways still say what they can; with all of them gone the balancer speaks', async () => {
   await cluster.redis.kill()
   // Both are unready for the balancer by now or soon: the answers are the same.
@@ -293,4 +335,68 @@ test('with Redis gone the gateways still say what they can; with all of them gon
     'no-store',
   ])
   expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
+})
+
+test('after all of this, and more trouble, no log holds a secret; each line has its place', async () => {
+  for (const name of ['gateway-1', 'gateway-2']) await cluster.restart(name)
+  await until('both are back', async () => {
+    const answers = await Promise.all([1, 2, 3, 4].map(() => call(credentials, 'GET', '/api/v1/wallets')))
+    return answers.every(({ status }) => status === 200)
+  })
+  const owner = new pg.Client({ connectionString: cluster.postgres.url('wallet') })
+  await owner.connect()
+  try {
+    const rotated = await admin('key', 'rotate', '--key', credentials.apiKey, '--grace', '1h')
+    // Wrong signatures, wrong tokens, what is no HTTP.
+    const headers = signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
+    await call(credentials, 'GET', '/api/v1/wallets', undefined, { secret: rotated.apiSecret.slice(1) })
+    await fetch(`${cluster.programs['core-1']!.url}/trpc/workspaces.create`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${cluster.secrets.gatewayToken}` },
+      body: '{',
+    })
+    await exchange(`GET /api/v1/wallets HTTP/1.1\r\nX-Signature: ${headers['X-Signature']}\r\nX bad\r\n\r\n`)
+    // A secret that cannot be stored, and one that cannot be opened.
+    await owner.query('alter table api_key add constraint trouble check (false) not valid')
+    const create = ['--workspace', workspaceId, '--owner', 'ada', '--scopes', 'wallet:read']
+    await expect(admin('key', 'create', ...create)).rejects.toThrow()
+    await owner.query('alter table api_key drop constraint trouble')
+    const other = await admin('key', 'create', ...create, '--name', 'Broken')
+    await owner.query(`update api_key set secret = 'v1.k1.AAAA.BBBB.CCCC' where name = 'Broken'`)
+    await call({ ...credentials, ...other }, 'GET', '/api/v1/wallets')
+    // Somebody holds a lock for long.
+    await owner.query('begin; select * from ledger for update')
+    const waiting = call(credentials, 'POST', createPath, transfer(5000))
+    await until('PostgreSQL tells for which request it waits', async () =>
+      / core req_[0-9a-f-]{36} \S*LOG: {2}process \d+ still waiting/.test(await cluster.logs()),
+    )
+    await owner.query('rollback')
+    await waiting
+    // The database is gone, and comes back.
+    await owner.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
+    await call(credentials, 'GET', '/api/v1/wallets')
+
+    const secrets = {
+      ...cluster.secrets,
+      keyEncryptionKeys: cluster.secrets.keyEncryptionKeys!.split(':')[1]!,
+      apiSecret: credentials.apiSecret,
+      rotated: rotated.apiSecret,
+      other: other.apiSecret,
+      signature: headers['X-Signature']!,
+    }
+    await until('the trouble is in the logs', async () => {
+      const logs = await cluster.logs()
+      return [/a procedure failed/, /cannot be decrypted/].every(line => line.test(logs))
+    })
+    const logs = await cluster.logs()
+    // A secret as core seals it, stored or refused.
+    expect(logs).not.toMatch(/v1\.k1\.[\w-]{10}/)
+    for (const [name, secret] of Object.entries(secrets)) {
+      expect(secret.length, name).toBeGreaterThan(16)
+      expect(logs.includes(secret), `${name} is in a log`).toBe(false)
+    }
+    expect(logs).toContain(credentials.apiKey)
+  } finally {
+    await owner.end()
+  }
 })

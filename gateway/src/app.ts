@@ -1,6 +1,8 @@
-import { DomainError, errorTable, isDomainError, scopes } from '@workspace-wallet/core/contract'
+import type { IncomingMessage } from 'node:http'
+import { DomainError, type ErrorCode, errorTable, isDomainError, scopes } from '@workspace-wallet/core/contract'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { CoreClient } from './core.ts'
+import { isDenial } from './denials.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { checkScope } from './pipeline/access.ts'
@@ -34,10 +36,32 @@ export function createApp(edge: Edge, core: CoreClient, metrics: Metrics, isRead
   app.use(onlyApi)
   app.use(signedBy(edge)) // section 5.3, steps 1 to 7
   app.use(plainPath)
-  for (const endpoint of endpoints) mount(app, endpoint, core, metrics) // step 8, then the endpoint
+  const answered = recordOf(edge, metrics)
+  for (const endpoint of endpoints) mount(app, endpoint, core, answered) // step 8, then the endpoint
   app.use(deny)
-  app.use(failure(edge, metrics))
+  app.use(failure(edge, answered))
   return app
+}
+
+/** Told of each answer that was sent. `route` is the endpoint's path, with the names of its parameters. */
+type Answered = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
+
+/**
+ * One line in the log and one count in the metrics for each request, under the id that its client got. Denied requests
+ * cost strangers nothing: at the usual level they are sampled (see denials.ts).
+ */
+function recordOf(edge: Edge, metrics: Metrics): Answered {
+  return (request, route, code) => {
+    const milliseconds = performance.now() - request.arrivedAt
+    metrics.answered(route, code, milliseconds)
+    const isOurFault = code !== '2000' && errorTable[code].http >= 500
+    const level = isOurFault ? 'warn' : code !== '2000' && isDenial(code) ? 'debug' : 'info'
+    if (!edge.log.isLevelEnabled(level)) return
+    const { requestId, method, apiKey } = request
+    const address = request.signed?.address ?? addressOf(edge, request)
+    const line = { requestId, method, route, code, milliseconds: Math.round(milliseconds * 100) / 100, address, apiKey }
+    edge.log[level](line, isOurFault ? 'a request was not served' : 'a request was answered')
+  }
 }
 
 const arrive: RequestHandler = (request, _response, next) => {
@@ -79,7 +103,7 @@ const plainPath: RequestHandler = (request, _response, next) => {
 const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
 
 /** @throws when the endpoint declares no scope: then the program does not start (section 5.4) */
-export function mount(app: Express, endpoint: Endpoint, core: CoreClient, metrics: Metrics): void {
+export function mount(app: Express, endpoint: Endpoint, core: CoreClient, answered: Answered): void {
   const { method, path, scope, handle } = endpoint
   if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
   const handler: RequestHandler = async (request, response, next) => {
@@ -93,7 +117,7 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, metric
     const params = request.params as Record<string, string>
     const { query } = request.target
     sendSuccess(response, requestId, await handle({ core, on, params, query, request, body }))
-    metrics.answered(path, '2000', performance.now() - request.arrivedAt)
+    answered(request, path, '2000')
   }
   if (method === 'GET') app.get(path, handler)
   else app.post(path, handler)
@@ -103,7 +127,7 @@ const deny: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function failure(edge: Edge, metrics: Metrics): ErrorRequestHandler {
+function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
   const { log, denials } = edge
   return (cause, request, response, _next) => {
     if (response.headersSent) {
@@ -114,15 +138,13 @@ function failure(edge: Edge, metrics: Metrics): ErrorRequestHandler {
     if (!error) {
       log.error({ err: cause, requestId: request.requestId }, 'a request failed')
       error = new DomainError('S001')
-    } else if (errorTable[error.code].http >= 500) {
-      log.warn({ code: error.code, requestId: request.requestId }, 'a request was not served')
     }
     sendFailure(request, response, request.requestId, error)
     const { apiKey, requestId } = request
     denials.note({ code: error.code, apiKey, address: addressOf(edge, request), requestId })
     // What no endpoint declares has no name of its own: paths are the client's, and without end.
     const route = request.route?.path ?? 'none'
-    metrics.answered(String(route), error.code, performance.now() - request.arrivedAt)
+    answered(request, String(route), error.code)
   }
 
   function asDomainError(cause: unknown): DomainError | null {

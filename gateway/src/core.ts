@@ -1,5 +1,9 @@
-import { isTRPCClientError } from '@trpc/client'
-import { type CoreClient as Client, CoreUnreachable, createCoreClient } from '@workspace-wallet/core/client'
+import {
+  type CoreClient as Client,
+  CoreUnreachable,
+  createCoreClient,
+  domainErrorOf,
+} from '@workspace-wallet/core/client'
 import {
   type CreateTransferInput,
   DomainError,
@@ -8,7 +12,6 @@ import {
   mintId,
   type TransferOrder,
 } from '@workspace-wallet/core/contract'
-import type { AppRouter } from '@workspace-wallet/core/router'
 
 export type CoreClient = Client
 
@@ -70,9 +73,7 @@ export async function createTransfer(
 
 function asDomainError(error: unknown): unknown {
   if (unreachableCause(error)) return new DomainError('S002', { retryAfterSeconds: 1 })
-  if (!isTRPCClientError<AppRouter>(error)) return error
-  const wire = error.data?.wire
-  return wire?.kind === 'domain' ? DomainError.fromWire(wire.code, wire.details) : error
+  return domainErrorOf(error) ?? error
 }
 
 function unreachableCause(error: unknown): CoreUnreachable | null {

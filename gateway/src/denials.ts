@@ -17,7 +17,7 @@ export type Denial = {
 }
 
 /** Whether a code says that a request was not allowed: those of section 5.3 and 5.4, and S029. */
-function isDenial(code: ErrorCode): boolean {
+export function isDenial(code: ErrorCode): boolean {
   return code.startsWith('GA') || code === '50090201' || code === 'S029'
 }
 

@@ -26,12 +26,15 @@ async function main(config: GatewayConfig): Promise<void> {
   const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
   const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst
   const limits = limitsOf(config)
-  const nonces = config.REDIS_URL
-    ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
-    : await openFileNonces(config.NONCE_FILE!, isFirst, limits)
+  const metrics = createMetrics()
+  const nonces = metrics.measured(
+    config.REDIS_URL
+      ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
+      : await openFileNonces(config.NONCE_FILE!, isFirst, limits),
+  )
+  metrics.watch({ nonces: () => nonces.isReachable(), keys: async () => keys.isCurrent })
   let draining = false
 
-  const metrics = createMetrics()
   metrics.watchKeys(keys)
   const denials = new Denials(metrics.registry, log)
   const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())

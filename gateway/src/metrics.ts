@@ -1,6 +1,7 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { KeyDirectory } from './keys/directory.ts'
+import type { NonceStore } from './nonces/store.ts'
 
 /** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
@@ -14,6 +15,7 @@ const stepOfCode: Partial<Record<ErrorCode, string>> = {
   GA2022: 'address',
   GA2024: 'scope',
   '50090201': 'scope',
+  S029: 'rate-limit',
 }
 
 export type Metrics = {
@@ -22,6 +24,10 @@ export type Metrics = {
   answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
   /** Shows what a directory of keys has in memory; read when somebody asks. */
   watchKeys: (keys: KeyDirectory) => void
+  /** The same store, its answers measured. */
+  measured: (nonces: NonceStore) => NonceStore
+  /** Watches what readiness hangs on; asked when somebody scrapes. */
+  watch: (parts: Record<string, () => Promise<boolean>>) => void
 }
 
 /** What Prometheus scrapes on the internal listener. */
@@ -65,5 +71,45 @@ export function createMetrics(): Metrics {
     })
   }
 
-  return { registry, answered, watchKeys }
+  const storeDurations = new Histogram({
+    name: 'gateway_nonce_store_duration_seconds',
+    help: 'Time that the nonce store (Redis) takes to answer, by what came of it',
+    labelNames: ['outcome'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
+    registers: [registry],
+  })
+  const [fine, failed] = [storeDurations.labels('answered'), storeDurations.labels('failed')]
+
+  function measured(nonces: NonceStore): NonceStore {
+    async function timed<Answer>(answer: Promise<Answer>): Promise<Answer> {
+      const startedAt = performance.now()
+      try {
+        const result = await answer
+        fine.observe((performance.now() - startedAt) / 1000)
+        return result
+      } catch (error) {
+        failed.observe((performance.now() - startedAt) / 1000)
+        throw error
+      }
+    }
+    return {
+      ...nonces,
+      claim: (...claim) => timed(nonces.claim(...claim)),
+      isUsed: (...claim) => timed(nonces.isUsed(...claim)),
+    }
+  }
+
+  function watch(parts: Record<string, () => Promise<boolean>>): void {
+    new Gauge({
+      name: 'gateway_part_up',
+      help: 'Whether a part that readiness hangs on is up: 1 or 0',
+      labelNames: ['part'],
+      registers: [registry],
+      async collect() {
+        for (const [part, isUp] of Object.entries(parts)) this.set({ part }, (await isUp()) ? 1 : 0)
+      },
+    })
+  }
+
+  return { registry, answered, watchKeys, measured, watch }
 }

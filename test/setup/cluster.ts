@@ -24,11 +24,14 @@ export type Cluster = {
   images: Record<string, Image>
   /** core-1, core-2, gateway-1, gateway-2, by the names of their services. */
   programs: Record<string, Program>
+  /** What all of them have written so far, in every life of theirs, PostgreSQL and the balancers too. */
+  logs(): Promise<string>
   /** Everything in all/secrets.json. */
   secrets: Record<string, string>
+  secretsFile: string
   /** A second balancer, with TLS. */
   startTlsBalancer(certificate: string): Promise<Balancer>
-  /** Starts one of `programs` again, under the address that it had. */
+  /** Starts one of `programs` again, under the address that it had; one that runs is stopped first. */
   restart(name: string): Promise<void>
   /** `docker compose run --rm SERVICE ARGUMENT…`: what it prints. */
   run(service: string, args: string[], environment?: NodeJS.ProcessEnv): Promise<string>
@@ -41,6 +44,7 @@ export async function startCluster(): Promise<Cluster> {
   const images = await buildImages(join(directory, 'images'))
   const hosts: Record<string, string> = {}
   const stops: (() => Promise<unknown>)[] = []
+  const everStarted: Program[] = []
   const started = <Server extends { stop(): Promise<unknown> }>(server: Server): Server => {
     stops.push(() => server.stop())
     return server
@@ -48,7 +52,8 @@ export async function startCluster(): Promise<Cluster> {
   try {
     const secretsDir = join(directory, 'secrets')
     await runInImage(images.tools!, ['containers/secrets.ts', secretsDir])
-    const secrets = JSON.parse(await readFile(join(secretsDir, 'all/secrets.json'), 'utf8')) as Record<string, string>
+    const secretsFile = join(secretsDir, 'all/secrets.json')
+    const secrets = JSON.parse(await readFile(secretsFile, 'utf8')) as Record<string, string>
     /** What a service has in its environment, its files being where the secrets are. */
     const environmentOf = async (name: string) => {
       await replaceHosts(secretsDir, hosts)
@@ -61,6 +66,7 @@ export async function startCluster(): Promise<Cluster> {
         port: 0,
         durable: false,
         superuserPassword: secrets.superuserPassword!,
+        settings: postgresSettings(compose),
       }),
     )
     hosts['postgres:5432'] = `127.0.0.1:${postgres.port}`
@@ -72,9 +78,11 @@ export async function startCluster(): Promise<Cluster> {
     const programs: Record<string, Program> = {}
     const start = async (name: string, more: NodeJS.ProcessEnv) => {
       const { directory, command } = images[compose.services[name]!.build!.target]!
-      const environment = { ...(await environmentOf(name)), ...more }
+      // Everything that could be logged.
+      const environment = { ...(await environmentOf(name)), LOG_LEVEL: 'debug', ...more }
       const program = await startProgram(join(directory, command[1]!), environment)
       programs[name] = started(program)
+      everStarted.push(program)
       return program
     }
     for (const name of ['core-1', 'core-2']) {
@@ -95,9 +103,16 @@ export async function startCluster(): Promise<Cluster> {
       images,
       programs,
       secrets,
+      secretsFile,
+      async logs() {
+        const names = (await readdir(directory)).filter(name => name.endsWith('.log'))
+        const files = await Promise.all(names.map(name => readFile(join(directory, name), 'utf8')))
+        return [...everStarted.map(program => program.output()), ...files].join('\n')
+      },
       startTlsBalancer: async certificate => started(await startBalancer(hosts, directory, certificate)),
       async restart(name) {
         const { port } = programs[name]!
+        await programs[name]!.stop()
         const isCore = name.startsWith('core')
         await start(name, isCore ? { CORE_PORT: `${port}` } : { GATEWAY_PORT: `${port}`, INTERNAL_PORT: '0' })
       },
@@ -187,6 +202,13 @@ async function makeOwner(url: string, password: string): Promise<void> {
   } finally {
     await client.end()
   }
+}
+
+/** The container's command line, but for what only costs time in a test. */
+function postgresSettings(compose: Compose): Record<string, string> {
+  const given = compose.services.postgres!.command!.slice(1).map(option => option.replace(/^--/, '').split('='))
+  const slow = ['fsync', 'synchronous_commit', 'full_page_writes']
+  return Object.fromEntries(given.filter(([name]) => !slow.includes(name!)))
 }
 
 /** The container's command line; its data in a directory of ours. */

@@ -1,6 +1,7 @@
 import type { CoreConfig } from './config.ts'
 import { openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
+import { inLog } from './ledger/batch-log.ts'
 import { keySealOf, underChainKey } from './ledger/chain-key.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
@@ -18,7 +19,12 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const lanes = new Lanes({
     lanes: config.LEDGER_LANES,
     queueLimit: config.LEDGER_QUEUE,
-    post: metrics.measured(underChainKey(ledger, postings => postBatch(ledger, postings))),
+    post: metrics.measured(
+      underChainKey(
+        ledger,
+        inLog(log, postings => postBatch(ledger, postings)),
+      ),
+    ),
   })
   const reads = await poolOf(orm)
   const lists = await poolOf(listOrm)
@@ -29,7 +35,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lists,
     listTurns: new Turns(Math.ceil(config.DATABASE_LIST_POOL / 2), 8),
     lanes,
-    metrics: metrics.registry,
+    metrics,
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
     keySeal: keySealOf(config.LEDGER_CHAIN_KEY),

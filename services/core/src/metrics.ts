@@ -10,6 +10,9 @@ export class Metrics {
   readonly registry = new Registry()
   readonly #batchSize: Histogram
   readonly #batchSeconds: Histogram
+  readonly #callSeconds: Histogram
+  /** Looking a series up by its labels costs more than counting in it. */
+  readonly #calls = new Map<string, ReturnType<Histogram['labels']>>()
 
   constructor() {
     const registers = [this.registry]
@@ -26,6 +29,21 @@ export class Metrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     })
+    this.#callSeconds = new Histogram({
+      name: 'core_call_duration_seconds',
+      help: 'Time from the arrival of a call to its answer, by procedure and code',
+      labelNames: ['path', 'code'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    })
+  }
+
+  /** Counts the answer to a call. `code` is `ok`, or that of its error. */
+  answered(path: string, code: string, milliseconds: number): void {
+    const name = `${path} ${code}`
+    const series = this.#calls.get(name) ?? this.#callSeconds.labels(path, code)
+    this.#calls.set(name, series)
+    series.observe(milliseconds / 1000)
   }
 
   /** Measures a way of posting batches. */

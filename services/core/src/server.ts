@@ -51,7 +51,7 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
       contextOf(request)
       await trpc(request, response)
     } else if (path === '/metrics') {
-      send(response, 200, await core.metrics.metrics(), core.metrics.contentType)
+      send(response, 200, await core.metrics.registry.metrics(), core.metrics.registry.contentType)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {

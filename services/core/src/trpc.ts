@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { initTRPC, TRPCError } from '@trpc/server'
 import type { Pool } from 'pg'
-import type { Registry } from 'prom-client'
 import {
   accessPollMs,
   DomainError,
@@ -20,6 +19,7 @@ import { classifyDatabaseError, retryConflicts } from './db/errors.ts'
 import type { Em, Orm } from './db/orm.ts'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
 import type { Turns } from './turns.ts'
 
 /** The parts that procedures work with. */
@@ -39,7 +39,7 @@ export type Core = {
   /** The key of the chain over all flows (see ledger/chain.ts). */
   chainKey: KeyObject
   log: Log
-  metrics: Registry
+  metrics: Metrics
   /** Aborted when core begins to stop: what takes minutes ends then. */
   stopping: AbortSignal
   /** Answers what was taken, then closes every connection. */
@@ -68,13 +68,52 @@ export const router = t.router
 
 /** A procedure that these roles reach, and no others. The only way to make one: a test walks the router for strays. */
 export function procedureFor(...roles: [Role, ...Role[]]) {
-  return t.procedure.meta({ roles }).use(async ({ ctx, next, path }) => {
-    if (!roles.includes(ctx.token.role))
+  return t.procedure.meta({ roles }).use(async ({ ctx, next, path, getRawInput }) => {
+    const startedAt = performance.now()
+    if (!roles.includes(ctx.token.role)) {
+      recordAnswer(ctx, path, 'FORBIDDEN', startedAt, undefined)
       throw new TRPCError({ code: 'FORBIDDEN', message: `a ${ctx.token.role} token may not call ${path}` })
+    }
     const result = await next()
-    if (!result.ok) throw asTrpcError(result.error, ctx, path)
-    return result
+    const requestId = requestIdOf(await getRawInput())
+    if (result.ok) {
+      recordAnswer(ctx, path, 'ok', startedAt, requestId)
+      return result
+    }
+    const error = asTrpcError(result.error, ctx, path, requestId)
+    recordAnswer(ctx, path, wireError(error.cause)?.code ?? error.code, startedAt, requestId)
+    throw error
   })
+}
+
+/**
+ * Calls that have no line of their own at the usual level: gateways ask for the first two several times a second, and
+ * the last has one with its batch (ledger/batch-log.ts).
+ */
+const quiet = new Set(['access.changes', 'access.markUsed', 'transfers.create'])
+
+const slowMs = 1_000
+
+/** One line in the log and one count in the metrics for each call, under the request id that its caller gave. */
+function recordAnswer(
+  { core, token }: Context,
+  path: string,
+  code: string,
+  startedAt: number,
+  requestId: string | undefined,
+): void {
+  const milliseconds = performance.now() - startedAt
+  core.metrics.answered(path, code, milliseconds)
+  const isSlow = milliseconds >= slowMs
+  const level = isSlow ? 'warn' : code === 'ok' && quiet.has(path) ? 'debug' : 'info'
+  if (!core.log.isLevelEnabled(level)) return
+  const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller: token.name }
+  core.log[level](line, isSlow ? 'a call took long' : 'a call was answered')
+}
+
+function requestIdOf(input: unknown): string | undefined {
+  const { caller } = (input ?? {}) as { caller?: { requestId?: unknown } }
+  return typeof caller?.requestId === 'string' ? caller.requestId.slice(0, 64) : undefined
 }
 
 /**
@@ -128,7 +167,7 @@ function serviceUnavailable(): TRPCError {
   return new TRPCError({ code: 'SERVICE_UNAVAILABLE', cause: new DomainError('S002', { retryAfterSeconds: 1 }) })
 }
 
-function asTrpcError(error: TRPCError, ctx: Context, path: string): TRPCError {
+function asTrpcError(error: TRPCError, ctx: Context, path: string, requestId?: string): TRPCError {
   const { cause } = error
   if (isDomainError(cause))
     return new TRPCError({
@@ -140,10 +179,10 @@ function asTrpcError(error: TRPCError, ctx: Context, path: string): TRPCError {
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code === 'INTERNAL_SERVER_ERROR') {
     if (cause && classifyDatabaseError(cause) !== 'other') {
-      ctx.core.log.warn({ err: cause, path }, 'the database could not be asked')
+      ctx.core.log.warn({ err: cause, path, requestId }, 'the database could not be asked')
       return asTrpcError(serviceUnavailable(), ctx, path)
     }
-    ctx.core.log.error({ err: cause ?? error, path }, 'a procedure failed')
+    ctx.core.log.error({ err: cause ?? error, path, requestId }, 'a procedure failed')
     return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
   }
   return error

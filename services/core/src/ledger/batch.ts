@@ -4,6 +4,7 @@ import type { Client, Pool, PoolClient } from 'pg'
 import { DomainError, formatBalance, idFromUuid } from '../../contract/index.ts'
 import { backOff, classifyDatabaseError } from '../db/errors.ts'
 import type { Log } from '../log.ts'
+import { beginFor } from './batch-log.ts'
 import { legMac, transferDigest } from './chain.ts'
 import { decide } from './decide.ts'
 import { type Decision, isMalformedWallet, type LedgerState, type Posting, type PostingResult } from './posting.ts'
@@ -154,12 +155,6 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
   }
 }
 
-/**
- * Everything here finds its rows by an index, the checks of foreign keys included. Statistics from when a table was
- * small would have them planned as scans, and kept so while it grows: ten times the cost until the next analyze.
- */
-const begin = 'begin; set local enable_seqscan = off'
-
 type LoadedLedger = { state: LedgerState; wallets: LoadedWallet[]; now: Date }
 
 async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map<string, LoadedLedger>> {
@@ -175,7 +170,7 @@ async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map
     client,
     () =>
       [
-        client.query(begin),
+        client.query(beginFor(postings)),
         lockLedgers(client, workspaceIds),
         loadWallets(client, [...walletKeys.values()]),
         named.length > 0 ? findByBizId(client, named) : [],

@@ -1,0 +1,154 @@
+/** `npm run backup -- take|check|restore`: a copy of the database, and proof that it can be used. */
+import { execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { commonFlags, flagLines, readFlags, splitArguments, UsageError, type Values } from './admin/flags.ts'
+import { takeBaseBackup } from './backup/base-backup.ts'
+import { pickFreePort } from './embedded/ports.ts'
+import { startPostgres } from './embedded/postgres.ts'
+import { readJson } from './embedded/private-file.ts'
+import { startService } from './embedded/service.ts'
+
+const exitCodes = { failed: 1, misused: 2 }
+const asIs = (text: string) => text
+const flags = {
+  secrets: { value: 'FILE', help: 'the secrets.json of the installation; else that in DATA_DIR (.data)', parse: asIs },
+  against: { value: 'FILE', help: 'a seal that the restored ledger must continue (check only)', parse: asIs },
+  help: commonFlags.help,
+} as const
+
+const help = `npm run backup -- take FILE          copies the running database into FILE, a tar, without stopping anything
+npm run backup -- check FILE         restores FILE into a directory that is deleted afterwards, starts PostgreSQL and
+                                     core on it, and ends with what ledger verify says of it
+npm run backup -- restore FILE DIR   unpacks FILE into DIR, a data directory for PostgreSQL 18 that must not be there yet
+
+${flagLines(flags).join('\n')}
+
+It takes the backup from the database of npm start, or from BACKUP_DATABASE_URL: a role with the right to replicate. The
+tar is of the format of pg_basebackup, and one that pg_basebackup took (--format=tar --wal-method=fetch) can be checked
+and restored as well. It holds money and names but no secret in the clear; what opens it, secrets.json, belongs
+elsewhere. check needs that file, and tar.`
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const database = 'wallet'
+const serviceRole = 'wallet_service'
+
+async function main(args: string[]): Promise<void> {
+  const { words, given } = splitArguments(args, flags)
+  if (args.length === 0 || given.some(({ name }) => name === 'help')) return console.log(help)
+  const values = readFlags('npm run backup', flags, given)
+  const [verb, file, directory, ...rest] = words
+  if (!file) throw new UsageError('A verb and a file are missing: npm run backup -- take FILE, or check FILE.')
+  if (rest.length > 0 || (directory && verb !== 'restore'))
+    throw new UsageError(`"${rest[0] ?? directory}" belongs to no flag: leave it out.`)
+  if (verb === 'take') await take(file)
+  else if (verb === 'check') await check(file, values)
+  else if (verb === 'restore' && directory) await restore(file, directory)
+  else if (verb === 'restore') throw new UsageError('restore needs the directory to restore into: restore FILE DIR.')
+  else throw new UsageError(`There is no "${verb}": there are take, check and restore.`)
+}
+
+async function take(file: string): Promise<void> {
+  if (await stat(file).catch(() => null)) throw new Error(`${file} is there already: choose another name.`)
+  await takeBaseBackup(await sourceUrl(process.env), file)
+  const { size } = await stat(file)
+  console.log(
+    `The backup is in ${file} (${(size / 2 ** 20).toFixed(1)} MiB). See that it can be used: npm run backup -- check ${file}`,
+  )
+}
+
+async function sourceUrl({ BACKUP_DATABASE_URL: url, DATA_DIR }: NodeJS.ProcessEnv): Promise<string> {
+  if (url) return url
+  const dataDir = DATA_DIR || '.data'
+  const running = (await readJson(join(dataDir, 'running.json'))) as { postgresPort?: number } | undefined
+  if (!running?.postgresPort)
+    throw new Error(`No npm start runs on ${dataDir}: start it, set DATA_DIR, or set BACKUP_DATABASE_URL.`)
+  const { superuserPassword } = await readSecrets(join(dataDir, 'secrets.json'))
+  return `postgresql://postgres:${superuserPassword}@127.0.0.1:${running.postgresPort}/postgres`
+}
+
+type Secrets = Record<'superuserPassword' | 'servicePassword' | 'keyEncryptionKeys' | 'ledgerChainKey', string>
+
+/** That of npm start, or of the containers: both have these. */
+async function readSecrets(path: string): Promise<Secrets> {
+  const found = (await readJson(path)) as Secrets | undefined
+  if (!found?.servicePassword || !found.ledgerChainKey || !found.keyEncryptionKeys)
+    throw new Error(`${path} does not hold the secrets of an installation: name the right one with --secrets.`)
+  return found
+}
+
+/** A directory that PostgreSQL can be started on. It replays the log in it, as after a crash. */
+async function restore(file: string, directory: string): Promise<void> {
+  if (await stat(directory).catch(() => null)) throw new Error(`${directory} is there already: choose another one.`)
+  await mkdir(directory, { mode: 0o700, recursive: true })
+  try {
+    await promisify(execFile)('tar', ['--extract', '--no-same-owner', '--file', file, '--directory', directory])
+    await stat(join(directory, 'backup_label'))
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true })
+    const cause = (error as { stderr?: string }).stderr?.trim().split('\n')[0] ?? (error as Error).message
+    throw new Error(`${file} cannot be restored, it is no whole base backup: ${cause}.`, { cause: error })
+  }
+  console.log(`Restored into ${directory}.`)
+}
+
+async function check(file: string, { secrets: secretsFile, against }: Values<typeof flags>): Promise<void> {
+  const secrets = await readSecrets(secretsFile ?? join(process.env.DATA_DIR || '.data', 'secrets.json'))
+  const scratch = await mkdtemp(join(tmpdir(), 'wallet-backup-'))
+  // PostgreSQL may have to run as another user; what it holds is in a directory of its own.
+  await chmod(scratch, 0o711)
+  const ending = new AbortController()
+  process.once('SIGINT', () => ending.abort(new Error('Interrupted.')))
+  process.once('SIGTERM', () => ending.abort(new Error('Interrupted.')))
+  const stops = [() => rm(scratch, { recursive: true, force: true })]
+  try {
+    await restore(file, join(scratch, 'postgres'))
+    const postgres = await startPostgres({
+      dataDir: join(scratch, 'postgres'),
+      port: 0,
+      durable: false,
+      superuserPassword: secrets.superuserPassword,
+      signal: ending.signal,
+      removeWhenStopped: [scratch],
+    })
+    stops.push(postgres.stop)
+    const adminToken = randomBytes(32).toString('base64url')
+    const corePort = await pickFreePort()
+    const environment = {
+      CORE_PORT: String(corePort),
+      DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
+      KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+      LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+      SERVICE_TOKENS: `check:admin:${adminToken}`,
+      LOG_LEVEL: 'error',
+    }
+    const script = join(root, 'services/core/src/main.ts')
+    const logFile = join(scratch, 'core.log')
+    const core = await startService({ name: 'core', script, logFile, env: environment }, ending.signal)
+    stops.push(core.stop)
+    console.log('PostgreSQL and core run on the restored copy.')
+    const seal = against ? ['--against', resolve(against)] : []
+    const verify = spawn(process.execPath, [join(root, 'scripts/admin.ts'), 'ledger', 'verify', ...seal], {
+      env: { PATH: process.env.PATH, CORE_URL: `http://127.0.0.1:${corePort}`, CORE_TOKEN: adminToken },
+      stdio: 'inherit',
+      signal: ending.signal,
+    })
+    const [code] = await once(verify, 'exit')
+    if (code !== 0) throw new Error('The backup does not hold a sound ledger.')
+    console.log('The backup can be used.')
+  } finally {
+    for (const stop of stops.toReversed()) await stop()
+  }
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  console.error((error as Error).message)
+  process.exitCode = error instanceof UsageError ? exitCodes.misused : exitCodes.failed
+}

@@ -1,0 +1,13 @@
+import { isTRPCClientError } from '@trpc/client'
+import { DomainError } from '../contract/index.ts'
+import type { AppRouter } from '../src/router.ts'
+
+/**
+ * The public code, with its details, that core answered a call with; null when a call failed for another reason. Use
+ * `code` to tell them apart, and `details`, which are of the type of the code.
+ */
+export function domainErrorOf(error: unknown): DomainError | null {
+  if (!isTRPCClientError<AppRouter>(error)) return null
+  const wire = error.data?.wire
+  return wire?.kind === 'domain' ? DomainError.fromWire(wire.code, wire.details) : null
+}

@@ -1,0 +1,47 @@
+/**
+ * How every program of ours writes its log, as options for pino: one JSON object a line, and nothing of an error but
+ * what it is and where it came from.
+ */
+export function logOptions(service: string, level: string) {
+  return {
+    level,
+    base: { service, pid: process.pid },
+    timestamp,
+    serializers: { err: describeError },
+  }
+}
+
+let lastMs = 0
+let lastText = ''
+
+/** ISO 8601. Lines of one millisecond share the text: writing a date costs as much as the rest of a line. */
+function timestamp(): string {
+  const nowMs = Date.now()
+  if (nowMs !== lastMs) {
+    lastMs = nowMs
+    lastText = `,"time":"${new Date(nowMs).toISOString()}"`
+  }
+  return lastText
+}
+
+type Described = { type: string; code?: unknown; message: string; stack?: string; cause?: Described }
+
+/** How deep causes are followed. */
+const causesLimit = 5
+
+/**
+ * What a log may say of an error. Errors of a database bear more: the row that it refused, sealed secrets in it.
+ */
+export function describeError(error: unknown, depth = 0): Described {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'something was thrown that is no error' }
+  const { code, cause, stack } = error as Error & { code?: unknown }
+  const frames = stack?.split('\n').filter(line => /^\s+at /.test(line))
+  return {
+    type: error.constructor.name,
+    ...(code === undefined ? {} : { code }),
+    // MikroORM adds the row that PostgreSQL refused.
+    message: error.message.split('\n - detail: ')[0]!,
+    ...(frames ? { stack: frames.join('\n') } : {}),
+    ...(cause === undefined || depth >= causesLimit ? {} : { cause: describeError(cause, depth + 1) }),
+  }
+}

@@ -1,0 +1,118 @@
+import { createCoreClient } from '@workspace-wallet/core/client'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Program } from '../scripts/embedded/program.ts'
+import { call, createPath } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** From the request id that a client got, an operator finds the request in each part. */
+
+let system: System
+let operator: pg.Client
+let blocker: pg.Client
+beforeAll(async () => {
+  const environment = { LOG_LEVEL: 'info' }
+  system = await startSystem({ coreEnvironment: environment, gatewayEnvironment: environment })
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: system.database.ownerUrl })
+    await client.connect()
+    return client
+  }
+  operator = await connect()
+  blocker = await connect()
+})
+afterAll(async () => {
+  await operator?.end()
+  await blocker?.end()
+  await system?.stop()
+})
+
+function transfer(amount = '0.01') {
+  const [source, target] = system.wallets
+  return { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount, currency: 'USD' }
+}
+
+/** The lines of a program's log that hold an id, once there is one. */
+async function linesOf(program: Program, requestId: string): Promise<Record<string, unknown>[]> {
+  const find = () => {
+    const lines = program.output().split('\n')
+    // The last may not be whole yet.
+    return lines.slice(0, -1).filter(line => line.includes(requestId))
+  }
+  await until(`a line on ${requestId}`, () => find().length > 0)
+  return find().map(line => JSON.parse(line))
+}
+
+test('a transfer: one line of the gateway, one of core, its row', async () => {
+  const answer = await call(system, 'POST', createPath, transfer())
+  const requestId = answer.headers.get('x-request-id')!
+  expect(await linesOf(system.gateways[0]!, requestId)).toEqual([
+    expect.objectContaining({
+      requestId,
+      service: 'gateway',
+      method: 'POST',
+      route: createPath,
+      code: '2000',
+      apiKey: system.apiKey,
+      address: '127.0.0.1',
+      milliseconds: expect.any(Number),
+    }),
+  ])
+  expect(await linesOf(system.cores[0]!, requestId)).toEqual([
+    expect.objectContaining({ service: 'core', batch: `core ${requestId}`, requestIds: [requestId], refused: 0 }),
+  ])
+  const { rows } = await operator.query('select request_id from transfer where request_id = $1', [requestId])
+  expect(rows).toHaveLength(1)
+})
+
+test('a read and a refusal: one line of each', async () => {
+  const read = await call(system, 'GET', `/api/v1/wallets/${system.wallets[0]!.walletId}`)
+  const refused = await call(system, 'POST', createPath, transfer('9999999'))
+  for (const [answer, path, code] of [
+    [read, 'wallets.get', 'ok'],
+    [refused, 'transfers.create', 'T002'],
+  ] as const) {
+    const requestId = answer.headers.get('x-request-id')!
+    expect(await linesOf(system.gateways[0]!, requestId)).toMatchObject([{ requestId, code: answer.body.code }])
+    await until('its call', async () =>
+      (await linesOf(system.cores[0]!, requestId)).some(line => line.path === path && line.code === code),
+    )
+  }
+})
+
+test('what keeps PostgreSQL waiting says which request it is for; who came along is in the line of its batch', async () => {
+  const isWaiting = async (pattern: string) => {
+    const { rows } = await operator.query(
+      `select application_name from pg_stat_activity where wait_event_type = 'Lock' and application_name like $1`,
+      [pattern],
+    )
+    return rows.map(row => row.application_name as string)
+  }
+  await blocker.query('begin; select * from ledger for update')
+  const first = call(system, 'POST', createPath, transfer())
+  const [name] = await until('the first waits', async () =>
+    (await isWaiting('core req_%')).length > 0 ? isWaiting('core req_%') : null,
+  )
+  // What an internal service calls at the same time comes in one flight, and waits in one lane.
+  const { workspaceId } = system
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const ids = ['a', 'b', 'c'].map(name => `job-17/${name}`)
+  const others = ids.map(requestId =>
+    service.transfers.create.mutate({ workspaceId, caller: { requestId }, order: transfer() }),
+  )
+  await until('the others wait in their lane', async () =>
+    /^core_postings\{state="waiting"\} 3$/m.test(await (await fetch(`${system.coreUrl}/metrics`)).text()),
+  )
+  await blocker.query('rollback')
+
+  expect(name).toBe(`core ${(await first).headers.get('x-request-id')}`)
+  await Promise.all(others)
+  await service.close()
+  const lines = await linesOf(system.cores[0]!, ids[0]!)
+  expect(lines).toMatchObject([{ batch: 'core job-17/a+2', requestIds: ids, refused: 0 }])
+  const { rows } = await operator.query(
+    `select distinct application_name from pg_stat_activity where usename = 'wallet_service' and datname = current_database() order by 1`,
+  )
+  expect(rows.map(row => row.application_name)).toEqual(expect.arrayContaining(['core ledger', 'core reads']))
+})

@@ -1,0 +1,55 @@
+import { createCoreClient, domainErrorOf } from '@workspace-wallet/core/client'
+import { Decimal } from '@workspace-wallet/core/contract'
+import { payOut } from '@workspace-wallet/example-payouts'
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
+import { type System, startSystem } from './setup/system.ts'
+
+/** Another package of this repository works with core: typed, directly and through a gateway's internal listener. */
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ cores: 2 })
+})
+afterAll(() => system?.stop())
+
+describe.each([
+  ['directly', () => system.cores.map(({ url }) => url)],
+  ['through the internal listener', () => [system.gateways[0]!.internalUrl]],
+])('%s', (way, urls) => {
+  test('money and times arrive as what they are', async () => {
+    const core = createCoreClient({ url: urls(), token: system.serviceToken })
+    const { workspaceId } = system
+    const [, savings, euro] = system.wallets
+    const caller = { requestId: `test ${way}` }
+    const wallet = await core.wallets.get.query({ workspaceId, walletId: savings!.walletId, caller })
+    expectTypeOf(wallet.balance).toEqualTypeOf<Decimal>()
+    expectTypeOf(wallet.createdAt).toEqualTypeOf<Date>()
+    expect(Decimal.isDecimal(wallet.balance)).toBe(true)
+    expect(wallet.createdAt).toBeInstanceOf(Date)
+
+    const order = { sourceWalletId: savings!.walletId, targetWalletId: euro!.walletId, amount: '1.00', currency: 'USD' }
+    const refused = await core.transfers.create.mutate({ workspaceId, caller, order }).catch((error: unknown) => error)
+    expect(domainErrorOf(refused)).toMatchObject({ code: 'T003', details: { currency: 'USD' } })
+    await core.close()
+  })
+
+  test('a service pays out, once a day, exactly', async () => {
+    const core = createCoreClient({ url: urls(), token: system.serviceToken })
+    const { workspaceId } = system
+    const [main, savings] = system.wallets
+    const day = way.replaceAll(' ', '-')
+    const payout = { workspaceId, walletId: main!.walletId, targetWalletId: savings!.walletId, day }
+    const before = await core.wallets.balance.query({ ...payout, caller: { requestId: 'before' } })
+    const keep = before.balance.minus('100.10').toFixed()
+
+    const paid = await payOut(core, { ...payout, keep })
+    expect(paid).toMatchObject({ transferId: expect.stringMatching(/^trf_/), at: expect.any(Date) })
+    expect(paid.paid?.toFixed()).toBe('100.1')
+    // The next run finds nothing above what is kept; one that wants to pay more finds that today's is made.
+    expect(await payOut(core, { ...payout, keep })).toEqual({ paid: null, because: 'NOTHING_TO_PAY' })
+    expect(await payOut(core, { ...payout, keep: '0' })).toEqual(paid)
+    const after = await core.wallets.balance.query({ ...payout, caller: { requestId: 'after' } })
+    expect(before.balance.minus(after.balance).toFixed()).toBe('100.1')
+    await core.close()
+  })
+})
