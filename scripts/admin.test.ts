@@ -7,12 +7,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { execute, query } from '../test/setup/database.ts'
+import { openPath } from '../test/setup/path.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
 import { commands } from './admin/commands.ts'
 
@@ -98,37 +99,6 @@ async function balanceOf(workspaceId: string, walletId: string): Promise<string>
   const caller = { requestId: 'test' }
   const { balance } = await core.wallets.balance.query({ workspaceId, walletId, caller })
   return balance.toFixed(2)
-}
-
-/**
- * A way over TCP to a server of this machine, which can be cut. With `cutBefore`, what comes back passes up to that
- * text, and the connection ends there.
- */
-async function openPath(port: number, cutBefore?: string) {
-  const ends = new Set<Socket>()
-  const way = createServer(client => {
-    const server = connect(port, '127.0.0.1')
-    client.pipe(server)
-    server.on('data', (answer: Buffer) => {
-      const at = cutBefore === undefined ? -1 : answer.indexOf(cutBefore)
-      if (at < 0) client.write(answer)
-      else client.end(answer.subarray(0, at))
-    })
-    for (const [end, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      ends.add(end)
-      end.on('error', () => {}).once('close', () => other.destroy())
-    }
-  }).listen(0, '127.0.0.1')
-  await once(way, 'listening')
-  const { port: ownPort } = way.address() as AddressInfo
-  const cut = () => {
-    way.close()
-    for (const end of ends) end.destroy()
-  }
-  return { port: ownPort, url: `http://127.0.0.1:${ownPort}`, cut }
 }
 
 const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`))

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { expectNamedTest } from './setup/named-tests.ts'
 
 /**
  * Every rule of the specification, and the tests that hold it: `file: part of the test's name`. A rule without a test,
@@ -116,11 +115,7 @@ const rules: Record<string, string[]> = {
 
 test.each(Object.entries(rules))('%s', async (_rule, tests) => {
   expect(tests.length).toBeGreaterThan(0)
-  for (const named of tests) {
-    const [, file, name] = /^(\S+\.test\.ts): (.*)$/.exec(named)!
-    const text = await readFile(fileURLToPath(new URL(`../${file}`, import.meta.url)), 'utf8')
-    expect(text, named).toContain(name)
-  }
+  for (const named of tests) await expectNamedTest(named)
 })
 
 test('the endpoints are those of section 4, with those scopes', async () => {

@@ -4,8 +4,8 @@
 #     sh transfer.sh --demo .data/demo.json
 #     BASE_URL=http://127.0.0.1:8080 API_KEY=ak_... API_SECRET=... sh transfer.sh
 #
-# openssl takes the secret on its command line, where other users of this machine can see it for a moment: this is to
-# show how a request is signed, on a machine of your own.
+# openssl would take the secret on its command line, where other users of the machine can see it. So the HMAC is made
+# of its parts here (RFC 2104): printf belongs to the shell, and is no process of its own.
 set -eu
 
 fail() {
@@ -39,6 +39,22 @@ find_access() {
   base_url=${base_url%/}
 }
 
+# pad NUMBER: the secret, filled up with zeros to a block of 64 bytes, each XORed with NUMBER, as escapes for printf %b.
+pad() {
+  rest=$api_secret count=0
+  while [ "$count" -lt 64 ]; do
+    code=0
+    [ -z "$rest" ] || code=$(printf '%d' "'$rest")
+    printf '\\0%03o' $((code ^ $1))
+    rest=${rest#?} count=$((count + 1))
+  done
+}
+
+# hmac: HMAC-SHA256 of standard input under the secret, as bytes.
+hmac() {
+  { printf '%b' "$outer"; { printf '%b' "$inner"; cat; } | openssl dgst -sha256 -binary; } | openssl dgst -sha256 -binary
+}
+
 # send METHOD TARGET [BODY]: one signed request (section 5). The answer's JSON is on standard output; fails when none
 # came. The very text that is hashed is sent.
 send() {
@@ -48,7 +64,7 @@ send() {
   nonce=$(openssl rand -hex 16)
   body_hash=$(printf '%s' "$body" | openssl dgst -sha256 -r | cut -c 1-64)
   signature=$(printf '%s\n%s\n%s\n%s\n%s' "$method" "$path" "$timestamp" "$nonce" "$body_hash" |
-    openssl dgst -sha256 -hmac "$api_secret" -binary | openssl base64 -A)
+    hmac | openssl base64 -A)
   set -- -H "X-Api-Key: $api_key" -H "X-Timestamp: $timestamp" -H "X-Nonce: $nonce" -H "X-Signature: $signature" \
     -H 'X-LOCALE: en-US'
   [ -z "$body" ] || set -- "$@" -H 'Content-Type: application/json' --data-binary "$body"
@@ -105,6 +121,8 @@ for tool in curl openssl; do
   command -v "$tool" >/dev/null 2>&1 || fail "This needs $tool: install it."
 done
 find_access "$@"
+[ ${#api_secret} -le 64 ] || fail 'The secret is longer than 64 characters: it is not one of the wallet service.'
+inner=$(pad 54) outer=$(pad 92)
 
 wallets=$(get '/api/v1/wallets?status=ACTIVE&sort=createdAt,asc&size=100')
 source='' target='' known=''

@@ -25,15 +25,20 @@ Ctrl-C stops everything; the data stays.
 `
 }
 
-/** Bash that signs a GET as section 5.2 says. It reads the secret from the file, to keep it out of shell histories. */
+/**
+ * Bash that signs a GET as section 5.2 says. The secret is read from the file, to keep it out of shell
+ * histories, and the HMAC is made of its parts, to keep it off command lines, which every user of a machine can see.
+ */
 function signedCall(demo: Demo, path: string, demoFile: string): string {
   return `(
   secret=$(sed -n 's/.*"apiSecret": "\\(.*\\)".*/\\1/p' ${quote(demoFile)})
   time=$(date +%s)
   nonce=$(openssl rand -hex 16)
   body=$(printf '' | openssl dgst -sha256 -r | cut -c 1-64)
-  signature=$(printf 'GET\\n${path}\\n%s\\n%s\\n%s' "$time" "$nonce" "$body" |
-    openssl dgst -sha256 -hmac "$secret" -binary | openssl base64)
+  pad() { for ((i = 0; i < 64; i++)); do printf -v c %d "'\${secret:i:1}"; printf -v c '\\\\x%02x' $((c ^ $1)); printf %b "$c"; done; }
+  hash() { openssl dgst -sha256 -binary; }
+  signature=$({ pad 92; { pad 54; printf 'GET\\n${path}\\n%s\\n%s\\n%s' "$time" "$nonce" "$body"; } | hash; } |
+    hash | openssl base64)
   curl -sS ${quote(demo.baseUrl + path)} -H 'X-Api-Key: ${demo.apiKey}' -H "X-Timestamp: $time" \\
     -H "X-Nonce: $nonce" -H "X-Signature: $signature"
   echo

@@ -108,7 +108,7 @@ export const accessChangesInput = z.object({ since: z.int().min(0), mark: z.uuid
 /** The keys that changed after it; `complete` is false when they cannot be named, or are too many: drop all keys. */
 export const accessChanges = z.object({
   revision: z.int(),
-  mark: z.uuid(),
+  mark: z.uuid().nullable(),
   complete: z.boolean(),
   apiKeys: z.array(z.string()),
   /** Under which core seals the ids of keys (see key-ids.ts). It never changes. */

@@ -61,11 +61,17 @@ function toAccess(id: string, row: AccessRow): KeyAccess {
   }
 }
 
-const findChangesStatement = statement<{ revision: number; mark: string; continues: boolean; id: string | null }>(
+const findChangesStatement = statement<{
+  revision: number
+  mark: string | null
+  continues: boolean
+  id: string | null
+}>(
   'find-access-changes',
+  // Nothing but an act of ours gives a number a mark: without one no history continues.
   `select r.revision, current.mark, known.revision is not null as continues, k.id
    from access_revision r
-   join access_change current on current.revision = r.revision
+   left join access_change current on current.revision = r.revision
    left join access_change known on known.revision = $1 and known.mark = $2
    left join lateral (
      select id from api_key
