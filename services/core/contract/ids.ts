@@ -12,6 +12,9 @@ const suffixLength = 26
 const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
 const ownIdPattern = new RegExp(`^(?:${Object.values(idPrefixes).join('|')})_[0-9a-z]*$`, 'i')
 const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const noHex = 255
+const valueOf = new Uint8Array(128).fill(noHex)
+for (let value = 0; value < 16; value++) valueOf[value.toString(16).charCodeAt(0)] = value
 const digitOf = new Uint8Array(128)
 for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
 
@@ -22,7 +25,7 @@ export function mintId(kind: IdKind): string {
 
 /** The public id of a stored UUID. */
 export function idFromUuid(kind: IdKind, uuid: string): string {
-  return `${idPrefixes[kind]}_${suffixOfHex(uuid.replaceAll('-', ''))}`
+  return `${idPrefixes[kind]}_${suffixOfUuid(uuid)}`
 }
 
 /** The UUID behind an id of this kind, or null when it is not in that form. */
@@ -53,18 +56,19 @@ export function uuidRangeOfPrefix(kind: IdKind, text: string): { from: string; t
 }
 
 /** 128 bits as 26 digits of five bits, two zero bits in front. */
-function suffixOfHex(hex: string): string {
+function suffixOfUuid(uuid: string): string {
   let suffix = ''
   let pending = 0
   let bits = 2
-  for (let at = 0; at < hex.length; at += 2) {
-    pending = (pending << 8) | Number.parseInt(hex.slice(at, at + 2), 16)
-    bits += 8
-    while (bits >= 5) {
+  for (let at = 0; at < uuid.length; at++) {
+    const value = valueOf[uuid.charCodeAt(at)]!
+    if (value === noHex) continue // a hyphen
+    pending = ((pending << 4) | value) & 0x1ff
+    bits += 4
+    if (bits >= 5) {
       bits -= 5
       suffix += alphabet[(pending >> bits) & 31]
     }
-    pending &= (1 << bits) - 1
   }
   return suffix
 }

@@ -70,7 +70,7 @@ export async function loadWallets(db: Queryable, keys: { workspaceId: string; id
 }
 
 /** The columns of a transfer, in the shape of `Transfer`. */
-export const transferColumns = `
+const transferColumns = `
   t.workspace_id as "workspaceId", t.id as "transferId", t.type, t.biz_id as "bizId", t.number, t.amount, t.currency,
   t.source_wallet_id as "sourceWalletId", t.target_wallet_id as "targetWalletId",
   t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence", t.remark, t.actor,
@@ -85,7 +85,10 @@ const findByBizIdStatement = statement<Transfer>(
 )
 
 /** Transfers that exist under these bizIds. */
-export function findByBizId(db: Queryable, keys: { workspaceId: string; bizId: string }[]): Promise<Transfer[]> {
+export function findByBizId(
+  db: Queryable,
+  keys: readonly { workspaceId: string; bizId: string }[],
+): Promise<Transfer[]> {
   return run(db, findByBizIdStatement, [
     plainArray(keys.map(key => key.workspaceId)),
     textArray(keys.map(key => key.bizId)),
@@ -101,7 +104,10 @@ const findByIdStatement = statement<Transfer>(
 )
 
 /** Transfers that exist under these ids. */
-export function findById(db: Queryable, keys: { workspaceId: string; transferId: string }[]): Promise<Transfer[]> {
+export function findById(
+  db: Queryable,
+  keys: readonly { workspaceId: string; transferId: string }[],
+): Promise<Transfer[]> {
   return run(db, findByIdStatement, [
     plainArray(keys.map(key => key.workspaceId)),
     plainArray(keys.map(key => key.transferId)),

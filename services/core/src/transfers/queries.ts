@@ -1,7 +1,8 @@
 import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '../../contract/index.ts'
-import { type Queryable, run, statement } from '../db/statement.ts'
+import { batched } from '../db/batched.ts'
+import type { Queryable } from '../db/statement.ts'
 import type { Transfer } from '../ledger/posting.ts'
-import { transferColumns } from '../ledger/queries.ts'
+import { findByBizId, findById } from '../ledger/queries.ts'
 import {
   emptyPage,
   idBeginsWith,
@@ -24,14 +25,14 @@ import {
 } from '../wallets/queries.ts'
 import { toOrder } from './operations.ts'
 
-const orderByIdStatement = statement<Transfer>(
-  'order-by-id',
-  `select ${transferColumns} from transfer t where t.workspace_id = $1 and t.id = $2 and t.number is not null`,
-)
-const orderByBizIdStatement = statement<Transfer>(
-  'order-by-biz-id',
-  `select ${transferColumns} from transfer t where t.workspace_id = $1 and t.biz_id = $2 and t.number is not null`,
-)
+const readById = batched(findById, {
+  key: key => key.workspaceId + key.transferId,
+  row: row => row.workspaceId + row.transferId,
+})
+const readByBizId = batched(findByBizId, {
+  key: key => key.workspaceId + key.bizId,
+  row: row => row.workspaceId + row.bizId,
+})
 
 /**
  * A transfer order by its transferId or its bizId, which never have the same form. Deposits and withdrawals are no
@@ -41,10 +42,10 @@ export async function findOrder(db: Queryable, workspaceId: string, name: string
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace || name.includes('\u0000')) return null
   const id = uuidFromId('transfer', name)
-  const [row] = id
-    ? await run(db, orderByIdStatement, [workspace, id])
-    : await run(db, orderByBizIdStatement, [workspace, name])
-  return row ?? null
+  const transfer = id
+    ? await readById(db, { workspaceId: workspace, transferId: id })
+    : await readByBizId(db, { workspaceId: workspace, bizId: name })
+  return transfer?.type === 'TRANSFER' ? transfer : null
 }
 
 const ordersOfWorkspace: Sequence = {

@@ -10,7 +10,8 @@ import {
   type WalletFilter,
   type WalletStatus,
 } from '../../contract/index.ts'
-import { type Queryable, run, statement } from '../db/statement.ts'
+import { batched } from '../db/batched.ts'
+import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
 import {
   idBeginsWith,
   type List,
@@ -38,13 +39,36 @@ export type WalletRow = {
 export const walletColumns = `
   w.id, w.name, w.currency, w.status, w.balance, w.created_at as "createdAt", w.updated_at as "updatedAt"`
 
-export function toWallet({ id, balance, ...rest }: WalletRow): Wallet {
-  return { walletId: idFromUuid('wallet', id), ...rest, balance: new Decimal(balance) }
+export function toWallet({ id, name, currency, status, balance, createdAt, updatedAt }: WalletRow): Wallet {
+  return {
+    walletId: idFromUuid('wallet', id),
+    name,
+    currency,
+    status,
+    balance: new Decimal(balance),
+    createdAt,
+    updatedAt,
+  }
 }
 
-const findWalletStatement = statement<WalletRow>(
-  'find-wallet',
-  `select ${walletColumns} from wallet w where w.workspace_id = $1 and w.id = $2 and w.kind = 'CUSTOMER'`,
+type WalletKey = { workspace: string; wallet: string }
+
+const findWalletsStatement = statement<WalletRow & { workspace: string }>(
+  'find-wallets',
+  `select w.workspace_id as workspace, ${walletColumns}
+   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   cross join lateral (
+     select * from wallet
+     where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id and wallet.kind = 'CUSTOMER' limit 1) w`,
+)
+
+const readWallet = batched(
+  (db, keys: readonly WalletKey[]) =>
+    run(db, findWalletsStatement, [
+      plainArray(keys.map(key => key.workspace)),
+      plainArray(keys.map(key => key.wallet)),
+    ]),
+  { key: key => key.workspace + key.wallet, row: row => row.workspace + row.id },
 )
 
 /** One of the workspace's own wallets. Null when absent, malformed, of another workspace or hidden: no telling which. */
@@ -52,8 +76,8 @@ export async function findWallet(db: Queryable, workspaceId: string, walletId: s
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
   if (!workspace || !wallet) return null
-  const [row] = await run(db, findWalletStatement, [workspace, wallet])
-  return row ? toWallet(row) : null
+  const row = await readWallet(db, { workspace, wallet })
+  return row && toWallet(row)
 }
 
 const findExternalWalletStatement = statement<{ id: string }>(
