@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createCoreClient } from '@workspace-wallet/core/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
@@ -23,6 +24,9 @@ test('metrics count requests by route and code, and refusals by step', async () 
     /^gateway_request_duration_seconds_count\{route="\/api\/v1\/wallets",code="2000"\} [1-9]/m,
     /^gateway_request_duration_seconds_count\{route="\/api\/v1\/transfer\/command\/create",code="S012"\} 1$/m,
     /^gateway_refusals_total\{step="signature",code="GA2012",status="401"\} 1$/m,
+    /^gateway_nonce_store_duration_seconds_count\{outcome="answered"\} [1-9]/m,
+    /^gateway_part_up\{part="nonces"\} 1$/m,
+    /^gateway_part_up\{part="keys"\} 1$/m,
     /^nodejs_eventloop_lag_p99_seconds /m,
   ]
   for (const line of lines) expect(text).toMatch(line)
@@ -40,8 +44,35 @@ test('core counts its batches, queues and connections', async () => {
   for (const text of texts) {
     expect(text).toMatch(/^core_postings\{state="waiting"\} 0$/m)
     expect(text).toMatch(/^core_database_connections\{pool="reads",state="awaited"\} 0$/m)
+    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m)
   }
   expect(texts.some(text => /^core_batch_postings_count [1-9]/m.test(text))).toBe(true)
+})
+
+test('core counts its calls by procedure and code', async () => {
+  const { workspaceId } = system
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const walletId = system.wallets[0]!.walletId
+  await service.wallets.balance.query({ workspaceId, walletId, caller: { requestId: 'a' } })
+  await service.transfers.get.query({ workspaceId, bizId: 'none', caller: { requestId: 'b' } }).catch(() => null)
+  await service.workspaces.create.mutate({ name: 'x' }).catch(() => null)
+  await service.close()
+  const text = await (await fetch(`${system.coreUrl}/metrics`)).text()
+  for (const [path, code] of [
+    ['wallets.balance', 'ok'],
+    ['transfers.get', 'T001'],
+    ['workspaces.create', 'FORBIDDEN'],
+  ])
+    expect(text).toMatch(new RegExp(`^core_call_duration_seconds_count\\{path="${path}",code="${code}"\\} [1-9]`, 'm'))
+})
+
+test('every metric that the handbook names is there', async () => {
+  const handbook = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
+  const named = new Set([...handbook.matchAll(/`((?:core|gateway|nodejs)_[a-z0-9_]+)/g)].map(([, name]) => name!))
+  const urls = [`${internalUrl}/metrics`, `${system.coreUrl}/metrics`]
+  const scraped = (await Promise.all(urls.map(async url => (await fetch(url)).text()))).join('\n')
+  expect(named.size).toBeGreaterThan(8)
+  for (const name of named) expect(scraped, name).toContain(`# TYPE ${name.replace(/_count$/, '')} `)
 })
 
 test('readiness, health, and nothing else', async () => {

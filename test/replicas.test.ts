@@ -276,7 +276,13 @@ test('a backup under load can be restored, verified, and held against a seal', a
   const backup = async (...args: string[]) => {
     const BACKUP_DATABASE_URL = cluster.postgres.url('postgres')
     const options = { env: { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL } }
-    return (await promisify(execFile)(process.execPath, [join(root, 'scripts/backup.ts'), ...args], options)).stdout
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      [join(root, 'scripts/backup.ts'), ...args],
+      options,
+    )
+    expect(stderr).toBe('')
+    return stdout
   }
   let isLoaded = true
   let next = 3000

@@ -46,6 +46,7 @@ export async function takeBaseBackup(url: string, path: string): Promise<void> {
 class BaseBackup implements Submittable {
   readonly #file: WriteStream
   readonly #done: (error?: Error) => void
+  #isPaused = false
 
   constructor(file: WriteStream, done: (error?: Error) => void) {
     this.#file = file
@@ -60,9 +61,15 @@ class BaseBackup implements Submittable {
     // The first byte says what follows: the archive's data (d), its name (n), or how far it is (p).
     if (chunk[0] !== 0x64) return
     // A copy: the driver uses its buffer again.
-    if (this.#file.write(Buffer.from(chunk.subarray(1)))) return
+    const hasRoom = this.#file.write(Buffer.from(chunk.subarray(1)))
+    // What the driver has read already still comes while it is paused.
+    if (hasRoom || this.#isPaused) return
+    this.#isPaused = true
     connection.stream.pause()
-    this.#file.once('drain', () => connection.stream.resume())
+    this.#file.once('drain', () => {
+      this.#isPaused = false
+      connection.stream.resume()
+    })
   }
 
   handleError(error: Error): void {
