@@ -9,11 +9,22 @@ import { Metrics } from './metrics.ts'
 import type { Core } from './trpc.ts'
 import { Turns } from './turns.ts'
 
+/**
+ * When a database that does not answer is given up on, while whoever asked for a posting still waits: after
+ * PostgreSQL's own limits on locks and statements, which say for certain that nothing was done.
+ */
+const postingTimeoutMs = 4_000
+
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
   const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL })
-  const ledgerOrm = await openOrm(config.DATABASE_URL, { name: 'ledger', max: config.LEDGER_LANES, pipeline: true })
+  const ledgerOrm = await openOrm(config.DATABASE_URL, {
+    name: 'ledger',
+    max: config.LEDGER_LANES,
+    pipeline: true,
+    queryTimeoutMs: postingTimeoutMs,
+  })
   const ledger = { pool: await poolOf(ledgerOrm), chainKey: config.LEDGER_CHAIN_KEY, log }
   const metrics = new Metrics()
   const lanes = new Lanes({

@@ -21,7 +21,8 @@ export function grants(role: string): string[] {
     // Limits that hold on every connection, through a connection pooler too.
     `alter role ${role} set lock_timeout = '2s'`,
     `alter role ${role} set statement_timeout = '10s'`,
-    `alter role ${role} set idle_in_transaction_session_timeout = '10s'`,
+    // Nobody waits within a transaction: a core that does is frozen, or out of reach, and holds its workspaces' locks.
+    `alter role ${role} set idle_in_transaction_session_timeout = '4s'`,
     `alter role ${role} set timezone = 'UTC'`,
   ]
 }

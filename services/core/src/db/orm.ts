@@ -8,14 +8,17 @@ export type Orm = Awaited<ReturnType<typeof openOrm>>
 export type { SqlEntityManager as Em }
 
 /** How long a statement may run as seen from here; PostgreSQL's own limits (see grants.ts) end it earlier. */
-const queryTimeoutMs = 12_000
+const defaultQueryTimeoutMs = 12_000
 const connectTimeoutMs = 2_000
 
 /**
  * MikroORM on one PostgreSQL, with a pool of its own. `pipeline` lets statements follow each other without
  * waiting for answers, for transactions that are written out by hand (see ledger/batch.ts).
  */
-export async function openOrm(url: string, pool: { name: string; max: number; pipeline?: boolean }) {
+export async function openOrm(
+  url: string,
+  pool: { name: string; max: number; pipeline?: boolean; queryTimeoutMs?: number },
+) {
   return MikroORM.init({
     clientUrl: url,
     entities: [...entities],
@@ -34,7 +37,7 @@ export async function openOrm(url: string, pool: { name: string; max: number; pi
       pipeline: pool.pipeline ?? false,
       keepAlive: true,
       connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: queryTimeoutMs,
+      query_timeout: pool.queryTimeoutMs ?? defaultQueryTimeoutMs,
     },
   })
 }

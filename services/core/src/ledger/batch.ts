@@ -12,6 +12,7 @@ import {
   type ChainedTransfer,
   findByBizId,
   findById,
+  findLockable,
   haltLedger,
   type LoadedWallet,
   loadWallets,
@@ -22,6 +23,9 @@ import {
 export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log }
 
 const maxAttempts = 5
+
+/** More than a batch ever takes. PostgreSQL's own word that it was not done is better than a connection given up. */
+const begin = "begin; set local statement_timeout = '3s'"
 
 /** The connection was lost between sending COMMIT and hearing of it. */
 class CommitUnknown extends Error {}
@@ -49,6 +53,10 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
         store.log.warn({ err: error, postings: postings.length }, 'a batch could not be posted')
         return postings.map(unavailable)
       }
+      const lockable =
+        fault === 'timeout' ? await findLockable(store.pool, workspacesOf(postings)).catch(() => null) : null
+      if (lockable && postings.some(({ workspaceId }) => !lockable.has(workspaceId)))
+        return postWhere(store, postings, ({ workspaceId }) => lockable.has(workspaceId))
       if (postings.length > 1) return postHalves(store, postings)
       if (isTakenNumber(error)) return haltFor(store, postings[0]!)
       store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting could not be posted')
@@ -77,6 +85,17 @@ async function haltFor(store: LedgerStore, posting: Posting): Promise<PostingRes
 function tellOfBreach({ log }: LedgerStore, { workspaceId, reason }: Breach): void {
   const id = idFromUuid('workspace', workspaceId)
   log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
+}
+
+/** Posts those that can be posted; the others were waited for in vain. */
+async function postWhere(
+  store: LedgerStore,
+  postings: Posting[],
+  canBe: (posting: Posting) => boolean,
+): Promise<PostingResult[]> {
+  const chosen = postings.filter(canBe)
+  const posted = chosen.length > 0 ? (await postBatch(store, chosen)).values() : [].values()
+  return postings.map(posting => (canBe(posting) ? posted.next().value! : unavailable()))
 }
 
 /** One bad neighbour (a locked workspace, a row that the schema refuses) must not fail the rest. */
@@ -109,6 +128,10 @@ async function resolveCommit(store: LedgerStore, postings: Posting[], attempt: n
     store.log.warn({ err: error, attempt }, 'the outcome of a commit is not known yet')
     return resolveCommit(store, postings, attempt + 1)
   }
+}
+
+function workspacesOf(postings: Posting[]): string[] {
+  return [...new Set(postings.map(({ workspaceId }) => workspaceId))]
 }
 
 function lookingFirst(postings: Posting[]): Posting[] {
@@ -158,7 +181,7 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
 type LoadedLedger = { state: LedgerState; wallets: LoadedWallet[]; now: Date }
 
 async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map<string, LoadedLedger>> {
-  const workspaceIds = [...new Set(postings.map(posting => posting.workspaceId))]
+  const workspaceIds = workspacesOf(postings)
   const walletKeys = new Map<string, { workspaceId: string; id: string }>()
   for (const { workspaceId, sourceWalletId, targetWalletId } of postings)
     for (const id of [sourceWalletId, targetWalletId])

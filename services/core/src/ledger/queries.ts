@@ -17,6 +17,18 @@ export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<Ledg
   return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
 }
 
+const findLockableStatement = statement<{ workspaceId: string }>(
+  'find-lockable-ledgers',
+  `select workspace_id as "workspaceId" from ledger where workspace_id = any ($1::uuid[])
+   for no key update skip locked`,
+)
+
+/** Those of these workspaces whose ledgers nobody holds at this moment. */
+export async function findLockable(db: Queryable, workspaceIds: string[]): Promise<Set<string>> {
+  const rows = await run(db, findLockableStatement, [plainArray(workspaceIds)])
+  return new Set(rows.map(({ workspaceId }) => workspaceId))
+}
+
 type WalletRow = {
   workspaceId: string
   id: string

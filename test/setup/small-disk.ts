@@ -1,0 +1,42 @@
+/** A disk that a test can fill: a small tmpfs, where this user may mount one. */
+import { execFile } from 'node:child_process'
+import { rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { inject } from 'vitest'
+import { makeTempDir } from './temp.ts'
+
+const run = promisify(execFile)
+
+export interface SmallDisk {
+  /** An empty directory on it, which belongs to PostgreSQL. */
+  path: string
+  /** Leaves nothing free. */
+  fill(): Promise<void>
+  empty(): Promise<void>
+  unmount(): Promise<void>
+}
+
+/** Null where nothing may be mounted. */
+export async function mountSmallDisk(): Promise<SmallDisk | null> {
+  const path = await makeTempDir('disk')
+  const { uid, gid } = await stat(join(inject('runDir'), 'postgres'))
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=2m,mode=755,uid=${uid},gid=${gid}`, 'tmpfs', path])
+  } catch {
+    return null
+  }
+  // Not below what PostgreSQL uses: it wants its directory empty.
+  const ballast = join(path, 'ballast')
+  const directory = join(path, 'tablespace')
+  await run('install', ['-d', '-m', '700', '-o', String(uid), '-g', String(gid), directory])
+  return {
+    path: directory,
+    async fill() {
+      const { bavail, bsize } = await statfs(path)
+      await writeFile(ballast, Buffer.alloc(bavail * bsize))
+    },
+    empty: () => rm(ballast),
+    unmount: async () => void (await run('umount', [path])),
+  }
+}
