@@ -103,8 +103,8 @@ describe('a connection that is lost', () => {
     ['before the wallets are answered', { in: 'answer', at: 'CUSTOMER', passes: 'none' }, 'S002'],
     ['in the middle of the wallets', { in: 'answer', at: 'CUSTOMER', passes: 'half' }, 'S002'],
     // Writes and COMMIT leave together: now core looks up what became of them, and answers that.
-    ['before the writes', { in: 'request', at: 'insert-transfers', passes: 'none' }, '2000'],
-    ['in the middle of the writes', { in: 'request', at: 'insert-flows', passes: 'half' }, '2000'],
+    ['before the writes', { in: 'request', at: 'write-postings', passes: 'none' }, '2000'],
+    ['in the middle of the writes', { in: 'request', at: 'TRANSFER', passes: 'half' }, '2000'],
     ['after the writes, before COMMIT', { in: 'request', at: commit, passes: 'none' }, '2000'],
     ['in the middle of COMMIT', { in: 'request', at: commit, passes: 'half' }, '2000'],
     ['when COMMIT has been sent', { in: 'request', at: commit, passes: 'all' }, '2000'],
@@ -307,7 +307,7 @@ describe('PostgreSQL refuses', () => {
     return query(
       owner(),
       `select pid from pg_stat_activity
-       where datname = current_database() and application_name = 'core ledger' and wait_event_type = 'Lock'`,
+       where datname = current_database() and application_name like 'core %' and wait_event_type = 'Lock'`,
     )
   }
 })
@@ -323,7 +323,7 @@ test('faults at random points under load: every answer holds, and every bizId co
     const books = workspaces[client % 2]!
     while (isLoading) answers[client % 2]!.push(...(await payAll(books, [books.order(`0.0${1 + (client % 9)}`)])))
   })
-  const places = [begin, 'lock-ledgers', 'load-wallets', 'insert-transfers', 'insert-flows', 'update-wallets', commit]
+  const places = [begin, 'lock-ledgers', 'load-wallets', 'write-postings', 'TRANSFER', commit]
   const fault = (): Fault =>
     random.chance(0.3)
       ? { in: 'answer', at: hasCommitted, passes: random.pick(['none', 'half', 'all']), by: 'reset' }

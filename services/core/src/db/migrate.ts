@@ -1,10 +1,22 @@
+import { setTimeout } from 'node:timers/promises'
+import type { MigrationObject } from '@mikro-orm/core'
 import pg from 'pg'
 import { currencyDecimals } from '../../contract/index.ts'
 import { grants } from './grants.ts'
-import { type Em, openOrm } from './orm.ts'
+import { migrations } from './migrations/index.ts'
+import { type Em, type Orm, openOrm } from './orm.ts'
 
 /** Any number, the same for every core: whoever holds it migrates, the others wait. */
 const migrationLock = 4_283_310_117
+
+/**
+ * A change that waits for a lock makes everybody wait behind it. So it waits less long than core does (see grants.ts),
+ * gives way, and is run again.
+ */
+const lockTimeout = '1s'
+const pauseMs = 1_000
+const maxAttempts = 30
+const lockNotAvailable = '55P03'
 
 /**
  * Brings a database up to date: the schema, the currencies, the service's role and what it may do. One
@@ -14,27 +26,43 @@ const migrationLock = 4_283_310_117
  * @param serviceUrl the role that core runs under: another one, created here with this URL's password if absent
  * @returns the names of the migrations that were applied
  */
-export async function migrate(ownerUrl: string, serviceUrl: string): Promise<string[]> {
+export async function migrate(
+  ownerUrl: string,
+  serviceUrl: string,
+  list: readonly MigrationObject[] = migrations,
+): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
-  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2 })
+  // An index on a large table takes its time, and so does the one who is first.
+  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, queryTimeoutMs: 0, migrations: list })
   try {
-    return await orm.em.fork().transactional(async em => {
-      await em.execute('set local statement_timeout = 0')
-      await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
-      // A change that waits for a lock makes everybody wait behind it: rather fail, and be run again.
-      await em.execute(`set local lock_timeout = '5s'`)
-      const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
-      await writeCurrencies(em)
-      await createRole(em, service)
-      for (const sql of grants(pg.escapeIdentifier(service.name))) await em.execute(sql)
-      return applied.map(migration => migration.name)
-    })
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await migrateOnce(orm, service)
+      } catch (error) {
+        if (attempt >= maxAttempts || (error as { code?: unknown }).code !== lockNotAvailable) throw error
+        await setTimeout(pauseMs)
+      }
   } finally {
     await orm.close(true)
   }
 }
 
-function serviceRole(ownerUrl: string, serviceUrl: string): { name: string; password: string } {
+function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
+  return orm.em.fork().transactional(async em => {
+    await em.execute('set local statement_timeout = 0')
+    await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
+    await em.execute(`set local lock_timeout = '${lockTimeout}'`)
+    const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
+    await writeCurrencies(em)
+    await createRole(em, service)
+    for (const sql of grants(pg.escapeIdentifier(service.name))) await em.execute(sql)
+    return applied.map(migration => migration.name)
+  })
+}
+
+type ServiceRole = { name: string; password: string }
+
+function serviceRole(ownerUrl: string, serviceUrl: string): ServiceRole {
   const owner = decodeURIComponent(new URL(ownerUrl).username)
   const { username, password } = new URL(serviceUrl)
   const name = decodeURIComponent(username)
@@ -45,7 +73,7 @@ function serviceRole(ownerUrl: string, serviceUrl: string): { name: string; pass
   return { name, password: decodeURIComponent(password) }
 }
 
-async function createRole(em: Em, { name, password }: { name: string; password: string }): Promise<void> {
+async function createRole(em: Em, { name, password }: ServiceRole): Promise<void> {
   const existing = await em.execute('select 1 from pg_roles where rolname = ?', [name])
   if (existing.length > 0) return
   await em.execute(`create role ${pg.escapeIdentifier(name)} login password ${pg.escapeLiteral(password)}`)

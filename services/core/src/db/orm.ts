@@ -1,3 +1,4 @@
+import type { MigrationObject } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { MikroORM, type PostgreSqlConnection, type SqlEntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
@@ -17,7 +18,13 @@ const connectTimeoutMs = 2_000
  */
 export async function openOrm(
   url: string,
-  pool: { name: string; max: number; pipeline?: boolean; queryTimeoutMs?: number },
+  pool: {
+    name: string
+    max: number
+    pipeline?: boolean
+    queryTimeoutMs?: number
+    migrations?: readonly MigrationObject[]
+  },
 ) {
   return MikroORM.init({
     clientUrl: url,
@@ -25,7 +32,7 @@ export async function openOrm(
     extensions: [Migrator],
     // Everything is listed: nothing is discovered from the file system, nothing is cached on it.
     metadataCache: { enabled: false },
-    migrations: { migrationsList: migrations, snapshot: false },
+    migrations: { migrationsList: [...(pool.migrations ?? migrations)], snapshot: false },
     ensureDatabase: false,
     preferTs: true,
     allowGlobalContext: false,

@@ -19,9 +19,13 @@ function nameOf(postings: readonly Posting[]): string {
  *
  * Everything in it finds its rows by an index, the checks of foreign keys included. Statistics from when a table was
  * small would have them planned as scans, and kept so while it grows: ten times the cost until the next analyze.
+ *
+ * No statement of a batch takes seconds. PostgreSQL's word that it ended one, and that nothing was done, comes before
+ * the connection is given up (see core.ts), which would leave that open.
  */
 export function beginFor(postings: readonly Posting[]): string {
-  return `begin; set local enable_seqscan = off; set local application_name = ${pg.escapeLiteral(nameOf(postings))}`
+  const name = pg.escapeLiteral(nameOf(postings))
+  return `begin; set local enable_seqscan = off; set local statement_timeout = 3000; set local application_name = ${name}`
 }
 
 type Post = (postings: Posting[]) => Promise<PostingResult[]>

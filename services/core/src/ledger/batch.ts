@@ -24,9 +24,6 @@ export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log }
 
 const maxAttempts = 5
 
-/** More than a batch ever takes. PostgreSQL's own word that it was not done is better than a connection given up. */
-const begin = "begin; set local statement_timeout = '3s'"
-
 /** The connection was lost between sending COMMIT and hearing of it. */
 class CommitUnknown extends Error {}
 

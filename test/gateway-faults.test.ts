@@ -1,0 +1,157 @@
+/**
+ * Between the gateway and what it depends on everything fails that can fail. A create whose answer is lost is sent
+ * again as the same transfer; without Redis nothing passes unchecked; and nothing needs a restart.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { call, createPath } from './setup/client.ts'
+import { type Fault, type FaultyWay, openFaultyWay } from './setup/faulty-way.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
+
+let system: System
+let toCore: FaultyWay
+let toRedis: FaultyWay
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0 })
+  toCore = await openFaultyWay(system.cores[0]!.port)
+  toRedis = await openFaultyWay(Number(new URL(inject('redisUrl')).port || 6379))
+  await system.startGateway({
+    CORE_URL: toCore.through(system.coreUrl),
+    REDIS_URL: toRedis.through(inject('redisUrl')),
+  })
+})
+afterAll(async () => {
+  await system.stop()
+  await toCore.close()
+  await toRedis.close()
+})
+
+const credentials = () => ({ ...system, baseUrl: system.gateways[0]!.url })
+const walletsPath = '/api/v1/wallets'
+
+const newOrder = () => ({
+  bizId: `fault-${randomUUID()}`,
+  sourceWalletId: system.wallets[0]!.walletId,
+  targetWalletId: system.wallets[1]!.walletId,
+  amount: '0.01',
+  currency: 'USD',
+})
+const pay = (order: object) => call(credentials(), 'POST', createPath, order)
+const read = (nonce = randomUUID()) => call(credentials(), 'GET', walletsPath, undefined, { nonce })
+const isServed = async () => (await read()).body.code === '2000'
+
+/** How many transfers there are under a bizId, whoever was told what. */
+async function countOf({ bizId }: { bizId: string }): Promise<number> {
+  const { body } = await call(credentials(), 'GET', `/api/v1/transfer/query/orders?bizIdPrefix=${bizId}`)
+  return body.data.page.totalElements
+}
+
+describe('core', () => {
+  const points: [string, Omit<Fault, 'at' | 'by'>][] = [
+    ['before a create is sent', { in: 'request', passes: 'none' }],
+    ['in the middle of a create', { in: 'request', passes: 'half' }],
+    ['when a create has been sent', { in: 'request', passes: 'all' }],
+    ['before its answer', { in: 'answer', passes: 'none' }],
+    ['in the middle of its answer', { in: 'answer', passes: 'half' }],
+  ]
+  test.each(points)('a connection that is lost %s: it is sent again, and done once', async (_, fault) => {
+    const order = newOrder()
+    const failed = toCore.fail({ ...fault, at: order.bizId, by: 'reset' })
+    const [answer] = await Promise.all([pay(order), failed])
+    expect(answer.body.code).toBe('2000')
+    expect((await pay(order)).body.data).toEqual(answer.body.data)
+    expect(await countOf(order)).toBe(1)
+  })
+
+  test('a connection that freezes with an answer on it: another one brings it', async () => {
+    const order = newOrder()
+    const failed = toCore.fail({ in: 'answer', at: order.bizId, passes: 'half', by: 'freeze' })
+    const [answer] = await Promise.all([pay(order), failed])
+    expect(answer.body.code).toBe('2000')
+    toCore.thaw()
+    expect(await countOf(order)).toBe(1)
+  })
+
+  test('frozen altogether: reads are S002, a create that was sent is S003 and names its transfer', async () => {
+    const order = newOrder()
+    const failed = toCore.fail({ in: 'request', at: order.bizId, passes: 'all', by: 'freeze' })
+    const paying = pay(order)
+    await failed
+    toCore.freeze()
+    const [answer, list] = await Promise.all([paying, read()])
+    expect(list.body.code).toBe('S002')
+    expect(answer.body.code).toBe('S003')
+    const transferId = answer.headers.get('x-transfer-id')
+    expect(transferId).toMatch(/^trf_/)
+    toCore.thaw()
+    await until('core is asked again', isServed)
+    const again = await pay(order)
+    expect(again.body.code).toBe('2000')
+    expect(again.body.data.transferId).toBe(transferId)
+    expect(await countOf(order)).toBe(1)
+  })
+
+  test('gone: S002, and served again when it is back', async () => {
+    await toCore.cut()
+    const order = newOrder()
+    const [answer, list] = [await pay(order), await read()]
+    expect([answer.body.code, list.body.code]).toEqual(['S002', 'S002'])
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    await toCore.heal()
+    await until('core is asked again', isServed)
+    expect(await countOf(order)).toBe(0)
+    expect((await pay(order)).body.code).toBe('2000')
+  })
+})
+
+describe('Redis', () => {
+  test('frozen: everything that is signed is S002, what needs no nonce keeps its code; thawed it goes on', async () => {
+    toRedis.freeze()
+    const nonce = randomUUID()
+    const order = newOrder()
+    const [list, answer, unknownKey, stale] = await Promise.all([
+      read(nonce),
+      pay(order),
+      call({ ...credentials(), apiKey: 'ak_unknown' }, 'GET', walletsPath),
+      call(credentials(), 'GET', walletsPath, undefined, { timestamp: '1' }),
+    ])
+    expect([list.body.code, answer.body.code]).toEqual(['S002', 'S002'])
+    expect([unknownKey.body.code, stale.body.code]).toEqual(['GA2011', 'GA2013'])
+    toRedis.thaw()
+    await until('Redis is asked again', isServed)
+    expect(await countOf(order)).toBe(0)
+    // Redis may have got the nonce meanwhile: it passes once at most.
+    const codes = (await Promise.all([read(nonce), read(nonce), read(nonce)])).map(({ body }) => body.code)
+    expect(codes.filter(code => code === '2000').length).toBeLessThan(2)
+    expect(codes.filter(code => code === 'GA2013').length).toBeGreaterThan(1)
+  })
+
+  const points: [string, Omit<Fault, 'at' | 'by'>][] = [
+    ['before a nonce is sent', { in: 'request', passes: 'none' }],
+    ['in the middle of a nonce', { in: 'request', passes: 'half' }],
+    ['when a nonce has been sent', { in: 'request', passes: 'all' }],
+  ]
+  test.each(points)('a connection that is lost %s: no unchecked pass', async (_, fault) => {
+    const nonce = randomUUID()
+    const failed = toRedis.fail({ ...fault, at: nonce, by: 'reset' })
+    const [first] = await Promise.all([read(nonce), failed])
+    expect(first.body.code).toBe('S002')
+    await until('Redis is asked again', isServed)
+    const codes = (await Promise.all([read(nonce), read(nonce), read(nonce)])).map(({ body }) => body.code)
+    expect(codes.filter(code => code === '2000').length).toBeLessThan(2)
+    expect(codes.filter(code => code === 'GA2013').length).toBeGreaterThan(1)
+  })
+
+  test('gone: S002, and served again when it is back', async () => {
+    await toRedis.cut()
+    expect((await read()).body.code).toBe('S002')
+    await toRedis.heal()
+    await until('Redis is asked again', isServed)
+  })
+})
+
+test('after all of this the verifier finds the ledger sound', async () => {
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})
