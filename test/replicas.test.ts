@@ -286,11 +286,15 @@ test('a backup under load can be restored, verified, and held against a seal', a
   }
   let isLoaded = true
   let next = 3000
+  let made = 0
   const load = Array.from({ length: 4 }, async () => {
-    while (isLoaded) await codeOf(next++)
+    while (isLoaded) if ((await codeOf(next++)) === '2000') made++
   })
   await cluster.run('admin', ['ledger', 'seal', '--out', sealBefore!])
   await backup('take', file!)
+  const madeBefore = made
+  // Those that were under way may be in the backup.
+  await until('more is made after the backup', () => made > madeBefore + load.length)
   await cluster.run('admin', ['ledger', 'seal', '--out', sealAfter!])
   isLoaded = false
   await Promise.all(load)
