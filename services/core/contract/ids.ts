@@ -13,8 +13,8 @@ const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
 const ownIdPattern = new RegExp(`^(?:${Object.values(idPrefixes).join('|')})_[0-9a-z]*$`, 'i')
 const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const noHex = 255
-const valueOf = new Uint8Array(128).fill(noHex)
-for (let value = 0; value < 16; value++) valueOf[value.toString(16).charCodeAt(0)] = value
+const hexValueOf = new Uint8Array(128).fill(noHex)
+for (let value = 0; value < 16; value++) hexValueOf[value.toString(16).charCodeAt(0)] = value
 const digitOf = new Uint8Array(128)
 for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
 
@@ -61,7 +61,7 @@ function suffixOfUuid(uuid: string): string {
   let pending = 0
   let bits = 2
   for (let at = 0; at < uuid.length; at++) {
-    const value = valueOf[uuid.charCodeAt(at)]!
+    const value = hexValueOf[uuid.charCodeAt(at)]!
     if (value === noHex) continue // a hyphen
     pending = ((pending << 4) | value) & 0x1ff
     bits += 4
