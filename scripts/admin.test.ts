@@ -363,7 +363,8 @@ describe('wallets', () => {
     const walletId = await newWallet(workspaceId)
     const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
     // What core has answered is done.
-    const path = await openPath(Number(new URL(coreUrl).port), 'HTTP/1.1 200')
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: 'HTTP/1.1 200', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const lost = sentence(1, await run(words(command), through))
     path.cut()
@@ -425,7 +426,8 @@ describe('ledger verify', () => {
   })
 
   test('a verification that is cut off says so', async () => {
-    const path = await openPath(Number(new URL(coreUrl).port), '"kind":"result"')
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: '"kind":"result"', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const ran = await run(words('ledger verify'), through)
     path.cut()
@@ -507,7 +509,8 @@ describe('ledger seal', () => {
     expect(await refused(1, `ledger seal --out ${dataDir}/absent/file`)).toContain('(ENOENT): give another --out.')
 
     const cut = newFile('cut')
-    const path = await openPath(Number(new URL(coreUrl).port), '"chains"')
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: '"chains"', passes: 'none', by: 'reset' })
     const ran = await run(['ledger', 'seal', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
     path.cut()
     expect(sentence(1, ran)).toBe('The seal was cut off before its end: run it again, and see the log of core.')

@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
-import { type Fault, type FaultyWay, openFaultyWay } from './setup/faulty-way.ts'
+import { type Fault, openPath, type Path } from './setup/path.ts'
 import { chooseSeed, Random } from './setup/random.ts'
 import { mountSmallDisk } from './setup/small-disk.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -17,16 +17,16 @@ import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
 let system: System
-let way: FaultyWay
+let way: Path
 beforeAll(async () => {
   // The first core, for administration, has a way of its own.
   system = await startSystem({ gateways: 0 })
-  way = await openFaultyWay(Number(new URL(system.database.serviceUrl).port))
+  way = await openPath(Number(new URL(system.database.serviceUrl).port))
   const core = await system.startCore({ DATABASE_URL: way.through(system.database.serviceUrl) })
   await system.startGateway({ CORE_URL: core.url })
 })
 afterAll(async () => {
-  await way.close()
+  way.cut()
   await system.stop()
 })
 
@@ -176,11 +176,11 @@ test('a database that freezes altogether is S002 for reads, and never a wrong an
 
 test('a database that is gone is S002 for all, at once, and back when it is back', async () => {
   const books = await newBooks()
-  await way.cut()
+  way.cut()
   const answers = await payAll(books, ['1.01', '1.02'].map(books.order))
   expect(answers.map(({ code }) => code)).toEqual(['S002', 'S002'])
   expect((await books.get('/api/v1/wallets')).code).toBe('S002')
-  await way.heal()
+  await way.mend()
   await settle(books, answers)
 })
 
