@@ -1,5 +1,5 @@
 /** Contenders take turns, in several rounds, so that what the machine does meanwhile befalls all of them alike. */
-import type { Say } from './progress.ts'
+import type { Say } from '../scripts/embedded/say.ts'
 
 export type Contenders<Sample> = Record<string, () => Promise<Sample>>
 

@@ -7,11 +7,11 @@
  */
 import { readFile } from 'node:fs/promises'
 import { verifyLedger } from '@workspace-wallet/core/client'
+import { sayWithin } from '../scripts/embedded/say.ts'
 import { type CpuTimes, costPerOperation, readCpuTimes } from './cpu.ts'
 import { type Load, startLoad } from './drive.ts'
 import type { LoadResult } from './load.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
-import { sayWithin } from './progress.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../scripts/embedded/random.ts'
 import { Books, textOf, type Verdict } from './model/books.ts'
 import { type Event, type Found, History } from './model/history.ts'
 import { Draw, type Operation } from './model/operations.ts'
 import { type Answer, type ListedFlow, World } from './model/world.ts'
-import { chooseSeed, Random } from './setup/random.ts'
 import type { System } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
 

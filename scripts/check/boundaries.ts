@@ -53,8 +53,9 @@ const rules: Rule[] = [
       /\/(procedures|operations)\.ts$/.test(from) && to === 'services/core/src/db/statement.ts' && !isType,
   },
   {
-    why: 'the product does not import scripts, bench or test',
-    forbids: ({ from, to }) => isProduct(from) && ['scripts', 'bench', 'test', 'examples'].some(each => isIn(to, each)),
+    why: 'the product does not import scripts, bench, chaos or test',
+    forbids: ({ from, to }) =>
+      isProduct(from) && ['scripts', 'bench', 'chaos', 'test', 'examples'].some(each => isIn(to, each)),
   },
 ]
 

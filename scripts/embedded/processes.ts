@@ -1,6 +1,6 @@
 /** What is known about a running process, to tell one of ours from a stranger that got the same number. */
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 export interface ProcessInfo {
@@ -40,6 +40,28 @@ async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
   } catch {
     return undefined
   }
+}
+
+/** A process and all that descend from it, parents before their children. */
+export async function familyOf(pid: number): Promise<number[]> {
+  const parents = process.platform === 'linux' ? await parentsFromProc() : await parentsFromPs()
+  const family = [pid]
+  for (const member of family) for (const [child, parent] of parents) if (parent === member) family.push(child)
+  return family
+}
+
+async function parentsFromProc(): Promise<[pid: number, parentPid: number][]> {
+  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name)).map(Number)
+  const found = await Promise.all(pids.map(fromProc))
+  return found.flatMap(each => (each ? [[each.pid, each.parentPid]] : []))
+}
+
+async function parentsFromPs(): Promise<[pid: number, parentPid: number][]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+  return stdout
+    .trim()
+    .split('\n')
+    .map(line => line.trim().split(/\s+/).map(Number) as [number, number])
 }
 
 /** Sends a signal; a process that is gone already is fine. */

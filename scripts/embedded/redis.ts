@@ -1,4 +1,4 @@
-/** A Redis for tests and for the benchmark: a server of our own, on a free port, gone with the process that started it. */
+/** A Redis for tests, benchmark and chaos: a server of our own, on loopback, gone with the process that started it. */
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,9 +27,9 @@ export interface Redis {
 
 /** @param settings of redis.conf; without any it keeps everything in memory only */
 export async function startRedis(settings: Record<string, string> = {}): Promise<Redis> {
-  const program = await findProgram(['redis-server', 'valkey-server'], 'redis-server')
+  const program = await findRedis()
   const port = await pickFreePort()
-  let server = await run(program, port, settings)
+  let server = await runRedis(program, port, settings)
   return {
     program,
     pid: () => server.pid,
@@ -41,12 +41,17 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
     stop: () => server.stop(),
     async restart() {
       await server.stop()
-      server = await run(program, port, settings)
+      server = await runRedis(program, port, settings)
     },
   }
 }
 
-async function run(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
+export function findRedis(): Promise<string> {
+  return findProgram(['redis-server', 'valkey-server'], 'redis-server')
+}
+
+/** Resolves when it answers. */
+export async function runRedis(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
   const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() }
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.

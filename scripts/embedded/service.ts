@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { openLog } from './logs.ts'
 
 export interface Running {
+  pid: number
   /** Resolves, never rejects, with how it ended: 'exit 1', 'SIGKILL', … */
   exited: Promise<string>
   stop(): Promise<void>
@@ -31,7 +32,8 @@ export async function startService(program: Program, signal: AbortSignal): Promi
   const tooLate = AbortSignal.timeout(readyWithinMs)
   const giveUp = AbortSignal.any([signal, tooLate])
   const outcome = await Promise.race([ready, exited, aborted(giveUp)])
-  if (outcome === 'ready') return { exited, hurry: () => child.kill('SIGKILL'), stop: () => stop(child, exited) }
+  if (outcome === 'ready')
+    return { pid: child.pid!, exited, hurry: () => child.kill('SIGKILL'), stop: () => stop(child, exited) }
 
   await stop(child, exited)
   signal.throwIfAborted()

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../../../scripts/embedded/random.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts'
-import { chooseSeed, Random } from '../../../test/setup/random.ts'
 import {
   Decimal,
   type Flow,

@@ -27,6 +27,13 @@ export class Random {
     return items[this.int(items.length)]!
   }
 
+  shuffled<Item>(items: readonly Item[]): Item[] {
+    return items
+      .map(item => ({ item, rank: this.next() }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ item }) => item)
+  }
+
   text(alphabet: string, maxLength: number): string {
     const characters = [...alphabet]
     return Array.from({ length: this.int(maxLength + 1) }, () => this.pick(characters)).join('')
