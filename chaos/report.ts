@@ -26,9 +26,11 @@ export type Report = {
   verifiedFlows: number
 } & { [Name in keyof Verdict]: number }
 
+/** Of one value or more. */
 export function spreadOf(values: number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
-  return { median: Math.round(sorted[sorted.length >> 1] ?? 0), worst: Math.round(sorted.at(-1) ?? 0) }
+  const middle = (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
+  return { median: Math.round(middle), worst: Math.round(sorted.at(-1)!) }
 }
 
 /** What a person reads. */
