@@ -57,6 +57,19 @@ async function newKey(): Promise<string> {
   return apiKey
 }
 
+/**
+ * A key that the directory keeps, and has no reason to drop: it has heard of every change up to a later one, that of
+ * another key.
+ */
+async function keptKey(): Promise<string> {
+  const [key, other] = [await newKey(), await newKey()]
+  expect(await statusOf(other)).toBe('ACTIVE')
+  await system.admin.apiKeys.disable.mutate({ apiKey: other })
+  await until('it has dropped the other one', async () => (await statusOf(other)) === 'DISABLED')
+  expect(await statusOf(key)).toBe('ACTIVE')
+  return key
+}
+
 /** What the directory has in memory: an answer that needs no look-up. */
 function kept(apiKey: string): Key['status'] | 'nothing' {
   const found = directory.isCached(apiKey) ? (directory.find(apiKey) as Key) : null
@@ -70,8 +83,7 @@ async function statusOf(apiKey: string): Promise<string | undefined> {
 const outOfReach = { code: 'S002' }
 
 test('a gateway that is cut off believes what it has for a lease, and not a moment longer', async () => {
-  const apiKey = await newKey()
-  expect(await statusOf(apiKey)).toBe('ACTIVE')
+  const apiKey = await keptKey()
   path.cut()
   await system.admin.apiKeys.disable.mutate({ apiKey })
   nowMs += leaseMs - 1
@@ -98,8 +110,7 @@ test('an answer that took as long as a lease is not believed', async () => {
 })
 
 test('news that is lost on its way is told again', async () => {
-  const apiKey = await newKey()
-  expect(await statusOf(apiKey)).toBe('ACTIVE')
+  const apiKey = await keptKey()
   path.loseAnswers()
   await system.admin.apiKeys.disable.mutate({ apiKey })
   const lost = path.lost()
@@ -121,8 +132,8 @@ test('a gateway that starts without core lets nobody in', async () => {
 })
 
 test('a change that commits late is not overtaken by one that began after it', async () => {
-  const [first, second] = [await newKey(), await newKey()]
-  expect([await statusOf(first), await statusOf(second)]).toEqual(['ACTIVE', 'ACTIVE'])
+  const [first, second] = [await keptKey(), await keptKey()]
+  expect([kept(first), kept(second)]).toEqual(['ACTIVE', 'ACTIVE'])
   const { ownerUrl } = system.database
   const late = new pg.Client({ connectionString: ownerUrl })
   await late.connect()
@@ -147,18 +158,16 @@ test('a change that commits late is not overtaken by one that began after it', a
 })
 
 test('a database with another history under the same numbers is noticed: nothing that was kept is believed', async () => {
-  const [key, other] = [await newKey(), await newKey()]
-  expect(await statusOf(key)).toBe('ACTIVE')
-  await system.admin.apiKeys.disable.mutate({ apiKey: other })
-  // A copy that lacks the last change takes over. It has another one under that number; and the key that the gateway
-  // keeps was disabled under a number that the gateway has passed.
+  const key = await keptKey()
+  // A copy that lacks the last changes takes over. It has others under their numbers, and the key that the gateway keeps
+  // was disabled under a number that the gateway has passed.
   const uuid = uuidFromId('apiKey', key)
   await query(
     system.database.ownerUrl,
     `do $$ declare current bigint := (select revision from access_revision); begin
-       delete from access_change where revision = current;
-       insert into access_change (revision) values (current);
-       update api_key set status = 'DISABLED', revision = current - 1 where id = '${uuid}';
+       delete from access_change;
+       insert into access_change (revision) values (current - 1), (current);
+       update api_key set status = 'DISABLED', revision = 1 where id = '${uuid}';
      end $$`,
   )
   await until('what was kept is forgotten', () => kept(key) === 'nothing')
@@ -166,8 +175,7 @@ test('a database with another history under the same numbers is noticed: nothing
 })
 
 test('a database that was set back to an earlier state is noticed', async () => {
-  const key = await newKey()
-  expect(await statusOf(key)).toBe('ACTIVE')
+  const key = await keptKey()
   const uuid = uuidFromId('apiKey', key)
   await query(
     system.database.ownerUrl,
