@@ -19,6 +19,8 @@ export type LaneOptions = {
 /** The most postings in one batch: past this a batch gains nothing and only makes its first ones wait. */
 const batchLimit = 256
 const defaultBudgetMs = 10_000
+/** How often a lane looks for postings whose time is up, while its batch is stuck. */
+const sweepMs = 500
 
 /**
  * Group commit. Postings queue per lane (a hash of the workspace); while one batch of a lane is in flight the next
@@ -65,6 +67,7 @@ class Lane {
   /** In turn: a workspace that was served goes to the end. */
   readonly #queues = new Map<string, Waiting[]>()
   #run: Promise<void> | undefined
+  #sweeper: NodeJS.Timeout | undefined
   waiting = 0
   posting = 0
 
@@ -82,6 +85,7 @@ class Lane {
     this.#queues.set(posting.workspaceId, queue)
     this.waiting++
     this.#run ??= this.#work()
+    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs)
     return promise
   }
 
@@ -99,6 +103,24 @@ class Lane {
       this.posting = 0
     }
     this.#run = undefined
+    clearInterval(this.#sweeper)
+    this.#sweeper = undefined
+  }
+
+  /** A batch may be stuck for longer than those behind it will wait: they are told in time that they never began. */
+  #sweep(): void {
+    const now = performance.now()
+    for (const [workspaceId, queue] of this.#queues) {
+      const [late, rest] = [
+        queue.filter(({ deadline }) => deadline <= now),
+        queue.filter(({ deadline }) => deadline > now),
+      ]
+      if (late.length === 0) continue
+      this.waiting -= late.length
+      if (rest.length > 0) this.#queues.set(workspaceId, rest)
+      else this.#queues.delete(workspaceId)
+      for (const { reject } of late) reject(notNow())
+    }
   }
 
   async #postAll(batch: Waiting[]): Promise<void> {
