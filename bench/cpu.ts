@@ -25,9 +25,7 @@ export function readCpuTimes(watched: Watched): CpuTimes | null {
 /** What each operation has cost each process, in microseconds. */
 export function costPerOperation(before: CpuTimes | null, after: CpuTimes | null, operations: number): CpuTimes | null {
   if (!before || !after) return null
-  return Object.fromEntries(
-    Object.keys(after).map(name => [name, Math.round((10 * (after[name]! - before[name]!)) / operations) / 10]),
-  )
+  return Object.fromEntries(Object.keys(after).map(name => [name, (after[name]! - before[name]!) / operations]))
 }
 
 function readStat(pid: number) {

@@ -2,12 +2,15 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { type CpuTimes, costPerOperation, readCpuTimes, type Watched } from './cpu.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 
+/** `cpuMicros`: what one request took of each process that was watched. */
+export type Run = LoadResult & { cpuMicros: CpuTimes | null }
+
 export type Load = {
-  pid: number
   /** @throws when anything but success was answered: a figure of refusals would say nothing */
-  run(plan: LoadPlan): Promise<LoadResult>
+  run(plan: LoadPlan, watched?: Watched): Promise<Run>
   stop(): void
 }
 
@@ -15,15 +18,16 @@ export function startLoad(): Load {
   const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
   const exited = once(child, 'exit')
   return {
-    pid: child.pid!,
-    async run(plan) {
+    async run(plan, watched = {}) {
+      const all = { ...watched, load: child.pid! }
+      const before = readCpuTimes(all)
       child.send(plan)
       const answer = await Promise.race([once(child, 'message'), exited.then(() => null)])
       if (!answer) throw new Error('The load generator has ended: see above.')
       const result = answer[0] as LoadResult
       if (Object.keys(result.refused).length > 0)
         throw new Error(`${plan.kind} ${plan.target ?? ''} was refused: ${JSON.stringify(result.refused)}`)
-      return result
+      return { ...result, cpuMicros: costPerOperation(before, readCpuTimes(all), result.total) }
     },
     stop: () => child.disconnect(),
   }

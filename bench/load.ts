@@ -14,7 +14,7 @@ export type LoadPlan = {
   warmUpMs: number
   measureMs: number
   /** Who signs: each connection takes the next one. */
-  signers: { apiKey: string; apiSecret: string; wallets: string[] }[]
+  signers: readonly { apiKey: string; apiSecret: string; wallets: string[] }[]
   /** `hot`: every transfer touches the first wallet of its workspace. `get` is signed, `plain` is not. */
   kind: 'transfer' | 'hot-transfer' | 'balance' | 'get' | 'plain'
   /** What `get` and `plain` ask for, with its query. */

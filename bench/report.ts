@@ -1,4 +1,5 @@
 import { table } from '../scripts/admin/table.ts'
+import { rounded } from './figures.ts'
 import type { Machine } from './machine.ts'
 import { isReached, targets } from './targets.ts'
 
@@ -7,6 +8,8 @@ export type Findings = {
   ratios: Record<string, number>
   figures: Record<string, unknown>
   missing?: Record<string, string>
+  /** For people. */
+  tables?: string[]
 }
 
 export type Report = { machine: Machine; ratios: Record<string, number>; figures: Record<string, unknown> }
@@ -22,8 +25,8 @@ export function reportOf(machine: Machine, findings: Findings[]): Report {
   }
 }
 
-/** What a person reads: the machine, then every key with its target. */
-export function textOf({ machine, ratios, figures }: Report): string {
+/** What a person reads: the machine, what each part says, then every key with its target. */
+export function textOf({ machine, ratios, figures }: Report, findings: Findings[]): string {
   const missing = (figures.missing ?? {}) as Record<string, string>
   const rows = targets
     .filter(({ key }) => key in ratios || key in missing)
@@ -37,9 +40,8 @@ export function textOf({ machine, ratios, figures }: Report): string {
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${kernel}, Node ${node}, PostgreSQL ${postgres}, Redis ${redis}
 An fsync takes ${fsyncMicros} µs here.
 
-${table(['key', 'measured', 'target', 'reached', 'what'], rows)}`
-}
-
-function rounded(ratio: number): number {
-  return Number(ratio.toPrecision(3))
+${findings
+  .flatMap(({ tables = [] }) => tables)
+  .map(text => `${text}\n\n`)
+  .join('')}${table(['key', 'measured', 'target', 'reached', 'what'], rows)}`
 }

@@ -10,6 +10,8 @@ export type Settings = {
   /** Under load: until the first look at the memory, and from there to the last one. */
   memoryWarmUpMs: number
   memoryMs: number
+  /** Between two looks there are transfers for so long, then reads. */
+  memoryStretchMs: number
 }
 
 export const fullSettings: Settings = {
@@ -17,8 +19,9 @@ export const fullSettings: Settings = {
   warmUpMs: 1_000,
   measureMs: 3_000,
   listSizes: [10_000, 100_000, 1_000_000],
-  memoryWarmUpMs: 25_000,
-  memoryMs: 60_000,
+  memoryWarmUpMs: 60_000,
+  memoryMs: 72_000,
+  memoryStretchMs: 3_000,
 }
 
 /** To see that everything works. The figures mean nothing. */
@@ -27,6 +30,7 @@ export const quickSettings: Settings = {
   warmUpMs: 0,
   measureMs: 1_000,
   listSizes: [100, 1_000, 10_000],
-  memoryWarmUpMs: 2_000,
-  memoryMs: 4_000,
+  memoryWarmUpMs: 400,
+  memoryMs: 400,
+  memoryStretchMs: 200,
 }

@@ -22,6 +22,7 @@ export type Stage = {
   createDatabase(name: string): Promise<Database>
   /** One of ours, or one of the benchmark's own (below `servers`), with these options of Node. */
   start(path: string, environment: NodeJS.ProcessEnv, options?: string[]): Promise<Program>
+  startGateway(coreUrl: string, options?: string[]): Promise<Program>
   startService(database: Database, options?: string[]): Promise<Service>
   stop(): Promise<void>
 }
@@ -30,7 +31,7 @@ export type Database = { name: string; ownerUrl: string; serviceUrl: string; ser
 
 export type Service = { core: Program; gateway: Program; admin: CoreClient }
 
-export type Signer = LoadPlan['signers'][number]
+export type Signer = LoadPlan['signers'][number] & { workspaceId: string }
 
 const template = 'bench_template'
 const serviceRole = 'wallet_service'
@@ -70,6 +71,20 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
       stops.push(program.stop)
       return program
     }
+    const common = { NODE_ENV: 'production', LOG_LEVEL: 'warn', KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
+    const startGateway: Stage['startGateway'] = (coreUrl, options) =>
+      start(
+        'gateway/src/main.ts',
+        {
+          ...common,
+          GATEWAY_PORT: '0',
+          INTERNAL_PORT: '0',
+          CORE_URL: coreUrl,
+          CORE_TOKEN: secrets.gatewayToken,
+          REDIS_URL: redis.url,
+        },
+        options,
+      )
     return {
       directory,
       postgres,
@@ -80,9 +95,9 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
         return databaseOf(name)
       },
       start,
+      startGateway,
       async startService(database, options) {
         const tokens = [`g:gateway:${secrets.gatewayToken}`, `a:admin:${secrets.adminToken}`]
-        const common = { NODE_ENV: 'production', LOG_LEVEL: 'warn', KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
         const core = await start(
           'services/core/src/main.ts',
           {
@@ -94,18 +109,7 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
           },
           options,
         )
-        const gateway = await start(
-          'gateway/src/main.ts',
-          {
-            ...common,
-            GATEWAY_PORT: '0',
-            INTERNAL_PORT: '0',
-            CORE_URL: core.url,
-            CORE_TOKEN: secrets.gatewayToken,
-            REDIS_URL: redis.url,
-          },
-          options,
-        )
+        const gateway = await startGateway(core.url, options)
         const admin = createCoreClient({ url: core.url, token: secrets.adminToken })
         stops.push(() => admin.close())
         return { core, gateway, admin }
@@ -154,5 +158,5 @@ export async function makeSigner(admin: CoreClient, wallets: number): Promise<Si
       return walletId
     }),
   )
-  return { ...key, wallets: ids }
+  return { ...key, workspaceId, wallets: ids }
 }

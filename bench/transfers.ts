@@ -8,9 +8,9 @@
 import { readFile } from 'node:fs/promises'
 import { verifyLedger } from '@workspace-wallet/core/client'
 import { sayWithin } from '../scripts/embedded/say.ts'
-import { type CpuTimes, costPerOperation, readCpuTimes } from './cpu.ts'
-import { type Load, startLoad } from './drive.ts'
-import type { LoadResult } from './load.ts'
+import { type Load, type Run, startLoad } from './drive.ts'
+import { figuresOf, type Sample, tableOf } from './figures.ts'
+import type { LoadPlan } from './load.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
@@ -23,9 +23,6 @@ const clientCounts = [1, 8, 32]
 const connectionCounts = [64, 256]
 const workspaces = 8
 const walletsEach = 100
-
-/** `load` and `cost` of ours only. */
-type Sample = { perSecond: number; load?: LoadResult; cost?: CpuTimes | null }
 
 export async function measureTransfers(stage: Stage, settings: Settings): Promise<Findings> {
   const pgbench = await findPgbench().catch((error: Error) => error)
@@ -61,7 +58,7 @@ export async function measureTransfers(stage: Stage, settings: Settings): Promis
   await service.core.stop()
 
   const findings = findingsOf(samples)
-  findings.figures.transfers = { ...(findings.figures.transfers as object), verified }
+  findings.figures.verified = verified
   if (pgbench instanceof Error) findings.missing = missingWithout(pgbench)
   return findings
 }
@@ -85,16 +82,14 @@ async function runOurs(
   kind: (typeof kinds)[number],
   connections: number,
   { warmUpMs, measureMs }: Settings,
-): Promise<Sample> {
+): Promise<Run> {
   const watched = {
     gateway: gateway.process.pid!,
     core: core.process.pid!,
     postgres: postgres.pid,
     redis: redis.pid(),
-    load: load.pid,
   }
-  const before = readCpuTimes(watched)
-  const result = await load.run({
+  const plan: LoadPlan = {
     host: '127.0.0.1',
     port: gateway.port,
     connections,
@@ -102,9 +97,8 @@ async function runOurs(
     measureMs,
     signers: kind === 'hot' ? signers.slice(0, 1) : signers,
     kind: kind === 'hot' ? 'hot-transfer' : 'transfer',
-  })
-  const cost = costPerOperation(before, readCpuTimes(watched), result.total)
-  return { perSecond: result.perSecond, load: result, cost }
+  }
+  return load.run(plan, watched)
 }
 
 function findingsOf(samples: Record<string, Sample[]>): Findings {
@@ -122,23 +116,8 @@ function findingsOf(samples: Record<string, Sample[]>): Findings {
   }
   ratios.hot_vs_uniform = ratioOf(rates('ours hot 64'), rates('ours uniform 64'))
 
-  const contenders = Object.entries(samples).map(([name, runs]) => [
-    name,
-    {
-      perSecond: Math.round(median(runs.map(({ perSecond }) => perSecond))),
-      rounds: runs.map(({ perSecond }) => Math.round(perSecond)),
-      ...(runs[0]?.load && {
-        latencyMs: Object.fromEntries(
-          (['p50', 'p95', 'p99', 'max'] as const).map(name => [
-            name,
-            Number(median(runs.map(({ load }) => load!.latencyMs[name])).toFixed(2)),
-          ]),
-        ),
-        cpuMicrosPerTransfer: runs.at(-1)!.cost,
-      }),
-    },
-  ])
-  return { ratios, figures: { transfers: { contenders: Object.fromEntries(contenders) } } }
+  const transfers = figuresOf(samples)
+  return { ratios, figures: { transfers }, tables: [tableOf('transfers', transfers)] }
 }
 
 function missingWithout(pgbench: Error): Record<string, string> {

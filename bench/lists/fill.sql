@@ -1,0 +1,37 @@
+-- Fills a workspace with @wallets@ wallets and @rows@ orders between two of them in dollars, and a tenth as many between
+-- two others in euros, as if they had been posted in order, ten milliseconds apart. Balances and MACs mean nothing here:
+-- lists do not look at them. Triggers are off, those of foreign keys among them.
+begin;
+set local session_replication_role = replica;
+
+insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+    source_sequence, target_sequence, actor, request_id, client_address, created_at)
+  select '@workspace@', uuidv7((n - @orders@) * interval '10 ms'), 'TRANSFER', case n % 10 when 0 then 'order-' || n end, n,
+    (1 + n * 7919 % 100000) / 100.0, pair.currency, case n % 2 when 0 then pair.a else pair.b end,
+    case n % 2 when 0 then pair.b else pair.a end, pair.sequence, pair.sequence,
+    'key:ak_00000000000000000000000000', 'req_00000000-0000-0000-0000-000000000000', '127.0.0.1',
+    now() + (n - @orders@) * interval '10 ms'
+  from generate_series(1::bigint, @orders@) n, lateral (
+    select 'USD' as currency, uuid '@dollarA@' as a, uuid '@dollarB@' as b, n - n / 11 as sequence where n % 11 <> 0
+    union all select 'EUR', '@euroA@', '@euroB@', n / 11 where n % 11 = 0) pair;
+
+insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, order_number,
+    created_at, mac)
+  select workspace_id, case side when 'OUT' then source_wallet_id else target_wallet_id end, source_sequence, id, side,
+    amount, 100000, source_sequence, created_at, decode(repeat('01', 33), 'hex')
+  from transfer, unnest(array['OUT', 'IN']) side
+  where workspace_id = '@workspace@' and number is not null;
+
+insert into wallet (workspace_id, id, number, kind, name, currency, status, balance, created_at, updated_at)
+  select '@workspace@', uuidv7((n - @wallets@) * interval '1 s'), n, 'CUSTOMER', 'Wallet ' || n * 7919 % @wallets@,
+    case n % 10 when 0 then 'EUR' else 'USD' end, case n % 100 when 0 then 'FROZEN' else 'ACTIVE' end,
+    n * 7919 % 100000 / 100.0, at, at
+  from generate_series(5::bigint, @wallets@) n, lateral (select now() + n * interval '1 ms' as at) _;
+
+update wallet set balance = 100000, sequence = count, order_count = count
+  from (values (uuid '@dollarA@', @rows@), ('@dollarB@', @rows@), ('@euroA@', @orders@ - @rows@),
+    ('@euroB@', @orders@ - @rows@)) filled (wallet_id, count)
+  where workspace_id = '@workspace@' and id = wallet_id;
+update ledger set wallet_count = @wallets@, order_count = @orders@, last_posted_at = now()
+  where workspace_id = '@workspace@';
+commit;

@@ -1,0 +1,65 @@
+/** nginx with Lua, from Debian's packages, doing what the gateway does. */
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { runGuarded } from '../scripts/embedded/guarded.ts'
+import { openLog } from '../scripts/embedded/logs.ts'
+import { pickFreePort, portTrouble } from '../scripts/embedded/ports.ts'
+import { findProgram } from '../scripts/embedded/programs.ts'
+import type { Signer, Stage } from './stage.ts'
+
+export type Nginx = { port: number; pid: number; stop(): Promise<void> }
+
+const modules = '/usr/lib/nginx/modules'
+const readyWithinMs = 10_000
+const pollMs = 20
+
+/** @throws when it is not there and cannot be installed */
+export async function startNginx(stage: Stage, signer: Signer, upstreamPort: number): Promise<Nginx> {
+  const program = await findNginx()
+  const directory = join(stage.directory, 'nginx')
+  await mkdir(directory)
+  const port = await pickFreePort()
+  const values: Record<string, string | number> = {
+    modules,
+    directory,
+    port,
+    upstreamPort,
+    check: fileURLToPath(new URL('./nginx/check.lua', import.meta.url)),
+    // Without it root's nginx would give its worker to a user who may not read the check.
+    user: process.getuid?.() === 0 ? 'user root;' : '',
+    apiKey: signer.apiKey,
+    apiSecret: signer.apiSecret,
+    redisPort: stage.redis.port,
+  }
+  const text = await readFile(new URL('./nginx/nginx.conf', import.meta.url), 'utf8')
+  const file = join(directory, 'nginx.conf')
+  await writeFile(
+    file,
+    text.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])),
+    { mode: 0o600 },
+  )
+
+  const log = await openLog(join(directory, 'nginx.log'))
+  const stopSteps = [{ signal: 'SIGTERM' as const, patienceMs: 5_000 }]
+  const command = { command: program, args: ['-c', file, '-e', 'stderr'], cwd: '/', env: {}, stopSteps }
+  const nginx = await runGuarded(command, log.fd)
+  const deadline = Date.now() + readyWithinMs
+  while ((await portTrouble('127.0.0.1', port)) !== 'EADDRINUSE') {
+    if (nginx.hasExited() || Date.now() > deadline) throw new Error(`nginx did not start.\n${await log.tail()}`)
+    await sleep(pollMs)
+  }
+  await log.close()
+  return { port, pid: nginx.pid, stop: nginx.stop }
+}
+
+async function findNginx(): Promise<string> {
+  const program = await findProgram(['nginx'], 'libnginx-mod-http-lua')
+  try {
+    await access(join(modules, 'ngx_http_lua_module.so'))
+  } catch {
+    throw new Error('nginx has no Lua module here: install libnginx-mod-http-lua.')
+  }
+  return program
+}
