@@ -35,7 +35,8 @@ afterAll(() => system.stop())
 
 function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, ...environment }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
   execFile(process.execPath, [script, ...args], { cwd, env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })

@@ -49,14 +49,12 @@ async function start(dataDir: string): Promise<Started> {
   return each
 }
 
-async function programOf(dataDir: string, name: string): Promise<number> {
-  const log = await readFile(join(dataDir, 'logs', `${name}.log`), 'utf8')
-  return Number(
-    log
-      .match(/"pid":(\d+)/g)
-      ?.at(-1)
-      ?.slice(6),
-  )
+/** Its process, as the last line of its log names it: lines are written a moment after they are made. */
+function programOf(dataDir: string, name: string): Promise<number> {
+  return until(`the log of ${name} names its process`, async () => {
+    const log = await readFile(join(dataDir, 'logs', `${name}.log`), 'utf8')
+    return Number([...log.matchAll(/"pid":(\d+)/g)].at(-1)?.[1])
+  })
 }
 
 test('from nothing to a signed transfer, to a stop, to a start with everything still there', async () => {

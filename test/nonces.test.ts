@@ -142,7 +142,7 @@ test('a Redis that may evict nonces is not used', async () => {
   await command(redis.url, 'CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru')
   const { url, output } = await system.startGateway()
   expect((await send({ baseUrl: url }, fresh())).body.code).toBe('S002')
-  expect(output()).toContain('maxmemory-policy is volatile-lru, set it to noeviction')
+  await until('the log says why', () => output().includes('maxmemory-policy is volatile-lru, set it to noeviction'))
   await command(redis.url, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
   expect((await send({ baseUrl: url }, fresh())).body.code).toBe('2000')
 })

@@ -27,7 +27,7 @@ export async function startProgram(
   options: string[] = [],
 ): Promise<Program> {
   const child = spawn(process.execPath, [...options, program], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let output = ''

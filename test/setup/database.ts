@@ -41,11 +41,16 @@ export async function execute(url: string, sql: string): Promise<void> {
 }
 
 export async function query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  const client = await connect(url)
   try {
     return (await client.query(sql, values)).rows
   } finally {
     await client.end()
   }
+}
+
+export async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return client
 }

@@ -25,6 +25,8 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'wallet-test-'))
+  // For the hundreds of processes that the tests start.
+  process.env.NODE_COMPILE_CACHE = join(runDir, 'compiled')
   const stops = [() => rm(runDir, { recursive: true, force: true })]
   const stopAll = async () => {
     for (const stop of stops.toReversed()) await stop()

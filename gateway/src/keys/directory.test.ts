@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseKeyRing, uuidFromId } from '@workspace-wallet/core/contract'
-import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { query } from '../../../test/setup/database.ts'
+import { connect, query } from '../../../test/setup/database.ts'
 import { openPath, type Path } from '../../../test/setup/path.ts'
 import { type System, startSystem } from '../../../test/setup/system.ts'
 import { until } from '../../../test/setup/until.ts'
@@ -135,8 +134,7 @@ test('a change that commits late is not overtaken by one that began after it', a
   const [first, second] = [await keptKey(), await keptKey()]
   expect([kept(first), kept(second)]).toEqual(['ACTIVE', 'ACTIVE'])
   const { ownerUrl } = system.database
-  const late = new pg.Client({ connectionString: ownerUrl })
-  await late.connect()
+  const late = await connect(ownerUrl)
   // As core does it, and not committed yet.
   await late.query('begin')
   const { rows } = await late.query(
