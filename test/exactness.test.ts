@@ -202,6 +202,7 @@ describe('sums over a million', () => {
           requestId: 'test',
           clientAddress: null,
           mayBePosted: false,
+          deadlineMs: 0,
         }
       })
       const ledger: LedgerState = {
@@ -213,7 +214,7 @@ describe('sums over a million', () => {
         byBizId: new Map(),
         byTransferId: new Map(),
       }
-      const decision = decide(ledger, postings, new Date(batch))
+      const decision = decide(ledger, postings, new Date(batch), 0)
       for (const [at, result] of decision.results.entries()) {
         const { sourceWalletId, targetWalletId, amount } = postings[at]!
         const isPaid = held[sourceWalletId as 'a' | 'b'] >= unitsOf(amount)

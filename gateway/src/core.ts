@@ -10,6 +10,7 @@ import {
   errorTable,
   isDomainError,
   mintId,
+  postingGraceMs,
   type TransferOrder,
 } from '@workspace-wallet/core/contract'
 
@@ -17,8 +18,10 @@ export type CoreClient = Client
 
 /** How long core may keep a create waiting before it drops it unbegun. */
 const createBudgetMs = 5_000
-/** When nothing of a first attempt can be under way any more: its wait, then core's own limits on connecting and locking. */
-const attemptLifeMs = createBudgetMs + 4_000
+/** How long a call may take to reach core. */
+const transitMs = 1_000
+/** When nothing of a first attempt can be posted any more. */
+const attemptLifeMs = transitMs + createBudgetMs + postingGraceMs
 /** When the caller of a create hears S003 at the latest. */
 const createDeadlineMs = attemptLifeMs + 3_000
 const resendPauseMs = 200

@@ -36,7 +36,7 @@ export type SignedRequest = { key: Key; address: string; body: Buffer; waitMs: n
 
 /**
  * The pipeline of section 5.3, in its order: the first failure ends it. Step 8, the scope, follows at the route,
- * which declares it (see routes/index.ts).
+ * which declares it (see routes/endpoints.ts).
  *
  * @throws DomainError with the code of the step that failed
  */

@@ -63,13 +63,22 @@ export const transferOrder = z.object({
 })
 export type TransferOrder = z.infer<typeof transferOrder>
 
+/**
+ * What a posting that was begun in time may take until it has its workspace's lock, in milliseconds: a connection, a
+ * lock, and once more if the first commit was lost. Past it a caller may rely on its not being posted.
+ */
+export const postingGraceMs = 3_000
+
 export const createTransferInput = workspaceCall.extend({
   order: createTransferBody,
   /** The id to give the transfer: minted by the caller, so that its own re-sends are idempotent. */
   transferId: z.string().optional(),
   /** True when this may have been sent before: core then looks for the transferId first. */
   resend: z.boolean().optional(),
-  /** How long the caller will wait, in milliseconds. Core drops what nobody waits for before it starts. */
+  /**
+   * How long the caller will wait, in milliseconds. Core drops what nobody waits for before it starts, and posts nothing
+   * that is `postingGraceMs` later still.
+   */
   budgetMs: z.int().min(1).max(60_000).optional(),
 })
 export type CreateTransferInput = z.infer<typeof createTransferInput>

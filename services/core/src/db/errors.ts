@@ -29,10 +29,10 @@ const unavailableClasses = new Set(['08', '53', '57', '58'])
 
 export function classifyDatabaseError(error: unknown): DatabaseFault {
   const { code, message } = error as { code?: unknown; message?: unknown }
+  // Errors of the socket and of the client library bear no SQLSTATE. EPIPE looks like one, but no class begins with E.
+  if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code))
     return faultBySqlState[code] ?? (unavailableClasses.has(code.slice(0, 2)) ? 'unavailable' : 'other')
-  // Errors of the socket and of the client library bear no SQLSTATE.
-  if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'
   return /connection|timeout|terminated|not queryable|socket/i.test(String(message)) ? 'unavailable' : 'other'
 }
 

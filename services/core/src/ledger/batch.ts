@@ -74,7 +74,10 @@ function isTakenNumber(error: unknown): boolean {
 async function haltFor(store: LedgerStore, posting: Posting): Promise<PostingResult[]> {
   const { workspaceId } = posting
   const reason = 'a counter of the workspace, or of a wallet, names a number that is taken'
-  await haltLedger(store.pool, workspaceId, reason)
+  // Neighbours may be posted by now: a halt that fails must not fail them. The next posting brings us here again.
+  await haltLedger(store.pool, workspaceId, reason).catch(error =>
+    store.log.error({ err: error }, 'a workspace could not be halted'),
+  )
   tellOfBreach(store, { workspaceId, reason })
   return [unavailable()]
 }
@@ -226,7 +229,7 @@ function judge(ledger: LoadedLedger | undefined, postings: Posting[]): Judgement
   const { state, wallets, now } = ledger
   const reason = state.status === 'OPEN' ? breachOf(wallets) : null
   if (reason) return { results: postings.map(unavailable), breach: { workspaceId: state.workspaceId, reason } }
-  const decision = decide(state, postings, now)
+  const decision = decide(state, postings, now, performance.now())
   return { results: decision.results, decision }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Decimal, type WalletStatus } from '../../contract/index.ts'
+import { Decimal, postingGraceMs, type WalletStatus } from '../../contract/index.ts'
 import { emptyHead } from './chain.ts'
 import { decide } from './decide.ts'
 import { type Decision, type LedgerState, malformedWallet, type Posting, type WalletState } from './posting.ts'
@@ -66,6 +66,7 @@ const posting: fc.Arbitrary<Posting> = fc
       requestId: 'request',
       clientAddress: null,
       mayBePosted: false,
+      deadlineMs: 0,
     }),
   )
 
@@ -116,7 +117,7 @@ describe('decide', () => {
         const model = modelWallets(cents)
         const ledger = ledgerOf(model)
         const orders = new Map<string, ModelOrder>()
-        const decision = decide(ledger, postings, now)
+        const decision = decide(ledger, postings, now, 0)
         expect(decision.results.map(kindOf)).toEqual(postings.map(entry => modelOf(model, orders, entry)))
         for (const after of decision.wallets)
           expect(after.balance.times(100).toFixed()).toBe(model.get(after.id)!.cents.toString())
@@ -129,7 +130,7 @@ describe('decide', () => {
     fc.assert(
       fc.property(batch, fc.bigInt(0n, 10_000n), (postings, cents) => {
         const ledger = ledgerOf(modelWallets(cents))
-        const { transfers, legs, wallets, orderCount } = decide(ledger, postings, now)
+        const { transfers, legs, wallets, orderCount } = decide(ledger, postings, now, 0)
         expect(legs).toHaveLength(transfers.length * 2)
         const numbers = transfers.flatMap(transfer => transfer.number ?? [])
         expect(numbers).toEqual(numbers.map((_, at) => 42 + at))
@@ -158,37 +159,49 @@ describe('decide', () => {
   test('does not change what it was given', () => {
     const ledger = ledgerOf(modelWallets(10_000n))
     const before = JSON.stringify([...ledger.wallets.values()])
-    decide(ledger, [transfer({})], now)
+    decide(ledger, [transfer({})], now, 0)
     expect(JSON.stringify([...ledger.wallets.values()])).toBe(before)
   })
 
   test('answers a replay before it looks at any state: emptied, frozen and closed wallets, a halted ledger', () => {
-    const [first] = decide(ledgerOf(modelWallets(10_000n)), [transfer({ bizId: 'p' })], now).transfers
+    const [first] = decide(ledgerOf(modelWallets(10_000n)), [transfer({ bizId: 'p' })], now, 0).transfers
     const emptied = ledgerOf(modelWallets(0n), 'HALTED')
     const byBizId = new Map([['p', first!]])
     const again = transfer({ bizId: 'p', transferId: 'other', amount: '1.0' })
-    expect(kindOf(decide({ ...emptied, byBizId }, [again], now).results[0]!)).toBe('replayed')
+    expect(kindOf(decide({ ...emptied, byBizId }, [again], now, 0).results[0]!)).toBe('replayed')
   })
 
   test('takes no new postings into a closed ledger (GA2032) or a halted one (S002)', () => {
-    expect(kindOf(decide(ledgerOf(modelWallets(100n), 'CLOSED'), [transfer({})], now).results[0]!)).toBe('GA2032')
-    expect(kindOf(decide(ledgerOf(modelWallets(100n), 'HALTED'), [transfer({})], now).results[0]!)).toBe('S002')
+    expect(kindOf(decide(ledgerOf(modelWallets(100n), 'CLOSED'), [transfer({})], now, 0).results[0]!)).toBe('GA2032')
+    expect(kindOf(decide(ledgerOf(modelWallets(100n), 'HALTED'), [transfer({})], now, 0).results[0]!)).toBe('S002')
   })
 
   test('knows a re-sent posting by its transferId', () => {
-    const [first] = decide(ledgerOf(modelWallets(100n)), [transfer({})], now).transfers
+    const [first] = decide(ledgerOf(modelWallets(100n)), [transfer({})], now, 0).transfers
     const ledger = { ...ledgerOf(modelWallets(0n)), byTransferId: new Map([[first!.transferId, first!]]) }
-    expect(kindOf(decide(ledger, [transfer({ mayBePosted: true })], now).results[0]!)).toBe('replayed')
+    expect(kindOf(decide(ledger, [transfer({ mayBePosted: true })], now, 0).results[0]!)).toBe('replayed')
+  })
+
+  test('posts nothing whose caller may have believed a refusal by now, and still knows what was posted', () => {
+    const ledger = ledgerOf(modelWallets(10_000n))
+    const asked = transfer({ deadlineMs: 1_000 })
+    expect(kindOf(decide(ledger, [asked], now, 1_000 + postingGraceMs).results[0]!)).toBe('posted')
+    const late = decide(ledger, [asked], now, 1_001 + postingGraceMs)
+    expect(kindOf(late.results[0]!)).toBe('S002')
+    expect([late.transfers, late.wallets]).toEqual([[], []])
+    const [first] = decide(ledger, [asked], now, 0).transfers
+    const byTransferId = new Map([[first!.transferId, first!]])
+    expect(kindOf(decide({ ...ledger, byTransferId }, [asked], now, 9_000).results[0]!)).toBe('replayed')
   })
 
   test('never lets time run back, whatever the clock says', () => {
     const ledger = ledgerOf(modelWallets(10_000n))
     const late = new Date('2020-01-01T00:00:00.000Z')
-    expect(decide(ledger, [transfer({})], late).transfers[0]!.createdAt).toEqual(ledger.lastPostedAt)
+    expect(decide(ledger, [transfer({})], late, 0).transfers[0]!.createdAt).toEqual(ledger.lastPostedAt)
   })
 
   test('keeps the amount as it was sent', () => {
-    const { transfers, legs } = decide(ledgerOf(modelWallets(10_000n)), [transfer({ amount: '1.50' })], now)
+    const { transfers, legs } = decide(ledgerOf(modelWallets(10_000n)), [transfer({ amount: '1.50' })], now, 0)
     expect([transfers[0]!.amount, ...legs.map(leg => leg.amount)]).toEqual(['1.50', '1.50', '1.50'])
   })
 })
@@ -208,6 +221,7 @@ function transfer(changes: Partial<Posting>): Posting {
     requestId: 'request',
     clientAddress: null,
     mayBePosted: false,
+    deadlineMs: 0,
     ...changes,
   }
 }

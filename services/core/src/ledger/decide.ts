@@ -1,4 +1,4 @@
-import { Decimal, DomainError, decimalsOf } from '../../contract/index.ts'
+import { Decimal, DomainError, decimalsOf, postingGraceMs } from '../../contract/index.ts'
 import type { Decision, LedgerState, Leg, Posting, PostingResult, Transfer, WalletState } from './posting.ts'
 
 /**
@@ -9,8 +9,9 @@ import type { Decision, LedgerState, Leg, Posting, PostingResult, Transfer, Wall
  * the same batch meets it here as it would in the database.
  *
  * @param now the database's clock, read under the ledger's lock
+ * @param nowMs the clock of the deadlines, read under the ledger's lock
  */
-export function decide(ledger: LedgerState, postings: readonly Posting[], now: Date): Decision {
+export function decide(ledger: LedgerState, postings: readonly Posting[], now: Date, nowMs: number): Decision {
   const wallets = new Map<string, WalletState>()
   const byBizId = new Map(ledger.byBizId)
   const byTransferId = new Map(ledger.byTransferId)
@@ -30,6 +31,8 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
         ? { kind: 'replayed', transfer: existing }
         : refused(new DomainError('T005', { bizId: posting.bizId ?? posting.transferId }))
     }
+    // Its caller may have believed another core's refusal by now.
+    if (nowMs > posting.deadlineMs + postingGraceMs) return refused(new DomainError('S002', { retryAfterSeconds: 1 }))
     if (ledger.status === 'CLOSED') return refused(new DomainError('GA2032'))
     if (ledger.status === 'HALTED') return refused(new DomainError('S002', { retryAfterSeconds: 60 }))
 
@@ -58,7 +61,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     wallets.set(received.id, received)
     if (isOrder) orderCount += 1
 
-    const { mayBePosted: _, ...asked } = posting
+    const { mayBePosted: _, deadlineMs: __, ...asked } = posting
     const transfer: Transfer = {
       ...asked,
       number: isOrder ? orderCount : null,

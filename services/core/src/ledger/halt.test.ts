@@ -144,6 +144,23 @@ test.each(breaches)('%s: the next posting halts the workspace, and no other one'
   await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
 })
 
+test('a halt that fails fails nobody else: neighbours of the same batch that were posted hear so', async () => {
+  // Created first, so that it is posted before the other is found broken.
+  const [sound, broken] = [await newBooks(), await newBooks()]
+  expect(await broken.pay()).toBe('2000')
+  await damage(`update ledger set order_count = 0 where ${isIn(broken)};
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'no halt'; end $$;
+    create trigger refuse before insert on audit for each row when (new.act = 'ledger.halt') execute function refuse()`)
+  const codes = await Promise.all(Array.from({ length: 64 }, (_, at) => (at % 2 === 0 ? sound : broken).pay()))
+  await damage('drop trigger refuse on audit; drop function refuse()')
+  expect(codes).toEqual(codes.map((_, at) => (at % 2 === 0 ? '2000' : 'S002')))
+  expect(await halted()).toEqual([])
+
+  expect(await broken.pay()).toBe('S002')
+  expect(await halted()).toHaveLength(1)
+  await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
+})
+
 test('it is not opened while it breaks a rule; forced it is, and the audit tells who did it', async () => {
   const books = await newBooks()
   await books.pay()

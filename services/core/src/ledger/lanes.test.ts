@@ -20,7 +20,7 @@ function heldLane(queueLimit = 100) {
   return { lanes, batches }
 }
 
-function posting(workspaceId: string, remark: string): Posting {
+function posting(workspaceId: string, remark: string, budgetMs = 10_000): Posting {
   return {
     type: 'TRANSFER',
     workspaceId,
@@ -35,6 +35,7 @@ function posting(workspaceId: string, remark: string): Posting {
     requestId: 'test',
     clientAddress: null,
     mayBePosted: false,
+    deadlineMs: performance.now() + budgetMs,
   }
 }
 
@@ -82,7 +83,7 @@ test('behind a batch that is stuck, whoever has waited long enough is told that 
   const stuck = lanes.post(posting('a', 'stuck'))
   await turn()
   const patient = lanes.post(posting('a', 'patient'))
-  await expect(lanes.post(posting('a', 'hurried'), 1)).rejects.toMatchObject({ code: 'S002' })
+  await expect(lanes.post(posting('a', 'hurried', 1))).rejects.toMatchObject({ code: 'S002' })
   expect(lanes.depth).toEqual({ waiting: 1, posting: 1 })
   batches[0]!.finish()
   await stuck

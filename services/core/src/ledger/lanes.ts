@@ -3,8 +3,6 @@ import type { Posting, PostingResult, Transfer } from './posting.ts'
 
 type Waiting = {
   posting: Posting
-  /** On the clock of `performance.now()`. */
-  deadline: number
   resolve: (transfer: Transfer) => void
   reject: (error: unknown) => void
 }
@@ -18,7 +16,6 @@ export type LaneOptions = {
 
 /** The most postings in one batch: past this a batch gains nothing and only makes its first ones wait. */
 const batchLimit = 256
-const defaultBudgetMs = 10_000
 /** How often a lane looks for postings whose time is up, while its batch is stuck. */
 const sweepMs = 500
 
@@ -36,14 +33,13 @@ export class Lanes {
   }
 
   /**
-   * Posts one posting durably.
+   * Posts one posting durably. One whose deadline has passed is dropped before it starts.
    *
-   * @param budgetMs how long the caller waits; a posting whose time is up is dropped before it starts
    * @throws DomainError the ledger's refusal, or S002 when the queue is full or the time is up
    */
-  post(posting: Posting, budgetMs = defaultBudgetMs): Promise<Transfer> {
+  post(posting: Posting): Promise<Transfer> {
     if (this.#closed) return Promise.reject(notNow())
-    return this.#lanes[hash(posting.workspaceId) % this.#lanes.length]!.add(posting, budgetMs)
+    return this.#lanes[hash(posting.workspaceId) % this.#lanes.length]!.add(posting)
   }
 
   /** How many postings wait, and how many are in batches under way. */
@@ -76,12 +72,12 @@ class Lane {
     this.#post = post
   }
 
-  add(posting: Posting, budgetMs: number): Promise<Transfer> {
+  add(posting: Posting): Promise<Transfer> {
     const queue = this.#queues.get(posting.workspaceId) ?? []
     if (this.waiting >= this.#queueLimit || queue.length >= Math.max(1, this.#queueLimit / 2))
       return Promise.reject(notNow())
     const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
-    queue.push({ posting, deadline: performance.now() + budgetMs, resolve, reject })
+    queue.push({ posting, resolve, reject })
     this.#queues.set(posting.workspaceId, queue)
     this.waiting++
     this.#run ??= this.#work()
@@ -112,8 +108,8 @@ class Lane {
     const now = performance.now()
     for (const [workspaceId, queue] of this.#queues) {
       const [late, rest] = [
-        queue.filter(({ deadline }) => deadline <= now),
-        queue.filter(({ deadline }) => deadline > now),
+        queue.filter(({ posting }) => posting.deadlineMs <= now),
+        queue.filter(({ posting }) => posting.deadlineMs > now),
       ]
       if (late.length === 0) continue
       this.waiting -= late.length
@@ -149,7 +145,7 @@ class Lane {
         this.#queues.delete(workspaceId)
         if (queue.length > 0) this.#queues.set(workspaceId, queue)
         for (const entry of served)
-          if (entry.deadline > now) batch.push(entry)
+          if (entry.posting.deadlineMs > now) batch.push(entry)
           else entry.reject(notNow())
       }
     }

@@ -29,10 +29,12 @@ export type Posting = {
   clientAddress: string | null
   /** Look for the transferId first: this may have been posted before. */
   mayBePosted: boolean
+  /** Until when its caller waits, on the clock of `performance.now()`. */
+  deadlineMs: number
 }
 
 /** A posting that has its place in the ledger. */
-export type Transfer = Omit<Posting, 'mayBePosted'> & {
+export type Transfer = Omit<Posting, 'mayBePosted' | 'deadlineMs'> & {
   /** Counts the workspace's transfers between wallets; null for deposits and withdrawals. */
   number: number | null
   sourceSequence: number

@@ -25,7 +25,7 @@ import { workspaceExists } from './verify-queries.ts'
 import { databaseOf } from './verify-snapshot.ts'
 import { verifyInThread } from './verify-thread.ts'
 
-/** `verify`, `reopen` and `seal` answer in pieces, over minutes: see streamedPaths in client/index.ts. */
+/** `verify`, `reopen` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
 export const ledger = router({
   verify: procedureFor('admin')
     .input(verifyInput)

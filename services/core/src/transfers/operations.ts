@@ -9,6 +9,8 @@ import {
 import { malformedWallet, type Transfer } from '../ledger/posting.ts'
 import type { Core } from '../trpc.ts'
 
+const defaultBudgetMs = 10_000
+
 /**
  * Moves money between two wallets of a workspace (section 2.4). Idempotent under its bizId, and under the
  * transferId when the caller minted one.
@@ -21,24 +23,22 @@ export async function createTransfer(core: Core, actor: string, input: CreateTra
   if (!workspaceId) throw new DomainError('GA2032')
   const transferId = uuidFromId('transfer', input.transferId ?? mintId('transfer'))
   if (!transferId) throw new DomainError('S012', { field: 'transferId', reason: 'NOT_A_BIZ_ID' })
-  const transfer = await core.lanes.post(
-    {
-      type: 'TRANSFER',
-      workspaceId,
-      transferId,
-      bizId: order.bizId ?? null,
-      sourceWalletId: walletKey(order.sourceWalletId),
-      targetWalletId: walletKey(order.targetWalletId),
-      amount: order.amount,
-      currency: order.currency,
-      remark: order.remark ?? null,
-      actor,
-      requestId: caller.requestId,
-      clientAddress: caller.address ?? null,
-      mayBePosted: input.resend ?? false,
-    },
-    input.budgetMs,
-  )
+  const transfer = await core.lanes.post({
+    type: 'TRANSFER',
+    workspaceId,
+    transferId,
+    bizId: order.bizId ?? null,
+    sourceWalletId: walletKey(order.sourceWalletId),
+    targetWalletId: walletKey(order.targetWalletId),
+    amount: order.amount,
+    currency: order.currency,
+    remark: order.remark ?? null,
+    actor,
+    requestId: caller.requestId,
+    clientAddress: caller.address ?? null,
+    mayBePosted: input.resend ?? false,
+    deadlineMs: performance.now() + (input.budgetMs ?? defaultBudgetMs),
+  })
   return toOrder(transfer)
 }
 

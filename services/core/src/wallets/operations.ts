@@ -86,6 +86,8 @@ export type Funding = {
   requestId: string
 }
 
+const fundingBudgetMs = 10_000
+
 /** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
 export async function fundWallet(core: Core, funding: Funding): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding
@@ -110,6 +112,7 @@ export async function fundWallet(core: Core, funding: Funding): Promise<FundingR
     requestId,
     clientAddress: null,
     mayBePosted: false,
+    deadlineMs: performance.now() + fundingBudgetMs,
   })
   const transferId = idFromUuid('transfer', transfer.transferId)
   return {

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { classifyDatabaseError } from './errors.ts'
+
+test.each(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'])(
+  '%s is a database out of reach, and no bug of ours',
+  code => {
+    expect(classifyDatabaseError(Object.assign(new Error(`write ${code}`), { code }))).toBe('unavailable')
+  },
+)
+
+test.each([
+  ['40001', 'conflict'],
+  ['40P01', 'conflict'],
+  ['55P03', 'timeout'],
+  ['57014', 'timeout'],
+  ['23505', 'duplicate'],
+  ['08006', 'unavailable'],
+  ['53300', 'unavailable'],
+  ['57P01', 'unavailable'],
+  ['23514', 'other'],
+  ['42703', 'other'],
+])('SQLSTATE %s means %s', (code, fault) => {
+  expect(classifyDatabaseError(Object.assign(new Error('refused'), { code }))).toBe(fault)
+})
