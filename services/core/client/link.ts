@@ -47,7 +47,7 @@ const shunMs = 1_000
  * money nor the news of a key, and a thousand concurrent reads are a few requests.
  */
 const routes = {
-  creates: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 8_000 },
+  creates: { flights: 3, callsPerFlight: flightLimit, timeoutMs: 8_000 },
   reads: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 3_000 },
   access: { flights: 2, callsPerFlight: 1, timeoutMs: 2_000 },
   others: { flights: 64, callsPerFlight: 1, timeoutMs: 15_000 },
