@@ -1,5 +1,6 @@
 import { Agent } from 'node:http'
 import { Socket } from 'node:net'
+import { wasNeverSent } from '@workspace-wallet/core/client'
 import { DomainError } from '@workspace-wallet/core/contract'
 import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
@@ -27,8 +28,6 @@ const forwardedHeaders = [
   'x-forwarded-proto',
   'x-real-ip',
 ]
-/** Failures before a byte of a request reached core: certainly not done. */
-const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 /**
  * The second listener, for operators and internal callers: health, metrics, and core's own API through one edge. It is
@@ -87,7 +86,7 @@ function coreProxy(coreUrls: string[], log: Log) {
         outgoing.setHeader('x-forwarded-proto', 'http')
       },
       error(error, request, response, target) {
-        const wasSent = !neverSent.has((error as NodeJS.ErrnoException).code ?? '')
+        const wasSent = !wasNeverSent(error)
         log.warn({ err: error, wasSent }, 'core did not answer an internal call')
         const core = cores.find(({ url }) => String(target).startsWith(url))
         if (core && !wasSent) void passOver(core)

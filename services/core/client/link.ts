@@ -186,7 +186,7 @@ class Core {
         bodyTimeout: timeoutMs,
       })
     } catch (error) {
-      const sent = !neverSent.has((error as { code?: string }).code ?? '')
+      const sent = !wasNeverSent(error)
       if (!sent) this.shunnedUntil = performance.now() + shunMs
       throw new CoreUnreachable(sent, error)
     }
@@ -204,12 +204,13 @@ class Core {
   }
 }
 
-/** Failures before a byte of the request left. */
-const neverSent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
+/**
+ * Whether a request failed before a byte of it left. What a connection that stood can fail with too (a host that is out
+ * of reach, a time-out) counts only when it came of connecting.
+ */
+export function wasNeverSent(error: unknown): boolean {
+  const { code, syscall, errors } = error as { code?: string; syscall?: string; errors?: unknown[] }
+  // A name that has several addresses.
+  if (errors) return errors.every(wasNeverSent)
+  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
+}

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
+import { Pool } from 'undici'
+import { afterAll, expect, test } from 'vitest'
+import { wasNeverSent } from './link.ts'
+
+const pools: Pool[] = []
+afterAll(() => Promise.all(pools.map(pool => pool.destroy())))
+
+async function listening(onSocket: (socket: Socket) => void = () => {}): Promise<Server> {
+  const server = createServer(onSocket).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port
+
+function failureOf(url: string): Promise<unknown> {
+  const pool = new Pool(url)
+  pools.push(pool)
+  return pool.request({ method: 'POST', path: '/', body: 'create' }).catch(error => error)
+}
+
+test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which nobody listens', async host => {
+  const server = await listening()
+  const port = portOf(server)
+  server.close()
+  await once(server, 'close')
+  expect(wasNeverSent(await failureOf(`http://${host}:${port}`))).toBe(true)
+})
+
+test('what was sent over a connection that broke may have been read', async () => {
+  const server = await listening(socket => socket.once('data', () => socket.resetAndDestroy()))
+  expect(wasNeverSent(await failureOf(`http://127.0.0.1:${portOf(server)}`))).toBe(false)
+  server.close()
+})
+
+test.each([
+  ['EHOSTUNREACH', 'read'],
+  ['ETIMEDOUT', 'read'],
+  ['ENETUNREACH', 'write'],
+])('%s may come of a connection that stood: then a request may have been read', (code, syscall) => {
+  expect(wasNeverSent(Object.assign(new Error(), { code, syscall }))).toBe(false)
+  expect(wasNeverSent(Object.assign(new Error(), { code, syscall: 'connect' }))).toBe(true)
+})
