@@ -36,6 +36,7 @@ async function main(config: GatewayConfig): Promise<void> {
   let draining = false
 
   metrics.watchKeys(keys)
+  metrics.watchCore(core)
   const denials = new Denials(metrics.registry, log)
   const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())
   const app = createApp(

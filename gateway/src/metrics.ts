@@ -1,5 +1,6 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { CoreClient } from './core.ts'
 import type { KeyDirectory } from './keys/directory.ts'
 import type { NonceStore } from './nonces/store.ts'
 
@@ -24,6 +25,8 @@ export type Metrics = {
   answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
   /** Shows what a directory of keys has in memory; read when somebody asks. */
   watchKeys: (keys: KeyDirectory) => void
+  /** Shows the calls of core that wait or are under way, and the cores that owe answers and do not answer. */
+  watchCore: (core: CoreClient) => void
   /** The same store, its answers measured. */
   measured: (nonces: NonceStore) => NonceStore
   /** Watches what readiness hangs on; asked when somebody scrapes. */
@@ -71,6 +74,28 @@ export function createMetrics(): Metrics {
     })
   }
 
+  function watchCore(core: CoreClient): void {
+    new Gauge({
+      name: 'gateway_core_calls',
+      help: 'Calls of core that wait for a flight, and flights that are in the air',
+      labelNames: ['state'],
+      registers: [registry],
+      collect() {
+        const { waiting, inTheAir } = core.load()
+        this.set({ state: 'waiting' }, waiting)
+        this.set({ state: 'flying' }, inTheAir)
+      },
+    })
+    new Gauge({
+      name: 'gateway_silent_cores',
+      help: 'Cores that owe answers and do not answer: nothing is sent to them',
+      registers: [registry],
+      collect() {
+        this.set(core.load().silentCores)
+      },
+    })
+  }
+
   const storeDurations = new Histogram({
     name: 'gateway_nonce_store_duration_seconds',
     help: 'Time that the nonce store (Redis) takes to answer, by what came of it',
@@ -111,5 +136,5 @@ export function createMetrics(): Metrics {
     })
   }
 
-  return { registry, answered, watchKeys, measured, watch }
+  return { registry, answered, watchKeys, watchCore, measured, watch }
 }

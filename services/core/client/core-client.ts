@@ -2,7 +2,7 @@ import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient } from '@
 import { createTRPCRecursiveProxy } from '@trpc/server'
 import { serialization } from '../contract/index.ts'
 import type { AppRouter } from '../src/router.ts'
-import { CoreLink } from './link.ts'
+import { CoreLink, type CoreLoad } from './link.ts'
 import { fetchFromAny } from './stream.ts'
 
 export type CoreClientOptions = {
@@ -46,12 +46,14 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
         return isStreamed ? streams.mutation(path, input, options as object) : link.call(path, 'mutation', input)
       case 'close':
         return link.close()
+      case 'load':
+        return link.load
       default:
         throw new TypeError(`${names.join('.')}: a call ends in query or mutate`)
     }
   }) as CoreClient
 }
 
-export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void> }
+export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(): CoreLoad }
 
 const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.seal'])

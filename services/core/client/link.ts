@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { TRPCClientError } from '@trpc/client'
 import type { ProcedureType } from '@trpc/server'
 import { Pool } from 'undici'
@@ -24,6 +25,8 @@ export class CoreUnreachable extends Error {
 
 type Waiting = {
   call: FlightCall
+  /** On the clock of `performance.now()`. */
+  since: number
   resolve: (data: unknown) => void
   reject: (error: Error) => void
 }
@@ -33,6 +36,8 @@ type Route = {
   /** Flights that may be in the air at once; what comes meanwhile gathers for the next. */
   flights: number
   callsPerFlight: number
+  /** How long a call waits for its flight: under overload its caller hears soon that it was not done. */
+  waitMs: number
   timeoutMs: number
 }
 
@@ -41,16 +46,20 @@ const connectTimeoutMs = 1_000
 const waitingLimit = 10_000
 /** A core that could not be reached is asked last for a while. */
 const shunMs = 1_000
+/** A core that owes answers and gives none for so many ticks is asked whether it is there at all. */
+const tickMs = 250
+const quietTicks = 4
+const probeTimeoutMs = 1_000
 
 /**
  * Creates, point reads, what gateways ask about keys, and everything else travel apart: a slow list holds up neither
  * money nor the news of a key, and a thousand concurrent reads are a few requests.
  */
 const routes = {
-  creates: { flights: 3, callsPerFlight: flightLimit, timeoutMs: 8_000 },
-  reads: { flights: 2, callsPerFlight: flightLimit, timeoutMs: 3_000 },
-  access: { flights: 2, callsPerFlight: 1, timeoutMs: 2_000 },
-  others: { flights: 64, callsPerFlight: 1, timeoutMs: 15_000 },
+  creates: { flights: 3, callsPerFlight: flightLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  reads: { flights: 2, callsPerFlight: flightLimit, waitMs: 3_000, timeoutMs: 3_000 },
+  access: { flights: 2, callsPerFlight: 1, waitMs: 15_000, timeoutMs: 2_000 },
+  others: { flights: 64, callsPerFlight: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, Route>
 
 const routeOfPath: Record<string, keyof typeof routes> = {
@@ -63,13 +72,16 @@ const routeOfPath: Record<string, keyof typeof routes> = {
   'wallets.balance': 'reads',
 }
 
+/** Calls on their way, and cores that owe answers and do not answer. */
+export type CoreLoad = { waiting: number; inTheAir: number; silentCores: number }
+
 /** The way to a set of cores. */
 export class CoreLink {
   readonly #cores: Core[]
   readonly #lines: Record<keyof typeof routes, Line>
 
   constructor(urls: string[], token: string) {
-    this.#cores = urls.map(url => new Core(url, token))
+    this.#cores = urls.map(url => new Core(url, token, core => this.#leave(core)))
     this.#lines = {
       creates: new Line(this.#cores, routes.creates),
       reads: new Line(this.#cores, routes.reads),
@@ -83,6 +95,21 @@ export class CoreLink {
     return this.#lines[routeOfPath[path] ?? 'others'].add({ path, type, input })
   }
 
+  get load(): CoreLoad {
+    const lines = Object.values(this.#lines)
+    return {
+      waiting: lines.reduce((sum, line) => sum + line.waiting, 0),
+      inTheAir: lines.reduce((sum, line) => sum + line.inTheAir, 0),
+      silentCores: this.#cores.filter(({ isSilent }) => isSilent).length,
+    }
+  }
+
+  /** The circuit of a silent core is open: its calls go to another one or, where none is left, nothing waits for it. */
+  #leave(core: Core): void {
+    if (this.#cores.some(({ isSilent }) => !isSilent)) core.abandon()
+    else for (const line of Object.values(this.#lines)) line.shed()
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#cores.map(core => core.close()))
   }
@@ -93,7 +120,7 @@ class Line {
   readonly #cores: Core[]
   readonly #route: Route
   #waiting: Waiting[] = []
-  #inTheAir = 0
+  inTheAir = 0
   #scheduled = false
 
   constructor(cores: Core[], route: Route) {
@@ -101,10 +128,15 @@ class Line {
     this.#route = route
   }
 
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   add(call: FlightCall): Promise<unknown> {
-    if (this.#waiting.length >= waitingLimit) return Promise.reject(TRPCClientError.from(new CoreUnreachable(false)))
+    if (this.#waiting.length >= waitingLimit || this.#cores.every(({ isSilent }) => isSilent))
+      return Promise.reject(TRPCClientError.from(new CoreUnreachable(false)))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.#waiting.push({ call, resolve, reject })
+    this.#waiting.push({ call, since: performance.now(), resolve, reject })
     if (!this.#scheduled) {
       this.#scheduled = true
       // What is called in the same turn of the event loop leaves together.
@@ -116,15 +148,28 @@ class Line {
     return promise
   }
 
+  /** Nobody waits any longer: nothing of it was sent. */
+  shed(): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(TRPCClientError.from(new CoreUnreachable(false)))
+  }
+
   #takeOff(): void {
-    while (this.#waiting.length > 0 && this.#inTheAir < this.#route.flights) {
+    this.#dropLate()
+    while (this.#waiting.length > 0 && this.inTheAir < this.#route.flights) {
       const load = this.#waiting.splice(0, this.#route.callsPerFlight)
-      this.#inTheAir++
+      this.inTheAir++
       void this.#fly(load).finally(() => {
-        this.#inTheAir--
+        this.inTheAir--
         this.#takeOff()
       })
     }
+  }
+
+  #dropLate(): void {
+    const since = performance.now() - this.#route.waitMs
+    const inTime = this.#waiting.findIndex(waiting => waiting.since > since)
+    const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
+    for (const { reject } of late) reject(TRPCClientError.from(new CoreUnreachable(false)))
   }
 
   /** Tries one core after the other: queries always, mutations for as long as they surely were not begun. */
@@ -147,11 +192,12 @@ class Line {
     for (const { reject } of load) reject(TRPCClientError.from(failure ?? new CoreUnreachable(false)))
   }
 
-  /** Cores in turn, those that failed a moment ago last. */
+  /** Cores in turn, those that failed a moment ago last, without silent ones. */
   #inOrder(): Core[] {
     if (this.#cores.length > 1) this.#cores.push(this.#cores.shift()!)
     const now = performance.now()
-    return this.#cores.toSorted((a, b) => Number(a.shunnedUntil > now) - Number(b.shunnedUntil > now))
+    const answering = this.#cores.filter(({ isSilent }) => !isSilent)
+    return answering.toSorted((a, b) => Number(a.shunnedUntil > now) - Number(b.shunnedUntil > now))
   }
 }
 
@@ -164,18 +210,31 @@ function settle({ resolve, reject }: Waiting, answer: FlightAnswer | undefined):
 /** One core, over kept-alive connections. */
 class Core {
   shunnedUntil = 0
+  /** It owes answers, and did not even say that it is there. Asked for again and again, until it does. */
+  isSilent = false
   readonly #pool: Pool
   readonly #headers: Record<string, string>
+  readonly #onSilent: (core: Core) => void
+  readonly #timer: NodeJS.Timeout
+  #owed = 0
+  /** Ticks since it was heard, counted and not measured: when it is us who stood still, it is not to blame. */
+  #quiet = 0
+  #isProbed = false
+  #abandoned = new AbortController()
 
-  constructor(url: string, token: string) {
+  constructor(url: string, token: string, onSilent: (core: Core) => void) {
     this.#pool = new Pool(new URL(url).origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': flightType }
+    this.#onSilent = onSilent
+    this.#timer = setInterval(() => this.#listen(), tickMs).unref()
+    setMaxListeners(0, this.#abandoned.signal)
   }
 
   /** @throws CoreUnreachable when no answers came */
   async ask(calls: FlightCall[], timeoutMs: number): Promise<FlightAnswer[]> {
     const body = packFlight(calls)
     let response: Awaited<ReturnType<Pool['request']>>
+    this.#owed++
     try {
       response = await this.#pool.request({
         method: 'POST',
@@ -184,11 +243,15 @@ class Core {
         body,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
+        signal: this.#abandoned.signal,
       })
+      this.#quiet = 0
     } catch (error) {
       const sent = !wasNeverSent(error)
       if (!sent) this.shunnedUntil = performance.now() + shunMs
       throw new CoreUnreachable(sent, error)
+    } finally {
+      this.#owed--
     }
     if (response.statusCode === 200) return unpackFlight(await response.body.bytes()) as FlightAnswer[]
     const text = await response.body.text()
@@ -199,8 +262,43 @@ class Core {
     )
   }
 
-  close(): Promise<void> {
-    return this.#pool.close()
+  /** Waits for nothing that was asked so far. */
+  abandon(): void {
+    this.#abandoned.abort(new Error('core is silent'))
+    this.#abandoned = new AbortController()
+    setMaxListeners(0, this.#abandoned.signal)
+  }
+
+  #listen(): void {
+    this.#quiet = this.#owed > 0 ? this.#quiet + 1 : 0
+    if ((this.isSilent || this.#quiet >= quietTicks) && !this.#isProbed) void this.#probe()
+  }
+
+  async #probe(): Promise<void> {
+    this.#isProbed = true
+    const wasSilent = this.isSilent
+    this.isSilent = await this.#isDeaf()
+    this.#isProbed = false
+    this.#quiet = 0
+    if (this.isSilent && !wasSilent) this.#onSilent(this)
+  }
+
+  /** One that refuses connections, or resets them, is not: it will not keep anybody waiting. */
+  async #isDeaf(): Promise<boolean> {
+    try {
+      const signal = AbortSignal.timeout(probeTimeoutMs)
+      const { body } = await this.#pool.request({ method: 'GET', path: '/healthz', signal })
+      await body.dump()
+      return false
+    } catch (error) {
+      const { name, code } = error as { name?: string; code?: string }
+      return name === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT'
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#pool.close()
   }
 }
 
