@@ -3,6 +3,7 @@ import { TRPCClientError } from '@trpc/client'
 import type { ProcedureType } from '@trpc/server'
 import { Pool } from 'undici'
 import {
+  FairQueue,
   type FlightAnswer,
   type FlightCall,
   flightLimit,
@@ -10,6 +11,7 @@ import {
   flightType,
   packFlight,
   unpackFlight,
+  type Waiting,
 } from '../contract/index.ts'
 
 /** No answer came. `sent` tells whether the call may have been carried out all the same. */
@@ -23,10 +25,8 @@ export class CoreUnreachable extends Error {
   }
 }
 
-type Waiting = {
+type WaitingCall = Waiting & {
   call: FlightCall
-  /** On the clock of `performance.now()`. */
-  since: number
   resolve: (data: unknown) => void
   reject: (error: Error) => void
 }
@@ -79,6 +79,7 @@ export type CoreLoad = { waiting: number; inTheAir: number; silentCores: number 
 export class CoreLink {
   readonly #cores: Core[]
   readonly #lines: Record<keyof typeof routes, Line>
+  readonly #timer: NodeJS.Timeout
 
   constructor(urls: string[], token: string) {
     this.#cores = urls.map(url => new Core(url, token, core => this.#leave(core)))
@@ -88,6 +89,7 @@ export class CoreLink {
       access: new Line(this.#cores, routes.access),
       others: new Line(this.#cores, routes.others),
     }
+    this.#timer = setInterval(() => this.#tick(), tickMs).unref()
   }
 
   /** @throws TRPCClientError */
@@ -104,6 +106,11 @@ export class CoreLink {
     }
   }
 
+  #tick(): void {
+    for (const core of this.#cores) core.listen()
+    for (const line of Object.values(this.#lines)) line.sweep()
+  }
+
   /** The circuit of a silent core is open: its calls go to another one or, where none is left, nothing waits for it. */
   #leave(core: Core): void {
     if (this.#cores.some(({ isSilent }) => !isSilent)) core.abandon()
@@ -111,6 +118,7 @@ export class CoreLink {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#timer)
     await Promise.all(this.#cores.map(core => core.close()))
   }
 }
@@ -119,7 +127,7 @@ export class CoreLink {
 class Line {
   readonly #cores: Core[]
   readonly #route: Route
-  #waiting: Waiting[] = []
+  readonly #queue = new FairQueue<WaitingCall>(waitingLimit)
   inTheAir = 0
   #scheduled = false
 
@@ -129,14 +137,18 @@ class Line {
   }
 
   get waiting(): number {
-    return this.#waiting.length
+    return this.#queue.size
   }
 
   add(call: FlightCall): Promise<unknown> {
-    if (this.#waiting.length >= waitingLimit || this.#cores.every(({ isSilent }) => isSilent))
-      return Promise.reject(TRPCClientError.from(new CoreUnreachable(false)))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.#waiting.push({ call, since: performance.now(), resolve, reject })
+    const deadlineMs = performance.now() + this.#route.waitMs
+    const tooLate = () => reject(TRPCClientError.from(new CoreUnreachable(false)))
+    const isOpen = this.#cores.some(({ isSilent }) => !isSilent)
+    if (!isOpen || !this.#queue.add(workspaceOf(call), { call, deadlineMs, resolve, reject, tooLate })) {
+      tooLate()
+      return promise
+    }
     if (!this.#scheduled) {
       this.#scheduled = true
       // What is called in the same turn of the event loop leaves together.
@@ -148,15 +160,20 @@ class Line {
     return promise
   }
 
-  /** Nobody waits any longer: nothing of it was sent. */
+  /** Those who have waited long enough are told that nothing of theirs was sent. */
+  sweep(): void {
+    this.#queue.sweep()
+  }
+
+  /** So is everybody else. */
   shed(): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(TRPCClientError.from(new CoreUnreachable(false)))
+    for (const { tooLate } of this.#queue.take(this.#queue.size)) tooLate()
   }
 
   #takeOff(): void {
-    this.#dropLate()
-    while (this.#waiting.length > 0 && this.inTheAir < this.#route.flights) {
-      const load = this.#waiting.splice(0, this.#route.callsPerFlight)
+    while (this.#queue.size > 0 && this.inTheAir < this.#route.flights) {
+      const load = this.#queue.take(this.#route.callsPerFlight)
+      if (load.length === 0) return
       this.inTheAir++
       void this.#fly(load).finally(() => {
         this.inTheAir--
@@ -165,15 +182,8 @@ class Line {
     }
   }
 
-  #dropLate(): void {
-    const since = performance.now() - this.#route.waitMs
-    const inTime = this.#waiting.findIndex(waiting => waiting.since > since)
-    const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
-    for (const { reject } of late) reject(TRPCClientError.from(new CoreUnreachable(false)))
-  }
-
   /** Tries one core after the other: queries always, mutations for as long as they surely were not begun. */
-  async #fly(load: Waiting[]): Promise<void> {
+  async #fly(load: WaitingCall[]): Promise<void> {
     const isRepeatable = load.every(({ call }) => call.type === 'query')
     let failure: CoreUnreachable | undefined
     for (const core of this.#inOrder()) {
@@ -201,7 +211,12 @@ class Line {
   }
 }
 
-function settle({ resolve, reject }: Waiting, answer: FlightAnswer | undefined): void {
+/** Calls of one workspace share a turn; those of none, another. */
+function workspaceOf({ input }: FlightCall): string {
+  return String((input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
+}
+
+function settle({ resolve, reject }: WaitingCall, answer: FlightAnswer | undefined): void {
   if (!answer) reject(TRPCClientError.from(new CoreUnreachable(true)))
   else if ('error' in answer) reject(TRPCClientError.from({ error: answer.error as never }))
   else resolve(answer.data)
@@ -215,7 +230,6 @@ class Core {
   readonly #pool: Pool
   readonly #headers: Record<string, string>
   readonly #onSilent: (core: Core) => void
-  readonly #timer: NodeJS.Timeout
   #owed = 0
   /** Ticks since it was heard, counted and not measured: when it is us who stood still, it is not to blame. */
   #quiet = 0
@@ -226,7 +240,6 @@ class Core {
     this.#pool = new Pool(new URL(url).origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': flightType }
     this.#onSilent = onSilent
-    this.#timer = setInterval(() => this.#listen(), tickMs).unref()
     setMaxListeners(0, this.#abandoned.signal)
   }
 
@@ -269,7 +282,8 @@ class Core {
     setMaxListeners(0, this.#abandoned.signal)
   }
 
-  #listen(): void {
+  /** Called at every tick. */
+  listen(): void {
     this.#quiet = this.#owed > 0 ? this.#quiet + 1 : 0
     if ((this.isSilent || this.#quiet >= quietTicks) && !this.#isProbed) void this.#probe()
   }
@@ -296,9 +310,8 @@ class Core {
     }
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#pool.close()
+  close(): Promise<void> {
+    return this.#pool.close()
   }
 }
 

@@ -1,7 +1,7 @@
-import { DomainError } from '../../contract/index.ts'
+import { DomainError, FairQueue, type Waiting } from '../../contract/index.ts'
 import type { Posting, PostingResult, Transfer } from './posting.ts'
 
-type Waiting = {
+type WaitingPosting = Waiting & {
   posting: Posting
   resolve: (transfer: Transfer) => void
   reject: (error: unknown) => void
@@ -58,30 +58,32 @@ export class Lanes {
 }
 
 class Lane {
-  readonly #queueLimit: number
   readonly #post: LaneOptions['post']
-  /** In turn: a workspace that was served goes to the end. */
-  readonly #queues = new Map<string, Waiting[]>()
+  readonly #queue: FairQueue<WaitingPosting>
   #run: Promise<void> | undefined
   #sweeper: NodeJS.Timeout | undefined
-  waiting = 0
   posting = 0
 
   constructor(queueLimit: number, post: LaneOptions['post']) {
-    this.#queueLimit = queueLimit
+    this.#queue = new FairQueue(queueLimit)
     this.#post = post
   }
 
+  get waiting(): number {
+    return this.#queue.size
+  }
+
   add(posting: Posting): Promise<Transfer> {
-    const queue = this.#queues.get(posting.workspaceId) ?? []
-    if (this.waiting >= this.#queueLimit || queue.length >= Math.max(1, this.#queueLimit / 2))
-      return Promise.reject(notNow())
     const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
-    queue.push({ posting, resolve, reject })
-    this.#queues.set(posting.workspaceId, queue)
-    this.waiting++
+    const { workspaceId, deadlineMs } = posting
+    const tooLate = () => reject(notNow())
+    if (!this.#queue.add(workspaceId, { posting, deadlineMs, resolve, reject, tooLate })) {
+      tooLate()
+      return promise
+    }
     this.#run ??= this.#work()
-    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs)
+    // A batch may be stuck for longer than those behind it will wait.
+    this.#sweeper ??= setInterval(() => this.#queue.sweep(), sweepMs)
     return promise
   }
 
@@ -93,7 +95,7 @@ class Lane {
     // What arrives in the same turn of the event loop belongs into the first batch.
     await new Promise(setImmediate)
     while (this.waiting > 0) {
-      const batch = this.#take()
+      const batch = this.#queue.take(batchLimit)
       this.posting = batch.length
       if (batch.length > 0) await this.#postAll(batch)
       this.posting = 0
@@ -103,23 +105,7 @@ class Lane {
     this.#sweeper = undefined
   }
 
-  /** A batch may be stuck for longer than those behind it will wait: they are told in time that they never began. */
-  #sweep(): void {
-    const now = performance.now()
-    for (const [workspaceId, queue] of this.#queues) {
-      const [late, rest] = [
-        queue.filter(({ posting }) => posting.deadlineMs <= now),
-        queue.filter(({ posting }) => posting.deadlineMs > now),
-      ]
-      if (late.length === 0) continue
-      this.waiting -= late.length
-      if (rest.length > 0) this.#queues.set(workspaceId, rest)
-      else this.#queues.delete(workspaceId)
-      for (const { reject } of late) reject(notNow())
-    }
-  }
-
-  async #postAll(batch: Waiting[]): Promise<void> {
+  async #postAll(batch: WaitingPosting[]): Promise<void> {
     try {
       const results = await this.#post(batch.map(({ posting }) => posting))
       for (const [at, { resolve, reject }] of batch.entries()) {
@@ -130,26 +116,6 @@ class Lane {
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
-  }
-
-  /** The next batch: an equal share for each workspace that waits, in order of arrival within each. */
-  #take(): Waiting[] {
-    const batch: Waiting[] = []
-    const now = performance.now()
-    while (batch.length < batchLimit && this.#queues.size > 0) {
-      const share = Math.max(1, Math.floor((batchLimit - batch.length) / this.#queues.size))
-      for (const [workspaceId, queue] of [...this.#queues]) {
-        if (batch.length >= batchLimit) break
-        const served = queue.splice(0, Math.min(share, batchLimit - batch.length))
-        this.waiting -= served.length
-        this.#queues.delete(workspaceId)
-        if (queue.length > 0) this.#queues.set(workspaceId, queue)
-        for (const entry of served)
-          if (entry.posting.deadlineMs > now) batch.push(entry)
-          else entry.reject(notNow())
-      }
-    }
-    return batch
   }
 }
 
