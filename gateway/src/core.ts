@@ -20,7 +20,7 @@ export type CoreClient = Client
 const createBudgetMs = 5_000
 /** How long a call may take to reach core. */
 const transitMs = 1_000
-/** When nothing of a first attempt can be posted any more. */
+/** How long after it left an attempt may still be posted. */
 const attemptLifeMs = transitMs + createBudgetMs + postingGraceMs
 /** When the caller of a create hears S003 at the latest. */
 const createDeadlineMs = attemptLifeMs + 3_000
@@ -47,31 +47,41 @@ export async function ask<Answer>(call: Promise<Answer>): Promise<Answer> {
  * Creates a transfer. Its id is minted here, before it is forwarded: when an answer is lost it is sent again as the
  * same transfer, and core looks first whether it was done.
  *
- * A refusal of a re-sent create is believed only once the first attempt cannot be under way any more on another core:
- * else a transfer could be made after its client was told that it was refused.
+ * A refusal of a re-sent create is believed only once no attempt whose answer was lost can be under way any more on
+ * another core: else a transfer could be made after its client was told that it was refused.
  *
  * @throws DomainError core's refusal; S002 certainly not done; S003 when it cannot be told in time
  */
 export async function createTransfer(
   core: CoreClient,
   input: Pick<CreateTransferInput, 'workspaceId' | 'caller' | 'order'>,
+  clock = realClock,
 ): Promise<TransferOrder> {
   const transferId = mintId('transfer')
-  const sentAtMs = performance.now()
-  for (let resend = false; ; ) {
+  const calledAtMs = clock.nowMs()
+  /** When the last attempt left whose answer was lost. */
+  let lostMs: number | undefined
+  for (;;) {
     try {
+      const resend = lostMs !== undefined
       return await core.transfers.create.mutate({ ...input, transferId, resend, budgetMs: createBudgetMs })
     } catch (error) {
-      const elapsedMs = performance.now() - sentAtMs
+      const nowMs = clock.nowMs()
+      const unreachable = unreachableCause(error)
       const refusal = asDomainError(error)
-      if (!resend && !unreachableCause(error)?.sent) throw refusal
+      if (unreachable?.sent) lostMs = unreachable.departedAtMs
+      if (lostMs === undefined) throw refusal
       const isConclusive = isDomainError(refusal) && errorTable[refusal.code].http < 500
-      if (isConclusive && elapsedMs > attemptLifeMs) throw refusal
-      if (elapsedMs > createDeadlineMs) throw new DomainError('S003', { transferId })
-      resend = true
-      await new Promise(resolve => setTimeout(resolve, resendPauseMs))
+      if (isConclusive && nowMs - lostMs > attemptLifeMs) throw refusal
+      if (nowMs - calledAtMs > createDeadlineMs) throw new DomainError('S003', { transferId })
+      await clock.pause(resendPauseMs)
     }
   }
+}
+
+const realClock = {
+  nowMs: () => performance.now(),
+  pause: (ms: number): Promise<unknown> => new Promise(resolve => setTimeout(resolve, ms)),
 }
 
 function asDomainError(error: unknown): unknown {

@@ -14,14 +14,19 @@ import {
   type Waiting,
 } from '../contract/index.ts'
 
-/** No answer came. `sent` tells whether the call may have been carried out all the same. */
+/**
+ * No answer came. `sent` tells whether the call may have been carried out all the same, `departedAtMs` when it left at
+ * the latest, on the clock of `performance.now()`: calls may wait here first.
+ */
 export class CoreUnreachable extends Error {
   override readonly name = 'CoreUnreachable'
   readonly sent: boolean
+  readonly departedAtMs: number
 
-  constructor(sent: boolean, cause?: unknown) {
+  constructor(sent: boolean, cause?: unknown, departedAtMs = performance.now()) {
     super(sent ? 'core was asked and did not answer' : 'core is out of reach', { cause })
     this.sent = sent
+    this.departedAtMs = departedAtMs
   }
 }
 
@@ -246,6 +251,7 @@ class Core {
   /** @throws CoreUnreachable when no answers came */
   async ask(calls: FlightCall[], timeoutMs: number): Promise<FlightAnswer[]> {
     const body = packFlight(calls)
+    const departedAtMs = performance.now()
     let response: Awaited<ReturnType<Pool['request']>>
     this.#owed++
     try {
@@ -262,7 +268,7 @@ class Core {
     } catch (error) {
       const sent = !wasNeverSent(error)
       if (!sent) this.shunnedUntil = performance.now() + shunMs
-      throw new CoreUnreachable(sent, error)
+      throw new CoreUnreachable(sent, error, departedAtMs)
     } finally {
       this.#owed--
     }

@@ -1,0 +1,80 @@
+import { CoreUnreachable } from '@workspace-wallet/core/client'
+import { DomainError } from '@workspace-wallet/core/contract'
+import { expect, test } from 'vitest'
+import { type CoreClient, createTransfer } from './core.ts'
+
+type Attempt = { atMs: number; resend: boolean }
+/** What becomes of an attempt: how long it takes, and what it fails with; done when with nothing. */
+type Fate = { takesMs: number; error?: (departedAtMs: number) => Error }
+
+const unreachable = (sent: boolean, departedAtMs: number) =>
+  new Error('no answer', { cause: new CoreUnreachable(sent, undefined, departedAtMs) })
+const lost =
+  (waitsMs = 0) =>
+  (atMs: number) =>
+    unreachable(true, atMs + waitsMs)
+const away = (atMs: number) => unreachable(false, atMs)
+const refused = () => new DomainError('T002')
+
+/** Creates a transfer at cores that do as they are told, the last thing again and again. */
+async function create(...fates: Fate[]): Promise<{ outcome: string; attempts: Attempt[]; endMs: number }> {
+  let nowMs = 0
+  const attempts: Attempt[] = []
+  async function mutate({ resend }: { resend: boolean }): Promise<object> {
+    const { takesMs, error } = fates[Math.min(attempts.length, fates.length - 1)]!
+    attempts.push({ atMs: nowMs, resend })
+    const departedAtMs = nowMs
+    nowMs += takesMs
+    if (error) throw error(departedAtMs)
+    return {}
+  }
+  async function pause(ms: number): Promise<void> {
+    nowMs += ms
+  }
+  const clock = { nowMs: () => nowMs, pause }
+  const core = { transfers: { create: { mutate } } } as unknown as CoreClient
+  const input = { workspaceId: 'w', caller: { requestId: 'r' }, order: {} as never }
+  const outcome = await createTransfer(core, input, clock).then(
+    () => 'done',
+    error => error.code as string,
+  )
+  return { outcome, attempts, endMs: nowMs }
+}
+
+/** How long an attempt may still be posted after it has left. */
+const lifeMs = 9_000
+
+test('a first answer is believed at once, and so is a core that was not reached', async () => {
+  expect(await create({ takesMs: 5 })).toMatchObject({ outcome: 'done', endMs: 5 })
+  expect(await create({ takesMs: 5, error: refused })).toMatchObject({ outcome: 'T002', endMs: 5 })
+  expect(await create({ takesMs: 5, error: away })).toMatchObject({ outcome: 'S002', endMs: 5 })
+})
+
+test('an answer that was lost is asked for again, as the same transfer', async () => {
+  const { outcome, attempts } = await create({ takesMs: 10, error: lost() }, { takesMs: 10 })
+  expect(outcome).toBe('done')
+  expect(attempts.map(({ resend }) => resend)).toEqual([false, true])
+})
+
+test('a refusal is believed when what was lost cannot be posted any more, and not before', async () => {
+  const { outcome, endMs } = await create({ takesMs: 10, error: lost() }, { takesMs: 10, error: refused })
+  expect(outcome).toBe('T002')
+  expect(endMs).toBeGreaterThan(lifeMs)
+  expect(endMs).toBeLessThan(lifeMs + 500)
+})
+
+test.each<[string, Fate[]]>([
+  ['an attempt that waited before it left', [{ takesMs: 8_000, error: lost(7_900) }]],
+  [
+    'a second attempt that was lost too',
+    [
+      { takesMs: 10, error: lost() },
+      { takesMs: 7_000, error: refused },
+      { takesMs: 10, error: lost() },
+    ],
+  ],
+])('no refusal is believed while %s may be under way: S003', async (_, fates) => {
+  const { outcome, endMs } = await create(...fates, { takesMs: 10, error: refused })
+  expect(outcome).toBe('S003')
+  expect(endMs).toBeGreaterThan(12_000)
+})
