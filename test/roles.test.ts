@@ -192,3 +192,13 @@ test('a service calls core directly, with types: Decimal and Date arrive intact'
   expect(balance.plus('0.10').toFixed(2)).toBe('1000.00')
   expect(updatedAt).toBeInstanceOf(Date)
 })
+
+test('what answers in pieces is refused in a flight, and says where it is served', async () => {
+  for (const path of ['ledger.verify', 'ledger.seal']) {
+    const answer = await flight(tokens.admin[0]!, path, 'query')
+    expect(answer.error).toMatchObject({
+      message: `${path} answers in pieces: call it at /trpc`,
+      data: { code: 'BAD_REQUEST' },
+    })
+  }
+})

@@ -33,5 +33,11 @@ export async function callProcedure(ctx: Context, path: string, type: string, ra
 
   const result = await runFrom(0, { ctx, input: undefined })
   if (!result.ok) throw result.error
+  if (isStream(result.data))
+    throw new TRPCError({ code: 'BAD_REQUEST', message: `${path} answers in pieces: call it at /trpc` })
   return result.data
+}
+
+function isStream(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
 }

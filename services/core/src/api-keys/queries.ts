@@ -105,6 +105,8 @@ export async function markKeysUsed(db: Queryable, uses: { apiKey: string; usedAt
     const id = uuidFromId('apiKey', apiKey)
     return id ? [{ id, usedAt: usedAt.toISOString() }] : []
   })
+  // In one order everywhere: two gateways report at the same time.
+  known.sort((a, b) => (a.id < b.id ? -1 : 1))
   await run(db, markUsedStatement, [
     plainArray(known.map(({ id }) => id)),
     plainArray(known.map(({ usedAt }) => usedAt)),
