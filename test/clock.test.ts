@@ -1,0 +1,103 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createCoreClient } from '@workspace-wallet/core/client'
+import { parseKeyRing } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { createApp } from '../gateway/src/app.ts'
+import { Denials } from '../gateway/src/denials.ts'
+import { KeyDirectory } from '../gateway/src/keys/directory.ts'
+import { createLog } from '../gateway/src/log.ts'
+import { createMetrics } from '../gateway/src/metrics.ts'
+import { openRedisNonces } from '../gateway/src/nonces/redis.ts'
+import { call } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** A gateway whose clock is not that of its clients, of the other gateways, or of Redis. */
+
+const keyEncryptionKeys = `k1:${randomBytes(32).toString('base64')}`
+const list = '/api/v1/wallets'
+/** How far the clock of this gateway is ahead. */
+let aheadSeconds = 0
+let system: System
+let server: Server
+let baseUrl: string
+const closing: (() => unknown)[] = []
+beforeAll(async () => {
+  const keys = { KEY_ENCRYPTION_KEYS: keyEncryptionKeys }
+  system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
+  const log = createLog('silent')
+  const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+  const directory = new KeyDirectory(core, parseKeyRing(keyEncryptionKeys), log)
+  const limits = { key: undefined, failures: undefined }
+  const isFirst = async (memoryId: string) => (await core.access.beginNonces.mutate({ memoryId })).isFirst
+  const nonces = openRedisNonces(inject('redisUrl'), isFirst, limits, log)
+  const metrics = createMetrics()
+  const denials = new Denials(metrics.registry, log)
+  const now = () => Date.now() + aheadSeconds * 1000
+  const edge = { keys: directory, nonces, bodyLimitBytes: 65_536, trustedProxies: [], now, denials, log }
+  server = createServer(createApp(edge, core, metrics, () => nonces.isReachable()))
+  directory.start()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  closing.push(
+    () => directory.close(),
+    () => denials.flush(),
+    () => nonces.close(),
+    () => core.close(),
+  )
+  await until('the gateway is ready', async () => (await fetch(`${baseUrl}/readyz`)).ok)
+})
+afterAll(async () => {
+  server.close()
+  server.closeAllConnections()
+  for (const close of closing) await close()
+  await system.stop()
+})
+beforeEach(() => {
+  aheadSeconds = 0
+})
+
+type Sent = { nonce: string; timestamp: string }
+const fresh = (offset = 0): Sent => ({
+  nonce: randomUUID(),
+  timestamp: String(Math.floor(Date.now() / 1000) + offset),
+})
+const send = async (sent: Sent, at = baseUrl) =>
+  (await call({ ...system, baseUrl: at }, 'GET', list, undefined, sent)).body.code
+
+test.each([-10, -5, 5, 10])(
+  'a gateway that is %i s ahead serves, and shares nonces with one that is right',
+  async ahead => {
+    aheadSeconds = ahead
+    const request = fresh()
+    expect(await send(request)).toBe('2000')
+    expect(await send(request, system.baseUrl)).toBe('GA2013')
+  },
+)
+
+test('a clock that jumps an hour, either way, refuses everybody until it is back', async () => {
+  for (const ahead of [3600, -3600]) {
+    aheadSeconds = ahead
+    expect(await send(fresh())).toBe('GA2013')
+    aheadSeconds = 0
+    expect(await send(fresh())).toBe('2000')
+  }
+})
+
+test('a clock that runs back lets nothing in twice', async () => {
+  const requests = [-50, 0, 50].map(offset => fresh(offset))
+  for (const request of requests) expect(await send(request)).toBe('2000')
+  for (const ahead of [-40, 40, 0]) {
+    aheadSeconds = ahead
+    for (const request of requests) expect(await send(request)).toBe('GA2013')
+  }
+})
+
+test('a clock that is further off than nonces allow for: S002 where the memory of nonces might end too early', async () => {
+  aheadSeconds = 30
+  // Within the window by the clock of this gateway, and 85 s ahead by that of Redis.
+  expect(await send(fresh(85))).toBe('S002')
+  expect(await send(fresh(0))).toBe('2000')
+})
