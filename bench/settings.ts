@@ -19,8 +19,8 @@ export const fullSettings: Settings = {
   warmUpMs: 1_000,
   measureMs: 3_000,
   listSizes: [10_000, 100_000, 1_000_000],
-  memoryWarmUpMs: 60_000,
-  memoryMs: 72_000,
+  memoryWarmUpMs: 72_000,
+  memoryMs: 120_000,
   memoryStretchMs: 3_000,
 }
 
