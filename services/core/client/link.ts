@@ -6,6 +6,7 @@ import {
   FairQueue,
   type FlightAnswer,
   type FlightCall,
+  flightBytes,
   flightLimit,
   flightPath,
   flightType,
@@ -179,24 +180,23 @@ class Line {
     while (this.#queue.size > 0 && this.inTheAir < this.#route.flights) {
       const load = this.#queue.take(this.#route.callsPerFlight)
       if (load.length === 0) return
-      this.inTheAir++
-      void this.#fly(load).finally(() => {
-        this.inTheAir--
-        this.#takeOff()
-      })
+      for (const { calls, body } of boarded(load)) {
+        this.inTheAir++
+        void this.#fly(calls, body).finally(() => {
+          this.inTheAir--
+          this.#takeOff()
+        })
+      }
     }
   }
 
   /** Tries one core after the other: queries always, mutations for as long as they surely were not begun. */
-  async #fly(load: WaitingCall[]): Promise<void> {
+  async #fly(load: WaitingCall[], body: Buffer): Promise<void> {
     const isRepeatable = load.every(({ call }) => call.type === 'query')
     let failure: CoreUnreachable | undefined
     for (const core of this.#inOrder()) {
       try {
-        const answers = await core.ask(
-          load.map(({ call }) => call),
-          this.#route.timeoutMs,
-        )
+        const answers = await core.ask(body, this.#route.timeoutMs)
         for (const [at, entry] of load.entries()) settle(entry, answers[at])
         return
       } catch (error) {
@@ -214,6 +214,14 @@ class Line {
     const answering = this.#cores.filter(({ isSilent }) => !isSilent)
     return answering.toSorted((a, b) => Number(a.shunnedUntil > now) - Number(b.shunnedUntil > now))
   }
+}
+
+/** One flight, or several where core would refuse it as too heavy, and the light calls in it with the heavy. */
+function boarded(calls: WaitingCall[]): { calls: WaitingCall[]; body: Buffer }[] {
+  const body = packFlight(calls.map(({ call }) => call))
+  if (body.length <= flightBytes || calls.length === 1) return [{ calls, body }]
+  const middle = calls.length >> 1
+  return [...boarded(calls.slice(0, middle)), ...boarded(calls.slice(middle))]
 }
 
 /** Calls of one workspace share a turn; those of none, another. */
@@ -249,8 +257,7 @@ class Core {
   }
 
   /** @throws CoreUnreachable when no answers came */
-  async ask(calls: FlightCall[], timeoutMs: number): Promise<FlightAnswer[]> {
-    const body = packFlight(calls)
+  async ask(body: Buffer, timeoutMs: number): Promise<FlightAnswer[]> {
     const departedAtMs = performance.now()
     let response: Awaited<ReturnType<Pool['request']>>
     this.#owed++

@@ -16,19 +16,22 @@ const scopeList = z
 /** IPv4 and IPv6 addresses and CIDR blocks; empty admits every address. Core refuses a malformed entry. */
 const ipAllowlist = z.array(z.string()).max(256)
 
+/** A time that PostgreSQL can keep: a Date reaches further, both ways. */
+const keptTime = z.date().min(new Date(0)).max(new Date('9999-12-31T23:59:59.999Z'))
+
 export const createKeyInput = z.object({
   workspaceId: z.string(),
   ownerUserId: userId,
   scopes: scopeList,
   ipAllowlist: ipAllowlist.default([]),
   name: label.default(''),
-  expiresAt: z.date().optional(),
+  expiresAt: keptTime.optional(),
 })
 export const keyInput = z.object({ apiKey: z.string() })
 export const setScopesInput = keyInput.extend({ scopes: scopeList })
 export const setIpsInput = keyInput.extend({ ipAllowlist })
 /** A time that has passed ends the key at once; null lets it live. */
-export const setExpiryInput = keyInput.extend({ expiresAt: z.date().nullable() })
+export const setExpiryInput = keyInput.extend({ expiresAt: keptTime.nullable() })
 /**
  * `graceMs`: how long the old secret still verifies. Zero stops it at once, and with it the one before. A key has two
  * secrets at most: with a grace, while an earlier one lasts, a rotation is refused unless forced to end the earlier.
@@ -117,7 +120,7 @@ export const accessChanges = z.object({
 
 /** When keys were last used. */
 export const usedKeysInput = z.object({
-  uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: z.date() })).max(500),
+  uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: keptTime })).max(500),
 })
 
 /** A memory of nonces that gateways begin to use. It is the first when no request can have been accepted before it. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { plainText } from './text.ts'
 
 /**
  * On whose behalf an internal caller acts. It becomes the immutable actor of a transfer, and under a gateway
@@ -6,11 +7,11 @@ import { z } from 'zod'
  */
 export const caller = z.object({
   /** The API key (`ak_…`) that signed the public request. Required under a gateway token. */
-  apiKey: z.string().max(64).optional(),
+  apiKey: plainText(64).optional(),
   /** One id for the request from the gateway's log to the ledger. */
-  requestId: z.string().min(1).max(64),
+  requestId: plainText(64).min(1),
   /** The client's address as the gateway saw it. */
-  address: z.string().max(64).optional(),
+  address: plainText(64).optional(),
 })
 export type Caller = z.infer<typeof caller>
 

@@ -1,6 +1,6 @@
 import type { ProcedureType } from '@trpc/server'
 import { addExtension, Packr } from 'msgpackr'
-import { Decimal } from './money.ts'
+import { Decimal, decimalOf } from './money.ts'
 
 /**
  * A flight carries many calls in one HTTP request, and their answers in its response: one request costs core and
@@ -16,12 +16,14 @@ export const flightPath = '/flight'
 export const flightType = 'application/vnd.msgpack'
 /** The most calls in one flight. */
 export const flightLimit = 512
+/** The most bytes of a flight: the largest body that a gateway can be told to take fits in, with what goes along. */
+export const flightBytes = 17 * 1024 * 1024
 
 addExtension({
   Class: Decimal as unknown as new (text: string) => Decimal,
   type: 1,
   write: (value: Decimal) => value.toFixed(),
-  read: (text: string) => new Decimal(text),
+  read: decimalOf,
 })
 const packr = new Packr()
 

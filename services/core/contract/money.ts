@@ -10,6 +10,19 @@ import type { FieldReason } from './errors.ts'
 export const Decimal = DefaultDecimal.clone({ precision: 400, toExpNeg: -9e15, toExpPos: 9e15 })
 export type Decimal = DefaultDecimal
 
+const decimalPattern = /^-?\d{1,100}(\.\d{1,100})?$/
+
+/**
+ * A decimal as it travels, in the form of `toFixed()`. decimal.js itself reads hexadecimal, in quadratic time: a few
+ * hundred kilobytes of it keep a process busy for minutes.
+ *
+ * @throws when the text is in another form
+ */
+export function decimalOf(text: unknown): Decimal {
+  if (typeof text !== 'string' || !decimalPattern.test(text)) throw new Error('not a decimal')
+  return new Decimal(text)
+}
+
 const amountPattern = /^(0|[1-9]\d*)(\.\d+)?$/
 const maxDigits = 38
 

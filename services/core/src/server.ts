@@ -5,6 +5,7 @@ import { z } from 'zod'
 import {
   type FlightAnswer,
   type FlightCall,
+  flightBytes,
   flightLimit,
   flightPath,
   flightType,
@@ -18,7 +19,6 @@ import { appRouter } from './router.ts'
 import { findToken, type TokenTable } from './tokens.ts'
 import type { Context, Core } from './trpc.ts'
 
-const maxBodyBytes = 16 * 1024 * 1024
 const trpcPath = '/trpc/'
 
 /**
@@ -29,7 +29,7 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
   const trpc = createHTTPHandler({
     router: appRouter,
     basePath: trpcPath,
-    maxBodySize: maxBodyBytes,
+    maxBodySize: flightBytes,
     maxBatchSize: 100,
     createContext: ({ req }): Context => contextOf(req),
   })
@@ -110,10 +110,15 @@ function parseFlight(body: Buffer): FlightCall[] {
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > maxBodyBytes) throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE' })
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > flightBytes) throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE' })
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    // A caller that went away in the middle is no fault of ours.
+    throw cause instanceof TRPCError ? cause : new TRPCError({ code: 'CLIENT_CLOSED_REQUEST', cause })
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }

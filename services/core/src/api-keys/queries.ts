@@ -94,7 +94,7 @@ export async function findAccessChanges(db: Queryable, { since, mark: known }: {
 
 const markUsedStatement = statement(
   'mark-keys-used',
-  `update api_key k set last_used_at = used.at
+  `update api_key k set last_used_at = least(used.at, now())
    from unnest($1::uuid[], $2::timestamptz[]) as used (id, at)
    where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at - interval '1 minute')`,
 )

@@ -1,0 +1,148 @@
+import { connect } from 'node:net'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { type FlightAnswer, flightPath, packFlight, unpackFlight } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../scripts/embedded/random.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { verifyLedger } from './setup/verify.ts'
+
+/** What whoever holds a service token can send to core. It refuses, goes on, and nobody else notices. */
+
+const seed = chooseSeed()
+
+let system: System
+let gateway: CoreClient
+beforeAll(async () => {
+  console.log(`hostile flights: SEED=${seed}`)
+  system = await startSystem({ gateways: 0 })
+  gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+})
+afterAll(async () => {
+  await gateway.close()
+  await system.stop()
+})
+
+function post(path: string, body: Uint8Array | string, type: string, token = system.gatewayToken): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': type }
+  return fetch(system.coreUrl + path, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer> })
+}
+
+const fly = (body: Uint8Array, token?: string) => post(flightPath, body, 'application/vnd.msgpack', token)
+
+const order = () => ({
+  sourceWalletId: system.wallets[0]!.walletId,
+  targetWalletId: system.wallets[1]!.walletId,
+  amount: '0.01',
+  currency: 'USD',
+})
+
+function callOf() {
+  const { workspaceId, apiKey } = system
+  return { workspaceId, caller: { apiKey, requestId: 'hostile' } }
+}
+
+/** A text in MessagePack. */
+function packed(text: string): Buffer {
+  const length = Buffer.alloc(5, 0xdb)
+  length.writeUInt32BE(Buffer.byteLength(text), 1)
+  return Buffer.concat([length, Buffer.from(text)])
+}
+
+test('a decimal that would take minutes to read is not read', async () => {
+  // Behind the marks of a flight's Decimal: an extension of type 1, and its text.
+  const hexadecimal = packed(`0x${'f'.repeat(1_000_000)}`)
+  const refused = await fly(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
+  expect(refused.status).toBe(400)
+
+  const superjson = { json: `0x${'f'.repeat(1_000_000)}`, meta: { values: [['custom', 'Decimal']] } }
+  const answer = await post('/trpc/transfers.create', JSON.stringify(superjson), 'application/json')
+  expect(answer.status).toBe(400)
+})
+
+test('calls that are too much for one flight leave in several: the light ones do not fail with the heavy', async () => {
+  const heavy = Array.from({ length: 300 }, (_, at) =>
+    gateway.transfers.create.mutate({
+      ...callOf(),
+      order: { ...order(), sourceWalletId: `${at}${'w'.repeat(65_000)}` },
+    }),
+  )
+  const light = gateway.transfers.create.mutate({ ...callOf(), order: order() })
+  expect((await Promise.allSettled(heavy)).every(({ status }) => status === 'rejected')).toBe(true)
+  for (const call of heavy) await expect(call).rejects.toThrow('W001')
+  expect(await light).toMatchObject({ status: 'COMPLETED', amount: '0.01' })
+})
+
+test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:00Z')])(
+  'a time that PostgreSQL cannot have (%s) is no fault of ours',
+  async time => {
+    const { admin, apiKey } = system
+    for (const call of [
+      gateway.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
+      admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
+    ])
+      await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
+    for (const filter of [{ createdFrom: time }, { createdTo: time }]) {
+      await gateway.transfers.list.query({ ...callOf(), filter })
+      await gateway.wallets.list.query({ ...callOf(), filter })
+      await gateway.wallets.flows.query({ ...callOf(), walletId: system.wallets[0]!.walletId, filter })
+    }
+  },
+)
+
+test('a text that PostgreSQL cannot have is refused before it meets a batch', async () => {
+  const { workspaceId, apiKey } = system
+  for (const caller of [
+    { apiKey, requestId: 'a\u0000' },
+    { apiKey, requestId: 'a', address: '\u0000' },
+  ]) {
+    const call = gateway.transfers.create.mutate({ workspaceId, caller, order: order() })
+    await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
+  }
+})
+
+test('a flight whose caller goes away in the middle is no fault of ours', async () => {
+  const { hostname, port } = new URL(system.coreUrl)
+  const head = `POST ${flightPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`
+  await new Promise<void>((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(head))
+    // Core has begun to read.
+    socket.once('data', () => socket.resetAndDestroy())
+    socket.once('close', () => resolve())
+    socket.once('error', reject)
+  })
+})
+
+test('flights that were spoiled are refused or answered, and the next one is whole', async () => {
+  const random = new Random(seed)
+  const { apiKey } = system
+  const good = packFlight([
+    { path: 'transfers.create', type: 'mutation', input: { ...callOf(), order: order() } },
+    { path: 'wallets.list', type: 'query', input: { ...callOf(), filter: { createdFrom: new Date() } } },
+    { path: 'access.lookup', type: 'query', input: { apiKeys: [apiKey] } },
+  ])
+  const marks = [0x40, 0x72, 0x90, 0xc1, 0xc7, 0xc9, 0xd4, 0xd6, 0xdb, 0xdd, 0xdf, 0xff, 0x81, 0x69, 0x70, 0x62]
+  const honest = packFlight([
+    { path: 'wallets.get', type: 'query', input: { ...callOf(), walletId: system.wallets[2]!.walletId } },
+  ])
+  for (let round = 0; round < 500; round++) {
+    const body = Buffer.from(good)
+    for (let changes = 1 + random.int(6); changes > 0; changes--)
+      body[random.int(body.length)] = random.chance(0.5) ? random.pick(marks) : random.int(256)
+    const sent = random.chance(0.2) ? body.subarray(0, random.int(body.length)) : body
+    const told = `SEED=${seed} ${sent.toString('hex')}`
+    const answer = await fly(sent, random.pick([system.gatewayToken, system.serviceToken]))
+    expect([200, 400], told).toContain(answer.status)
+    const bytes = await answer.bytes()
+    if (answer.status === 200)
+      for (const result of unpackFlight(bytes) as FlightAnswer[])
+        if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, told).toBeLessThan(500)
+    const [whole] = unpackFlight(await (await fly(honest)).bytes()) as { data: { balance: object } }[]
+    expect(String(whole?.data.balance), told).toBe('500')
+  }
+})
+
+test('core has lived through it, and the books are whole', async () => {
+  expect(system.cores[0]!.process.exitCode).toBe(null)
+  expect(system.cores[0]!.output()).not.toMatch(/"level":(50|60)/)
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})
