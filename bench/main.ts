@@ -32,7 +32,7 @@ const flags = {
   help: { help: 'print this' },
 } as const
 
-const help = `npm run bench -- [flags] measures the service against other ways to do the same, in about nine minutes.
+const help = `npm run bench -- [flags] measures the service against other ways to do the same, in about ten minutes.
 
 ${flagLines(flags).join('\n')}
 
@@ -46,7 +46,7 @@ async function main(args: string[]): Promise<void> {
   if (words.length > 0) throw new UsageError(`"${words[0]}" belongs to no flag.`)
   const settings = { ...(quick ? quickSettings : fullSettings), ...(rounds && { rounds }) }
 
-  // Rather now than after nine minutes.
+  // Rather now than after ten minutes.
   if (json) await writeFile(json, '')
   const say = sayWithin('bench')
   say('starting PostgreSQL and Redis')
