@@ -28,10 +28,11 @@ It is set by environment variables:
   CORE_PORT     the port of core; 0 = any free            (8081)
   CORE_HOST     the address core listens on               (127.0.0.1)
   REDIS_URL     where nonces are kept                     (a file in DATA_DIR)
+  INTERNAL_PORT the port of metrics; 0 = any free         (0)
   LOG_LEVEL     debug, info, warn, error or silent        (info)
 
-Every other variable is passed on to core and gateway as it is; docs/operations.md lists theirs. The database, its
-passwords and all keys are made on the first start and kept in DATA_DIR: back it up whole.
+Every other variable is passed on to core and gateway as it is; docs/configuration.md lists
+theirs. The database, its passwords and all keys are made on the first start and kept in DATA_DIR: back it up whole.
 `
 
 interface Settings {

@@ -17,7 +17,7 @@ A signed call, from this directory:
 
 ${setting}npm run call -- GET /api/v1/wallets
 
-The same with nothing but curl and openssl, from anywhere:
+The same with nothing but bash or zsh, curl and openssl, from anywhere:
 
 ${signedCall(demo, '/api/v1/wallets', demoFile)}
 
@@ -26,7 +26,7 @@ Ctrl-C stops everything; the data stays.
 }
 
 /**
- * Bash that signs a GET as section 5.2 says. The secret is read from the file, to keep it out of shell
+ * Bash, and zsh, which needs the `$` of `$i`, that signs a GET as section 5.2 says. The secret is read from the file, to keep it out of shell
  * histories, and the HMAC is made of its parts, to keep it off command lines, which every user of a machine can see.
  */
 function signedCall(demo: Demo, path: string, demoFile: string): string {
@@ -35,7 +35,7 @@ function signedCall(demo: Demo, path: string, demoFile: string): string {
   time=$(date +%s)
   nonce=$(openssl rand -hex 16)
   body=$(printf '' | openssl dgst -sha256 -r | cut -c 1-64)
-  pad() { for ((i = 0; i < 64; i++)); do printf -v c %d "'\${secret:i:1}"; printf -v c '\\\\x%02x' $((c ^ $1)); printf %b "$c"; done; }
+  pad() { for ((i = 0; i < 64; i++)); do printf -v c %d "'\${secret:$i:1}"; printf -v c '\\\\x%02x' $((c ^ $1)); printf %b "$c"; done; }
   hash() { openssl dgst -sha256 -binary; }
   signature=$({ pad 92; { pad 54; printf 'GET\\n${path}\\n%s\\n%s\\n%s' "$time" "$nonce" "$body"; } | hash; } |
     hash | openssl base64)
