@@ -1,10 +1,10 @@
 import type { CoreClient } from '@workspace-wallet/core/client'
 import type { KekStatus } from '@workspace-wallet/core/contract'
-import { command } from './command.ts'
-import { listOf } from './flags.ts'
-import type { Progress } from './progress.ts'
-import { isOutcomeUnknown } from './sentences.ts'
-import { table } from './table.ts'
+import { command } from '../command.ts'
+import { listOf } from '../flags.ts'
+import type { Progress } from '../progress.ts'
+import { isOutcomeUnknown } from '../sentences.ts'
+import { table } from '../table.ts'
 
 type Rotation = {
   active: string

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditPage } from '@workspace-wallet/core/contract'
-import { command } from './command.ts'
-import { table } from './table.ts'
-import { parseCount, parseId, parsePast } from './values.ts'
+import { command } from '../command.ts'
+import { table } from '../table.ts'
+import { parseCount, parseId, parsePast } from '../values.ts'
 
 const asItIs = (text: string) => text
 

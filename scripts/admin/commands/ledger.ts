@@ -1,0 +1,167 @@
+import { resolve } from 'node:path'
+import {
+  type CoreClient,
+  reopenLedger,
+  sealLines,
+  type VerifyProgress,
+  verifyLedger,
+} from '@workspace-wallet/core/client'
+import type { SealFindings, SealPart, VerifyReport } from '@workspace-wallet/core/contract'
+import { command } from '../command.ts'
+import type { Progress } from '../progress.ts'
+import { readSealFile, writeSealFile } from '../seal-file.ts'
+import { wasCutOff } from '../sentences.ts'
+import { table } from '../table.ts'
+import { parseFile } from '../values.ts'
+import { workspace } from './id-flags.ts'
+
+export const ledgerCommands = [
+  command({
+    noun: 'ledger',
+    verb: 'verify',
+    help: 'check every sum, sequence and chain of the ledger; exits 1 when one is broken',
+    flags: {
+      workspace: { ...workspace, help: 'only this workspace', required: false },
+      against: { value: 'FILE', help: 'a seal (see ledger seal), which the ledger must continue', parse: parseFile },
+    },
+    examples: ['', '--workspace wsp_…', '--against ledger-2026-11.seal'],
+    run: (core, { workspace: workspaceId, against }, progress) => verify(core, workspaceId, against, progress),
+    print: printReport,
+    complaint: complaintOf,
+  }),
+  command({
+    noun: 'ledger',
+    verb: 'halted',
+    help: 'list workspaces that take no postings, because their ledger was written past',
+    flags: {},
+    examples: [''],
+    run: core => core.ledger.halted.query(),
+    print: ({ ledgers }) =>
+      ledgers.length > 0
+        ? table(
+            ['WORKSPACE', 'REASON'],
+            ledgers.map(({ workspaceId, reason }) => [workspaceId, reason]),
+          )
+        : 'No workspace is halted.',
+  }),
+  command({
+    noun: 'ledger',
+    verb: 'reopen',
+    help: 'verify a halted workspace, and let it post again when it is sound',
+    flags: { workspace, force: { help: 'even though it breaks its rules' } },
+    examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
+    async run(core, { workspace: workspaceId, force }, progress) {
+      try {
+        const { reopened, report } = await reopenLedger(core, { workspaceId, force }, now =>
+          showProgress(progress, now),
+        )
+        return { workspaceId, reopened, ...report }
+      } catch (error) {
+        throw wasCutOff(error) ? cutOff('verification', error) : error
+      }
+    },
+    print: ({ workspaceId, reopened, ...report }) =>
+      `${printReport(report)}\n${workspaceId} ${reopened ? 'takes postings again' : 'stays halted'}.`,
+    complaint: ({ workspaceId, reopened, violations, more }) =>
+      reopened
+        ? undefined
+        : `${workspaceId} breaks its rules in ${violations.length + more} place(s): mend it first (docs/operations.md), or give --force.`,
+  }),
+  command({
+    noun: 'ledger',
+    verb: 'seal',
+    help: 'write a signed statement of how far every chain has come, for an auditor to keep',
+    flags: {
+      out: { value: 'FILE', help: 'a new file; without, one that is named for the time', parse: parseFile },
+      workspace: { ...workspace, help: 'only this workspace', required: false },
+    },
+    examples: ['--out ledger-2026-11.seal', '--workspace wsp_…'],
+    run: (core, { out, workspace: workspaceId }, progress) => seal(core, out, workspaceId, progress),
+    print: ({ file, workspaceId, wallets, sealedAt, sha256 }) =>
+      `${wallets} wallets of ${workspaceId ?? 'all workspaces'} were sealed at ${sealedAt}.
+
+File     ${file}
+SHA-256  ${sha256}
+
+Give it to somebody who cannot change the database. ledger verify --against ${file} shows that no history before it was changed.`,
+  }),
+]
+
+async function verify(
+  core: CoreClient,
+  workspaceId: string | undefined,
+  against: string | undefined,
+  progress: Progress,
+): Promise<VerifyReport> {
+  try {
+    return await verifyLedger(core, {
+      workspaceId,
+      seal: against === undefined ? undefined : readSealFile(against),
+      onProgress: now => showProgress(progress, now),
+    })
+  } catch (error) {
+    throw wasCutOff(error) ? cutOff('verification', error) : error
+  }
+}
+
+function showProgress(progress: Progress, now: VerifyProgress): void {
+  if (now.kind === 'seal') progress.show(now.wallets, null, 'wallets compared with the seal')
+  else progress.show(now.flows, now.totalFlows, 'flows')
+}
+
+async function seal(core: CoreClient, out: string | undefined, workspaceId: string | undefined, progress: Progress) {
+  const file = resolve(out ?? `ledger-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}.seal`)
+  let wallets = 0
+  let last: SealPart | undefined
+  async function* lines() {
+    for await (const { part, line } of sealLines(core, { workspaceId })) {
+      yield line
+      wallets += part.chains.length
+      last = part
+      progress.show(wallets, null, 'wallets sealed')
+    }
+  }
+  try {
+    const sha256 = await writeSealFile(file, lines())
+    const { sealId, sealedAt } = last!
+    return { file, sealId, sealedAt, workspaceId: last!.workspaceId, wallets, sha256 }
+  } catch (error) {
+    throw wasCutOff(error) ? cutOff('seal', error) : error
+  }
+}
+
+function cutOff(what: string, cause: unknown): Error {
+  return new Error(`The ${what} was cut off before its end: run it again, and see the log of core.`, { cause })
+}
+
+function printReport({ workspaces, wallets, transfers, flows, violations, more, seal: sealed }: VerifyReport): string {
+  const scope = `${workspaces} workspace(s), ${wallets} wallets, ${transfers} transfers, ${flows} flows`
+  const isSound = violations.length === 0
+  const about = sealed?.fault === null ? `\n${printSeal(sealed, isSound)}` : ''
+  if (isSound) return `The ledger is sound: ${scope}.${about}`
+  const rows = violations.map(({ rule, message, ids }) => [
+    rule,
+    Object.entries(ids)
+      .map(([name, id]) => `${name} ${id}`)
+      .join(', '),
+    message,
+  ])
+  const rest = more > 0 ? `\nand ${more} more` : ''
+  return `${table(['RULE', 'WHERE', 'WHAT'], rows)}${rest}\n\nChecked ${scope}.${about}`
+}
+
+function printSeal({ sealedAt, workspaceId, wallets }: SealFindings, isSound: boolean): string {
+  const taken = `the seal of ${sealedAt} (${workspaceId ?? 'all workspaces'}, ${wallets} wallets)`
+  return isSound ? `It continues ${taken}: nothing before that was changed or cut off.` : `Compared with ${taken}.`
+}
+
+function complaintOf({ ok, violations, more, seal: sealed }: VerifyReport): string | undefined {
+  if (ok) return undefined
+  const found = violations.length + more
+  const fault = sealed?.fault
+  const aboutSeal = fault
+    ? `The seal proves nothing, because ${fault}: give the file as it was written, with the scope it was written for.`
+    : ''
+  if (found === 0) return aboutSeal
+  return `The ledger breaks its rules in ${found} place(s): post nothing until you know why. ${aboutSeal}`.trimEnd()
+}
