@@ -1,8 +1,8 @@
 import { createCoreClient } from '@workspace-wallet/core/client'
 import { type AuditEntry, uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { appRouter } from '../services/core/src/router.ts'
 import { query } from './setup/database.ts'
+import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** The audit: every administrative act leaves a row, in its transaction, that nobody can change. */
@@ -82,10 +82,8 @@ test('every act of an administrator is there, with who, what, before and after',
     expect(text).not.toContain(secret)
 })
 
-test('no procedure that changes something is missing above', () => {
-  const mutations = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
-    .filter(([, { _def }]) => _def.type === 'mutation')
-    .map(([path]) => path)
+test('no procedure that changes something is missing above', async () => {
+  const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
   // Not acts of an administrator: a customer's transfer has its actor in its own row, and use is not an act.
   const others = ['transfers.create', 'access.markUsed', 'access.beginNonces']
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([

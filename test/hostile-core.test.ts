@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { type FlightAnswer, flightPath, packFlight, unpackFlight } from '@workspace-wallet/core/contract'
+import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../scripts/embedded/random.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -13,7 +13,7 @@ const seed = chooseSeed()
 let system: System
 let gateway: CoreClient
 beforeAll(async () => {
-  console.log(`hostile flights: SEED=${seed}`)
+  console.log(`hostile batches: SEED=${seed}`)
   system = await startSystem({ gateways: 0 })
   gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
 })
@@ -27,7 +27,7 @@ function post(path: string, body: Uint8Array | string, type: string, token = sys
   return fetch(system.coreUrl + path, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer> })
 }
 
-const fly = (body: Uint8Array, token?: string) => post(flightPath, body, 'application/vnd.msgpack', token)
+const sendBatch = (body: Uint8Array, token?: string) => post(batchPath, body, 'application/vnd.msgpack', token)
 
 const order = () => ({
   sourceWalletId: system.wallets[0]!.walletId,
@@ -49,9 +49,9 @@ function packed(text: string): Buffer {
 }
 
 test('a decimal that would take minutes to read is not read', async () => {
-  // Behind the marks of a flight's Decimal: an extension of type 1, and its text.
+  // Behind the marks of a batch's Decimal: an extension of type 1, and its text.
   const hexadecimal = packed(`0x${'f'.repeat(1_000_000)}`)
-  const refused = await fly(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
+  const refused = await sendBatch(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
   expect(refused.status).toBe(400)
 
   const superjson = { json: `0x${'f'.repeat(1_000_000)}`, meta: { values: [['custom', 'Decimal']] } }
@@ -59,7 +59,7 @@ test('a decimal that would take minutes to read is not read', async () => {
   expect(answer.status).toBe(400)
 })
 
-test('calls that are too much for one flight leave in several: the light ones do not fail with the heavy', async () => {
+test('calls that are too much for one batch leave in several: the light ones do not fail with the heavy', async () => {
   const heavy = Array.from({ length: 300 }, (_, at) =>
     gateway.transfers.create.mutate({
       ...callOf(),
@@ -100,9 +100,9 @@ test('a text that PostgreSQL cannot have is refused before it meets a batch', as
   }
 })
 
-test('a flight whose caller goes away in the middle is no fault of ours', async () => {
+test('a batch whose caller goes away in the middle is no fault of ours', async () => {
   const { hostname, port } = new URL(system.coreUrl)
-  const head = `POST ${flightPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`
+  const head = `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`
   await new Promise<void>((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => socket.write(head))
     // Core has begun to read.
@@ -112,16 +112,16 @@ test('a flight whose caller goes away in the middle is no fault of ours', async 
   })
 })
 
-test('flights that were spoiled are refused or answered, and the next one is whole', async () => {
+test('batches that were spoiled are refused or answered, and the next one is whole', async () => {
   const random = new Random(seed)
   const { apiKey } = system
-  const good = packFlight([
+  const good = packBatch([
     { path: 'transfers.create', type: 'mutation', input: { ...callOf(), order: order() } },
     { path: 'wallets.list', type: 'query', input: { ...callOf(), filter: { createdFrom: new Date() } } },
     { path: 'access.lookup', type: 'query', input: { apiKeys: [apiKey] } },
   ])
   const marks = [0x40, 0x72, 0x90, 0xc1, 0xc7, 0xc9, 0xd4, 0xd6, 0xdb, 0xdd, 0xdf, 0xff, 0x81, 0x69, 0x70, 0x62]
-  const honest = packFlight([
+  const honest = packBatch([
     { path: 'wallets.get', type: 'query', input: { ...callOf(), walletId: system.wallets[2]!.walletId } },
   ])
   for (let round = 0; round < 500; round++) {
@@ -130,13 +130,13 @@ test('flights that were spoiled are refused or answered, and the next one is who
       body[random.int(body.length)] = random.chance(0.5) ? random.pick(marks) : random.int(256)
     const sent = random.chance(0.2) ? body.subarray(0, random.int(body.length)) : body
     const told = `SEED=${seed} ${sent.toString('hex')}`
-    const answer = await fly(sent, random.pick([system.gatewayToken, system.serviceToken]))
+    const answer = await sendBatch(sent, random.pick([system.gatewayToken, system.serviceToken]))
     expect([200, 400], told).toContain(answer.status)
     const bytes = await answer.bytes()
     if (answer.status === 200)
-      for (const result of unpackFlight(bytes) as FlightAnswer[])
+      for (const result of unpackBatch(bytes) as BatchAnswer[])
         if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, told).toBeLessThan(500)
-    const [whole] = unpackFlight(await (await fly(honest)).bytes()) as { data: { balance: object } }[]
+    const [whole] = unpackBatch(await (await sendBatch(honest)).bytes()) as { data: { balance: object } }[]
     expect(String(whole?.data.balance), told).toBe('500')
   }
 })

@@ -79,7 +79,7 @@ test('readiness, health, and nothing else', async () => {
   expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200)
   expect((await fetch(`${internalUrl}/readyz`)).status).toBe(200)
   expect((await fetch(`${internalUrl}/api/v1/wallets`)).status).toBe(404)
-  expect((await fetch(`${internalUrl}/flight`, { method: 'POST', body: '{}' })).status).toBe(401)
+  expect((await fetch(`${internalUrl}/batch`, { method: 'POST', body: '{}' })).status).toBe(401)
 })
 
 test('a typed client works through it, with its own token and no other rights, through a lost core', async () => {

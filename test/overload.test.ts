@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { type FlightCall, flightLimit, packFlight, unpackFlight } from '@workspace-wallet/core/contract'
+import { type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../scripts/embedded/program.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
@@ -81,11 +81,11 @@ describe('many times more transfers than core takes', () => {
 })
 
 describe('calls that wait for a core', () => {
-  /** Flights that have landed and are not answered. */
-  const flights: { calls: FlightCall[]; response: ServerResponse }[] = []
+  /** Batches that have arrived and are not answered. */
+  const batches: { calls: BatchCall[]; response: ServerResponse }[] = []
   const server = createServer(async (request, response) => {
-    if (request.url !== '/flight') return response.end('{}')
-    flights.push({ calls: unpackFlight(await buffer(request)) as FlightCall[], response })
+    if (request.url !== '/batch') return response.end('{}')
+    batches.push({ calls: unpackBatch(await buffer(request)) as BatchCall[], response })
   })
   let client: CoreClient
   beforeAll(async () => {
@@ -108,23 +108,23 @@ describe('calls that wait for a core', () => {
 
   test('are bounded in number and in time, and shared out among workspaces', async () => {
     while (client.load().waiting === 0) {
-      for (let count = 0; count < flightLimit; count++) create('under way')
+      for (let count = 0; count < batchCallLimit; count++) create('under way')
       await new Promise(setImmediate)
       await new Promise(setImmediate)
     }
     const { inTheAir } = client.load()
-    await until('as many as can be are under way', () => flights.length === inTheAir)
+    await until('as many as can be are under way', () => batches.length === inTheAir)
     for (let count = 0; count < 6_000; count++) create('greedy')
     create('modest')
     await until('half of the queue is all that one workspace gets', () => notSent('greedy') > 0)
     expect(notSent('greedy')).toBe(1_000)
-    expect(client.load()).toEqual({ waiting: flightLimit + 5_001, inTheAir, silentCores: 0 })
-    const { calls, response } = flights[0]!
-    response.end(packFlight(calls.map(() => ({ data: null }))))
-    await until('the next has landed', () => flights.length === inTheAir + 1)
-    expect(flights.at(-1)!.calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)).toContain('modest')
+    expect(client.load()).toEqual({ waiting: batchCallLimit + 5_001, inTheAir, silentCores: 0 })
+    const { calls, response } = batches[0]!
+    response.end(packBatch(calls.map(() => ({ data: null }))))
+    await until('the next has landed', () => batches.length === inTheAir + 1)
+    expect(batches.at(-1)!.calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)).toContain('modest')
     await until('nobody waits any longer', () => client.load().waiting === 0)
-    const landed = flights
+    const landed = batches
       .at(-1)!
       .calls.filter(({ input }) => (input as { workspaceId: string }).workspaceId === 'greedy')
     expect(notSent('greedy')).toBe(6_000 - landed.length)

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { packFlight, unpackFlight } from '@workspace-wallet/core/contract'
+import { packBatch, unpackBatch } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../scripts/embedded/program.ts'
-import { appRouter } from '../services/core/src/router.ts'
+import { findProcedures, type Procedure } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** Who reaches what inside: a service token's role decides, and a gateway acts for a key on that key's workspace only. */
@@ -33,8 +33,7 @@ afterAll(async () => {
   await system.stop()
 })
 
-type Procedure = { _def: { meta?: { roles?: readonly string[] }; type: 'query' | 'mutation' } }
-const procedures = Object.entries(appRouter._def.procedures as unknown as Record<string, Procedure>)
+const procedures = await findProcedures()
 
 /** What each role reaches. Widening one is a decision: it has to be written here as well. */
 const reach: Record<string, string[]> = {
@@ -66,7 +65,7 @@ const reach: Record<string, string[]> = {
 
 test('every procedure names its roles', () => {
   expect(procedures.length).toBeGreaterThan(25)
-  for (const [path, { _def }] of procedures) expect(_def.meta?.roles?.length, path).toBeGreaterThan(0)
+  for (const { path, roles } of procedures) expect(roles?.length, path).toBeGreaterThan(0)
 })
 
 const roles = ['gateway', 'service', 'admin'] as const
@@ -77,39 +76,36 @@ const isReached = (role: (typeof roles)[number], path: string) =>
 
 describe.each(roles)('a %s token', role => {
   test('reaches what it needs and nothing else', () => {
-    const reached = procedures.filter(([, { _def }]) => _def.meta!.roles!.includes(role)).map(([path]) => path)
+    const reached = procedures.filter(({ roles }) => roles!.includes(role)).map(({ path }) => path)
     expect(reached.sort()).toEqual(
       procedures
-        .map(([path]) => path)
+        .map(({ path }) => path)
         .filter(path => isReached(role, path))
         .sort(),
     )
   })
 
-  test.each(procedures.map(([path, { _def }]) => ({ path, type: _def.type })))(
-    '$path, under either of two tokens of the role, by either way in',
-    async ({ path, type }) => {
-      for (const token of tokens[role]) {
-        const isRefused = ({ error }: CoreAnswer) =>
-          error?.data.code === 'FORBIDDEN' && error.message.includes('may not call')
-        expect(isRefused(await flight(token, path, type))).toBe(!isReached(role, path))
-        expect(isRefused(await trpc(token, path, type))).toBe(!isReached(role, path))
-      }
-    },
-  )
+  test.each(procedures)('$path, under either of two tokens of the role, by either way in', async ({ path, type }) => {
+    for (const token of tokens[role]) {
+      const isRefused = ({ error }: CoreAnswer) =>
+        error?.data.code === 'FORBIDDEN' && error.message.includes('may not call')
+      expect(isRefused(await callInBatch(token, path, type))).toBe(!isReached(role, path))
+      expect(isRefused(await trpc(token, path, type))).toBe(!isReached(role, path))
+    }
+  })
 })
 
 type CoreAnswer = { error?: { message: string; data: { code: string } } }
-type Type = Procedure['_def']['type']
+type Type = Procedure['type']
 
 /** Calls without input: refused for the role before the input is looked at. */
-async function flight(token: string, path: string, type: Type, input = {}): Promise<CoreAnswer> {
-  const response = await fetch(`${coreOfMany.url}/flight`, {
+async function callInBatch(token: string, path: string, type: Type, input = {}): Promise<CoreAnswer> {
+  const response = await fetch(`${coreOfMany.url}/batch`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
-    body: packFlight([{ path, type, input }]),
+    body: packBatch([{ path, type, input }]),
   })
-  return (unpackFlight(await response.bytes()) as CoreAnswer[])[0]!
+  return (unpackBatch(await response.bytes()) as CoreAnswer[])[0]!
 }
 
 /** The same as any tRPC client asks, in a batch of two. What streams its answer says so only in its stream. */
@@ -140,7 +136,7 @@ test('tokens of a role are changed one after the other: a new one beside the old
 test.each(['', 'Bearer ', 'Bearer x', 'Basic abc', 'bearer'])(
   'without a known token nothing is served: "%s"',
   async authorization => {
-    for (const path of ['/flight', '/trpc/wallets.get']) {
+    for (const path of ['/batch', '/trpc/wallets.get']) {
       const response = await fetch(system.coreUrl + path, { method: 'POST', headers: { authorization }, body: '{}' })
       expect(response.status).toBe(401)
     }
@@ -166,13 +162,13 @@ test("a gateway token cannot act on a workspace that is not its key's", async ()
 test.each(reach.gateway!.filter(path => !path.startsWith('access.')))(
   'a gateway token names the workspace of its key for %s, or nothing is done',
   async path => {
-    const { type } = procedures.find(([each]) => each === path)![1]._def
+    const { type } = procedures.find(each => each.path === path)!
     const { workspaceId: other } = await system.admin.workspaces.create.mutate({ name: 'Other' })
     const caller = { apiKey: system.apiKey, requestId: 'r' }
     const token = tokens.gateway[0]!
-    const foreign = await flight(token, path, type, { workspaceId: other, caller })
+    const foreign = await callInBatch(token, path, type, { workspaceId: other, caller })
     expect(foreign.error?.message).toContain('a workspace that is not its own')
-    const own = await flight(token, path, type, { workspaceId: system.workspaceId, caller })
+    const own = await callInBatch(token, path, type, { workspaceId: system.workspaceId, caller })
     expect(own.error?.data.code).not.toBe('FORBIDDEN')
   },
 )
@@ -193,11 +189,11 @@ test('a service calls core directly, with types: Decimal and Date arrive intact'
   expect(updatedAt).toBeInstanceOf(Date)
 })
 
-test('what answers in pieces is refused in a flight, and says where it is served', async () => {
+test('what streams its answer is refused in a batch, and says where it is served', async () => {
   for (const path of ['ledger.verify', 'ledger.seal']) {
-    const answer = await flight(tokens.admin[0]!, path, 'query')
+    const answer = await callInBatch(tokens.admin[0]!, path, 'query')
     expect(answer.error).toMatchObject({
-      message: `${path} answers in pieces: call it at /trpc`,
+      message: `${path} streams its answer: call it at /trpc`,
       data: { code: 'BAD_REQUEST' },
     })
   }

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
-  type FlightCall,
-  flightPath,
+  type BatchCall,
+  batchPath,
   isSealedKeyId,
   mintId,
   mintKeyId,
   parseKeyRing,
   sealSecret,
-  unpackFlight,
+  unpackBatch,
   uuidFromId,
 } from '@workspace-wallet/core/contract'
 import pg from 'pg'
@@ -140,8 +140,8 @@ async function openCounter(target: string) {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
-    if (incoming.url === flightPath)
-      for (const { path, input } of unpackFlight(body) as FlightCall[]) {
+    if (incoming.url === batchPath)
+      for (const { path, input } of unpackBatch(body) as BatchCall[]) {
         if (path === 'access.changes') polls++
         if (path === 'access.lookup') for (const apiKey of (input as { apiKeys: string[] }).apiKeys) asked.add(apiKey)
       }

@@ -6,17 +6,17 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
+  type BatchAnswer,
+  type BatchCall,
+  batchPath,
+  batchType,
   Decimal,
-  type FlightAnswer,
-  type FlightCall,
-  flightPath,
-  flightType,
   type KeyAccess,
   mintId,
-  packFlight,
+  packBatch,
   parseKeyRing,
   sealSecret,
-  unpackFlight,
+  unpackBatch,
 } from '@workspace-wallet/core/contract'
 
 const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
@@ -56,7 +56,7 @@ const procedures: Record<string, unknown> = {
   'wallets.balance': balance,
 }
 
-function answer({ path }: FlightCall): FlightAnswer {
+function answer({ path }: BatchCall): BatchAnswer {
   if (!Object.hasOwn(procedures, path)) throw new Error(`the upstream has no ${path}`)
   return { data: procedures[path] }
 }
@@ -76,12 +76,10 @@ const server = createServer((request, response) => {
     response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
     response.end(body)
   }
-  if (request.url !== flightPath) return send('application/json', json)
+  if (request.url !== batchPath) return send('application/json', json)
   const chunks: Buffer[] = []
   request.on('data', chunk => chunks.push(chunk))
-  request.on('end', () =>
-    send(flightType, packFlight((unpackFlight(Buffer.concat(chunks)) as FlightCall[]).map(answer))),
-  )
+  request.on('end', () => send(batchType, packBatch((unpackBatch(Buffer.concat(chunks)) as BatchCall[]).map(answer))))
 })
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 process.once('disconnect', () => process.exit(0))

@@ -74,7 +74,7 @@ function coreProxy(coreUrls: string[], log: Log) {
   return createProxyMiddleware({
     target: coreUrls[0]!,
     router: nextCore,
-    pathFilter: ['/trpc', '/flight'],
+    pathFilter: ['/trpc', '/batch'],
     agent: new Agent({ keepAlive: true }),
     proxyTimeout: proxyTimeoutMs,
     xfwd: false,

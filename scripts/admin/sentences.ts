@@ -1,12 +1,9 @@
 /** Whatever went wrong, as one sentence that says how to mend it. */
-import { CoreUnreachable } from '@workspace-wallet/core/client'
+
+import { type CoreErrorData, CoreUnreachable } from '@workspace-wallet/core/client'
 import { type ErrorCode, type ErrorDetails, errorTable } from '@workspace-wallet/core/contract'
-import type { AppRouter } from '@workspace-wallet/core/router'
 import type { CoreAddress } from './connection.ts'
 import { asSentence } from './flags.ts'
-
-/** What core says of a failed call. */
-type CoreErrorData = AppRouter['_def']['_config']['$types']['errorShape']['data']
 
 export function sentenceOf(error: unknown, core: CoreAddress): string {
   const data = dataOf(error)

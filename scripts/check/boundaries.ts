@@ -45,7 +45,9 @@ const rules: Rule[] = [
   },
   {
     why: 'data flows down: queries and operations do not know procedures',
-    forbids: ({ from, to }) => /\/(queries|operations|entities)\.ts$/.test(from) && to.endsWith('/procedures.ts'),
+    forbids: ({ from, to }) =>
+      /\/(queries|operations|entities)\.ts$/.test(from) &&
+      (to.endsWith('/procedures.ts') || isIn(to, 'services/core/src/trpc')),
   },
   {
     why: 'SQL lives in queries, in the ledger and in db: procedures and operations call them',
@@ -63,7 +65,7 @@ function isOutside(from: string, to: string): boolean {
   return isIn(to, 'services') && !isIn(to, dirname(from))
 }
 
-/** Every import that breaks a rule, and every file that reads the environment where it should not. */
+/** Every import that breaks a rule, and every file that reads the environment, or tRPC's insides, where it should not. */
 export function violations(sources: readonly Source[]): string[] {
   return sources.flatMap(source => [
     ...importsOf(source).flatMap(imported =>
@@ -71,6 +73,9 @@ export function violations(sources: readonly Source[]): string[] {
     ),
     ...(isProduct(source.path) && !source.path.endsWith('/config.ts') && source.text.includes('process.env')
       ? [`${source.path} reads process.env: the environment is read in config.ts alone`]
+      : []),
+    ...(!isIn(source.path, 'scripts/check') && /\._def\b|\['_def'\]/.test(source.text)
+      ? [`${source.path} reads _def: what tRPC keeps there is not its public API`]
       : []),
   ])
 }

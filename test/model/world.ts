@@ -1,7 +1,6 @@
 /** The real system under a model test: two cores, two gateways, every operation through another pair of them. */
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core/client'
 import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/core/contract'
-import type { AppRouter } from '@workspace-wallet/core/router'
 import { call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { type System, startSystem } from '../setup/system.ts'
@@ -165,7 +164,7 @@ async function answerOf(asked: Promise<object>): Promise<Answer> {
   try {
     return { code: '2000', data: JSON.parse(JSON.stringify(await asked)) }
   } catch (error) {
-    const { data } = error as { data?: AppRouter['_def']['_config']['$types']['errorShape']['data'] }
+    const { data } = error as { data?: CoreErrorData }
     if (!data) throw error
     const { wire, code } = data
     // What the schema refuses has no public code of its own between services.

@@ -1,6 +1,10 @@
 import { isTRPCClientError } from '@trpc/client'
+import type { inferRouterError } from '@trpc/server'
 import { DomainError } from '../contract/index.ts'
 import type { AppRouter } from '../src/router.ts'
+
+/** `data` of a TRPCClientError: what core says of a failed call. */
+export type CoreErrorData = inferRouterError<AppRouter>['data']
 
 /**
  * The public code, with its details, that core answered a call with; null when a call failed for another reason. Use

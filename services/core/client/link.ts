@@ -3,15 +3,15 @@ import { TRPCClientError } from '@trpc/client'
 import type { ProcedureType } from '@trpc/server'
 import { Pool } from 'undici'
 import {
+  type BatchAnswer,
+  type BatchCall,
+  batchByteLimit,
+  batchCallLimit,
+  batchPath,
+  batchType,
   FairQueue,
-  type FlightAnswer,
-  type FlightCall,
-  flightBytes,
-  flightLimit,
-  flightPath,
-  flightType,
-  packFlight,
-  unpackFlight,
+  packBatch,
+  unpackBatch,
   type Waiting,
 } from '../contract/index.ts'
 
@@ -32,7 +32,7 @@ export class CoreUnreachable extends Error {
 }
 
 type WaitingCall = Waiting & {
-  call: FlightCall
+  call: BatchCall
   resolve: (data: unknown) => void
   reject: (error: Error) => void
 }
@@ -62,8 +62,8 @@ const probeTimeoutMs = 1_000
  * money nor the news of a key, and a thousand concurrent reads are a few requests.
  */
 const routes = {
-  creates: { flights: 3, callsPerFlight: flightLimit, waitMs: 3_000, timeoutMs: 8_000 },
-  reads: { flights: 2, callsPerFlight: flightLimit, waitMs: 3_000, timeoutMs: 3_000 },
+  creates: { flights: 3, callsPerFlight: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  reads: { flights: 2, callsPerFlight: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
   access: { flights: 2, callsPerFlight: 1, waitMs: 15_000, timeoutMs: 2_000 },
   others: { flights: 64, callsPerFlight: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, Route>
@@ -146,7 +146,7 @@ class Line {
     return this.#queue.size
   }
 
-  add(call: FlightCall): Promise<unknown> {
+  add(call: BatchCall): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const deadlineMs = performance.now() + this.#route.waitMs
     const tooLate = () => reject(TRPCClientError.from(new CoreUnreachable(false)))
@@ -218,18 +218,18 @@ class Line {
 
 /** One flight, or several where core would refuse it as too heavy, and the light calls in it with the heavy. */
 function boarded(calls: WaitingCall[]): { calls: WaitingCall[]; body: Buffer }[] {
-  const body = packFlight(calls.map(({ call }) => call))
-  if (body.length <= flightBytes || calls.length === 1) return [{ calls, body }]
+  const body = packBatch(calls.map(({ call }) => call))
+  if (body.length <= batchByteLimit || calls.length === 1) return [{ calls, body }]
   const middle = calls.length >> 1
   return [...boarded(calls.slice(0, middle)), ...boarded(calls.slice(middle))]
 }
 
 /** Calls of one workspace share a turn; those of none, another. */
-function workspaceOf({ input }: FlightCall): string {
+function workspaceOf({ input }: BatchCall): string {
   return String((input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
 }
 
-function settle({ resolve, reject }: WaitingCall, answer: FlightAnswer | undefined): void {
+function settle({ resolve, reject }: WaitingCall, answer: BatchAnswer | undefined): void {
   if (!answer) reject(TRPCClientError.from(new CoreUnreachable(true)))
   else if ('error' in answer) reject(TRPCClientError.from({ error: answer.error as never }))
   else resolve(answer.data)
@@ -251,20 +251,20 @@ class Core {
 
   constructor(url: string, token: string, onSilent: (core: Core) => void) {
     this.#pool = new Pool(new URL(url).origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
-    this.#headers = { authorization: `Bearer ${token}`, 'content-type': flightType }
+    this.#headers = { authorization: `Bearer ${token}`, 'content-type': batchType }
     this.#onSilent = onSilent
     setMaxListeners(0, this.#abandoned.signal)
   }
 
   /** @throws CoreUnreachable when no answers came */
-  async ask(body: Buffer, timeoutMs: number): Promise<FlightAnswer[]> {
+  async ask(body: Buffer, timeoutMs: number): Promise<BatchAnswer[]> {
     const departedAtMs = performance.now()
     let response: Awaited<ReturnType<Pool['request']>>
     this.#owed++
     try {
       response = await this.#pool.request({
         method: 'POST',
-        path: flightPath,
+        path: batchPath,
         headers: this.#headers,
         body,
         headersTimeout: timeoutMs,
@@ -279,7 +279,7 @@ class Core {
     } finally {
       this.#owed--
     }
-    if (response.statusCode === 200) return unpackFlight(await response.body.bytes()) as FlightAnswer[]
+    if (response.statusCode === 200) return unpackBatch(await response.body.bytes()) as BatchAnswer[]
     const text = await response.body.text()
     // A flight that is refused as a whole was not begun; a 500 may have come at any time.
     throw new CoreUnreachable(

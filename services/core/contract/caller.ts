@@ -15,5 +15,6 @@ export const caller = z.object({
 })
 export type Caller = z.infer<typeof caller>
 
-/** What every procedure on a workspace's resources takes. */
+/** What every procedure on a workspace's resources takes, beside the fields of its own. */
 export const workspaceCall = z.object({ workspaceId: z.string(), caller })
+export type WorkspaceCall = z.infer<typeof workspaceCall>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { workspaceCall } from './caller.ts'
+import type { WorkspaceCall } from './caller.ts'
 import { looksLikeOwnId } from './ids.ts'
 import { amountFault, amountText, currencyCode } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
@@ -69,7 +69,8 @@ export type TransferOrder = z.infer<typeof transferOrder>
  */
 export const postingGraceMs = 3_000
 
-export const createTransferInput = workspaceCall.extend({
+/** Beside the workspaceCall that every procedure on a workspace takes, as all inputs here. */
+export const createTransferInput = z.object({
   order: createTransferBody,
   /** The id to give the transfer: minted by the caller, so that its own re-sends are idempotent. */
   transferId: z.string().optional(),
@@ -81,10 +82,10 @@ export const createTransferInput = workspaceCall.extend({
    */
   budgetMs: z.int().min(1).max(60_000).optional(),
 })
-export type CreateTransferInput = z.infer<typeof createTransferInput>
+export type CreateTransferInput = WorkspaceCall & z.infer<typeof createTransferInput>
 
 /** `bizId` finds an order by its bizId or its transferId. */
-export const getTransferInput = workspaceCall.extend({ bizId: z.string() })
+export const getTransferInput = z.object({ bizId: z.string() })
 
 export const transferSortFields = ['createdAt', 'updatedAt', 'amount', 'status'] as const
 
@@ -97,7 +98,7 @@ export const transferFilter = z.object({
 })
 export type TransferFilter = z.infer<typeof transferFilter>
 
-export const listTransfersInput = workspaceCall.extend({
+export const listTransfersInput = z.object({
   /** Only this wallet's, on either side. W001 when the workspace has no such wallet. */
   walletId: z.string().optional(),
   filter: transferFilter.default({}),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caller, workspaceCall } from './caller.ts'
+import { caller } from './caller.ts'
 import { amountText, currencyCode, Decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
 import { displayName } from './text.ts'
@@ -55,7 +55,11 @@ export const flow = z.object({
 })
 export type Flow = z.infer<typeof flow>
 
-export const walletCall = workspaceCall.extend({ walletId: z.string() })
+/** Beside the workspaceCall that every procedure on a workspace takes, as the inputs of lists. */
+export const walletInput = z.object({ walletId: z.string() })
+
+/** For operators, who act for nobody. */
+export const walletOfWorkspaceInput = z.object({ workspaceId: z.string(), walletId: z.string() })
 
 export const walletSortFields = ['createdAt', 'updatedAt', 'amount', 'status', 'name', 'currency'] as const
 
@@ -67,7 +71,7 @@ export const walletFilter = z.object({
 })
 export type WalletFilter = z.infer<typeof walletFilter>
 
-export const listWalletsInput = workspaceCall.extend({
+export const listWalletsInput = z.object({
   filter: walletFilter.default({}),
   ...pageRequest(walletSortFields).shape,
 })
@@ -83,7 +87,7 @@ export const flowFilter = z.object({
 })
 export type FlowFilter = z.infer<typeof flowFilter>
 
-export const listFlowsInput = walletCall.extend({
+export const listFlowsInput = walletInput.extend({
   filter: flowFilter.default({}),
   ...pageRequest(flowSortFields).shape,
 })

@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '../contract/index.ts'
 
-/** What a service token may do: see trpc.ts. */
+/** What a service token may do: see trpc/procedures.ts. */
 export const roles = ['gateway', 'service', 'admin'] as const
 export type Role = (typeof roles)[number]
 export type ServiceToken = { name: string; role: Role; token: string }

@@ -1,13 +1,39 @@
+import type { KeyObject } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { KeyRing } from '../contract/index.ts'
 import type { CoreConfig } from './config.ts'
-import { openOrm, poolOf } from './db/orm.ts'
+import { type Orm, openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
 import { inLog } from './ledger/batch-log.ts'
 import { keySealOf, underChainKey } from './ledger/chain-key.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
-import type { Core } from './trpc.ts'
 import { Turns } from './turns.ts'
+
+/** The parts that procedures work with. */
+export type Core = {
+  orm: Orm
+  /**
+   * Connections for short reads and for administration. Lists have their own, and turns at them for each workspace;
+   * the ledger has its own: a slow list holds up neither money nor anybody else's reads.
+   */
+  reads: Pool
+  lists: Pool
+  listTurns: Turns
+  lanes: Lanes
+  keyRing: KeyRing
+  /** Seals the ids of API keys (contract/key-ids.ts). */
+  keySeal: string
+  /** The key of the chain over all flows (see ledger/chain.ts). */
+  chainKey: KeyObject
+  log: Log
+  metrics: Metrics
+  /** Aborted when core begins to stop: what takes minutes ends then. */
+  stopping: AbortSignal
+  /** Answers what was taken, then closes every connection. */
+  close(): Promise<void>
+}
 
 /**
  * When a database that does not answer is given up on, while whoever asked for a posting still waits: after

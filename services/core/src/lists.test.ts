@@ -15,10 +15,9 @@ import {
   type Wallet,
 } from '../contract/index.ts'
 import { coreSchema } from './config.ts'
-import { openCore } from './core.ts'
+import { type Core, openCore } from './core.ts'
 import { createLog } from './log.ts'
 import { appRouter } from './router.ts'
-import type { Core } from './trpc.ts'
 import { listFlows, listWallets } from './wallets/queries.ts'
 
 /**

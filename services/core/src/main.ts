@@ -5,12 +5,11 @@ import type { Pool } from 'pg'
 import { ConfigurationError, type KeyRing } from '../contract/index.ts'
 import { faultOfKeyRing } from './api-keys/rewrap.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
-import { openCore } from './core.ts'
+import { type Core, openCore } from './core.ts'
+import { createCoreServer } from './http/server.ts'
+import { tokenTable } from './http/tokens.ts'
 import { isChainKey } from './ledger/chain-key.ts'
 import { createLog } from './log.ts'
-import { createCoreServer } from './server.ts'
-import { tokenTable } from './tokens.ts'
-import type { Core } from './trpc.ts'
 
 /** Core, as a program: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {

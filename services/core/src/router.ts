@@ -2,7 +2,7 @@ import { access, apiKeys, keks } from './api-keys/procedures.ts'
 import { audit } from './audit/procedures.ts'
 import { ledger } from './ledger/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
-import { router } from './trpc.ts'
+import { router } from './trpc/init.ts'
 import { wallets } from './wallets/procedures.ts'
 import { members, workspaces } from './workspaces/procedures.ts'
 

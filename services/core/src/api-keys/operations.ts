@@ -11,8 +11,8 @@ import {
   sealSecret,
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
+import type { Core } from '../core.ts'
 import type { Em } from '../db/orm.ts'
-import type { Core } from '../trpc.ts'
 import { Member } from '../workspaces/entities.ts'
 import { findWorkspace } from '../workspaces/operations.ts'
 import { ApiKey } from './entities.ts'

@@ -20,7 +20,9 @@ import {
   setScopesInput,
   usedKeysInput,
 } from '../../contract/index.ts'
-import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
+import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 import { beginNonceMemory } from './nonce-memory.ts'
 import {
   createKey,
@@ -37,59 +39,59 @@ import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
 /** The life of a key, for operators. */
 export const apiKeys = router({
-  create: procedureFor('admin')
+  create: adminProcedure
     .input(createKeyInput)
     .output(issuedKey)
     .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createKey(em, ctx.core, actor, input))),
 
-  rotate: procedureFor('admin')
+  rotate: adminProcedure
     .input(rotateKeyInput)
     .output(issuedKey)
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input)),
     ),
 
-  disable: procedureFor('admin')
+  disable: adminProcedure
     .input(keyInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'DISABLED')),
     ),
 
-  enable: procedureFor('admin')
+  enable: adminProcedure
     .input(keyInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'ACTIVE')),
     ),
 
-  delete: procedureFor('admin')
+  delete: adminProcedure
     .input(keyInput)
     .output(z.void())
     .mutation(({ ctx, input }) => inAccessTransaction(ctx, (em, actor) => deleteKey(em, actor, input.apiKey))),
 
-  setScopes: procedureFor('admin')
+  setScopes: adminProcedure
     .input(setScopesInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => setKeyScopes(em, actor, input.apiKey, input.scopes)),
     ),
 
-  setIps: procedureFor('admin')
+  setIps: adminProcedure
     .input(setIpsInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
     ),
 
-  setExpiry: procedureFor('admin')
+  setExpiry: adminProcedure
     .input(setExpiryInput)
     .output(z.object({ expiresAt: z.date().nullable() }))
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => setKeyExpiry(em, actor, input.apiKey, input.expiresAt)),
     ),
 
-  list: procedureFor('admin')
+  list: adminProcedure
     .input(listKeysInput)
     .output(keyPage)
     .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),
@@ -97,11 +99,9 @@ export const apiKeys = router({
 
 /** The key-encryption keys over API secrets. */
 export const keks = router({
-  status: procedureFor('admin')
-    .output(kekStatus)
-    .query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
+  status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
 
-  rewrap: procedureFor('admin')
+  rewrap: adminProcedure
     .input(rewrapInput)
     .output(rewrapStep)
     .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => rewrapSecrets(em, ctx.core.keyRing, actor, input))),
@@ -109,25 +109,23 @@ export const keks = router({
 
 /** What gateways need of the keys that sign requests. */
 export const access = router({
-  lookup: procedureFor('gateway')
+  lookup: gatewayProcedure
     .input(lookupAccessInput)
     .output(accessSnapshot)
     .query(({ ctx, input }) => findAccess(ctx.core.reads, input.apiKeys)),
 
-  changes: procedureFor('gateway')
+  changes: gatewayProcedure
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({ ...(await findAccessChanges(ctx.core.reads, input)), seal: ctx.core.keySeal })),
 
-  markUsed: procedureFor('gateway')
+  markUsed: gatewayProcedure
     .input(usedKeysInput)
     .output(z.void())
     .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
 
-  beginNonces: procedureFor('gateway')
+  beginNonces: gatewayProcedure
     .input(nonceMemoryInput)
     .output(nonceMemory)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, em => beginNonceMemory(em, `gateway:${ctx.token.name}`, input.memoryId)),
-    ),
+    .mutation(({ ctx, input }) => inTransaction(ctx, em => beginNonceMemory(em, ctx.actor, input.memoryId))),
 })

@@ -1,4 +1,3 @@
-import { TRPCError } from '@trpc/server'
 import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '../../contract/index.ts'
 import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
 
@@ -122,14 +121,10 @@ const findWorkspaceOfKeyStatement = statement<{ workspaceId: string }>(
 const workspaceOfKey = new Map<string, string>()
 const workspaceOfKeyLimit = 100_000
 
-/** @throws TRPCError FORBIDDEN when the key is not one of this workspace */
-export async function assertKeyOfWorkspace(db: Queryable, apiKey: string, workspaceId: string): Promise<void> {
-  const known = workspaceOfKey.get(apiKey) ?? (await findWorkspaceOfKey(db, apiKey))
-  if (known !== workspaceId)
-    throw new TRPCError({ code: 'FORBIDDEN', message: 'the gateway acts for a key on a workspace that is not its own' })
-}
-
-async function findWorkspaceOfKey(db: Queryable, apiKey: string): Promise<string | null> {
+/** The workspace that a key belongs to; null when there is no such key. */
+export async function findWorkspaceOfKey(db: Queryable, apiKey: string): Promise<string | null> {
+  const known = workspaceOfKey.get(apiKey)
+  if (known) return known
   const uuid = uuidFromId('apiKey', apiKey)
   if (!uuid) return null
   const [row] = await run(db, findWorkspaceOfKeyStatement, [uuid])

@@ -1,9 +1,10 @@
 import { auditPage, listAuditInput } from '../../contract/index.ts'
-import { procedureFor, router } from '../trpc.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure } from '../trpc/procedures.ts'
 import { listAudit } from './queries.ts'
 
 export const audit = router({
-  list: procedureFor('admin')
+  list: adminProcedure
     .input(listAuditInput)
     .output(auditPage)
     .query(({ ctx, input }) => listAudit(ctx.core.lists, input)),

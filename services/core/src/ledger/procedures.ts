@@ -1,7 +1,5 @@
-import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
 import {
-  DomainError,
   haltedLedger,
   idFromUuid,
   Refusal,
@@ -16,8 +14,11 @@ import {
   verifyInput,
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
-import { classifyDatabaseError } from '../db/errors.ts'
-import { type Context, type Core, inTransaction, procedureFor, router } from '../trpc.ts'
+import type { Core } from '../core.ts'
+import type { CallContext, Context } from '../trpc/context.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure } from '../trpc/procedures.ts'
+import { inTransaction } from '../trpc/transactions.ts'
 import { findHaltedLedgers } from './queries.ts'
 import { findHalted, reopenLedger } from './reopen.ts'
 import { checkSealPart, sealLedger } from './seal.ts'
@@ -27,44 +28,38 @@ import { verifyInThread } from './verify-thread.ts'
 
 /** `verify`, `reopen` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
 export const ledger = router({
-  verify: procedureFor('admin')
-    .input(verifyInput)
-    .query(async ({ ctx, input, signal: caller }) => {
-      const workspaceId = await workspaceOf(ctx, input.workspaceId)
-      const signal = untilStopped(ctx, caller)
-      return streamed(ctx, 'ledger.verify', signal, verifyAlone(ctx.core, workspaceId, signal))
-    }),
+  verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
+    const workspaceId = await workspaceOf(ctx, input.workspaceId)
+    const signal = untilStopped(ctx, caller)
+    return verifyAlone(ctx.core, workspaceId, signal)
+  }),
 
-  seal: procedureFor('admin')
+  seal: adminProcedure
     .input(sealInput)
     .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<SealPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
       const signal = untilStopped(ctx, caller)
       const { reads, chainKey } = ctx.core
       const sealing = { database: databaseOf(reads), chainKey, workspaceId }
-      return streamed(ctx, 'ledger.seal', signal, audited(ctx, sealLedger(sealing, signal)))
+      return audited(ctx, sealLedger(sealing, signal))
     }),
 
-  halted: procedureFor('admin')
-    .output(z.object({ ledgers: z.array(haltedLedger) }))
-    .query(async ({ ctx }) => {
-      const found = await findHaltedLedgers(ctx.core.reads)
-      const ledgers = found.map(({ workspaceId, reason }) => ({
-        workspaceId: idFromUuid('workspace', workspaceId),
-        reason: reason ?? '',
-      }))
-      return { ledgers }
-    }),
+  halted: adminProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
+    const found = await findHaltedLedgers(ctx.core.reads)
+    const ledgers = found.map(({ workspaceId, reason }) => ({
+      workspaceId: idFromUuid('workspace', workspaceId),
+      reason: reason ?? '',
+    }))
+    return { ledgers }
+  }),
 
-  reopen: procedureFor('admin')
-    .input(reopenInput)
-    .mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
-      await inTransaction(ctx, em => findHalted(em, workspaceId))
-      const signal = untilStopped(ctx, caller)
-      return streamed(ctx, 'ledger.reopen', signal, verifyAndReopen(ctx, workspaceId, force, signal))
-    }),
+  reopen: adminProcedure.input(reopenInput).mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
+    await inTransaction(ctx, em => findHalted(em, workspaceId))
+    const signal = untilStopped(ctx, caller)
+    return verifyAndReopen(ctx, workspaceId, force, signal)
+  }),
 
-  checkSeal: procedureFor('admin')
+  checkSeal: adminProcedure
     .input(sealPart)
     .output(sealPartFindings)
     .query(({ ctx, input }) => checkSealPart(ctx.core.reads, ctx.core.chainKey, input)),
@@ -109,7 +104,7 @@ async function* verifyAlone(
 }
 
 async function* verifyAndReopen(
-  ctx: Context,
+  ctx: CallContext,
   workspaceId: string,
   force: boolean,
   signal: AbortSignal,
@@ -128,7 +123,7 @@ async function* verifyAndReopen(
 }
 
 /** Leaves a row in the audit before the last part leaves: of every whole seal it is known who took it. */
-async function* audited(ctx: Context, parts: AsyncGenerator<SealPart, void>): AsyncGenerator<SealPart, void> {
+async function* audited(ctx: CallContext, parts: AsyncGenerator<SealPart, void>): AsyncGenerator<SealPart, void> {
   let wallets = 0
   for await (const part of parts) {
     wallets += part.chains.length
@@ -138,28 +133,5 @@ async function* audited(ctx: Context, parts: AsyncGenerator<SealPart, void>): As
         recordAct(em, { actor, act: 'ledger.seal', workspaceId, target: sealId, after: { sealedAt, wallets } }),
       )
     yield part
-  }
-}
-
-/** What fails once an answer has begun no longer passes through the procedure's own handling of errors. */
-async function* streamed<Event>(
-  { core }: Context,
-  path: string,
-  signal: AbortSignal | undefined,
-  events: AsyncGenerator<Event, void>,
-): AsyncGenerator<Event, void> {
-  try {
-    yield* events
-  } catch (error) {
-    // Nobody is left to tell.
-    if (signal?.aborted) return
-    if (error instanceof Refusal) throw new TRPCError({ code: 'CONFLICT', message: error.message, cause: error })
-    if (classifyDatabaseError(error) !== 'other') {
-      core.log.warn({ err: error, path }, 'the database could not be asked')
-      const cause = new DomainError('S002', { retryAfterSeconds: 1 })
-      throw new TRPCError({ code: 'SERVICE_UNAVAILABLE', message: cause.message, cause })
-    }
-    core.log.error({ err: error, path }, 'a procedure failed')
-    throw new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
   }
 }

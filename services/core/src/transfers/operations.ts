@@ -6,8 +6,8 @@ import {
   type TransferOrder,
   uuidFromId,
 } from '../../contract/index.ts'
+import type { Core } from '../core.ts'
 import { malformedWallet, type Transfer } from '../ledger/posting.ts'
-import type { Core } from '../trpc.ts'
 
 const defaultBudgetMs = 10_000
 
@@ -17,13 +17,17 @@ const defaultBudgetMs = 10_000
  *
  * @throws DomainError GA2032, T005, T004, W001, W002, T003, T002; S002 not done; S003 unknown
  */
-export async function createTransfer(core: Core, actor: string, input: CreateTransferInput): Promise<TransferOrder> {
+export async function createTransfer(
+  { lanes }: Pick<Core, 'lanes'>,
+  actor: string,
+  input: CreateTransferInput,
+): Promise<TransferOrder> {
   const { order, caller } = input
   const workspaceId = uuidFromId('workspace', input.workspaceId)
   if (!workspaceId) throw new DomainError('GA2032')
   const transferId = uuidFromId('transfer', input.transferId ?? mintId('transfer'))
   if (!transferId) throw new DomainError('S012', { field: 'transferId', reason: 'NOT_A_BIZ_ID' })
-  const transfer = await core.lanes.post({
+  const transfer = await lanes.post({
     type: 'TRANSFER',
     workspaceId,
     transferId,

@@ -6,17 +6,19 @@ import {
   transferOrder,
   transferPage,
 } from '../../contract/index.ts'
-import { actorOf, readList, router, workspaceProcedure } from '../trpc.ts'
+import { router } from '../trpc/init.ts'
+import { workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { readList } from '../trpc/read-list.ts'
 import { createTransfer, toOrder } from './operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
 export const transfers = router({
-  create: workspaceProcedure('gateway', 'service')
+  create: workspaceProcedure
     .input(createTransferInput)
     .output(transferOrder)
-    .mutation(({ ctx, input }) => createTransfer(ctx.core, actorOf(ctx, input.caller.apiKey), input)),
+    .mutation(({ ctx, input }) => createTransfer(ctx.core, ctx.actor, input)),
 
-  get: workspaceProcedure('gateway', 'service', 'admin')
+  get: workspaceReadProcedure
     .input(getTransferInput)
     .output(transferOrder)
     .query(async ({ ctx, input }) => {
@@ -25,7 +27,7 @@ export const transfers = router({
       return toOrder(order)
     }),
 
-  list: workspaceProcedure('gateway', 'service', 'admin')
+  list: workspaceReadProcedure
     .input(listTransfersInput)
     .output(transferPage)
     .query(async ({ ctx, input }) => {

@@ -12,9 +12,9 @@ import {
   type WalletStatus,
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
+import type { Core } from '../core.ts'
 import type { Em } from '../db/orm.ts'
 import { Ledger } from '../ledger/entities.ts'
-import type { Core } from '../trpc.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -89,16 +89,19 @@ export type Funding = {
 const fundingBudgetMs = 10_000
 
 /** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
-export async function fundWallet(core: Core, funding: Funding): Promise<FundingReceipt> {
+export async function fundWallet(
+  { reads, lanes }: Pick<Core, 'reads' | 'lanes'>,
+  funding: Funding,
+): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding
-  const wallet = await findWallet(core.reads, workspaceId, walletId)
+  const wallet = await findWallet(reads, workspaceId, walletId)
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   const fault = amountFault(amount, wallet.currency)
   if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
   const workspace = uuidFromId('workspace', workspaceId)!
   const own = uuidFromId('wallet', walletId)!
-  const external = await findExternalWallet(core.reads, workspace, wallet.currency)
-  const transfer = await core.lanes.post({
+  const external = await findExternalWallet(reads, workspace, wallet.currency)
+  const transfer = await lanes.post({
     type,
     workspaceId: workspace,
     transferId: uuidFromId('transfer', mintId('transfer'))!,

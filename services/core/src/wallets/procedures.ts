@@ -11,30 +11,33 @@ import {
   type WalletStatus,
   wallet,
   walletBalance,
-  walletCall,
+  walletInput,
+  walletOfWorkspaceInput,
   walletPage,
 } from '../../contract/index.ts'
-import { actorOf, type Context, inTransaction, procedureFor, readList, router, workspaceProcedure } from '../trpc.ts'
+import type { Context } from '../trpc/context.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, serviceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { readList } from '../trpc/read-list.ts'
+import { inTransaction } from '../trpc/transactions.ts'
 import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
 import { findWallet, listFlows, listWallets } from './queries.ts'
 
-const readable = workspaceProcedure('gateway', 'service', 'admin')
-
 export const wallets = router({
-  get: readable
-    .input(walletCall)
+  get: workspaceReadProcedure
+    .input(walletInput)
     .output(wallet)
     .query(({ ctx, input }) => walletOf(ctx, input)),
 
-  balance: readable
-    .input(walletCall)
+  balance: workspaceReadProcedure
+    .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
       const { walletId, currency, balance, updatedAt } = await walletOf(ctx, input)
       return { walletId, currency, balance, available: balance, updatedAt }
     }),
 
-  list: readable
+  list: workspaceReadProcedure
     .input(listWalletsInput)
     .output(walletPage)
     .query(async ({ ctx, input }) => {
@@ -43,7 +46,7 @@ export const wallets = router({
       return page
     }),
 
-  flows: readable
+  flows: workspaceReadProcedure
     .input(listFlowsInput)
     .output(flowPage)
     .query(async ({ ctx, input }) => {
@@ -53,7 +56,7 @@ export const wallets = router({
       return page
     }),
 
-  create: procedureFor('admin')
+  create: adminProcedure
     .input(createWalletInput)
     .output(wallet)
     .mutation(({ ctx, input }) =>
@@ -75,8 +78,8 @@ async function walletOf(ctx: Context, { workspaceId, walletId }: { workspaceId: 
 }
 
 function statusProcedure(status: WalletStatus) {
-  return procedureFor('admin')
-    .input(walletCall.pick({ workspaceId: true, walletId: true }))
+  return adminProcedure
+    .input(walletOfWorkspaceInput)
     .output(wallet)
     .mutation(({ ctx, input }) =>
       inTransaction(ctx, (em, actor) => setWalletStatus(em, actor, input.workspaceId, input.walletId, status)),
@@ -84,10 +87,10 @@ function statusProcedure(status: WalletStatus) {
 }
 
 function fundingProcedure(type: Funding['type']) {
-  return procedureFor('admin', 'service')
+  return serviceProcedure
     .input(fundingInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input: { caller, ...funding } }) =>
-      fundWallet(ctx.core, { ...funding, type, actor: actorOf(ctx), requestId: caller?.requestId ?? randomUUID() }),
+      fundWallet(ctx.core, { ...funding, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() }),
     )
 }

@@ -1,15 +1,17 @@
 import { z } from 'zod'
 import { createWorkspaceInput, deleteWorkspaceInput, memberInput } from '../../contract/index.ts'
-import { inAccessTransaction, inTransaction, procedureFor, router } from '../trpc.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure } from '../trpc/procedures.ts'
+import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 import { addMember, createWorkspace, deleteWorkspace, removeMember } from './operations.ts'
 
 export const workspaces = router({
-  create: procedureFor('admin')
+  create: adminProcedure
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
     .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createWorkspace(em, actor, input.name))),
 
-  delete: procedureFor('admin')
+  delete: adminProcedure
     .input(deleteWorkspaceInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
@@ -18,14 +20,14 @@ export const workspaces = router({
 })
 
 export const members = router({
-  add: procedureFor('admin')
+  add: adminProcedure
     .input(memberInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       inAccessTransaction(ctx, (em, actor) => addMember(em, actor, input.workspaceId, input.userId)),
     ),
 
-  remove: procedureFor('admin')
+  remove: adminProcedure
     .input(memberInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>

@@ -1,35 +1,27 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError } from '@trpc/server'
+import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
-import { z } from 'zod'
-import {
-  type FlightAnswer,
-  type FlightCall,
-  flightBytes,
-  flightLimit,
-  flightPath,
-  flightType,
-  packFlight,
-  serialization,
-  unpackFlight,
-} from '../contract/index.ts'
-import { callProcedure } from './calls.ts'
-import { isSchemaCurrent } from './db/readiness.ts'
-import { appRouter } from './router.ts'
+import { batchByteLimit, batchPath, batchType, serialization } from '../../contract/index.ts'
+import type { Core } from '../core.ts'
+import { isSchemaCurrent } from '../db/readiness.ts'
+import { appRouter } from '../router.ts'
+import type { Context } from '../trpc/context.ts'
+import { errorShape } from '../trpc/errors.ts'
+import { readBody } from './body.ts'
+import { answerBatch } from './call-batch.ts'
 import { findToken, type TokenTable } from './tokens.ts'
-import type { Context, Core } from './trpc.ts'
 
 const trpcPath = '/trpc/'
 
 /**
- * Core's HTTP server: `/flight` for callers that send many calls at a time, `/trpc` for any tRPC client, `/healthz`,
+ * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed answers, `/healthz`,
  * `/readyz` and `/metrics`. Every call presents a service token; none of this is meant for the public.
  */
 export function createCoreServer(core: Core, tokens: TokenTable): Server {
   const trpc = createHTTPHandler({
     router: appRouter,
     basePath: trpcPath,
-    maxBodySize: flightBytes,
+    maxBodySize: batchByteLimit,
     maxBatchSize: 100,
     createContext: ({ req }): Context => contextOf(req),
   })
@@ -42,10 +34,9 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
-    if (path === flightPath && request.method === 'POST') {
+    if (path === batchPath && request.method === 'POST') {
       const context = contextOf(request)
-      const answers = await fly(context, parseFlight(await readBody(request)))
-      send(response, 200, packFlight(answers), flightType)
+      send(response, 200, await answerBatch(context, await readBody(request, batchByteLimit)), batchType)
     } else if (path.startsWith(trpcPath)) {
       // Strangers are turned away before anything of theirs is read.
       contextOf(request)
@@ -71,56 +62,10 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
         return
       }
       // The shape that any tRPC client reads.
-      const shape = errorShape(error)
+      const shape = errorShape(error, undefined)
       send(response, shape.data.httpStatus, JSON.stringify({ error: serialization.serialize(shape) }))
     })
   })
-}
-
-function fly(ctx: Context, calls: FlightCall[]): Promise<FlightAnswer[]> {
-  return Promise.all(
-    calls.map(async ({ path, type, input }): Promise<FlightAnswer> => {
-      try {
-        return { data: await callProcedure(ctx, path, type, input) }
-      } catch (cause) {
-        return { error: errorShape(getTRPCErrorFromUnknown(cause), path) }
-      }
-    }),
-  )
-}
-
-function errorShape(error: TRPCError, path?: string) {
-  const config = appRouter._def._config
-  return getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
-}
-
-const flight = z
-  .array(z.object({ path: z.string(), type: z.enum(['query', 'mutation']), input: z.unknown() }))
-  .min(1)
-  .max(flightLimit)
-
-function parseFlight(body: Buffer): FlightCall[] {
-  try {
-    return flight.parse(unpackFlight(body))
-  } catch {
-    throw new TRPCError({ code: 'BAD_REQUEST', message: `a flight is 1 to ${flightLimit} calls in MessagePack` })
-  }
-}
-
-async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      length += chunk.length
-      if (length > flightBytes) throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE' })
-      chunks.push(chunk)
-    }
-  } catch (cause) {
-    // A caller that went away in the middle is no fault of ours.
-    throw cause instanceof TRPCError ? cause : new TRPCError({ code: 'CLIENT_CLOSED_REQUEST', cause })
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {

@@ -1,0 +1,39 @@
+import { callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
+import { z } from 'zod'
+import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '../../contract/index.ts'
+import { appRouter } from '../router.ts'
+import type { Context } from '../trpc/context.ts'
+import { errorShape } from '../trpc/errors.ts'
+import { isStream } from '../trpc/procedures.ts'
+
+/** Answers a batch of calls, each for itself: one that fails takes no other with it. @throws TRPCError BAD_REQUEST */
+export async function answerBatch(ctx: Context, body: Buffer): Promise<Buffer> {
+  return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(ctx, call))))
+}
+
+async function answerCall(ctx: Context, { path, type, input }: BatchCall): Promise<BatchAnswer> {
+  try {
+    const getRawInput = async () => input
+    // Without a signal: what was begun is finished, whether or not its caller still waits.
+    const call = { router: appRouter, ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 }
+    const data = await callTRPCProcedure(call)
+    if (isStream(data))
+      throw new TRPCError({ code: 'BAD_REQUEST', message: `${path} streams its answer: call it at /trpc` })
+    return { data }
+  } catch (cause) {
+    return { error: errorShape(getTRPCErrorFromUnknown(cause), path) }
+  }
+}
+
+const batch = z
+  .array(z.object({ path: z.string(), type: z.enum(['query', 'mutation']), input: z.unknown() }))
+  .min(1)
+  .max(batchCallLimit)
+
+function parseBatch(body: Buffer): BatchCall[] {
+  try {
+    return batch.parse(unpackBatch(body))
+  } catch {
+    throw new TRPCError({ code: 'BAD_REQUEST', message: `a batch is 1 to ${batchCallLimit} calls in MessagePack` })
+  }
+}

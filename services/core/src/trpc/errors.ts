@@ -1,0 +1,78 @@
+import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
+import { getHTTPStatusCodeFromError } from '@trpc/server/http'
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
+import {
+  DomainError,
+  type ErrorCode,
+  errorTable,
+  isDomainError,
+  Refusal,
+  type RefusalCode,
+} from '../../contract/index.ts'
+import { classifyDatabaseError } from '../db/errors.ts'
+import type { Log } from '../log.ts'
+
+/** What an error carries over the wire beside tRPC's own fields: a public code with details, or an operator's sentence. */
+export type WireError =
+  | { kind: 'domain'; code: ErrorCode; details: unknown }
+  | { kind: 'refusal'; code: RefusalCode; sentence: string }
+
+/** An error as callers receive it, from `/batch` and from `/trpc`: tRPC's default shape without its stack, plus `wire`. */
+export function errorShape(error: TRPCError, path: string | undefined) {
+  const { code, message, cause } = error
+  const data = { code, httpStatus: getHTTPStatusCodeFromError(error), path, wire: wireError(cause) }
+  return { message, code: TRPC_ERROR_CODES_BY_KEY[code], data }
+}
+
+/** The code that a call is counted and logged under. */
+export function codeOf(error: TRPCError): string {
+  return wireError(error.cause)?.code ?? error.code
+}
+
+/**
+ * The one place that decides what a caller learns of a failure. The log of core gets the cause of what the caller
+ * cannot mend.
+ */
+export function toTRPCError(
+  thrown: unknown,
+  log: Log,
+  call: { path: string; requestId: string | undefined },
+): TRPCError {
+  const error = getTRPCErrorFromUnknown(thrown)
+  const { cause } = error
+  if (isDomainError(cause)) return domainError(cause)
+  if (cause instanceof Refusal)
+    return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
+  if (error.code !== 'INTERNAL_SERVER_ERROR') return error
+  if (cause && classifyDatabaseError(cause) !== 'other') {
+    log.warn({ err: cause, ...call }, 'the database could not be asked')
+    return domainError(new DomainError('S002', { retryAfterSeconds: 1 }))
+  }
+  log.error({ err: cause ?? error, ...call }, 'a procedure failed')
+  return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
+}
+
+function domainError(cause: DomainError): TRPCError {
+  return new TRPCError({ code: trpcCodeByStatus[errorTable[cause.code].http], message: cause.message, cause })
+}
+
+const trpcCodeByStatus = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  422: 'UNPROCESSABLE_CONTENT',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+  504: 'GATEWAY_TIMEOUT',
+} as const satisfies Record<(typeof errorTable)[ErrorCode]['http'], TRPCError['code']>
+
+function wireError(cause: unknown): WireError | undefined {
+  if (isDomainError(cause)) return { kind: 'domain', code: cause.code, details: cause.details }
+  if (cause instanceof Refusal) return { kind: 'refusal', code: cause.code, sentence: cause.message }
+  return undefined
+}

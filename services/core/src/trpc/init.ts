@@ -1,0 +1,18 @@
+import { initTRPC } from '@trpc/server'
+import { serialization } from '../../contract/index.ts'
+import type { Role } from '../config.ts'
+import type { Context } from './context.ts'
+import { errorShape } from './errors.ts'
+
+/** `roles`: the roles of service tokens that reach a procedure. One without them is reached by nobody. */
+export type Meta = { roles: readonly Role[] }
+
+export const t = initTRPC
+  .context<Context>()
+  .meta<Meta>()
+  .create({
+    transformer: serialization,
+    errorFormatter: ({ error, path }) => errorShape(error, path),
+  })
+
+export const { router } = t

@@ -1,0 +1,25 @@
+import { accessPollMs } from '../../contract/index.ts'
+import { retryConflicts } from '../db/errors.ts'
+import type { Em } from '../db/orm.ts'
+import type { CallContext } from './context.ts'
+
+/** Runs an administrative act in one transaction, its audit row included; conflicts are run again. */
+export function inTransaction<Result>(
+  { core, actor }: CallContext,
+  act: (em: Em, actor: string) => Promise<Result>,
+): Promise<Result> {
+  return retryConflicts(() => core.orm.em.fork().transactional(em => act(em, actor)))
+}
+
+/**
+ * An act that changes what keys may do. It answers when every gateway that is healthy has heard of it, so that whoever
+ * disables a key may rely on it from then on.
+ */
+export async function inAccessTransaction<Result>(
+  ctx: CallContext,
+  act: (em: Em, actor: string) => Promise<Result>,
+): Promise<Result> {
+  const result = await inTransaction(ctx, act)
+  await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
+  return result
+}
