@@ -27,7 +27,7 @@ const closing: (() => unknown)[] = []
 beforeAll(async () => {
   const keys = { KEY_ENCRYPTION_KEYS: keyEncryptionKeys }
   system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
-  const log = createLog('silent')
+  const { log } = createLog('silent')
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
   const directory = new KeyDirectory(core, parseKeyRing(keyEncryptionKeys), log)
   const limits = { key: undefined, failures: undefined }

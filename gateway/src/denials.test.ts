@@ -5,7 +5,7 @@ import { createLog } from './log.ts'
 
 test('past a thousand keys they are counted together', async () => {
   const registry = new Registry()
-  const denials = new Denials(registry, createLog('silent'))
+  const denials = new Denials(registry, createLog('silent').log)
   for (let at = 0; at < 1_200; at++)
     for (let twice = 0; twice < 2; twice++)
       denials.note({ code: 'GA2012', apiKey: `ak_${at}`, address: '127.0.0.1', requestId: 'req_1' })

@@ -1,18 +1,13 @@
-import { logOptions } from '@workspace-wallet/core/contract'
+import { LogOutput, logOptions, lossLine } from '@workspace-wallet/core/contract'
 import { type Logger, pino } from 'pino'
 
 export type Log = Logger
 
-/** Lines are gathered for this long, or until they fill a buffer: a write for each costs more than the line. */
-const gatherMs = 100
-
 /**
- * Structured logs on standard output, complete when the program ends by itself. No secret, signature or token is ever
- * passed to it.
+ * Structured logs on standard output, one JSON object a line. Nothing that is a secret, token or signature is ever
+ * passed to it. Whoever ends the process flushes `output` before.
  */
-export function createLog(level: string): Log {
-  const output = pino.destination({ dest: 1, sync: true, minLength: 8_192 })
-  setInterval(() => output.flushSync(), gatherMs).unref()
-  process.on('exit', () => output.flushSync())
-  return pino(logOptions('gateway', level), output)
+export function createLog(level: string): { log: Log; output: LogOutput } {
+  const output = new LogOutput(1, loss => lossLine('gateway', loss))
+  return { log: pino(logOptions('gateway', level), output), output }
 }

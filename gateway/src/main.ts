@@ -21,7 +21,7 @@ const sweepMs = 100
 
 /** The gateway, as a program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
-  const log = createLog(config.LOG_LEVEL)
+  const { log, output } = createLog(config.LOG_LEVEL)
   const core = openCore(config.CORE_URL, config.CORE_TOKEN)
   const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
   const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst
@@ -35,6 +35,7 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watch({ nonces: () => nonces.isReachable(), keys: async () => keys.isCurrent })
   let draining = false
 
+  metrics.watchLog(output)
   metrics.watchKeys(keys)
   metrics.watchCore(core)
   const denials = new Denials(metrics.registry, log)
@@ -88,6 +89,7 @@ async function main(config: GatewayConfig): Promise<void> {
     denials.flush()
     await Promise.all([nonces.close(), core.close()])
     log.info('the gateway has stopped')
+    await output.flush()
     process.exit(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
+import { type ErrorCode, errorTable, type LogOutput } from '@workspace-wallet/core/contract'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { CoreClient } from './core.ts'
 import type { KeyDirectory } from './keys/directory.ts'
@@ -23,6 +23,8 @@ export type Metrics = {
   registry: Registry
   /** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
   answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
+  /** Shows how many lines of the log were lost. */
+  watchLog: (output: LogOutput) => void
   /** Shows what a directory of keys has in memory; read when somebody asks. */
   watchKeys: (keys: KeyDirectory) => void
   /** Shows the calls of core that wait or are under way, and the cores that owe answers and do not answer. */
@@ -60,6 +62,18 @@ export function createMetrics(): Metrics {
     found.observe(milliseconds / 1000)
     if (code !== '2000')
       refusals.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
+  }
+
+  function watchLog(output: LogOutput): void {
+    new Counter({
+      name: 'gateway_log_lines_lost_total',
+      help: 'Lines of the log that were lost: the disk is full, or what reads them is slow or gone',
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(output.lost)
+      },
+    })
   }
 
   function watchKeys(keys: KeyDirectory): void {
@@ -136,5 +150,5 @@ export function createMetrics(): Metrics {
     })
   }
 
-  return { registry, answered, watchKeys, watchCore, measured, watch }
+  return { registry, answered, watchLog, watchKeys, watchCore, measured, watch }
 }

@@ -20,18 +20,20 @@ export type Program = {
  * Starts a program of ours and waits until it listens. Its output is in the error when it does not.
  *
  * @param options of Node
+ * @param stdout a file for its standard output, which `output()` lacks then
  */
 export async function startProgram(
   program: string,
   environment: NodeJS.ProcessEnv,
   options: string[] = [],
+  stdout: number | 'pipe' = 'pipe',
 ): Promise<Program> {
   const child = spawn(process.execPath, [...options, program], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: ['ignore', stdout, 'pipe', 'ipc'],
   })
   let output = ''
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', chunk => (output += chunk))
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
   const exited = once(child, 'exit')
   const ready = await Promise.race([once(child, 'message'), exited.then(() => null)])
   if (!ready) throw new Error(`${program} ended before it was ready:\n${output}`)

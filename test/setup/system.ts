@@ -35,6 +35,8 @@ export type SystemOptions = {
   gateways?: number
   coreEnvironment?: NodeJS.ProcessEnv
   gatewayEnvironment?: NodeJS.ProcessEnv
+  /** A file for the standard output of all programs. */
+  stdout?: number
 }
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
@@ -47,7 +49,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const gateways: Program[] = []
 
   async function start(program: string, environment: NodeJS.ProcessEnv): Promise<Program> {
-    const started = await startProgram(program, environment)
+    const started = await startProgram(program, environment, [], options.stdout)
     programs.push(started)
     return started
   }

@@ -43,7 +43,7 @@ afterEach(async () => {
 })
 
 function startDirectory(): KeyDirectory {
-  const made = new KeyDirectory(core, parseKeyRing(ring), createLog('silent'), () => nowMs)
+  const made = new KeyDirectory(core, parseKeyRing(ring), createLog('silent').log, () => nowMs)
   opened.push(made)
   made.start()
   return made

@@ -50,7 +50,7 @@ test.each([
   }
   const headers = { 'x-signature': sign(name, canonicalMessage(parts)) }
   const request = { headers } as unknown as IncomingMessage
-  const outcome = await checkNonceAndSignature(nonces, key, request, parts, 999, createLog('silent')).then(
+  const outcome = await checkNonceAndSignature(nonces, key, request, parts, 999, createLog('silent').log).then(
     () => 'passes',
     error => error.code,
   )

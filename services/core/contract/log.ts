@@ -1,3 +1,5 @@
+import type { LogLoss } from './log-output.ts'
+
 /**
  * How every program of ours writes its log, as options for pino: one JSON object a line, and nothing of an error but
  * what it is and where it came from.
@@ -9,6 +11,20 @@ export function logOptions(service: string, level: string) {
     timestamp,
     serializers: { err: describeError },
   }
+}
+
+/** The line that reports that lines were lost, in the form of all others. */
+export function lossLine(service: string, { lost, code }: LogLoss): string {
+  const time = new Date().toISOString()
+  return `${JSON.stringify({ level: 50, time, service, pid: process.pid, lost, code, msg: `log lines were lost: ${reasonOf(code)}` })}\n`
+}
+
+/** Why lines of a log were lost, and what to do about it. */
+export function reasonOf(code: string): string {
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full, free some space'
+  if (code === 'EPIPE') return 'what reads the log had ended'
+  if (code === 'SLOW_READER') return 'what reads the log is too slow'
+  return `they could not be written (${code})`
 }
 
 let lastMs = 0

@@ -42,7 +42,7 @@ beforeAll(async () => {
     LEDGER_CHAIN_KEY: randomBytes(32).toString('base64'),
     SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
   })
-  core = await openCore(config, createLog('test', 'silent'), new AbortController().signal)
+  core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
   empty = await newBooks()
   other = await newBooks()
   busy = await newBooks()

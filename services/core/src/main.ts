@@ -13,9 +13,10 @@ import { createLog } from './log.ts'
 
 /** Core, as a program: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {
-  const log = createLog('core', config.LOG_LEVEL)
+  const { log, output } = createLog('core', config.LOG_LEVEL)
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
+  core.metrics.watchLog(output)
   await refuseWrongKeys(core)
   const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS))
   server.prependListener('request', (_request, response) => {
@@ -39,6 +40,7 @@ async function main(config: CoreConfig): Promise<void> {
     await closed
     await core.close()
     log.info('core has stopped')
+    await output.flush()
     process.exit(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { LogOutput } from '../contract/index.ts'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Posting, PostingResult } from './ledger/posting.ts'
 import { findHaltedLedgers } from './ledger/queries.ts'
@@ -57,6 +58,19 @@ export class Metrics {
         this.#batchSeconds.observe((performance.now() - startedAt) / 1000)
       }
     }
+  }
+
+  /** Shows how many lines of the log were lost. */
+  watchLog(output: LogOutput): void {
+    new Counter({
+      name: 'core_log_lines_lost_total',
+      help: 'Lines of the log that were lost: the disk is full, or what reads them is slow or gone',
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        this.inc(output.lost)
+      },
+    })
   }
 
   /** Watches the queues, the pools and the ledgers; read when somebody asks. */
