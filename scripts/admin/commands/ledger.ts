@@ -105,7 +105,7 @@ async function verify(
 }
 
 function showProgress(progress: Progress, now: VerifyProgress): void {
-  if (now.kind === 'seal') progress.show(now.wallets, null, 'wallets compared with the seal')
+  if (now.kind === 'seal') progress.show(now.wallets, null, 'wallets of the seal uploaded')
   else progress.show(now.flows, now.totalFlows, 'flows')
 }
 

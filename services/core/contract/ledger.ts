@@ -46,8 +46,12 @@ export type Violation = z.infer<typeof violation>
 /** The most violations that are listed; the rest is counted. */
 export const listedViolations = 100
 
-/** Of everything, or of one workspace. */
-export const verifyInput = z.object({ workspaceId: z.string().optional() })
+/** A seal whose parts were all uploaded, under an id of the caller's own. */
+export const uploadedSeal = z.object({ uploadId: z.uuid(), sealId: z.uuid() })
+export type UploadedSeal = z.infer<typeof uploadedSeal>
+
+/** Of everything, or of one workspace; against a seal of the same scope, or of one workspace of it. */
+export const verifyInput = z.object({ workspaceId: z.string().optional(), seal: uploadedSeal.optional() })
 
 /** How far a verification has come, or its result, which ends it. */
 export type VerifyEvent =
@@ -64,7 +68,7 @@ export type VerifyReport = {
   violations: Violation[]
   /** Violations found beyond those listed. */
   more: number
-  /** When a seal was given (see client/verify.ts). */
+  /** When a seal was given. */
   seal?: SealFindings
 }
 
@@ -74,7 +78,7 @@ export type SealFindings = {
   sealedAt: string | null
   /** Sealed alone, or null when every workspace was. */
   workspaceId: string | null
-  /** Sealed wallets that were compared with the ledger. */
+  /** Sealed wallets that were compared with the replayed chains. */
   wallets: number
   /** Why the file is not a whole seal of this ledger, as a sentence. Null when it is. */
   fault: string | null
@@ -129,6 +133,7 @@ export type SealPart = z.infer<typeof sealPart>
 
 export const sealInput = z.object({ workspaceId: z.string().optional() })
 
-/** `genuine`: core signed exactly this part. Only then was it compared with the ledger. */
-export const sealPartFindings = z.object({ genuine: z.boolean(), violations: z.array(violation) })
-export type SealPartFindings = z.infer<typeof sealPartFindings>
+export const uploadSealInput = z.object({ uploadId: z.uuid(), part: sealPart })
+
+/** `genuine`: core signed exactly this part. Only then was it kept. */
+export const sealPartReceipt = z.object({ genuine: z.boolean() })

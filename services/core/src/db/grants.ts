@@ -11,6 +11,7 @@ export function grants(role: string): string[] {
     `grant insert on workspace, member, access_change, api_key, chain_key, ledger, wallet, transfer, flow to ${role}`,
     // The number and the time of an act are PostgreSQL's.
     `grant insert (actor, act, workspace_id, target, before, after) on audit to ${role}`,
+    `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
     `grant update (name, updated_at, deleted_at) on workspace to ${role}`,
     `grant delete on member to ${role}`,
     `grant update (name, status, scopes, ip_allowlist, secret, secret_version, previous_secret, previous_secret_until,

@@ -11,6 +11,8 @@ export type { SqlEntityManager as Em }
 /** How long a statement may run as seen from here; PostgreSQL's own limits (see grants.ts) end it earlier. */
 const defaultQueryTimeoutMs = 12_000
 const connectTimeoutMs = 2_000
+/** Said when connecting, it counts more than what the role or the database has been set to. PostgreSQL's own names come first. */
+const startOptions = '-c search_path=public,pg_temp'
 
 /**
  * MikroORM on one PostgreSQL, with a pool of its own. `pipeline` lets statements follow each other without
@@ -40,6 +42,7 @@ export async function openOrm(
     driverOptions: {
       // The ORM reads host, role and database from the URL; the driver reads its parameters too (sslmode).
       connectionString: url,
+      options: startOptions,
       application_name: `core ${pool.name}`,
       pipeline: pool.pipeline ?? false,
       keepAlive: true,

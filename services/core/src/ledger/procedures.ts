@@ -7,8 +7,9 @@ import {
   reopenInput,
   type SealPart,
   sealInput,
-  sealPart,
-  sealPartFindings,
+  sealPartReceipt,
+  type UploadedSeal,
+  uploadSealInput,
   uuidFromId,
   type VerifyEvent,
   verifyInput,
@@ -21,7 +22,8 @@ import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { findHaltedLedgers } from './queries.ts'
 import { findHalted, reopenLedger } from './reopen.ts'
-import { checkSealPart, sealLedger } from './seal.ts'
+import { sealLedger, uploadSealPart } from './seal.ts'
+import { removeUploads } from './seal-queries.ts'
 import { workspaceExists } from './verify-queries.ts'
 import { databaseOf } from './verify-snapshot.ts'
 import { verifyInThread } from './verify-thread.ts'
@@ -31,8 +33,15 @@ export const ledger = router({
   verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
     const signal = untilStopped(ctx, caller)
-    return verifyAlone(ctx.core, workspaceId, signal)
+    return verifyAlone(ctx.core, workspaceId, input.seal ?? null, signal)
   }),
+
+  uploadSeal: adminProcedure
+    .input(uploadSealInput)
+    .output(sealPartReceipt)
+    .mutation(async ({ ctx, input: { uploadId, part } }) => ({
+      genuine: await uploadSealPart(ctx.core.reads, ctx.core.chainKey, uploadId, part),
+    })),
 
   seal: adminProcedure
     .input(sealInput)
@@ -58,11 +67,6 @@ export const ledger = router({
     const signal = untilStopped(ctx, caller)
     return verifyAndReopen(ctx, workspaceId, force, signal)
   }),
-
-  checkSeal: adminProcedure
-    .input(sealPart)
-    .output(sealPartFindings)
-    .query(({ ctx, input }) => checkSealPart(ctx.core.reads, ctx.core.chainKey, input)),
 })
 
 /** Ends when the caller goes, and when core stops. */
@@ -85,6 +89,7 @@ const verifying = new WeakSet<Core>()
 async function* verifyAlone(
   core: Core,
   workspaceId: string | null,
+  seal: UploadedSeal | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
   if (verifying.has(core))
@@ -92,15 +97,21 @@ async function* verifyAlone(
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId }
+    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId, seal }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else yield event
   } finally {
     verifying.delete(core)
+    if (seal) await removeUploads(core.reads, seal.uploadId).catch(error => logLeftUpload(core, error))
   }
   // Last, so that whoever has it may begin the next one.
   if (result) yield result
+}
+
+/** It is removed a day later. */
+function logLeftUpload(core: Core, error: unknown): void {
+  core.log.warn({ err: error }, 'the parts of a seal could not be removed after the verification')
 }
 
 async function* verifyAndReopen(
@@ -110,7 +121,7 @@ async function* verifyAndReopen(
   signal: AbortSignal,
 ): AsyncGenerator<ReopenEvent, void> {
   // Nothing is posted meanwhile: what is verified is what will be open.
-  for await (const event of verifyAlone(ctx.core, uuidFromId('workspace', workspaceId), signal)) {
+  for await (const event of verifyAlone(ctx.core, uuidFromId('workspace', workspaceId), null, signal)) {
     if (event.kind === 'progress') {
       yield event
       continue

@@ -1,4 +1,4 @@
-import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
+import { type Queryable, run, statement } from '../db/statement.ts'
 import type { Snapshot } from './verify-snapshot.ts'
 
 /** How far a wallet's chain has come; `head` in hex. Ids are UUIDs. */
@@ -14,7 +14,7 @@ export async function snapshotTime(snapshot: Snapshot): Promise<string> {
 export async function* headsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<SealedWallet[]> {
   const sql = `
     select workspace_id, id, sequence, encode(head, 'hex')
-    from wallet where $1::uuid is null or workspace_id = $1
+    from public.wallet where $1::uuid is null or workspace_id = $1
     order by workspace_id, id`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, walletId, sequence, head]) => ({
@@ -25,33 +25,31 @@ export async function* headsInOrder(snapshot: Snapshot, workspaceId: string | nu
     }))
 }
 
-type FoundRow = { at: number; sequence: number | null; mac: string | null }
-
-const findSealedStatement = statement<FoundRow>(
-  'find-sealed',
-  `select asked.at, w.sequence, encode(f.mac, 'hex') as mac
-   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, at)
-   left join lateral (
-     select sequence from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.wallet_id limit 1
-   ) w on true
-   left join lateral (
-     select mac from flow
-     where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
-       and flow.sequence = asked.sequence limit 1) f on true`,
+const uploadPartStatement = statement(
+  'upload-checkpoint-part',
+  'insert into public.checkpoint_part (upload_id, part, content) values ($1, $2, $3) on conflict do nothing',
 )
 
-/**
- * How far these wallets are now, and the MAC of the flow that was their last one, by position. Both null when there
- * is none.
- */
-export async function findSealed(
-  db: Queryable,
-  keys: { workspaceId: string; walletId: string; sequence: number }[],
-): Promise<Map<number, { sequence: number | null; mac: string | null }>> {
-  const rows = await run(db, findSealedStatement, [
-    plainArray(keys.map(key => key.workspaceId)),
-    plainArray(keys.map(key => key.walletId)),
-    plainArray(keys.map(key => key.sequence)),
-  ])
-  return new Map(rows.map(({ at, ...found }) => [at - 1, found]))
+/** Keeps a part until the verification that it is for has read it. Sent again, it is kept once. */
+export async function uploadPart(db: Queryable, uploadId: string, part: number, content: string): Promise<void> {
+  await run(db, uploadPartStatement, [uploadId, part, content])
+}
+
+const removeUploadsStatement = statement(
+  'remove-checkpoint-uploads',
+  `delete from public.checkpoint_part where upload_id = $1 or uploaded_at < clock_timestamp() - interval '1 day'`,
+)
+
+/** Removes an upload, and those that nobody came back for. */
+export async function removeUploads(db: Queryable, uploadId: string): Promise<void> {
+  await run(db, removeUploadsStatement, [uploadId])
+}
+
+/** Rows of one FETCH: a part has up to 500 wallets. */
+const partsPerFetch = 4
+
+/** The uploaded parts, in order, as they were sent. */
+export async function* uploadedInOrder(snapshot: Snapshot, uploadId: string): AsyncGenerator<string[]> {
+  const sql = 'select content from public.checkpoint_part where upload_id = $1 order by part'
+  for await (const rows of snapshot.batches(sql, [uploadId], partsPerFetch)) yield rows.map(([content]) => content!)
 }

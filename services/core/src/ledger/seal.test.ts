@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
+import { until } from '../../../../test/setup/until.ts'
 import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '../../client/index.ts'
 import { type SealPart, sealPartWallets, uuidFromId, type VerifyReport } from '../../contract/index.ts'
 
@@ -69,6 +70,9 @@ const truncation = (books: Books) => `
     select balance_after, sequence, order_number, mac from flow f
     where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1)
   where w.${inWorkspace(books)} and kind = 'CUSTOMER'`
+
+/** "rule wallet" of each violation. */
+const rulesOf = ({ violations }: VerifyReport) => violations.map(({ rule, ids }) => `${rule} ${ids.walletId}`)
 
 test('a seal holds, at once and after further postings', async () => {
   const books = await newBooks()
@@ -155,6 +159,33 @@ test('a history that was cut off and written on does not become the one that was
     ['seal-head', books.a],
     ['seal-head', books.b],
   ])
+})
+
+test('what the verifier alone is shown, by tables of the same name on its search path, hides nothing', async () => {
+  const books = await newBooks()
+  const lines = await seal(books)
+  const tables = ['ledger', 'wallet', 'transfer', 'flow']
+  const views = tables.map(
+    table => `
+      create table shown.saved_${table} as table public.${table};
+      create view shown.${table} as
+        select * from shown.saved_${table} where current_setting('application_name') in ('core verify', 'core reads')
+        union all
+        select * from public.${table} where current_setting('application_name') not in ('core verify', 'core reads')`,
+  )
+  const database = new URL(system.database.ownerUrl).pathname.slice(1)
+  await damage(`
+    create schema shown;
+    ${views.join(';')};
+    grant usage on schema shown to wallet_service;
+    grant select on all tables in schema shown to wallet_service;
+    alter role wallet_service in database ${database} set search_path = shown, public;
+    select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}' and pid <> pg_backend_pid();
+    ${truncation(books)}`)
+  const report = await until('core has connected again', () => check(lines, books).catch(() => false as const))
+  await damage(`alter role wallet_service in database ${database} reset search_path; drop schema shown cascade`)
+  expect(rulesOf(report)).toContain(`seal-sequence ${books.a}`)
+  expect(rulesOf(report)).toContain(`seal-sequence ${books.b}`)
 })
 
 test('a wallet, or a flow, that was sealed and is gone is named', async () => {

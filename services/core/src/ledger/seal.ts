@@ -5,13 +5,10 @@ import {
   Refusal,
   type SealedChain,
   type SealPart,
-  type SealPartFindings,
   sealFormat,
   sealPartWallets,
-  uuidFromId,
-  type Violation,
 } from '../../contract/index.ts'
-import { findSealed, headsInOrder, type SealedWallet, snapshotTime } from './seal-queries.ts'
+import { headsInOrder, type SealedWallet, snapshotTime, uploadPart } from './seal-queries.ts'
 import { Snapshot } from './verify-snapshot.ts'
 
 type Sealing = {
@@ -54,19 +51,24 @@ export async function* sealLedger(
 }
 
 /**
- * Compares a part of a seal with the ledger. A part that was not signed under this key, or was changed since, says
- * nothing about the ledger and is not compared.
+ * Keeps a part of a seal in the database, for the verification that follows: any core may do either.
+ *
+ * @returns false for a part that was not signed under this key, or was changed since: it says nothing about the ledger
  */
-export async function checkSealPart(db: Pool, chainKey: KeyObject, part: SealPart): Promise<SealPartFindings> {
-  const due = Buffer.from(macOf(chainKey, part), 'hex')
-  if (!timingSafeEqual(due, Buffer.from(part.mac, 'hex'))) return { genuine: false, violations: [] }
-  const keys = part.chains.map(chain => ({
-    workspaceId: uuidFromId('workspace', chain.workspaceId)!,
-    walletId: uuidFromId('wallet', chain.walletId)!,
-    sequence: chain.sequence,
-  }))
-  const found = await findSealed(db, keys)
-  return { genuine: true, violations: part.chains.flatMap((chain, at) => changeOf(chain, found.get(at)) ?? []) }
+export async function uploadSealPart(
+  db: Pool,
+  chainKey: KeyObject,
+  uploadId: string,
+  part: SealPart,
+): Promise<boolean> {
+  const isOurs = isGenuine(chainKey, part)
+  if (isOurs) await uploadPart(db, uploadId, part.part, JSON.stringify(part))
+  return isOurs
+}
+
+/** Whether this key signed exactly this part. */
+export function isGenuine(chainKey: KeyObject, part: SealPart): boolean {
+  return timingSafeEqual(Buffer.from(macOf(chainKey, part), 'hex'), Buffer.from(part.mac, 'hex'))
 }
 
 function signed(key: KeyObject, part: Omit<SealPart, 'mac'>): SealPart {
@@ -93,22 +95,4 @@ function sealedChain({ workspaceId, walletId, sequence, head }: SealedWallet): S
   if ((head === '') !== (sequence === 0))
     throw new Refusal('NOT_ALLOWED', `${ids.walletId} cannot be sealed, its row is damaged: run ledger verify.`)
   return { ...ids, sequence, head }
-}
-
-type Found = { sequence: number | null; mac: string | null }
-
-function changeOf(sealed: SealedChain, found: Found | undefined): Violation | null {
-  const ids = { workspaceId: sealed.workspaceId, walletId: sealed.walletId, sequence: sealed.sequence }
-  if (!found || found.sequence === null)
-    return { rule: 'seal-wallet', message: 'it was sealed, and does not exist any more', ids }
-  if (found.sequence < sealed.sequence)
-    return {
-      rule: 'seal-sequence',
-      message: `it was sealed at sequence ${sealed.sequence}, and has come only to ${found.sequence}`,
-      ids,
-    }
-  if (sealed.sequence === 0 || found.mac === sealed.head) return null
-  return found.mac === null
-    ? { rule: 'seal-sequence', message: `its flow ${sealed.sequence} was sealed, and does not exist any more`, ids }
-    : { rule: 'seal-head', message: `its flow ${sealed.sequence} bears another MAC than the one that was sealed`, ids }
 }

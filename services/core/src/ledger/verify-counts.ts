@@ -14,10 +14,10 @@ export type RowCounts = { workspaces: number; wallets: number; transfers: number
 export async function countRows(snapshot: Snapshot, workspaceId: string | null): Promise<RowCounts> {
   const [row] = await snapshot.rows(
     `select
-       (select count(*) from workspace where $1::uuid is null or id = $1),
-       (select count(*) from wallet where $1::uuid is null or workspace_id = $1),
-       (select count(*) from transfer where $1::uuid is null or workspace_id = $1),
-       (select coalesce(sum(sequence), 0) from wallet where $1::uuid is null or workspace_id = $1)`,
+       (select count(*) from public.workspace where $1::uuid is null or id = $1),
+       (select count(*) from public.wallet where $1::uuid is null or workspace_id = $1),
+       (select count(*) from public.transfer where $1::uuid is null or workspace_id = $1),
+       (select coalesce(sum(sequence), 0) from public.wallet where $1::uuid is null or workspace_id = $1)`,
     [workspaceId],
   )
   const [workspaces, wallets, transfers, flows] = row!.map(Number)
@@ -47,9 +47,9 @@ export function checkTransferFlows(snapshot: Snapshot, workspaceId: string | nul
 const ledgerOfWorkspace: Check = {
   sql: `
     select n.id, w.id is not null
-    from (select id from workspace union select workspace_id from ledger union select workspace_id from wallet) n
-    left join workspace w on w.id = n.id
-    left join ledger l on l.workspace_id = n.id
+    from (select id from public.workspace union select workspace_id from public.ledger union select workspace_id from public.wallet) n
+    left join public.workspace w on w.id = n.id
+    left join public.ledger l on l.workspace_id = n.id
     where ($1::uuid is null or n.id = $1) and (w.id is null or l.last_posted_at is null)
     order by n.id`,
   violation: ([workspace, exists]) => ({
@@ -66,7 +66,7 @@ const walletNumbers: Check = {
       select workspace_id, id, number, case kind
         when 'CUSTOMER' then
           lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1 end as due
-      from wallet where $1::uuid is null or workspace_id = $1) w
+      from public.wallet where $1::uuid is null or workspace_id = $1) w
     where number is distinct from due
     order by workspace_id, number`,
   violation: ([workspace, id, number, due]) => ({
@@ -79,8 +79,8 @@ const walletNumbers: Check = {
 const walletCounts: Check = {
   sql: `
     select l.workspace_id, l.wallet_count, coalesce(w.found, 0)
-    from ledger l left join (
-      select workspace_id, count(*) as found from wallet
+    from public.ledger l left join (
+      select workspace_id, count(*) as found from public.wallet
       where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)
       group by workspace_id) w on w.workspace_id = l.workspace_id
     where ($1::uuid is null or l.workspace_id = $1) and l.wallet_count is distinct from coalesce(w.found, 0)
@@ -95,7 +95,7 @@ const walletCounts: Check = {
 const externalWallets: Check = {
   sql: `
     select workspace_id, currency, count(*) filter (where kind = 'EXTERNAL')
-    from wallet where $1::uuid is null or workspace_id = $1
+    from public.wallet where $1::uuid is null or workspace_id = $1
     group by workspace_id, currency having count(*) filter (where kind = 'EXTERNAL') <> 1
     order by workspace_id, currency`,
   violation: ([workspace, currency, found]) => ({
@@ -110,7 +110,7 @@ const transferNumbers: Check = {
     select workspace_id, id, number, due from (
       select workspace_id, id, number,
         lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as due
-      from transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
+      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
     where number <> due
     order by workspace_id, number`,
   violation: ([workspace, id, number, due]) => ({
@@ -122,7 +122,7 @@ const transferNumbers: Check = {
 
 const numberedTypes: Check = {
   sql: `
-    select workspace_id, id, type, number from transfer
+    select workspace_id, id, type, number from public.transfer
     where (type is not distinct from 'TRANSFER') <> (number is not null) and ($1::uuid is null or workspace_id = $1)
     order by workspace_id, id`,
   violation: ([workspace, id, type, number]) => ({
@@ -135,8 +135,8 @@ const numberedTypes: Check = {
 const orderCounts: Check = {
   sql: `
     select l.workspace_id, l.order_count, coalesce(t.found, 0)
-    from ledger l left join (
-      select workspace_id, count(number) as found from transfer
+    from public.ledger l left join (
+      select workspace_id, count(number) as found from public.transfer
       where $1::uuid is null or workspace_id = $1
       group by workspace_id) t on t.workspace_id = l.workspace_id
     where ($1::uuid is null or l.workspace_id = $1) and l.order_count is distinct from coalesce(t.found, 0)
@@ -153,7 +153,7 @@ const transferTimes: Check = {
     select workspace_id, id, created_at, earlier from (
       select workspace_id, id, number, created_at,
         lag(created_at) over (partition by workspace_id order by number) as earlier
-      from transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
+      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
     where created_at < earlier
     order by workspace_id, number`,
   violation: ([workspace, id, createdAt, earlier]) => ({
@@ -166,7 +166,7 @@ const transferTimes: Check = {
 const bizIds: Check = {
   sql: `
     select workspace_id, min(id::text), biz_id, count(*)
-    from transfer where biz_id is not null and ($1::uuid is null or workspace_id = $1)
+    from public.transfer where biz_id is not null and ($1::uuid is null or workspace_id = $1)
     group by workspace_id, biz_id having count(*) > 1
     order by workspace_id, biz_id`,
   violation: ([workspace, id, bizId, found]) => ({
@@ -178,10 +178,10 @@ const bizIds: Check = {
 
 const transfersWithFlows = `
   select t.workspace_id, t.id, coalesce(f.found, 0) as found, coalesce(f.sum, 0) as sum
-  from transfer t left join (
+  from public.transfer t left join (
     select workspace_id, transfer_id, count(*) as found,
       sum(case direction when 'IN' then amount when 'OUT' then - amount end) as sum
-    from flow where $1::uuid is null or workspace_id = $1
+    from public.flow where $1::uuid is null or workspace_id = $1
     group by workspace_id, transfer_id) f on f.workspace_id = t.workspace_id and f.transfer_id = t.id
   where $1::uuid is null or t.workspace_id = $1`
 

@@ -3,7 +3,7 @@ import type { Snapshot, TextRow } from './verify-snapshot.ts'
 
 const findWorkspaceStatement = statement<{ found: number }>(
   'verify-find-workspace',
-  'select 1 as found from workspace where id = $1',
+  'select 1 as found from public.workspace where id = $1',
 )
 
 /** Deleted ones exist: their history stays. */
@@ -63,7 +63,7 @@ export type TransferText = {
 export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<WalletText[]> {
   const sql = `
     select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at
-    from wallet w left join ledger l on l.workspace_id = w.workspace_id
+    from public.wallet w left join public.ledger l on l.workspace_id = w.workspace_id
     where $1::uuid is null or w.workspace_id = $1
     order by w.workspace_id, w.id`
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toWallet)
@@ -76,7 +76,7 @@ export async function* flowsInOrder(snapshot: Snapshot, workspaceId: string | nu
       f.order_number, f.created_at, f.mac,
       t.id, t.type, t.biz_id, t.number, t.amount, t.currency, t.source_wallet_id, t.target_wallet_id,
       t.source_sequence, t.target_sequence, t.remark, t.actor, t.request_id, t.client_address, t.created_at
-    from flow f left join transfer t on t.workspace_id = f.workspace_id and t.id = f.transfer_id
+    from public.flow f left join public.transfer t on t.workspace_id = f.workspace_id and t.id = f.transfer_id
     where $1::uuid is null or f.workspace_id = $1
     order by f.workspace_id, f.wallet_id, f.sequence`
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toFlow)

@@ -9,6 +9,11 @@ const rowsPerFetch = 1000
 
 // For this transaction only. It may run for minutes, where the service's role allows seconds.
 const settings = `
+  -- Names mean what PostgreSQL ships, and tables are named with their schema: neither a setting of the role or the
+  -- database nor an object of the same name changes what a statement reads.
+  set local search_path = pg_catalog, pg_temp;
+  -- A policy that would hide rows makes the statement fail instead.
+  set local row_security = off;
   set local statement_timeout = 0;
   set local idle_in_transaction_session_timeout = '1min';
   -- A run whose caller has gone ends, also in the middle of a statement.
@@ -70,11 +75,11 @@ export class Snapshot {
   }
 
   /** All rows of a statement, some at a time. The next ones are on their way while the caller works on these. */
-  async *batches(sql: string, values: unknown[] = []): AsyncGenerator<TextRow[]> {
+  async *batches(sql: string, values: unknown[] = [], fetched = rowsPerFetch): AsyncGenerator<TextRow[]> {
     const cursor = `cursor_${this.#cursors++}`
     await this.rows(`declare ${cursor} no scroll cursor for ${sql}`, values)
     const fetch = () => {
-      const next = this.rows(`fetch ${rowsPerFetch} from ${cursor}`)
+      const next = this.rows(`fetch ${fetched} from ${cursor}`)
       // Whoever awaits it hears of a failure; nobody does when the caller has stopped.
       next.catch(() => {})
       return next

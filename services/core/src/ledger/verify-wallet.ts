@@ -4,6 +4,7 @@ import { chainFormat, emptyHead, legMac, transferDigest } from './chain.ts'
 import type { Leg, Transfer } from './posting.ts'
 import { type Findings, publicId } from './verify-findings.ts'
 import type { FlowText, TransferText, WalletText } from './verify-queries.ts'
+import type { SealedHead } from './verify-seal.ts'
 
 const zero = new Decimal(0)
 /** Which flow of a transfer is on the EXTERNAL wallet. */
@@ -30,6 +31,7 @@ export class WalletWalk {
   readonly #wallet: WalletText | null
   readonly #workspaceId: string | null
   readonly #id: string | null
+  readonly #sealed: SealedHead | null
   readonly #decimals: number | null
 
   #flows = 0
@@ -46,6 +48,8 @@ export class WalletWalk {
   /** What the flow before should have said, where it says something else: it may be the only thing that is wrong. */
   #dueBalance: Decimal | null = null
   #dueMac: Buffer | null = null
+  /** The MAC at the sealed sequence, once the replay has come there. */
+  #macWhenSealed: Buffer | null = null
 
   constructor(
     key: KeyObject,
@@ -53,12 +57,14 @@ export class WalletWalk {
     workspaceId: string | null,
     id: string | null,
     wallet: WalletText | null,
+    sealed: SealedHead | null,
   ) {
     this.#key = key
     this.#findings = findings
     this.#wallet = wallet
     this.#workspaceId = workspaceId
     this.#id = id
+    this.#sealed = sealed
     this.#decimals = currencyDecimals.get(wallet?.currency ?? '') ?? null
     if (wallet && this.#decimals === null) this.#reportWallet('flow-currency', `its currency is ${wallet.currency}`)
     if (wallet && wallet.kind !== 'CUSTOMER' && wallet.kind !== 'EXTERNAL')
@@ -90,11 +96,13 @@ export class WalletWalk {
     this.#checkBalance(flow, change, follows, report)
     this.#checkMac(flow, sequence, follows, report)
     if (!Number.isNaN(sequence)) this.#sequence = sequence
+    if (sequence === this.#sealed?.sequence) this.#macWhenSealed = this.#mac
   }
 
   /** After the last flow: what the wallet's row says of them. */
   end(): WalletTotals {
     if (this.#wallet) this.#checkWallet(this.#wallet)
+    if (this.#sealed) this.#checkSealed(this.#sealed)
     return { sum: this.#sum, outPlaced: this.#outPlaced, inPlaced: this.#inPlaced }
   }
 
@@ -214,6 +222,22 @@ export class WalletWalk {
     // Without a ledger there is none; that is reported once, for the workspace.
     if (lastPostedAt !== null && !(this.#time <= timeOf(lastPostedAt)))
       report('flow-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
+  }
+
+  #checkSealed({ sequence, head }: SealedHead): void {
+    const report: Report = (rule, message) => this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence } })
+    if (!this.#wallet) {
+      report('seal-wallet', 'it was sealed, and does not exist any more')
+    } else if (sequence === 0) {
+      // There was nothing yet that could be cut off.
+    } else if (this.#macWhenSealed) {
+      if (!this.#macWhenSealed.equals(head))
+        report('seal-head', `its flow ${sequence} bears another MAC than the one that was sealed`)
+    } else if (wholeOf(this.#wallet.sequence) >= sequence) {
+      report('seal-sequence', `its flow ${sequence} was sealed, and does not exist any more`)
+    } else {
+      report('seal-sequence', `it was sealed at sequence ${sequence}, and has come only to ${this.#wallet.sequence}`)
+    }
   }
 
   #money(value: Decimal): string {

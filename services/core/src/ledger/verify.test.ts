@@ -104,6 +104,7 @@ async function verify(
     database: { connectionString: serviceUrl },
     chainKey: key,
     workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
+    seal: null,
   }))
     if (event.kind === 'result') return event.report
   throw new Error('the verification gave no result')

@@ -1,9 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { ClientConfig } from 'pg'
-import type { Decimal, VerifyEvent } from '../../contract/index.ts'
+import type { Decimal, UploadedSeal, VerifyEvent, Violation } from '../../contract/index.ts'
 import { checkNumbers, checkTransferFlows, countRows } from './verify-counts.ts'
 import { Findings, publicId } from './verify-findings.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './verify-queries.ts'
+import { type SealedHead, UploadedSealReader } from './verify-seal.ts'
 import { Snapshot } from './verify-snapshot.ts'
 import { WalletWalk } from './verify-wallet.ts'
 
@@ -12,6 +13,8 @@ export type Verification = {
   chainKey: KeyObject
   /** A UUID; null for all workspaces. */
   workspaceId: string | null
+  /** The ledger must continue it. */
+  seal: UploadedSeal | null
 }
 
 /**
@@ -21,13 +24,19 @@ export type Verification = {
  * One pass in the order of wallets and sequences replays every chain here, because only here is the key. Counters,
  * names and numbers are compared by PostgreSQL, one statement for each rule.
  */
-export async function* verifyLedger({ database, chainKey, workspaceId }: Verification): AsyncGenerator<VerifyEvent> {
+export async function* verifyLedger({
+  database,
+  chainKey,
+  workspaceId,
+  seal,
+}: Verification): AsyncGenerator<VerifyEvent> {
   const snapshot = await Snapshot.open(database, 'core verify')
   try {
     const findings = new Findings()
     const counts = await countRows(snapshot, workspaceId)
     yield { kind: 'progress', flows: 0, totalFlows: counts.flows }
-    const pass = new FlowPass(snapshot, chainKey, workspaceId, findings)
+    const uploaded = seal && new UploadedSealReader(snapshot, chainKey, seal)
+    const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, uploaded)
     for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows: counts.flows }
     if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
       findings.explain(
@@ -42,14 +51,16 @@ export async function* verifyLedger({ database, chainKey, workspaceId }: Verific
     const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
     if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
 
-    const { ok, violations, more } = findings.summary
-    yield { kind: 'result', report: { ok, ...counts, flows: pass.flows, violations, more } }
+    const { violations, more } = findings.summary
+    const ok = findings.summary.ok && !uploaded?.findings.fault
+    const about = uploaded ? { seal: uploaded.findings } : {}
+    yield { kind: 'result', report: { ok, ...counts, flows: pass.flows, violations, more, ...about } }
   } finally {
     await snapshot.close()
   }
 }
 
-/** Walks wallets and flows side by side, both in the order of their keys. */
+/** Walks wallets, flows and sealed heads side by side, all in the order of their keys. */
 class FlowPass {
   flows = 0
   outPlaced = 0
@@ -59,17 +70,25 @@ class FlowPass {
   readonly #workspaceId: string | null
   readonly #findings: Findings
   readonly #wallets: Lookahead<WalletText>
+  readonly #sealed: Lookahead<SealedHead>
   #walk: WalletWalk | null = null
   #workspace: string | null = null
   #currency: string | null = null
   #sums = new Map<string | null, Decimal>()
 
-  constructor(snapshot: Snapshot, chainKey: KeyObject, workspaceId: string | null, findings: Findings) {
+  constructor(
+    snapshot: Snapshot,
+    chainKey: KeyObject,
+    workspaceId: string | null,
+    findings: Findings,
+    seal: UploadedSealReader | null,
+  ) {
     this.#snapshot = snapshot
     this.#chainKey = chainKey
     this.#workspaceId = workspaceId
     this.#findings = findings
     this.#wallets = new Lookahead(walletsInOrder(snapshot, workspaceId))
+    this.#sealed = new Lookahead(seal ? seal.heads() : noHeads())
   }
 
   /** Yields, now and then, how many flows it has seen. */
@@ -88,6 +107,7 @@ class FlowPass {
       yield this.flows
     }
     await this.#passWallets(null)
+    await this.#passSealed(null)
     this.#endWorkspace()
   }
 
@@ -97,7 +117,7 @@ class FlowPass {
     const wallet = await this.#wallets.peek()
     const isFound = wallet !== undefined && keyOf(wallet.workspaceId, wallet.id) === key
     if (isFound) this.#wallets.take()
-    this.#begin(workspaceId, walletId, isFound ? wallet : null)
+    await this.#begin(workspaceId, walletId, isFound ? wallet : null)
   }
 
   /** Ends the wallet before, and all that follow it up to this key, or to the end: they have no flows. */
@@ -106,17 +126,30 @@ class FlowPass {
     for (;;) {
       const wallet = await this.#wallets.peek()
       if (!wallet || (key !== null && keyOf(wallet.workspaceId, wallet.id) >= key)) return
-      this.#begin(wallet.workspaceId, wallet.id, wallet)
+      await this.#begin(wallet.workspaceId, wallet.id, wallet)
       this.#endWallet()
       this.#wallets.take()
     }
   }
 
-  #begin(workspaceId: string | null, id: string | null, wallet: WalletText | null): void {
+  /** The sealed head under this key. Those before it are of wallets that have neither a row nor a flow any more. */
+  async #passSealed(key: string | null): Promise<SealedHead | null> {
+    for (;;) {
+      const sealed = await this.#sealed.peek()
+      const sealedKey = sealed && keyOf(sealed.workspaceId, sealed.walletId)
+      if (sealedKey === undefined || (key !== null && sealedKey > key)) return null
+      this.#sealed.take()
+      if (sealedKey === key) return sealed!
+      this.#findings.add(missingSealed(sealed!))
+    }
+  }
+
+  async #begin(workspaceId: string | null, id: string | null, wallet: WalletText | null): Promise<void> {
+    const sealed = await this.#passSealed(keyOf(workspaceId, id))
     if (workspaceId !== this.#workspace) this.#endWorkspace()
     this.#workspace = workspaceId
     this.#currency = wallet?.currency ?? null
-    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet)
+    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet, sealed)
   }
 
   #endWallet(): void {
@@ -140,6 +173,13 @@ class FlowPass {
   }
 }
 
+async function* noHeads(): AsyncGenerator<SealedHead[]> {}
+
+function missingSealed({ workspaceId, walletId, sequence }: SealedHead): Violation {
+  const ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', walletId), sequence }
+  return { rule: 'seal-wallet', message: 'it was sealed, and does not exist any more', ids }
+}
+
 /** Rows one by one, the next one to be seen before it is taken. */
 class Lookahead<Row> {
   readonly #batches: AsyncIterator<Row[]>
@@ -151,9 +191,10 @@ class Lookahead<Row> {
   }
 
   async peek(): Promise<Row | undefined> {
-    if (this.#at === this.#rows.length) {
+    while (this.#at === this.#rows.length) {
       const { done, value } = await this.#batches.next()
-      this.#rows = done ? [] : value
+      if (done) return undefined
+      this.#rows = value
       this.#at = 0
     }
     return this.#rows[this.#at]

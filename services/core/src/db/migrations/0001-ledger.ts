@@ -11,6 +11,7 @@ export class Migration0001Ledger extends Migration {
     this.addSql(wallets)
     this.addSql(transfers)
     this.addSql(flows)
+    this.addSql(checkpoints)
     this.addSql(immutability)
   }
 }
@@ -188,6 +189,18 @@ const flows = `
   create unique index flow_order on flow (workspace_id, wallet_id, order_number) where order_number is not null;
   create index flow_funding on flow (workspace_id, wallet_id, direction, sequence) where order_number is null;
   create index flow_amount on flow (workspace_id, wallet_id, direction, amount, sequence) include (order_number);
+`
+
+const checkpoints = `
+  -- Parts of a checkpoint that somebody verifies the ledger against, for as long as that takes. Each is signed under the
+  -- chain key, which is not here: whoever changes or removes one makes the verification fail, and nothing else.
+  create table checkpoint_part (
+    upload_id uuid not null,
+    part integer not null,
+    content text not null,
+    uploaded_at timestamptz(3) not null default clock_timestamp(),
+    primary key (upload_id, part)
+  );
 `
 
 const immutability = `
