@@ -10,6 +10,7 @@ import { KeyDirectory } from '../gateway/src/keys/directory.ts'
 import { createLog } from '../gateway/src/log.ts'
 import { createMetrics } from '../gateway/src/metrics.ts'
 import { openRedisNonces } from '../gateway/src/nonces/redis.ts'
+import { SampledLog } from '../gateway/src/sampled-log.ts'
 import { call } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -34,16 +35,17 @@ beforeAll(async () => {
   const isFirst = async (memoryId: string) => (await core.access.beginNonces.mutate({ memoryId })).isFirst
   const nonces = openRedisNonces(inject('redisUrl'), isFirst, limits, log)
   const metrics = createMetrics()
-  const denials = new Denials(metrics.registry, log)
+  const sampled = new SampledLog(log)
+  const denials = new Denials(metrics.registry, sampled)
   const now = () => Date.now() + aheadSeconds * 1000
-  const edge = { keys: directory, nonces, bodyLimitBytes: 65_536, trustedProxies: [], now, denials, log }
+  const edge = { keys: directory, nonces, bodyLimitBytes: 65_536, trustedProxies: [], now, denials, log, sampled }
   server = createServer(createApp(edge, core, metrics, () => nonces.isReachable()))
   directory.start()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   closing.push(
     () => directory.close(),
-    () => denials.flush(),
+    () => sampled.flush(),
     () => nonces.close(),
     () => core.close(),
   )

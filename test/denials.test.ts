@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../scripts/embedded/program.ts'
-import { call, type Overrides } from './setup/client.ts'
+import { call, createPath, type Overrides } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** Denied requests: counted by code and key, sampled in the log, and nothing there that the caller made up. */
@@ -72,4 +72,34 @@ test('by code and by key; a key that does not exist is called unknown, whatever 
   for (const { requestId } of told) expect(requestId).toMatch(/^req_/)
   for (const secret of [...made, spoiled.nonce, system.apiSecret, other.apiSecret, 'made-up-path'])
     expect(gateway.output()).not.toContain(secret)
+})
+
+test('what strangers send is sampled, whatever it is, and counted in full', async () => {
+  const own = await system.startGateway({ LOG_LEVEL: 'info' })
+  const at = (path: string, init: RequestInit = {}) => fetch(`${own.url}${path}`, init)
+  for (let sent = 0; sent < 2_000; sent += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => at(`/x${sent + index}`)))
+  for (let sent = 0; sent < 10; sent++) await at(`/api/v1/made-up-${sent}`, { method: 'PUT' })
+  const large = { method: 'POST', body: 'x'.repeat(70_000), headers: { 'X-Api-Key': system.apiKey } }
+  for (let sent = 0; sent < 10; sent++) await at(createPath, large)
+  // With a valid signature each has its line.
+  for (let sent = 0; sent < 5; sent++)
+    await call({ ...system, baseUrl: own.url }, 'GET', `${list}?size=made-up`).then(({ body }) =>
+      expect(body.code).toBe('S012'),
+    )
+  const figures = await (await fetch(`${own.internalUrl}/metrics`)).text()
+  expect(figures).toContain('gateway_refusals_total{step="endpoint",code="S004",status="404"} 2000')
+
+  await own.stop()
+  const lines = own
+    .output()
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const of = (code: string) => lines.filter(line => line.code === code)
+  expect(of('S004')).toMatchObject([{ msg: 'a request was refused' }, { msg: expect.any(String), count: 1_999 }])
+  expect(of('GA2001')).toMatchObject([{ msg: 'a request was denied' }, { count: 9 }])
+  expect(of('GA2013')).toMatchObject([{ msg: 'a request was denied' }, { count: 9 }])
+  expect(of('S012')).toHaveLength(5)
+  expect(own.output()).not.toContain('made-up')
 })

@@ -19,7 +19,7 @@ declare module 'http' {
     target: Target
     /** The key that X-Api-Key names, once it is known that there is one. */
     apiKey: string | undefined
-    /** Set by the pipeline, once the request has passed it. */
+    /** Set by the pipeline, once the request has passed it. Endpoints run after that. */
     signed: SignedRequest
   }
 }
@@ -47,15 +47,16 @@ export function createApp(edge: Edge, core: CoreClient, metrics: Metrics, isRead
 type Answered = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
 
 /**
- * One line in the log and one count in the metrics for each request, under the id that its client got. Denied requests
- * cost strangers nothing: at the usual level they are sampled (see denials.ts).
+ * One line in the log and one count in the metrics for each request, under the id that its client got. At the usual
+ * level, denied requests and those without a valid signature are sampled instead (see denials.ts).
  */
 function recordOf(edge: Edge, metrics: Metrics): Answered {
   return (request, route, code) => {
     const milliseconds = performance.now() - request.arrivedAt
     metrics.answered(route, code, milliseconds)
     const isOurFault = code !== '2000' && errorTable[code].http >= 500
-    const level = isOurFault ? 'warn' : code !== '2000' && isDenial(code) ? 'debug' : 'info'
+    const isSampled = code !== '2000' && (isDenial(code) || !request.signed)
+    const level = isSampled ? 'debug' : isOurFault ? 'warn' : 'info'
     if (!edge.log.isLevelEnabled(level)) return
     const { requestId, method, apiKey } = request
     const address = request.signed?.address ?? addressOf(edge, request)
@@ -128,7 +129,7 @@ const deny: RequestHandler = request => {
 }
 
 function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
-  const { log, denials } = edge
+  const { log, sampled, denials } = edge
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -136,12 +137,16 @@ function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
     }
     let error = asDomainError(cause)
     if (!error) {
-      log.error({ err: cause, requestId: request.requestId }, 'a request failed')
+      const fields = { err: cause, requestId: request.requestId }
+      const message = 'a request failed'
+      if (request.signed) log.error(fields, message)
+      else sampled.write('failure', { level: 'error', fields, message, summary: 'more requests failed' })
       error = new DomainError('S001')
     }
     sendFailure(request, response, request.requestId, error)
     const { apiKey, requestId } = request
-    denials.note({ code: error.code, apiKey, address: addressOf(edge, request), requestId })
+    const refusal = { code: error.code, apiKey, address: addressOf(edge, request), requestId }
+    denials.note(refusal, request.signed !== undefined)
     // What no endpoint declares has no name of its own: paths are the client's, and without end.
     const route = request.route?.path ?? 'none'
     answered(request, String(route), error.code)

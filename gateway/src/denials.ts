@@ -1,9 +1,7 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
 import { Counter, type Registry } from 'prom-client'
-import type { Log } from './log.ts'
+import type { SampledLog } from './sampled-log.ts'
 
-/** One line for each key and code in this time; how many more there were follows at its end. */
-const sampleMs = 10_000
 /** Keys with a series of their own in the metrics; denials of further ones are counted together. */
 const keyLimit = 1_000
 
@@ -21,17 +19,14 @@ export function isDenial(code: ErrorCode): boolean {
   return code.startsWith('GA') || code === '50090201' || code === 'S029'
 }
 
-/** Denied requests, counted by code and key, and sampled in the log. */
+/** Denied requests, counted by code and key. They are sampled in the log, as is whatever strangers were refused. */
 export class Denials {
-  readonly #log: Log
+  readonly #sampled: SampledLog
   readonly #total: Counter
   readonly #keys = new Set<string>()
-  /** By code and key: how many came after the one that was logged, and the last of them. */
-  #sampled = new Map<string, { more: number; last: Denial }>()
-  #timer: NodeJS.Timeout | undefined
 
-  constructor(registry: Registry, log: Log) {
-    this.#log = log
+  constructor(registry: Registry, sampled: SampledLog) {
+    this.#sampled = sampled
     this.#total = new Counter({
       name: 'gateway_denied_total',
       help: `Denied requests by code and API key: unknown for keys that do not exist, other past ${keyLimit} keys`,
@@ -40,30 +35,26 @@ export class Denials {
     })
   }
 
-  /** Notes an answer, if it is a denial. */
-  note(denial: Denial): void {
-    const { code, apiKey } = denial
-    if (!isDenial(code)) return
+  /**
+   * Notes a refusal, if it is a denial or that of a stranger.
+   *
+   * @param isSigned whether the request had a valid signature; without one it is a stranger's
+   */
+  note(refusal: Denial, isSigned: boolean): void {
+    const { code, apiKey } = refusal
+    if (!isDenial(code) && isSigned) return
     const key = apiKey === undefined ? 'unknown' : this.#labelOf(apiKey)
-    this.#total.inc({ code, key })
-    const sample = this.#sampled.get(`${code} ${key}`)
-    if (sample) {
-      sample.more++
-      sample.last = denial
-      return
+    if (isDenial(code)) {
+      this.#total.inc({ code, key })
+      this.#write(`${code} ${key}`, refusal, 'a request was denied', 'more requests were denied')
+    } else {
+      this.#write(`${code} ${key}`, refusal, 'a request was refused', 'more requests were refused')
     }
-    this.#sampled.set(`${code} ${key}`, { more: 0, last: denial })
-    this.#log.warn({ ...denial, message: errorTable[code].message }, 'a request was denied')
-    this.#timer ??= setTimeout(() => this.flush(), sampleMs).unref()
   }
 
-  /** Ends the sample: tells how many more there were. */
-  flush(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    for (const { more, last } of this.#sampled.values())
-      if (more > 0) this.#log.warn({ ...last, count: more }, 'more requests were denied')
-    this.#sampled = new Map()
+  #write(kind: string, refusal: Denial, message: string, summary: string): void {
+    const fields = { ...refusal, message: errorTable[refusal.code].message }
+    this.#sampled.write(kind, { level: 'warn', fields, message, summary })
   }
 
   #labelOf(apiKey: string): string {

@@ -15,6 +15,7 @@ import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
 import { openRedisNonces } from './nonces/redis.ts'
 import type { IsFirstMemory } from './nonces/store.ts'
+import { SampledLog } from './sampled-log.ts'
 
 const drainDeadlineMs = 9_000
 const sweepMs = 100
@@ -38,7 +39,8 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watchLog(output)
   metrics.watchKeys(keys)
   metrics.watchCore(core)
-  const denials = new Denials(metrics.registry, log)
+  const sampled = new SampledLog(log)
+  const denials = new Denials(metrics.registry, sampled)
   const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())
   const app = createApp(
     {
@@ -51,6 +53,7 @@ async function main(config: GatewayConfig): Promise<void> {
       now: Date.now,
       denials,
       log,
+      sampled,
     },
     core,
     metrics,
@@ -86,7 +89,7 @@ async function main(config: GatewayConfig): Promise<void> {
     internal.close()
     internal.closeAllConnections()
     keys.close()
-    denials.flush()
+    sampled.flush()
     await Promise.all([nonces.close(), core.close()])
     log.info('the gateway has stopped')
     await output.flush()

@@ -12,6 +12,7 @@ import type { CoreClient } from '../core.ts'
 import { type Rate, take } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
+import { SampledLog } from '../sampled-log.ts'
 
 /** What the pipeline needs of a key. Secrets are held as key objects only. */
 export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {
@@ -43,6 +44,7 @@ export class KeyDirectory {
   readonly #core: CoreClient
   readonly #keyRing: KeyRing
   readonly #log: Log
+  readonly #sampled: SampledLog
   readonly #elapsedMs: () => number
   readonly #keys = new Map<string, Key>()
   /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
@@ -70,6 +72,7 @@ export class KeyDirectory {
     this.#core = core
     this.#keyRing = keyRing
     this.#log = log
+    this.#sampled = new SampledLog(log)
     this.#elapsedMs = elapsedMs
   }
 
@@ -84,6 +87,7 @@ export class KeyDirectory {
     this.#closed = true
     clearTimeout(this.#timer)
     clearInterval(this.#reportTimer)
+    this.#sampled.flush()
   }
 
   /** Whether core was heard within the lease. */
@@ -148,7 +152,9 @@ export class KeyDirectory {
         const found = await this.#ask(asked.map(([apiKey]) => apiKey))
         for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
       } catch (error) {
-        this.#log.warn({ err: error }, 'keys cannot be looked up: core is out of reach')
+        const message = 'keys cannot be looked up: core is out of reach'
+        const summary = 'more look-ups of keys failed'
+        this.#sampled.write('look-up', { level: 'warn', fields: { err: error }, message, summary })
         for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
       }
     }
@@ -185,7 +191,10 @@ export class KeyDirectory {
     try {
       return openKey(this.#keyRing, access)
     } catch (error) {
-      this.#log.error({ err: error, apiKey: access.apiKey }, "a key's secret cannot be decrypted")
+      const fields = { err: error, apiKey: access.apiKey }
+      const message = "a key's secret cannot be decrypted"
+      const summary = `${message}: more requests name it`
+      this.#sampled.write(`secret ${access.apiKey}`, { level: 'error', fields, message, summary })
       return new DomainError('S001')
     }
   }

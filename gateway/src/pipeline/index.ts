@@ -6,6 +6,7 @@ import type { FailureLimit } from '../limits/failures.ts'
 import { type Rate, setRateFields } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import type { NonceStore } from '../nonces/store.ts'
+import type { SampledLog } from '../sampled-log.ts'
 import { bodyHash } from '../signing/index.ts'
 import { checkAddress } from './access.ts'
 import { type AddressBlock, clientAddress, networkOf } from './addresses.ts'
@@ -26,6 +27,8 @@ export type Edge = {
   now: () => number
   denials: Denials
   log: Log
+  /** For what anybody can cause. */
+  sampled: SampledLog
 }
 
 /**
@@ -76,7 +79,7 @@ async function passSteps(
   // A body may dawdle: the nonce must not be claimed later than it is remembered.
   const timestamp = checkTimestamp(request, edge.now())
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), edge.log, beforeWork) // 5, 6
+  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), edge.sampled, beforeWork) // 5, 6
   if (tally) setRateFields(response, edge.keyRate!, tally)
   const address = addressOf(edge, request)
   checkAddress(key, address) // 7

@@ -7,6 +7,7 @@ import type { Key } from '../keys/directory.ts'
 import { createLog } from '../log.ts'
 import { openFileNonces } from '../nonces/file.ts'
 import type { NonceStore } from '../nonces/store.ts'
+import { SampledLog } from '../sampled-log.ts'
 import { canonicalMessage, sign } from '../signing/index.ts'
 import { checkNonceAndSignature } from './signature.ts'
 
@@ -50,7 +51,14 @@ test.each([
   }
   const headers = { 'x-signature': sign(name, canonicalMessage(parts)) }
   const request = { headers } as unknown as IncomingMessage
-  const outcome = await checkNonceAndSignature(nonces, key, request, parts, 999, createLog('silent').log).then(
+  const outcome = await checkNonceAndSignature(
+    nonces,
+    key,
+    request,
+    parts,
+    999,
+    new SampledLog(createLog('silent').log),
+  ).then(
     () => 'passes',
     error => error.code,
   )

@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/core/contract'
 import type { Key } from '../keys/directory.ts'
-import type { Log } from '../log.ts'
 import type { Claim, NonceStore } from '../nonces/store.ts'
+import type { SampledLog } from '../sampled-log.ts'
 import { canonicalMessage, type SignedParts, sign } from '../signing/index.ts'
 import { header, headerFault } from './request.ts'
 
@@ -33,15 +33,15 @@ export async function checkNonceAndSignature(
   request: IncomingMessage,
   parts: SignedParts,
   nowMs: number,
-  log: Log,
+  sampled: SampledLog,
   beforeLooking?: () => void,
 ): Promise<Claim> {
   const isValid = matches(key, canonicalMessage(parts), header(request, 'x-signature'), nowMs)
   const timestamp = Number(parts.timestamp)
   if (!isValid) beforeLooking?.()
   const claim = isValid
-    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp), log)
-    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), log)) }
+    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp), sampled)
+    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), sampled)) }
   if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (!isValid) throw signatureFault(request, parts)
   return claim
@@ -66,12 +66,14 @@ function signatureFault(request: IncomingMessage, parts: SignedParts): DomainErr
 }
 
 /** Without the store's word there is no verdict: the request fails, it never passes. */
-async function answered<Answer>(answer: Promise<Answer>, log: Log): Promise<Answer> {
+async function answered<Answer>(answer: Promise<Answer>, sampled: SampledLog): Promise<Answer> {
   try {
     return await answer
   } catch (error) {
     if (isDomainError(error)) throw error
-    log.warn({ err: error }, 'the nonce store did not answer')
+    const message = 'the nonce store did not answer'
+    const summary = 'the nonce store did not answer for more requests'
+    sampled.write('nonces', { level: 'warn', fields: { err: error }, message, summary })
     throw new DomainError('S002', { retryAfterSeconds: 1 })
   }
 }
