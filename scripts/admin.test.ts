@@ -715,6 +715,14 @@ describe('a core that cannot be asked', () => {
     expect(sentence(1, await run(command, lesser))).toContain('is not one of role admin')
   })
 
+  test('the URL is the public one of a gateway', async () => {
+    const { url } = await system.startGateway()
+    const gateway = { CORE_URL: url, CORE_TOKEN: adminToken }
+    const expected = `What answers at ${url} (HTTP 404) is not a core of this version: set CORE_URL to core itself, not to the public URL of a gateway.`
+    expect(sentence(1, await run(command, gateway))).toBe(expected)
+    expect(sentence(1, await run(['ledger', 'verify'], gateway))).toBe(expected)
+  })
+
   test('half of the environment is set', async () => {
     expect(sentence(1, await run(command, { CORE_URL: coreUrl }))).toContain('CORE_TOKEN is not')
     expect(sentence(1, await run(command, { CORE_TOKEN: adminToken }))).toContain('CORE_URL is not')

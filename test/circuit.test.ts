@@ -20,8 +20,11 @@ async function metric({ internalUrl }: Program, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
-const silentCores = (count: number) =>
-  until(`${count} cores are silent`, async () => (await metric(system.gateways[0]!, 'gateway_silent_cores')) === count)
+const unhealthyCores = (count: number) =>
+  until(
+    `${count} cores are unhealthy`,
+    async () => (await metric(system.gateways[0]!, 'gateway_unhealthy_cores')) === count,
+  )
 
 function pay(bizId: string) {
   const [source, target] = system.wallets
@@ -44,22 +47,22 @@ test('one of two is frozen: what it had goes to the other one, and so does every
   await frozen.kill('SIGSTOP')
   const prefix = randomUUID()
   const first = payMany(prefix)
-  await silentCores(1)
+  await unhealthyCores(1)
   expect(new Set(await first)).toEqual(new Set(['2000']))
   for (let turn = 0; turn < 10; turn++) expect((await pay(`${prefix}-more-${turn}`)).body.code).toBe('2000')
   await frozen.kill('SIGCONT')
-  await silentCores(0)
+  await unhealthyCores(0)
   expect(await countOf(prefix)).toBe(110)
 })
 
 test('all are frozen: what comes then is S002 and nothing of it is sent; they are found again by themselves', async () => {
   for (const core of system.cores) await core.kill('SIGSTOP')
-  await silentCores(2)
+  await unhealthyCores(2)
   const prefix = randomUUID()
   expect(new Set(await payMany(prefix, 300))).toEqual(new Set(['S002']))
   expect(await metric(system.gateways[0]!, 'gateway_core_calls\\{state="waiting"\\}')).toBe(0)
   for (const core of system.cores) await core.kill('SIGCONT')
-  await silentCores(0)
+  await unhealthyCores(0)
   await until('the gateway is ready', async () => (await fetch(`${system.baseUrl}/readyz`)).ok)
   expect(await countOf(prefix)).toBe(0)
   expect((await pay(`${prefix}-0`)).body.code).toBe('2000')

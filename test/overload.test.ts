@@ -112,16 +112,16 @@ describe('calls that wait for a core', () => {
       await new Promise(setImmediate)
       await new Promise(setImmediate)
     }
-    const { inTheAir } = client.load()
-    await until('as many as can be are under way', () => batches.length === inTheAir)
+    const { inFlight } = client.load()
+    await until('as many as can be are under way', () => batches.length === inFlight)
     for (let count = 0; count < 6_000; count++) create('greedy')
     create('modest')
     await until('half of the queue is all that one workspace gets', () => notSent('greedy') > 0)
     expect(notSent('greedy')).toBe(1_000)
-    expect(client.load()).toEqual({ waiting: batchCallLimit + 5_001, inTheAir, silentCores: 0 })
+    expect(client.load()).toEqual({ waiting: batchCallLimit + 5_001, inFlight, unhealthyCores: 0 })
     const { calls, response } = batches[0]!
     response.end(packBatch(calls.map(() => ({ data: null }))))
-    await until('the next has landed', () => batches.length === inTheAir + 1)
+    await until('the next has landed', () => batches.length === inFlight + 1)
     expect(batches.at(-1)!.calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)).toContain('modest')
     await until('nobody waits any longer', () => client.load().waiting === 0)
     const landed = batches

@@ -94,7 +94,7 @@ test('what keeps PostgreSQL waiting says which request it is for; who came along
   const [name] = await until('the first waits', async () =>
     (await isWaiting('core req_%')).length > 0 ? isWaiting('core req_%') : null,
   )
-  // What an internal service calls at the same time comes in one flight, and waits in one lane.
+  // What an internal service calls at the same time comes in one batch of calls, and waits in one lane.
   const { workspaceId } = system
   const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
   const ids = ['a', 'b', 'c'].map(name => `job-17/${name}`)

@@ -1,4 +1,4 @@
-import { CoreUnreachable } from '@workspace-wallet/core/client'
+import { CallAborted, CoreUnreachable } from '@workspace-wallet/core/client'
 import { DomainError } from '@workspace-wallet/core/contract'
 import { expect, test } from 'vitest'
 import { type CoreClient, createTransfer } from './core.ts'
@@ -20,18 +20,25 @@ const refused = () => new DomainError('T002')
 async function create(...fates: Fate[]): Promise<{ outcome: string; attempts: Attempt[]; endMs: number }> {
   let nowMs = 0
   const attempts: Attempt[] = []
+  let abortedAtMs = Number.POSITIVE_INFINITY
   async function mutate({ resend }: { resend: boolean }): Promise<object> {
     const { takesMs, error } = fates[Math.min(attempts.length, fates.length - 1)]!
     attempts.push({ atMs: nowMs, resend })
     const departedAtMs = nowMs
-    nowMs += takesMs
+    const isAborted = nowMs + takesMs > abortedAtMs
+    nowMs = Math.min(nowMs + takesMs, abortedAtMs)
+    if (isAborted) throw new Error('aborted', { cause: new CallAborted('out of time', true, departedAtMs) })
     if (error) throw error(departedAtMs)
     return {}
   }
   async function pause(ms: number): Promise<void> {
     nowMs += ms
   }
-  const clock = { nowMs: () => nowMs, pause }
+  function timeout(ms: number) {
+    abortedAtMs = nowMs + ms
+    return { signal: new AbortController().signal, clear() {} }
+  }
+  const clock = { nowMs: () => nowMs, pause, timeout }
   const core = { transfers: { create: { mutate } } } as unknown as CoreClient
   const input = { workspaceId: 'w', caller: { requestId: 'r' }, order: {} as never }
   const outcome = await createTransfer(core, input, clock).then(
@@ -43,6 +50,8 @@ async function create(...fates: Fate[]): Promise<{ outcome: string; attempts: At
 
 /** How long an attempt may still be posted after it has left. */
 const lifeMs = 9_000
+/** Within which the caller hears of the transfer, or S003. */
+const deadlineMs = 12_000
 
 test('a first answer is believed at once, and so is a core that was not reached', async () => {
   expect(await create({ takesMs: 5 })).toMatchObject({ outcome: 'done', endMs: 5 })
@@ -76,5 +85,13 @@ test.each<[string, Fate[]]>([
 ])('no refusal is believed while %s may be under way: S003', async (_, fates) => {
   const { outcome, endMs } = await create(...fates, { takesMs: 10, error: refused })
   expect(outcome).toBe('S003')
-  expect(endMs).toBeGreaterThan(12_000)
+  expect(endMs).toBe(deadlineMs)
+})
+
+test.each<[string, Fate[]]>([
+  ['a first attempt that is never answered', [{ takesMs: 60_000 }]],
+  ['attempts that are lost one after the other', [{ takesMs: 11_000, error: lost() }]],
+  ['a second attempt that is never answered', [{ takesMs: 10, error: lost() }, { takesMs: 60_000 }]],
+])('the deadline holds whatever happens: %s', async (_, fates) => {
+  expect(await create(...fates)).toMatchObject({ outcome: 'S003', endMs: deadlineMs })
 })

@@ -1,8 +1,8 @@
 import {
   type CoreClient as Client,
-  CoreUnreachable,
   createCoreClient,
   domainErrorOf,
+  NoAnswerError,
 } from '@workspace-wallet/core/client'
 import {
   type CreateTransferInput,
@@ -22,7 +22,7 @@ const createBudgetMs = 5_000
 const transitMs = 1_000
 /** How long after it left an attempt may still be posted. */
 const attemptLifeMs = transitMs + createBudgetMs + postingGraceMs
-/** When the caller of a create hears S003 at the latest. */
+/** When the caller of a create hears S003 at the latest, whatever became of its attempts. */
 const createDeadlineMs = attemptLifeMs + 3_000
 const resendPauseMs = 200
 
@@ -45,7 +45,8 @@ export async function ask<Answer>(call: Promise<Answer>): Promise<Answer> {
 
 /**
  * Creates a transfer. Its id is minted here, before it is forwarded: when an answer is lost it is sent again as the
- * same transfer, and core looks first whether it was done.
+ * same transfer, and core looks first whether it was done. The deadline bounds all of it: an attempt that is under way
+ * then is aborted, and counts as lost if it was sent.
  *
  * A refusal of a re-sent create is believed only once no attempt whose answer was lost can be under way any more on
  * another core: else a transfer could be made after its client was told that it was refused.
@@ -58,23 +59,26 @@ export async function createTransfer(
   clock = realClock,
 ): Promise<TransferOrder> {
   const transferId = mintId('transfer')
-  const calledAtMs = clock.nowMs()
+  const deadlineMs = clock.nowMs() + createDeadlineMs
   /** When the last attempt left whose answer was lost. */
   let lostMs: number | undefined
   for (;;) {
+    const leftMs = Math.ceil(deadlineMs - clock.nowMs())
+    if (leftMs <= 0) throw new DomainError('S003', { transferId })
+    const timeout = clock.timeout(leftMs)
     try {
-      const resend = lostMs !== undefined
-      return await core.transfers.create.mutate({ ...input, transferId, resend, budgetMs: createBudgetMs })
+      const attempt = { transferId, resend: lostMs !== undefined, budgetMs: Math.min(createBudgetMs, leftMs) }
+      return await core.transfers.create.mutate({ ...input, ...attempt }, { signal: timeout.signal })
     } catch (error) {
-      const nowMs = clock.nowMs()
-      const unreachable = unreachableCause(error)
+      const unanswered = unansweredCause(error)
       const refusal = asDomainError(error)
-      if (unreachable?.sent) lostMs = unreachable.departedAtMs
+      if (unanswered?.sent) lostMs = unanswered.sentAtMs
       if (lostMs === undefined) throw refusal
       const isConclusive = isDomainError(refusal) && errorTable[refusal.code].http < 500
-      if (isConclusive && nowMs - lostMs > attemptLifeMs) throw refusal
-      if (nowMs - calledAtMs > createDeadlineMs) throw new DomainError('S003', { transferId })
-      await clock.pause(resendPauseMs)
+      if (isConclusive && clock.nowMs() - lostMs > attemptLifeMs) throw refusal
+      await clock.pause(Math.min(resendPauseMs, deadlineMs - clock.nowMs()))
+    } finally {
+      timeout.clear()
     }
   }
 }
@@ -82,14 +86,20 @@ export async function createTransfer(
 const realClock = {
   nowMs: () => performance.now(),
   pause: (ms: number): Promise<unknown> => new Promise(resolve => setTimeout(resolve, ms)),
+  /** In contrast to AbortSignal.timeout its timer ends with the call: at thousands a second they would pile up. */
+  timeout(ms: number): { signal: AbortSignal; clear: () => void } {
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(new DOMException('out of time', 'TimeoutError')), ms)
+    return { signal: controller.signal, clear: () => clearTimeout(timer) }
+  },
 }
 
 function asDomainError(error: unknown): unknown {
-  if (unreachableCause(error)) return new DomainError('S002', { retryAfterSeconds: 1 })
+  if (unansweredCause(error)) return new DomainError('S002', { retryAfterSeconds: 1 })
   return domainErrorOf(error) ?? error
 }
 
-function unreachableCause(error: unknown): CoreUnreachable | null {
+function unansweredCause(error: unknown): NoAnswerError | null {
   const { cause } = error as { cause?: unknown }
-  return cause instanceof CoreUnreachable ? cause : null
+  return cause instanceof NoAnswerError ? cause : null
 }

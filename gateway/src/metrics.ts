@@ -91,21 +91,21 @@ export function createMetrics(): Metrics {
   function watchCore(core: CoreClient): void {
     new Gauge({
       name: 'gateway_core_calls',
-      help: 'Calls of core that wait for a flight, and flights that are in the air',
+      help: 'Calls of core that wait for a batch, and batches that are in flight',
       labelNames: ['state'],
       registers: [registry],
       collect() {
-        const { waiting, inTheAir } = core.load()
+        const { waiting, inFlight } = core.load()
         this.set({ state: 'waiting' }, waiting)
-        this.set({ state: 'flying' }, inTheAir)
+        this.set({ state: 'in_flight' }, inFlight)
       },
     })
     new Gauge({
-      name: 'gateway_silent_cores',
-      help: 'Cores that owe answers and do not answer: nothing is sent to them',
+      name: 'gateway_unhealthy_cores',
+      help: 'Cores that do not respond, and are out of rotation',
       registers: [registry],
       collect() {
-        this.set(core.load().silentCores)
+        this.set(core.load().unhealthyCores)
       },
     })
   }

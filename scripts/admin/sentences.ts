@@ -1,35 +1,36 @@
 /** Whatever went wrong, as one sentence that says how to mend it. */
 
-import { type CoreErrorData, CoreUnreachable } from '@workspace-wallet/core/client'
-import { type ErrorCode, type ErrorDetails, errorTable } from '@workspace-wallet/core/contract'
+import { type CoreErrorData, CoreRejected, NoAnswerError } from '@workspace-wallet/core/client'
+import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode } from '@workspace-wallet/core/contract'
 import type { CoreAddress } from './connection.ts'
 import { asSentence } from './flags.ts'
 
 export function sentenceOf(error: unknown, core: CoreAddress): string {
   const data = dataOf(error)
   if (data) return answerSentence(data, (error as Error).message, core)
-  const lost = lostAnswer(error)
-  if (lost) return lostAnswerSentence(lost, core)
+  const failure = noAnswerOf(error)
+  if (failure) return noAnswerSentence(failure, core)
   return asSentence((error as Error).message)
 }
 
 /** Whether an answer that comes in pieces had begun, and ended too early. */
 export function wasCutOff(error: unknown): boolean {
-  return dataOf(error) === undefined && (lostAnswer(error)?.mayBeDone ?? false)
+  return dataOf(error) === undefined && (noAnswerOf(error)?.sent ?? false)
 }
 
 /** Whether the call may have been carried out although it failed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const data = dataOf(error)
-  if (!data) return lostAnswer(error)?.mayBeDone ?? false
+  if (!data) return noAnswerOf(error)?.sent ?? false
   return data.wire ? data.wire.code === 'S003' : data.code === 'INTERNAL_SERVER_ERROR'
 }
 
 function answerSentence(data: CoreErrorData, message: string, core: CoreAddress): string {
   const { wire, code } = data
   if (wire?.kind === 'refusal') return wire.sentence
+  if (wire?.kind === 'domain' && !isErrorCode(wire.code))
+    return `Core refused this with a code that is unknown here (${message}): use the admin command of core's version.`
   if (wire?.kind === 'domain') return domainSentences[wire.code]?.(wire.details) ?? tableSentence(wire.code)
-  if (code === 'UNAUTHORIZED') return wrongToken(core)
   if (code === 'FORBIDDEN') return `The token of ${core.source} is not one of role admin (${message}): use one that is.`
   if (code === 'NOT_FOUND')
     return `The core at ${core.urls.join(', ')} is of another version (${message}): restart it from this checkout.`
@@ -63,14 +64,15 @@ function tableSentence(code: ErrorCode): string {
   return `Core answered ${code} ${errorTable[code].message}: ${errorTable[code].when}`
 }
 
-type LostAnswer = { mayBeDone: boolean; status?: number }
-
-function lostAnswerSentence({ mayBeDone, status }: LostAnswer, core: CoreAddress): string {
-  if (status === 401) return wrongToken(core)
+function noAnswerSentence(failure: NoAnswerError, core: CoreAddress): string {
   const where = core.urls.join(', ')
-  if (status !== undefined)
-    return `What answers at ${where} (HTTP ${status}) is not the core of this version: check the URL.`
-  return mayBeDone
+  if (failure instanceof CoreRejected) {
+    if (failure.status === 401) return wrongToken(core)
+    if (failure.status === 404)
+      return `What answers at ${where} (HTTP 404) is not a core of this version: set CORE_URL to core itself, not to the public URL of a gateway.`
+    return `What answers at ${where} (HTTP ${failure.status}) is not the core of this version: check the URL.`
+  }
+  return failure.sent
     ? `The core at ${where} was asked and did not answer: look whether it was done before you do it again.`
     : `No core answers at ${where}: start the service with npm start, or correct CORE_URL.`
 }
@@ -80,15 +82,9 @@ function wrongToken(core: CoreAddress): string {
 }
 
 /** Undefined when core did answer. */
-function lostAnswer(error: unknown): LostAnswer | undefined {
-  const cause = (error as Error).cause
-  if (cause instanceof CoreUnreachable) {
-    // The client says in words alone that core refused everything that it was sent.
-    const [, status] = /^core answered (\d{3})/.exec(String((cause.cause as Error | undefined)?.message)) ?? []
-    return { mayBeDone: cause.sent, ...(status ? { status: Number(status) } : {}) }
-  }
-  // A streamed answer comes through fetch, which tells no more than this. Nothing that is streamed changes anything.
-  return cause instanceof TypeError ? { mayBeDone: false } : undefined
+function noAnswerOf(error: unknown): NoAnswerError | undefined {
+  const { cause } = error as Error
+  return cause instanceof NoAnswerError ? cause : undefined
 }
 
 function dataOf(error: unknown): CoreErrorData | undefined {

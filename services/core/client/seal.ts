@@ -1,7 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import { type SealPart, sealPart } from '../contract/index.ts'
 import type { CoreClient } from './core-client.ts'
-import { CoreUnreachable } from './link.ts'
+import { CoreUnreachable } from './errors.ts'
 
 /**
  * A seal of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.

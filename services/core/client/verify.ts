@@ -1,7 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import type { UploadedSeal, VerifyReport } from '../contract/index.ts'
 import type { CoreClient } from './core-client.ts'
-import { CoreUnreachable } from './link.ts'
+import { CoreUnreachable } from './errors.ts'
 import { readSeal } from './seal.ts'
 
 export type VerifyProgress =

@@ -66,6 +66,11 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** False for the codes of a newer core, and for what is none. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code)
+}
+
 /** What is wrong with one field of a body or one parameter of a query. */
 export const fieldReasons = [
   'REQUIRED',

@@ -29,6 +29,16 @@ export class FairQueue<Entry extends Waiting> {
     return true
   }
 
+  /** Takes one out that waits no longer. */
+  remove(key: string, entry: Entry): void {
+    const queue = this.#queues.get(key)
+    const at = queue?.indexOf(entry) ?? -1
+    if (!queue || at < 0) return
+    queue.splice(at, 1)
+    this.#size--
+    if (queue.length === 0) this.#queues.delete(key)
+  }
+
   /** The next ones: an equal share for each key that waits, in order of arrival within each. */
   take(count: number): Entry[] {
     const taken: Entry[] = []
@@ -59,7 +69,7 @@ export class FairQueue<Entry extends Waiting> {
       this.#size -= late.length
       if (rest.length > 0) this.#queues.set(key, rest)
       else this.#queues.delete(key)
-      for (const { tooLate } of late) tooLate()
+      for (const entry of late) entry.tooLate()
     }
   }
 }

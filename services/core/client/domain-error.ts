@@ -1,6 +1,6 @@
 import { isTRPCClientError } from '@trpc/client'
 import type { inferRouterError } from '@trpc/server'
-import { DomainError } from '../contract/index.ts'
+import { DomainError, isErrorCode } from '../contract/index.ts'
 import type { AppRouter } from '../src/router.ts'
 
 /** `data` of a TRPCClientError: what core says of a failed call. */
@@ -9,9 +9,12 @@ export type CoreErrorData = inferRouterError<AppRouter>['data']
 /**
  * The public code, with its details, that core answered a call with; null when a call failed for another reason. Use
  * `code` to tell them apart, and `details`, which are of the type of the code.
+ *
+ * Null, too, for a code that this program does not know, because the core is newer: the call was refused, and
+ * `error.data.wire` says with which code. Rethrow what this function returns null for.
  */
 export function domainErrorOf(error: unknown): DomainError | null {
   if (!isTRPCClientError<AppRouter>(error)) return null
   const wire = error.data?.wire
-  return wire?.kind === 'domain' ? DomainError.fromWire(wire.code, wire.details) : null
+  return wire?.kind === 'domain' && isErrorCode(wire.code) ? DomainError.fromWire(wire.code, wire.details) : null
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
-import { wasNeverSent } from './link.ts'
+import { wasNeverSent } from './errors.ts'
 
 const pools: Pool[] = []
 afterAll(() => Promise.all(pools.map(pool => pool.destroy())))
