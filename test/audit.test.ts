@@ -153,6 +153,18 @@ test('the list filters by workspace, actor, act, target and time, and pages with
   const filtered = await admin.audit.list.query({ workspaceId, act, actor, target, from: at })
   expect(filtered.entries).toContainEqual(middle)
   for (const entry of filtered.entries) expect(entry).toMatchObject({ workspaceId, act, actor, target })
+  for (const filter of [
+    { act, actor },
+    { act, target },
+    { act, actor, target },
+    { act, actor, target, from: at },
+  ]) {
+    const everything = (await admin.audit.list.query({ workspaceId, ...filter })).entries
+    const newest = await admin.audit.list.query({ workspaceId, ...filter, limit: 1 })
+    expect(newest.entries).toEqual(everything.slice(0, 1))
+    const rest = await admin.audit.list.query({ workspaceId, ...filter, before: everything[0]!.id })
+    expect(rest.entries).toEqual(everything.slice(1))
+  }
   const earlier = await admin.audit.list.query({ workspaceId, to: at, limit: 500 })
   expect(earlier.entries).toEqual(all.filter(entry => entry.at < at))
   for (const none of [{ actor: 'admin:none' }, { workspaceId: 'nonsense' }, { target: "' or true --" }])

@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => system?.stop())
 
 describe.each([
-  ['directly', () => system.cores.map(({ url }) => url)],
-  ['through the internal listener', () => [system.gateways[0]!.internalUrl]],
-])('%s', (way, urls) => {
+  ['directly', '2026-11-20', () => system.cores.map(({ url }) => url)],
+  ['through the internal listener', '2026-11-21', () => [system.gateways[0]!.internalUrl]],
+])('%s', (way, day, urls) => {
   test('money and times arrive as what they are', async () => {
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
@@ -37,7 +37,6 @@ describe.each([
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
     const [main, savings] = system.wallets
-    const day = way.replaceAll(' ', '-')
     const payout = { workspaceId, walletId: main!.walletId, targetWalletId: savings!.walletId, day }
     const before = await core.wallets.balance.query({ ...payout, caller: { requestId: 'before' } })
     const keep = before.balance.minus('100.10').toFixed()
@@ -50,6 +49,21 @@ describe.each([
     expect(await payOut(core, { ...payout, keep: '0' })).toEqual(paid)
     const after = await core.wallets.balance.query({ ...payout, caller: { requestId: 'after' } })
     expect(before.balance.minus(after.balance).toFixed()).toBe('100.1')
+    await core.close()
+  })
+
+  test('two wallets pay out on the same day, each its own', async () => {
+    const core = createCoreClient({ url: urls(), token: system.serviceToken })
+    const { workspaceId } = system
+    const [main, savings] = system.wallets
+    const payout = { workspaceId, walletId: savings!.walletId, targetWalletId: main!.walletId, day }
+    const caller = { requestId: 'test' }
+    const { balance } = await core.wallets.balance.query({ ...payout, caller })
+    expect(balance.gt(0)).toBe(true)
+
+    const paid = await payOut(core, { ...payout, keep: '0' })
+    expect(paid.paid?.toFixed()).toBe(balance.toFixed())
+    expect((await core.wallets.balance.query({ ...payout, caller })).balance.toFixed()).toBe('0')
     await core.close()
   })
 })

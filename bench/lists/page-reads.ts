@@ -1,7 +1,8 @@
 /** What a page takes the database itself: core's own statements, on a connection of our own. */
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
-import type { Queryable } from '../../services/core/src/db/statement.ts'
+import type { ListDatabase } from '../../services/core/src/db/lists/list-reader.ts'
+import { type Queryable, run } from '../../services/core/src/db/statement.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from '../../services/core/src/transfers/queries.ts'
 import { findWallet, listFlows, listWallets } from '../../services/core/src/wallets/queries.ts'
 import type { Filled } from '../lists.ts'
@@ -32,19 +33,20 @@ export async function timePageReads(database: Database, { signer, wallet }: Fill
         return client.query(query)
       },
     } as unknown as Queryable
+    const lists: ListDatabase = { read: ({ statement, values }) => run(recorder, statement, values) }
     const recorded = async (call: Promise<unknown>): Promise<Query> => {
       await call
       return last!
     }
     const { workspaceId } = signer
-    const newest = (await listOrders(recorder, workspaceId, firstPage))!.content[0]!.transferId
+    const newest = (await listOrders(lists, workspaceId, firstPage))!.content[0]!.transferId
     const queries: Record<string, Query> = {
       'one order by its id': await recorded(findOrder(recorder, workspaceId, newest)),
       'one wallet by its id': await recorded(findWallet(recorder, workspaceId, wallet)),
-      wallet_flows: await recorded(listFlows(recorder, workspaceId, wallet, firstPage)),
-      wallet_transfers: await recorded(listOrdersOfWallet(recorder, workspaceId, wallet, firstPage)),
-      orders: await recorded(listOrders(recorder, workspaceId, firstPage)),
-      wallets: await recorded(listWallets(recorder, workspaceId, firstPage)),
+      wallet_flows: await recorded(listFlows(lists, workspaceId, wallet, firstPage)),
+      wallet_transfers: await recorded(listOrdersOfWallet(lists, workspaceId, wallet, firstPage)),
+      orders: await recorded(listOrders(lists, workspaceId, firstPage)),
+      wallets: await recorded(listWallets(lists, workspaceId, firstPage)),
     }
     const [{ pid }] = (await client.query('select pg_backend_pid() as pid')).rows
     const contenders = Object.entries(queries).map(([name, query]) => [name, () => time(client, pid, query)] as const)

@@ -13,14 +13,18 @@ export type Outcome =
   | { paid: null; because: 'NOTHING_TO_PAY' | 'NOT_ACTIVE' }
 
 /**
- * Safe to repeat: a payout has its name from its day, and is made once under it.
+ * Pays out at most once per wallet and day, so it is safe to repeat.
  *
+ * @param payout `day` in ISO 8601, such as 2026-11-20
+ * @returns what this run paid, or what an earlier run of the same day paid
  * @throws TRPCClientError whatever else core says, or that it did not answer: ask again
  */
 export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome> {
   const { workspaceId, walletId, targetWalletId } = payout
-  // One id in the logs of all services that have a part in this.
-  const caller = { requestId: `payout/${payout.day}` }
+  // The bizId makes the payout idempotent: it names the wallet too, because bizIds are unique per workspace.
+  const bizId = `payout-${payout.day}-${walletId}`
+  // The same id in the logs of every service that takes part.
+  const caller = { requestId: bizId }
   const { balance, currency } = await core.wallets.balance.query({ workspaceId, walletId, caller })
   const amount = balance.minus(payout.keep)
   if (amount.lte(0)) return { paid: null, because: 'NOTHING_TO_PAY' }
@@ -33,7 +37,7 @@ export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome>
         targetWalletId,
         amount: formatBalance(amount, currency),
         currency,
-        bizId: `payout-${payout.day}`,
+        bizId,
       },
     })
     return { paid: new Decimal(order.amount), transferId: order.transferId, at: order.createdAt }
@@ -41,9 +45,9 @@ export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome>
     switch (domainErrorOf(error)?.code) {
       case 'W002':
         return { paid: null, because: 'NOT_ACTIVE' }
-      // Another run of today paid a different amount: what it did stands.
+      // An earlier run paid a different amount out of this wallet today. That payout stands.
       case 'T005': {
-        const order = await core.transfers.get.query({ workspaceId, caller, bizId: `payout-${payout.day}` })
+        const order = await core.transfers.get.query({ workspaceId, caller, bizId })
         return { paid: new Decimal(order.amount), transferId: order.transferId, at: order.createdAt }
       }
       default:

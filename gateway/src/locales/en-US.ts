@@ -41,8 +41,10 @@ export const enUS: Locale = {
       `There is no endpoint ${method} ${path}. Check the method, the letter case and slashes.`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => 'Something went wrong on our side. Tell us the X-Request-Id of this answer.',
-    S002: ({ retryAfterSeconds }) =>
-      `The service cannot take this request now. Nothing was done: send it again in ${retryAfterSeconds} s, with a new nonce.`,
+    S002: ({ retryAfterSeconds, reason }) =>
+      reason === 'TOO_MANY_LISTS'
+        ? `Too many lists of this workspace are waiting. Ask for one at a time, and again in ${retryAfterSeconds} s, with a new nonce.`
+        : `The service cannot take this request now. Nothing was done: send it again in ${retryAfterSeconds} s, with a new nonce.`,
     S003: ({ transferId }) =>
       `It is not known whether this transfer was made. Send it again with the same bizId, or ask for the order ${transferId}.`,
     S004: () => 'There is nothing at this path. The API begins with /api/v1/.',
@@ -88,5 +90,9 @@ export const enUS: Locale = {
       `${field} must be an ISO 8601 time with a zone, such as 2026-01-31T12:00:00Z, or a date.`,
     NOT_ONE_OF: ({ field, limit }) => `${field} must be one of ${limit}.`,
     TOO_SLOW: ({ field }) => `The ${field} did not arrive in time.`,
+    TOO_EXPENSIVE: ({ field, limit }) =>
+      field.endsWith('Prefix')
+        ? `${field} matches too many rows to list in ${limit} s. Use a longer prefix.`
+        : `${field} selects too many rows to list in ${limit} s. Narrow the list with createdFrom and createdTo.`,
   },
 }

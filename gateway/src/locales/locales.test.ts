@@ -24,8 +24,11 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   GA2022: [{ address: '203.0.113.7' }],
   GA2024: [{ scope: 'wallet:read' }],
   '50090201': [{ method: 'GET', path: '/api/v1/nowhere' }],
-  S012: fieldReasons.map(reason => ({ field: 'amount', reason, limit: 2 })),
-  S002: [{ retryAfterSeconds: 1 }],
+  S012: [
+    ...fieldReasons.map(reason => ({ field: 'amount', reason, limit: 2 })),
+    { field: 'bizIdPrefix', reason: 'TOO_EXPENSIVE', limit: 2 },
+  ],
+  S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
   S003: [{ transferId: 'trf_1' }],
   S013: [{ limitBytes: 65_536 }],
   S015: [{ reason: 'CONTENT_TYPE' }, { reason: 'CONTENT_ENCODING' }],

@@ -36,8 +36,10 @@ export const zhCN: Locale = {
     '50090201': ({ method, path }) => `没有端点 ${method} ${path}。请检查请求方法、大小写和斜杠。`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => '服务器内部出错。请提供本次响应的 X-Request-Id。',
-    S002: ({ retryAfterSeconds }) =>
-      `服务暂时无法处理该请求，未执行任何操作。请在 ${retryAfterSeconds} 秒后使用新的 nonce 重新发送。`,
+    S002: ({ retryAfterSeconds, reason }) =>
+      reason === 'TOO_MANY_LISTS'
+        ? `该工作空间等待中的列表请求过多。请逐个请求，并在 ${retryAfterSeconds} 秒后使用新的 nonce 重新发送。`
+        : `服务暂时无法处理该请求，未执行任何操作。请在 ${retryAfterSeconds} 秒后使用新的 nonce 重新发送。`,
     S003: ({ transferId }) => `无法确定该转账是否已完成。请使用相同的 bizId 重新发送，或查询订单 ${transferId}。`,
     S004: () => '此路径不存在。API 以 /api/v1/ 开头。',
     S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节。`,
@@ -79,5 +81,9 @@ export const zhCN: Locale = {
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,
     NOT_ONE_OF: ({ field, limit }) => `${field} 必须是以下之一：${limit}。`,
     TOO_SLOW: ({ field }) => `${field} 未能及时到达。`,
+    TOO_EXPENSIVE: ({ field, limit }) =>
+      field.endsWith('Prefix')
+        ? `${field} 匹配的记录过多，无法在 ${limit} 秒内列出。请使用更长的前缀。`
+        : `${field} 选中的记录过多，无法在 ${limit} 秒内列出。请用 createdFrom 和 createdTo 缩小范围。`,
   },
 }

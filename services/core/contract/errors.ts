@@ -97,6 +97,7 @@ export const fieldReasons = [
   'NOT_A_TIME',
   'NOT_ONE_OF',
   'TOO_SLOW',
+  'TOO_EXPENSIVE',
 ] as const
 export type FieldReason = (typeof fieldReasons)[number]
 
@@ -129,7 +130,7 @@ export interface ErrorDetails {
   '50090201': { method: string; path: string }
   S012: FieldFault
   S001: undefined
-  S002: { retryAfterSeconds: number }
+  S002: { retryAfterSeconds: number; reason?: 'TOO_MANY_LISTS' }
   S003: { transferId: string }
   S004: undefined
   S013: { limitBytes: number }

@@ -13,9 +13,9 @@ export const coreSchema = z.object({
   CORE_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
   CORE_PORT: port.default(8081).describe('the port to listen on'),
   DATABASE_URL: databaseUrl,
-  DATABASE_LIST_POOL: wholeNumber(2, 100)
-    .default(4)
-    .describe('connections for lists; one workspace takes half of them at most'),
+  DATABASE_LIST_POOL: wholeNumber(4, 100)
+    .default(6)
+    .describe('connections for lists: two for those that count or sort, and one kept for workspaces that read none'),
   DATABASE_READ_POOL: wholeNumber(2, 100).default(6).describe('connections for short reads and administration'),
   KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
     'id:base64 entries of 32 random bytes, separated by commas; the first one encrypts',

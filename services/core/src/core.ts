@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { KeyRing } from '../contract/index.ts'
 import type { CoreConfig } from './config.ts'
+import { ListReader } from './db/lists/list-reader.ts'
 import { type Orm, openOrm, poolOf } from './db/orm.ts'
 import { postBatch } from './ledger/batch.ts'
 import { inLog } from './ledger/batch-log.ts'
@@ -9,18 +10,16 @@ import { keySealOf, underChainKey } from './ledger/chain-key.ts'
 import { Lanes } from './ledger/lanes.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { Turns } from './turns.ts'
 
 /** The parts that procedures work with. */
 export type Core = {
   orm: Orm
   /**
-   * Connections for short reads and for administration. Lists have their own, and turns at them for each workspace;
-   * the ledger has its own: a slow list holds up neither money nor anybody else's reads.
+   * Connections for short reads and for administration. Lists have their own, and the ledger has its own: a slow list
+   * holds up neither money nor anybody else's reads.
    */
   reads: Pool
-  lists: Pool
-  listTurns: Turns
+  lists: ListReader
   lanes: Lanes
   keyRing: KeyRing
   /** Seals the ids of API keys (contract/key-ids.ts). */
@@ -44,7 +43,7 @@ const postingTimeoutMs = 4_000
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
-  const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL })
+  const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
   const ledgerOrm = await openOrm(config.DATABASE_URL, {
     name: 'ledger',
     max: config.LEDGER_LANES,
@@ -64,13 +63,13 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ),
   })
   const reads = await poolOf(orm)
-  const lists = await poolOf(listOrm)
-  metrics.watch(lanes, { reads, lists, ledger: ledger.pool })
+  const listPool = await poolOf(listOrm)
+  const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
+  metrics.watch(lanes, lists, { reads, lists: listPool, ledger: ledger.pool })
   return {
     orm,
     reads,
     lists,
-    listTurns: new Turns(Math.ceil(config.DATABASE_LIST_POOL / 2), 8),
     lanes,
     metrics,
     stopping,

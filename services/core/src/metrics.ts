@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { LogOutput } from '../contract/index.ts'
+import type { ListReader } from './db/lists/list-reader.ts'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Posting, PostingResult } from './ledger/posting.ts'
 import { findHaltedLedgers } from './ledger/queries.ts'
@@ -73,9 +74,21 @@ export class Metrics {
     })
   }
 
-  /** Watches the queues, the pools and the ledgers; read when somebody asks. */
-  watch(lanes: Lanes, pools: { reads: Pool } & Record<string, Pool>): void {
+  /** Watches the queues, the lists, the pools and the ledgers; read when somebody asks. */
+  watch(lanes: Lanes, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]
+    new Gauge({
+      name: 'core_lists',
+      help: 'Lists that run and that wait: pages in order of creation, short searches and long ones',
+      labelNames: ['kind', 'state'],
+      registers,
+      collect() {
+        for (const [kind, { running, waiting }] of Object.entries(lists.load)) {
+          this.set({ kind, state: 'running' }, running)
+          this.set({ kind, state: 'waiting' }, waiting)
+        }
+      },
+    })
     new Gauge({
       name: 'core_postings',
       help: 'Postings that wait in the lanes, and that are in batches under way',

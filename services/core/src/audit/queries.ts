@@ -1,9 +1,12 @@
 import { type AuditEntry, type AuditListing, type AuditPage, idFromUuid, uuidFromId } from '../../contract/index.ts'
+import { Values } from '../db/lists/conditions.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
 import type { Transfer } from '../ledger/posting.ts'
-import { Values } from '../lists.ts'
 
-/** A page of the acts, newest first. Only what is asked for is in the statement, so that each filter finds its index. */
+/**
+ * A page of the acts, newest first. Only what is asked for is in the statement, so that each filter finds its index. The
+ * statement has no name: there are too many to keep on every connection.
+ */
 export async function listAudit(db: Queryable, listing: AuditListing): Promise<AuditPage> {
   const { limit, workspaceId } = listing
   const workspace = workspaceId === undefined ? undefined : uuidFromId('workspace', workspaceId)
@@ -20,7 +23,7 @@ export async function listAudit(db: Queryable, listing: AuditListing): Promise<A
   ]
   const where = conditions.flat().join(' and ') || 'true'
   const listStatement = statement<AuditEntry>(
-    `list-audit ${where}`,
+    '',
     `select id, at, actor, act, workspace_id as "workspaceId", target, before, after
      from audit where ${where} order by id desc limit $1`,
   )

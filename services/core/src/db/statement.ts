@@ -11,8 +11,16 @@ export type Queryable = Pool | ClientBase
  */
 export type Statement<Row> = { name: string; text: string; row?: Row }
 
-/** Names a statement; `Row` is the shape of what it returns. */
+/** PostgreSQL compares so many bytes of a name: two that differ later would be one. */
+const longestName = 63
+
+/**
+ * Names a statement; `Row` is the shape of what it returns. Without a name it is planned each time and not kept: for
+ * texts that are composed at run time, of which there are too many to keep on every connection.
+ */
 export function statement<Row = never>(name: string, text: string): Statement<Row> {
+  if (Buffer.byteLength(name) > longestName)
+    throw new Error(`the statement name "${name}" has more than ${longestName} bytes: shorten it, or leave it empty`)
   return { name, text }
 }
 

@@ -8,7 +8,6 @@ import {
 } from '../../contract/index.ts'
 import { router } from '../trpc/init.ts'
 import { workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { readList } from '../trpc/read-list.ts'
 import { createTransfer, toOrder } from './operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
@@ -33,11 +32,11 @@ export const transfers = router({
     .query(async ({ ctx, input }) => {
       const { workspaceId, walletId } = input
       if (walletId === undefined) {
-        const page = await readList(ctx, workspaceId, db => listOrders(db, workspaceId, input))
+        const page = await listOrders(ctx.core.lists, workspaceId, input)
         if (!page) throw new DomainError('GA2032')
         return page
       }
-      const page = await readList(ctx, workspaceId, db => listOrdersOfWallet(db, workspaceId, walletId, input))
+      const page = await listOrdersOfWallet(ctx.core.lists, workspaceId, walletId, input)
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),

@@ -1,22 +1,13 @@
 import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '../../contract/index.ts'
 import { batched } from '../db/batched.ts'
+import { idBeginsWith, isPrefixOfFewIds, textBeginsWith, Values } from '../db/lists/conditions.ts'
+import type { List, ListRequest, Search, Sequence, SortField } from '../db/lists/list.ts'
+import type { ListDatabase } from '../db/lists/list-reader.ts'
+import { readPage } from '../db/lists/page.ts'
 import type { Queryable } from '../db/statement.ts'
 import type { Transfer } from '../ledger/posting.ts'
 import { findByBizId, findById } from '../ledger/queries.ts'
 import {
-  emptyPage,
-  idBeginsWith,
-  type List,
-  type ListRequest,
-  readPage,
-  type Search,
-  type Sequence,
-  type SortField,
-  textBeginsWith,
-  Values,
-} from '../lists.ts'
-import {
-  findWallet,
   flowPartsFor,
   flowsOfWallet,
   flowsWithTransfers,
@@ -63,7 +54,7 @@ const orderColumns = `
 
 /** A page of a workspace's transfer orders (section 4). Null when there is no such workspace. */
 export async function listOrders(
-  db: Queryable,
+  db: ListDatabase,
   workspaceId: string,
   { filter, sort, page, size }: ListRequest<TransferFilter>,
 ): Promise<Page<TransferOrder> | null> {
@@ -71,24 +62,26 @@ export async function listOrders(
   if (!workspace) return null
   const values = new Values(workspace)
   const shows = { columns: orderColumns, from: 'transfer t' }
-  const list: List = { ...searchOfWorkspace(filter, values), shows, created: filter, sort, page, size }
+  const list: List = { ...searchOfWorkspace(filter, values), workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, toOrder)
 }
 
 function searchOfWorkspace(filter: TransferFilter, values: Values): Search {
-  const named = namedOrders(filter, values)
-  const currency = filter.currency ? [`t.currency = ${values.bind(filter.currency, 'text')}`] : []
+  const { currency, transferIdPrefix, bizIdPrefix } = filter
   return {
     sequence: ordersOfWorkspace,
-    conditions: [...(named?.conditions ?? []), ...currency],
-    parts: named?.parts,
-    findIn: named ? ordersOfWorkspace : undefined,
+    conditions: [
+      ...(transferIdPrefix ? idBeginsWith(values, 't.id', 'transfer', transferIdPrefix) : []),
+      ...(currency ? [`t.currency = ${values.bind(currency, 'text')}`] : []),
+    ],
+    parts: bizIdPrefix ? bizIdParts(bizIdPrefix, values) : undefined,
+    findIn: hasSelectiveName(filter) ? ordersOfWorkspace : undefined,
   }
 }
 
 /** A page of the transfer orders of one wallet, on either side. Null when the workspace has no such wallet. */
 export async function listOrdersOfWallet(
-  db: Queryable,
+  db: ListDatabase,
   workspaceId: string,
   walletId: string,
   { filter, sort, page, size }: ListRequest<TransferFilter>,
@@ -96,37 +89,50 @@ export async function listOrdersOfWallet(
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
   if (!workspace || !wallet) return null
-  if (filter.currency) {
-    const found = await findWallet(db, workspaceId, walletId)
-    if (!found) return null
-    // A wallet keeps its currency: all of its orders match, or none.
-    if (found.currency !== filter.currency) return emptyPage(size)
-  }
   const values = new Values(workspace, wallet)
   const shows = { columns: orderColumns, from: flowsWithTransfers }
-  const list: List = { ...searchOfWallet(filter, sort, values), shows, created: filter, sort, page, size }
+  const list: List = { ...searchOfWallet(filter, sort, values), workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, toOrder)
 }
 
 function searchOfWallet(filter: TransferFilter, sort: SortField[], values: Values): Search {
-  const named = namedOrders(filter, values)
-  if (!named) return { sequence: ordersOfWallet, conditions: [], parts: flowPartsFor(sort) }
-  const conditions = [...named.conditions, 't.number is not null']
-  return { sequence: flowsOfWallet, conditions, parts: named.parts, findIn: transfersOfWallet }
+  const { currency, transferIdPrefix, bizIdPrefix } = filter
+  if (hasSelectiveName(filter))
+    return {
+      sequence: flowsOfWallet,
+      conditions: [
+        't.number is not null',
+        ...(transferIdPrefix ? idBeginsWith(values, 't.id', 'transfer', transferIdPrefix) : []),
+        ...(currency ? [`t.currency = ${values.bind(currency, 'text')}`] : []),
+      ],
+      parts: bizIdPrefix ? bizIdParts(bizIdPrefix, values) : undefined,
+      findIn: transfersOfWallet,
+    }
+  const conditions = transferIdPrefix ? idBeginsWith(values, 'f.transfer_id', 'transfer', transferIdPrefix) : []
+  return {
+    sequence: currency ? ordersOfWalletIn(values.bind(currency, 'text')) : ordersOfWallet,
+    conditions,
+    parts: conditions.length === 0 ? flowPartsFor(sort) : undefined,
+  }
 }
 
-/** The orders whose names begin as the filter says; null when it does not say. */
-function namedOrders(
-  { transferIdPrefix, bizIdPrefix }: TransferFilter,
-  values: Values,
-): Pick<Search, 'conditions' | 'parts'> | null {
-  if (!transferIdPrefix && !bizIdPrefix) return null
-  const idBegins = (prefix: string) => idBeginsWith(values, 't.id', 'transfer', prefix)
+/** A wallet keeps its currency: all of its orders match, or none. */
+function ordersOfWalletIn(currency: string): Sequence {
   return {
-    conditions: transferIdPrefix ? [idBegins(transferIdPrefix)] : [],
-    // Without one from the client, the bizId of an order is its transferId.
-    parts: bizIdPrefix
-      ? [textBeginsWith(values, 't.biz_id', bizIdPrefix), `t.biz_id is null and ${idBegins(bizIdPrefix)}`]
-      : undefined,
+    ...ordersOfWallet,
+    owner: `select case currency when ${currency} then order_count else 0 end as total
+      from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
+    where: `${ordersOfWallet.where} and (select total from owner) > 0`,
   }
+}
+
+/** Whether an index by name finds what matches in fewer rows than the list has. */
+function hasSelectiveName({ transferIdPrefix = '', bizIdPrefix }: TransferFilter): boolean {
+  return bizIdPrefix !== undefined || isPrefixOfFewIds('transfer', transferIdPrefix)
+}
+
+/** Without one from the client, the bizId of an order is its transferId. Each part has an index. */
+function bizIdParts(prefix: string, values: Values): string[] {
+  const unnamed = ['t.biz_id is null', ...idBeginsWith(values, 't.id', 'transfer', prefix)].join(' and ')
+  return [textBeginsWith(values, 't.biz_id', prefix), unnamed]
 }

@@ -18,7 +18,6 @@ import {
 import type { Context } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, serviceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { readList } from '../trpc/read-list.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
 import { findWallet, listFlows, listWallets } from './queries.ts'
@@ -41,7 +40,7 @@ export const wallets = router({
     .input(listWalletsInput)
     .output(walletPage)
     .query(async ({ ctx, input }) => {
-      const page = await readList(ctx, input.workspaceId, db => listWallets(db, input.workspaceId, input))
+      const page = await listWallets(ctx.core.lists, input.workspaceId, input)
       if (!page) throw new DomainError('GA2032')
       return page
     }),
@@ -51,7 +50,7 @@ export const wallets = router({
     .output(flowPage)
     .query(async ({ ctx, input }) => {
       const { workspaceId, walletId } = input
-      const page = await readList(ctx, workspaceId, db => listFlows(db, workspaceId, walletId, input))
+      const page = await listFlows(ctx.core.lists, workspaceId, walletId, input)
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),

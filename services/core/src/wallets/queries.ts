@@ -11,19 +11,19 @@ import {
   type WalletStatus,
 } from '../../contract/index.ts'
 import { batched } from '../db/batched.ts'
-import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
+import { idBeginsWith, isPrefixOfFewIds, Values } from '../db/lists/conditions.ts'
 import {
-  idBeginsWith,
   type List,
   type ListRequest,
-  readPage,
   type Search,
   type Sequence,
   type SortField,
   type Source,
   sortsBy,
-  Values,
-} from '../lists.ts'
+} from '../db/lists/list.ts'
+import type { ListDatabase } from '../db/lists/list-reader.ts'
+import { readPage } from '../db/lists/page.ts'
+import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
 
 export type WalletRow = {
   id: string
@@ -110,7 +110,7 @@ const walletsOfWorkspace: Sequence = {
 
 /** A page of a workspace's wallets (section 4). Null when there is no such workspace. */
 export async function listWallets(
-  db: Queryable,
+  db: ListDatabase,
   workspaceId: string,
   { filter, sort, page, size }: ListRequest<WalletFilter>,
 ): Promise<Page<Wallet> | null> {
@@ -120,13 +120,15 @@ export async function listWallets(
   const conditions: string[] = []
   if (filter.status) conditions.push(`w.status = ${values.bind(filter.status, 'text')}`)
   if (filter.currency) conditions.push(`w.currency = ${values.bind(filter.currency, 'text')}`)
-  if (filter.walletIdPrefix) conditions.push(idBeginsWith(values, 'w.id', 'wallet', filter.walletIdPrefix))
+  const { walletIdPrefix = '' } = filter
+  conditions.push(...idBeginsWith(values, 'w.id', 'wallet', walletIdPrefix))
   const list: List = {
+    workspace,
     sequence: walletsOfWorkspace,
     conditions,
-    findIn: filter.walletIdPrefix ? walletsOfWorkspace : undefined,
+    findIn: isPrefixOfFewIds('wallet', walletIdPrefix) ? walletsOfWorkspace : undefined,
     shows: { columns: walletColumns, from: 'wallet w' },
-    created: filter,
+    filter,
     sort,
     page,
     size,
@@ -190,7 +192,7 @@ const flowColumns = `
 
 /** A page of a wallet's flows (section 4). Null when the workspace has no such wallet. */
 export async function listFlows(
-  db: Queryable,
+  db: ListDatabase,
   workspaceId: string,
   walletId: string,
   { filter, sort, page, size }: ListRequest<FlowFilter>,
@@ -199,23 +201,27 @@ export async function listFlows(
   const wallet = uuidFromId('wallet', walletId)
   if (!workspace || !wallet) return null
   const values = new Values(workspace, wallet)
-  const search = filter.transferIdPrefix
-    ? flowsByTransferId(filter, filter.transferIdPrefix, values)
+  const search = isPrefixOfFewIds('transfer', filter.transferIdPrefix ?? '')
+    ? flowsByTransferId(filter, values)
     : flowsByNumber(filter, sort, values)
   const shows = { columns: flowColumns, from: flowsWithTransfers }
-  const list: List = { ...search, shows, created: filter, sort, page, size }
+  const list: List = { ...search, workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, (row: FlowRow) => toFlow(walletId, row))
 }
 
-function flowsByTransferId({ direction, type }: FlowFilter, prefix: string, values: Values): Search {
-  const conditions = [idBeginsWith(values, 't.id', 'transfer', prefix)]
+function flowsByTransferId({ direction, type, transferIdPrefix = '' }: FlowFilter, values: Values): Search {
+  const conditions = idBeginsWith(values, 't.id', 'transfer', transferIdPrefix)
   if (direction) conditions.push(`t.${direction === 'OUT' ? 'source' : 'target'}_wallet_id = $2`)
   if (type) conditions.push(`t.type = ${values.bind(type, 'text')}`)
   return { sequence: flowsOfWallet, conditions, findIn: transfersOfWallet }
 }
 
-function flowsByNumber({ direction, type }: FlowFilter, sort: SortField[], values: Values): Search {
-  const conditions: string[] = []
+function flowsByNumber(
+  { direction, type, transferIdPrefix = '' }: FlowFilter,
+  sort: SortField[],
+  values: Values,
+): Search {
+  const conditions = idBeginsWith(values, 'f.transfer_id', 'transfer', transferIdPrefix)
   if (direction) conditions.push(`f.direction = ${values.bind(direction, 'text')}`)
   if (type === 'DEPOSIT') conditions.push(`f.order_number is null and f.direction = 'IN'`)
   if (type === 'WITHDRAWAL') conditions.push(`f.order_number is null and f.direction = 'OUT'`)

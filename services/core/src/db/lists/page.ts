@@ -1,116 +1,26 @@
 import { hash } from 'node:crypto'
-import { type IdKind, maxPageSize, type Page, uuidRangeOfPrefix } from '../contract/index.ts'
-import { type Queryable, run, type Statement, statement } from './db/statement.ts'
-
-/**
- * How every list is read (sections 2.2 and 8.1): one statement gives a page and its exact totals, from one snapshot.
- *
- * The rows of one owner count 1…n without gaps. In order of time a page is therefore a range of numbers, and the
- * total is the owner's counter: the first page and the millionth cost the same. A range of creation times is a range
- * of numbers too, found by bisection. Only other filters have to count what they match; only with them, or in an order
- * that does not begin with time, are rows skipped to reach a page.
- */
-export type List = Search &
-  PageRequest & {
-    /** What a page shows of each row, and the FROM item that has it: the table of the sequence and what it needs. */
-    shows: { columns: string; from: string }
-    created: CreatedFilter
-    sort: SortField[]
-  }
-
-/** Which rows a list has, and how to find them. */
-export type Search = {
-  sequence: Sequence
-  /** What a filter asks for, the time of creation aside. */
-  conditions: string[]
-  /** Conditions that divide the rows so that each part has an index of its own. */
-  parts?: string[] | undefined
-  /**
-   * Where to look for what matches, when an index leads there from the filter, but not in the order of the list: all
-   * matches are found first and then sorted. Otherwise rows are read in the order of the list and matched on the way.
-   */
-  findIn?: Source | undefined
-}
-
-/** Fragments of SQL, in which `$1` and so on are what `Values` has bound. */
-export type Source = {
-  table: string
-  where: string
-  /** The number of a row. */
-  number: string
-  createdAt: string
-  /** The column behind each field to sort by; null when all rows have the same. */
-  sortable: Record<string, string | null>
-}
-
-/** Rows of one owner that count 1…n in the order of their creation; their times never run back along the numbers. */
-export type Sequence = Source & {
-  /** Selects the owner's counter, as `total`; no row when there is no such owner. */
-  owner: string
-  /** Another column in the order of the numbers: the one that ends the indexes for other orders. */
-  tieBreak?: string
-}
-
-/** A page, and its order: the first field is primary, later ones break ties; none is newest first. */
-type PageRequest = { page: number; size: number }
-export type SortField = { field: string; direction: Direction }
-type Direction = 'asc' | 'desc'
-type CreatedFilter = { createdFrom?: Date | undefined; createdTo?: Date | undefined }
-
-/** What a caller may ask of a list. */
-export type ListRequest<Filter> = PageRequest & { filter: Filter; sort: SortField[] }
-
-export function sortsBy(sort: SortField[], field: string): boolean {
-  return sort.some(each => each.field === field)
-}
-
-/** The values of a statement: `bind` keeps one and answers with its place in the text. */
-export class Values {
-  readonly bound: unknown[]
-
-  /** @param bound what the fragments of a sequence call `$1` and so on */
-  constructor(...bound: unknown[]) {
-    this.bound = bound
-  }
-
-  bind(value: unknown, type: string): string {
-    return `$${this.bound.push(value)}::${type}`
-  }
-}
-
-/** The condition that the public ids of a UUID column begin with a text. */
-export function idBeginsWith(values: Values, column: string, kind: IdKind, prefix: string): string {
-  const range = uuidRangeOfPrefix(kind, prefix)
-  if (!range) return 'false'
-  return `${column} between ${values.bind(range.from, 'uuid')} and ${values.bind(range.to, 'uuid')}`
-}
-
-/** The condition that an ASCII column in C collation begins with a text, any text. */
-export function textBeginsWith(values: Values, column: string, prefix: string): string {
-  const afterAll = `${prefix}\u{10FFFF}`
-  return `${column} >= ${values.bind(prefix, 'text')} and ${column} < ${values.bind(afterAll, 'text')}`
-}
+import { maxPageSize, type Page } from '../../../contract/index.ts'
+import { statement } from '../statement.ts'
+import { bisection } from './bisection.ts'
+import type { Values } from './conditions.ts'
+import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
+import type { ListDatabase, ListQuery } from './list-reader.ts'
 
 /** Reads one page. Null when the owner does not exist. */
 export async function readPage<Row, Item>(
-  db: Queryable,
+  db: ListDatabase,
   list: List,
   values: Values,
   toItem: (row: Row) => Item,
 ): Promise<Page<Item> | null> {
-  const order = orderOf(list)
-  const text = pageText(list, order, values)
-  const rows = await run(db, prepared<Row>(text, order), values.bound)
+  const rows = await db.read<PageRow<Row>>(queryOf(list, values))
   if (rows.length === 0) return null
   // The totals come with every row, and in a row of nulls when there are none to show.
   const content = rows.flatMap(({ total: _, number, ...row }) => (number === null ? [] : toItem(row as Row)))
   return { content, page: totalsOf(list, rows[0]!.total) }
 }
 
-/** The page of a list that has no rows, known without asking. */
-export function emptyPage<Item>(size: number): Page<Item> {
-  return { content: [], page: totalsOf({ page: 0, size }, 0) }
-}
+type PageRow<Row> = Row & { total: number; number: number | null }
 
 function totalsOf({ page, size }: PageRequest, totalElements: number): Page<unknown>['page'] {
   return {
@@ -119,17 +29,6 @@ function totalsOf({ page, size }: PageRequest, totalElements: number): Page<unkn
     totalElements,
     totalPages: Math.ceil(totalElements / size),
   }
-}
-
-type PageRow<Row> = Row & { total: number; number: number | null }
-
-/**
- * Each text is a prepared statement of its own. Those of sorts by several fields have no name and are planned each
- * time: there are too many to keep on every connection.
- */
-function prepared<Row>(text: string, order: Order): Statement<PageRow<Row>> {
-  const name = order.columns.length > 1 ? '' : `list-${hash('sha256', text).slice(0, 32)}`
-  return statement(name, text)
 }
 
 type Order = { columns: { column: string; direction: Direction }[]; numbers: Direction }
@@ -151,17 +50,27 @@ function orderOf({ sequence, findIn, sort }: List): Order {
   return { columns, numbers }
 }
 
-function pageText(list: List, order: Order, values: Values): string {
+function queryOf<Row>(list: List, values: Values): ListQuery<Row> {
+  const order = orderOf(list)
   const bound: Bound = {
-    created: createdBounds(list.created, values),
+    created: createdBounds(list.filter, values),
     page: values.bind(list.page, 'bigint'),
     size: values.bind(list.size, 'bigint'),
   }
-  if (isFiltered(list)) return searchText(list, order, bound)
-  if (order.columns.length === 0) return rangeText(list, order, bound)
-  return order.columns[0]!.column === list.sequence.createdAt
-    ? momentsText(list, order, bound)
-    : searchText(list, order, bound)
+  const query = { workspace: list.workspace, values: values.bound }
+  if (!isFiltered(list) && order.columns.length === 0) {
+    const text = rangeText(list, order, bound)
+    return { ...query, cost: 'bounded', statement: statement(`list-${hash('sha256', text).slice(0, 32)}`, text) }
+  }
+  const isByTime = !isFiltered(list) && order.columns[0]!.column === list.sequence.createdAt
+  const text = isByTime ? momentsText(list, order, bound) : searchText(list, order, bound)
+  return { ...query, cost: 'search', statement: statement('', text), blamed: blamedParameter(list) }
+}
+
+/** What to change when a search is too expensive. A filter by time of creation never makes one so. */
+function blamedParameter({ filter }: List): string {
+  const given = Object.keys(filter).filter(name => filter[name] !== undefined && !name.startsWith('created'))
+  return given.find(name => name.endsWith('Prefix')) ?? given[0] ?? 'sort'
 }
 
 /** Whether the matches have to be counted: the numbers alone do not tell. */
@@ -279,31 +188,6 @@ function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
       ? [`greatest(low, high - ${page} * ${size} - ${size} + 1)`, `high - ${page} * ${size}`]
       : [`low + ${page} * ${size}`, `least(high, low + ${page} * ${size} + ${size} - 1)`]
   return `page as (select ${low} as low, ${high} as high, greatest(high - low + 1, 0) as total from span)`
-}
-
-/**
- * The first and the last number of the rows that were created from one time on and before another; none when a time
- * is null.
- *
- * Both ends are looked for side by side: the first row that was not created before the bound has a number from low to
- * high. The look-up in the middle is a subquery, which cannot become a join of the whole table; OFFSET 0 keeps
- * PostgreSQL from doing it twice.
- */
-function bisection(name: string, sequence: Sequence, from: string, to: string): string {
-  const { table, where, number, createdAt } = sequence
-  return `
-${name}_search (side, bound, low, high) as (
-  select side, bound, 1::bigint, total + 1 from owner, unnest(array[${from}, ${to}]) with ordinality as _ (bound, side)
-  union all
-  select side, bound, case when at < bound then middle + 1 else low end, case when at < bound then high else middle end
-  from (
-    select side, bound, low, high, (low + high) / 2 as middle,
-      (select ${createdAt} from ${table} where ${where} and ${number} = (low + high) / 2) as at
-    from ${name}_search where low < high offset 0) probe
-),
-${name} as (
-  select max(low) filter (where side = 1) as low, max(low) filter (where side = 2) - 1 as high
-  from ${name}_search having count(*) > 0)`
 }
 
 /** An end that is open is infinite. No row is older than the epoch, and PostgreSQL's calendar is shorter than ours. */

@@ -1,0 +1,80 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { until } from '../../../../../test/setup/until.ts'
+import { statement } from '../statement.ts'
+import { ListReader } from './list-reader.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+const connections = 4
+beforeAll(async () => {
+  database = await createTestDatabase()
+  pool = new pg.Pool({ connectionString: database.serviceUrl, max: connections, pipeline: true } as pg.PoolConfig)
+})
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+type Answer = { answer: string }
+const page = (workspace: string) => ({
+  workspace,
+  cost: 'bounded' as const,
+  statement: statement<Answer>('test-page', "select 'page' as answer"),
+  values: [],
+})
+const search = (workspace: string, text: string) => ({
+  workspace,
+  cost: 'search' as const,
+  statement: statement<Answer>('', text),
+  values: [],
+  blamed: 'currency',
+})
+
+test('a search that takes too long is S012, and names the parameter to change', async () => {
+  const reader = new ListReader(pool, connections, { shortMs: 10, longMs: 20 })
+  const refusal = { code: 'S012', details: { field: 'currency', reason: 'TOO_EXPENSIVE', limit: 0.02 } }
+  await expect(reader.read(search('a', 'select pg_sleep(60)'))).rejects.toMatchObject(refusal)
+  expect(await reader.read(search('a', "select 'next' as answer"))).toEqual([{ answer: 'next' }])
+  expect(pool.idleCount).toBe(pool.totalCount)
+})
+
+test('a search that fails gives its connection back', async () => {
+  const reader = new ListReader(pool, connections)
+  for (let count = 0; count < 2 * connections; count++)
+    await expect(reader.read(search('a', 'select nonsense'))).rejects.toMatchObject({ code: '42703' })
+  expect(await reader.read(search('a', "select 'next' as answer"))).toEqual([{ answer: 'next' }])
+})
+
+test('a search runs on one processor, in a transaction that can write nothing', async () => {
+  const reader = new ListReader(pool, connections)
+  const settings = ['transaction_read_only', 'max_parallel_workers_per_gather', 'jit', 'enable_seqscan']
+  const text = `select ${settings.map(name => `current_setting('${name}')`).join(" || ' ' || ")} as answer`
+  expect(await reader.read(search('a', text))).toEqual([{ answer: 'on 0 off off' }])
+  const { rows } = await pool.query(text)
+  expect(rows).toEqual([{ answer: 'off 2 on on' }])
+})
+
+test('long searches of many workspaces hold up neither the pages nor the short searches of another', async () => {
+  const blocker = new pg.Client({ connectionString: database.ownerUrl })
+  await blocker.connect()
+  await blocker.query('select pg_advisory_lock(1)')
+  const running = async () => {
+    const sql =
+      "select count(*)::int as count from pg_stat_activity where query like '%pg_advisory_xact_lock%' and pid <> pg_backend_pid()"
+    return (await blocker.query(`${sql} and state = 'active'`)).rows[0].count as number
+  }
+  const reader = new ListReader(pool, connections, { shortMs: 10, longMs: 60_000 })
+  const waitForLock = "select 'long' as answer from pg_advisory_xact_lock(1)"
+  const long = ['a', 'a', 'b', 'b', 'c', 'd'].map(each => reader.read(search(each, waitForLock)))
+  await until('one of them runs as a long search, and no other does', async () => (await running()) === 1)
+
+  for (let count = 0; count < 20; count++) {
+    const answers = [reader.read(page('victim')), reader.read(search('victim', "select 'short' as answer"))]
+    expect(await Promise.all(answers)).toEqual([[{ answer: 'page' }], [{ answer: 'short' }]])
+  }
+  expect(await running()).toBe(1)
+  await blocker.end()
+  expect(await Promise.all(long)).toEqual(long.map(() => [{ answer: 'long' }]))
+})

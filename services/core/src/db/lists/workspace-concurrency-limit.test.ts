@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest'
+import { type ConcurrencyLimits, WorkspaceConcurrencyLimit } from './workspace-concurrency-limit.ts'
+
+const limits: ConcurrencyLimits = {
+  slots: 2,
+  reservedSlots: 1,
+  waitingPerWorkspace: 2,
+  waiting: 3,
+  waitMs: 60_000,
+}
+
+const tooMany = { code: 'S002', details: { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' } }
+
+/** A limit on a clock of our own, and calls that end when the test says so. */
+function limited(changes: Partial<ConcurrencyLimits> = {}) {
+  let nowMs = 0
+  const limit = new WorkspaceConcurrencyLimit({ ...limits, ...changes }, () => nowMs)
+  const begun: string[] = []
+  const call = (name: string) => {
+    const gate = Promise.withResolvers<void>()
+    const result = limit.run(name.charAt(0), () => {
+      begun.push(name)
+      return gate.promise
+    })
+    const end = async (afterMs = 0) => {
+      nowMs += afterMs
+      gate.resolve()
+      await result
+    }
+    return { result, end }
+  }
+  return { limit, begun, call, pass: (ms: number) => (nowMs += ms) }
+}
+
+test('a workspace that runs something leaves the reserved slot to others; what waits starts in order', async () => {
+  const { begun, call } = limited()
+  const [first, second, third] = ['a1', 'a2', 'a3'].map(call)
+  expect(begun).toEqual(['a1'])
+  const other = call('b1')
+  expect(begun).toEqual(['a1', 'b1'])
+  await other.end()
+  expect(begun).toEqual(['a1', 'b1'])
+  await first!.end()
+  expect(begun).toEqual(['a1', 'b1', 'a2'])
+  await second!.end()
+  await third!.end()
+  expect(begun).toEqual(['a1', 'b1', 'a2', 'a3'])
+})
+
+test('a free slot goes to the workspace that has used the least time, however many calls it made', async () => {
+  const { begun, call } = limited({ slots: 1, reservedSlots: 0 })
+  for (let count = 0; count < 5; count++) await call('b').end(1)
+  const long = call('a')
+  const [again, short] = [call('a'), call('b')]
+  begun.length = 0
+  await long.end(1_000)
+  expect(begun).toEqual(['b'])
+  await short.end(1)
+  expect(begun).toEqual(['b', 'a'])
+  await again.end()
+})
+
+test('time that was used counts half after ten seconds', async () => {
+  const { limit, call, pass } = limited()
+  await call('a').end(800)
+  expect(limit.usedMs('a')).toBe(800)
+  pass(10_000)
+  expect(limit.usedMs('a')).toBeCloseTo(400)
+  limit.charge('a', 100)
+  expect(limit.usedMs('a')).toBeCloseTo(500)
+  expect(limit.usedMs('b')).toBe(0)
+})
+
+test('too many are refused, but a workspace that has none waiting may always wait', async () => {
+  const { begun, call } = limited({ slots: 1, reservedSlots: 0 })
+  const running = call('a1')
+  const waiting = [call('a2'), call('a3')]
+  await expect(call('a4').result).rejects.toMatchObject(tooMany)
+  waiting.push(call('b1'))
+  await expect(call('b2').result).rejects.toMatchObject(tooMany)
+  waiting.push(call('c1'))
+  await running.end()
+  for (const each of waiting) each.end()
+  await Promise.all(waiting.map(({ result }) => result))
+  expect(begun.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1'])
+})
+
+test('what waits too long is refused and never begun', async () => {
+  const { begun, call } = limited({ slots: 1, reservedSlots: 0, waitMs: 1 })
+  const running = call('a1')
+  await expect(call('b1').result).rejects.toMatchObject(tooMany)
+  await running.end()
+  await call('b2').end()
+  expect(begun).toEqual(['a1', 'b2'])
+})
+
+test('work that fails gives its slot back', async () => {
+  const { limit } = limited({ slots: 1, reservedSlots: 0, waitingPerWorkspace: 0 })
+  const failing = async () => {
+    throw new Error('broken')
+  }
+  for (let count = 0; count < 3; count++) await expect(limit.run('w', failing)).rejects.toThrow('broken')
+})
+
+test('workspaces that used nothing lately are forgotten', async () => {
+  const { limit, pass } = limited()
+  for (let count = 0; count < 5_000; count++) {
+    await limit.run(`w${count}`, async () => {})
+    pass(1)
+  }
+  expect(limit.load.workspaces).toBeLessThan(2_000)
+})
