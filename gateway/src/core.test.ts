@@ -20,13 +20,14 @@ const refused = () => new DomainError('T002')
 async function create(...fates: Fate[]): Promise<{ outcome: string; attempts: Attempt[]; endMs: number }> {
   let nowMs = 0
   const attempts: Attempt[] = []
-  let abortedAtMs = Number.POSITIVE_INFINITY
-  async function mutate({ resend }: { resend: boolean }): Promise<object> {
+  const abortsAtMs = new Map<AbortSignal | undefined, number>()
+  async function mutate({ resend }: { resend: boolean }, options?: { signal: AbortSignal }): Promise<object> {
     const { takesMs, error } = fates[Math.min(attempts.length, fates.length - 1)]!
     attempts.push({ atMs: nowMs, resend })
     const departedAtMs = nowMs
-    const isAborted = nowMs + takesMs > abortedAtMs
-    nowMs = Math.min(nowMs + takesMs, abortedAtMs)
+    const abortsAt = abortsAtMs.get(options?.signal) ?? Number.POSITIVE_INFINITY
+    const isAborted = nowMs + takesMs > abortsAt
+    nowMs = Math.min(nowMs + takesMs, abortsAt)
     if (isAborted) throw new Error('aborted', { cause: new CallAborted('out of time', true, departedAtMs) })
     if (error) throw error(departedAtMs)
     return {}
@@ -35,8 +36,9 @@ async function create(...fates: Fate[]): Promise<{ outcome: string; attempts: At
     nowMs += ms
   }
   function timeout(ms: number) {
-    abortedAtMs = nowMs + ms
-    return { signal: new AbortController().signal, clear() {} }
+    const { signal } = new AbortController()
+    abortsAtMs.set(signal, nowMs + ms)
+    return { signal, clear() {} }
   }
   const clock = { nowMs: () => nowMs, pause, timeout }
   const core = { transfers: { create: { mutate } } } as unknown as CoreClient

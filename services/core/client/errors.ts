@@ -14,12 +14,15 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** No core could be reached, or one was and did not answer. */
+const lost = 'core was asked and did not answer: find out whether the call was carried out before you repeat it'
+const unsent = 'core is out of reach or overloaded: the call was not sent; check that core runs, and its URL'
+
+/** No core could be reached in time, or one was and did not answer. */
 export class CoreUnreachable extends NoAnswerError {
   override readonly name = 'CoreUnreachable'
 
   constructor(sent: boolean, cause?: unknown, sentAtMs?: number) {
-    super(sent ? 'core was asked and did not answer' : 'core is out of reach', sent, sentAtMs, cause)
+    super(sent ? lost : unsent, sent, sentAtMs, cause)
   }
 }
 
