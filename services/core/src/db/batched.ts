@@ -5,7 +5,7 @@ import type { Queryable } from './statement.ts'
 const batchLimit = 256
 
 /**
- * A read of one row by its key that shares its statement with all others of the same turn of the event loop: a flight
+ * A read of one row by its key that shares its statement with all others of the same turn of the event loop: a batch
  * of a hundred balances is one round trip. Nothing is remembered between turns.
  *
  * @param readMany the rows of these keys, in any order, without those that are absent
