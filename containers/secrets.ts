@@ -1,13 +1,14 @@
 /**
- * The first step of `docker compose up`: makes every secret, once, and lays out for each container the files that it
- * needs and no others.
+ * The first step of `docker compose up`: creates every secret, once, and writes for each container the files that it
+ * needs and no others: its secrets, and the configuration that it cannot read from the checkout, whose files may belong
+ * to a user with umask 077.
  *
  * `node containers/secrets.ts DIRECTORY`. Below DIRECTORY is a volume for each consumer, and `all`, which none of them
- * sees: its secrets.json is the original, to be backed up apart from the database. The files are written anew at each
- * run, so that a change there reaches them.
+ * sees: its secrets.json is the original, to be backed up apart from the database. Each run rewrites the files, so that
+ * a change of the original reaches them.
  */
-import { randomBytes } from 'node:crypto'
-import { chown, mkdir, open, rename, rm } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readJson, writePrivateJson } from '../scripts/embedded/private-file.ts'
 import { completeSecrets, makeSecrets } from '../scripts/embedded/secrets.ts'
@@ -17,9 +18,11 @@ const makeAll = () => ({ ...makeSecrets(), ownerPassword: token(), redisPassword
 type Secrets = ReturnType<typeof makeAll>
 
 /** Users of the images, by number: a container runs as one of them, and no other user may read its files. */
-const users = { node: 1000, postgres: 999, redis: 999 }
+const users = { node: 1000, postgres: 999, redis: 999, haproxy: 99 }
 
-function filesOf(secrets: Secrets): Record<string, { user: number; files: Record<string, string> }> {
+type Consumer = { user: number; files: Record<string, string> }
+
+async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
   const databaseUrl = (role: string, password: string) => `postgresql://${role}:${password}@postgres:5432/wallet`
   const serviceUrl = databaseUrl('wallet_service', secrets.servicePassword)
   return {
@@ -27,10 +30,8 @@ function filesOf(secrets: Secrets): Record<string, { user: number; files: Record
       user: users.postgres,
       files: { 'superuser-password': secrets.superuserPassword, 'owner-password': secrets.ownerPassword },
     },
-    redis: {
-      user: users.redis,
-      files: { 'redis.conf': `requirepass ${secrets.redisPassword}`, password: secrets.redisPassword },
-    },
+    'postgres-init': { user: users.postgres, files: { 'owner.sql': await ownFile('owner.sql') } },
+    redis: { user: users.redis, files: { 'redis.conf': redisUsers(secrets.redisPassword) } },
     migrate: {
       user: users.node,
       files: {
@@ -56,11 +57,34 @@ function filesOf(secrets: Secrets): Record<string, { user: number; files: Record
       files: {
         CORE_TOKEN: secrets.gatewayToken,
         KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
-        REDIS_URL: `redis://:${secrets.redisPassword}@redis:6379`,
+        REDIS_URL: `redis://gateway:${secrets.redisPassword}@redis:6379`,
       },
     },
     admin: { user: users.node, files: { CORE_TOKEN: secrets.adminToken } },
+    'balancer-config': { user: users.haproxy, files: { 'haproxy.cfg': await ownFile('haproxy.cfg') } },
   }
+}
+
+function ownFile(name: string): Promise<string> {
+  return readFile(new URL(name, import.meta.url), 'utf8')
+}
+
+/** What gateway/src/nonces sends, and what its scripts call. */
+const gatewayCommands = 'eval evalsha script|load info config|get ping time get set exists'.split(' ')
+const gatewayKeys = ['nonces:memory', 'nonce:*', 'limit:*']
+
+/**
+ * Redis's users: a gateway has the commands and keys that it needs, the health check has PING. Nobody can log in as
+ * `default`, but it keeps its rights: Redis reads its append-only file as that user, and would drop what it may not do.
+ */
+function redisUsers(password: string): string {
+  const hash = createHash('sha256').update(password).digest('hex')
+  const keys = gatewayKeys.map(pattern => `~${pattern}`).join(' ')
+  const commands = gatewayCommands.map(command => `+${command}`).join(' ')
+  return `user default off ~* &* +@all
+user gateway on #${hash} ${keys} -@all ${commands}
+user health on nopass -@all +ping
+`
 }
 
 async function loadAll(path: string): Promise<Secrets> {
@@ -72,7 +96,7 @@ async function loadAll(path: string): Promise<Secrets> {
   return made
 }
 
-/** A file that one user may read and nobody may write, there in full or not at all. */
+/** Writes a file that one user may read and nobody may write. It is there in full or not at all. */
 async function writeFor(user: number, path: string, text: string): Promise<void> {
   const draft = `${path}.draft`
   await rm(draft, { force: true })
@@ -92,7 +116,7 @@ const [directory] = process.argv.slice(2)
 if (!directory) throw new Error('The directory of the secrets is missing: node containers/secrets.ts DIRECTORY')
 await mkdir(join(directory, 'all'), { recursive: true })
 const secrets = await loadAll(join(directory, 'all', 'secrets.json'))
-for (const [consumer, { user, files }] of Object.entries(filesOf(secrets))) {
+for (const [consumer, { user, files }] of Object.entries(await filesOf(secrets))) {
   await mkdir(join(directory, consumer), { recursive: true })
   for (const [name, text] of Object.entries(files)) await writeFor(user, join(directory, consumer, name), text)
 }

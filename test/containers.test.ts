@@ -5,7 +5,8 @@
  */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
-import { BlockList } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, BlockList } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readEnvironment } from '@workspace-wallet/core/contract'
@@ -14,7 +15,7 @@ import type { z } from 'zod'
 import { gatewaySchema } from '../gateway/src/config.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { coreSchema, migrationSchema } from '../services/core/src/config.ts'
-import { type Compose, mountsOf, networksOf, readCompose, type Service } from './setup/compose.ts'
+import { type Compose, mountsOf, networksOf, readCompose, type Service, stageOf } from './setup/compose.ts'
 import { readCopy, readStages, root, type Stage, wholeStage } from './setup/images.ts'
 import { makeTempDir } from './setup/temp.ts'
 
@@ -45,14 +46,15 @@ function service(name: string): Service {
 /** The services that run a stage of the Dockerfile that is a program with a configuration. */
 function configured(): [string, Service, z.ZodObject][] {
   return services.flatMap(([name, each]): [string, Service, z.ZodObject][] => {
-    const schema = schemas[each.build?.target ?? '']
+    const schema = schemas[stageOf(each) ?? '']
     return schema ? [[name, each, schema]] : []
   })
 }
 
 /** What is written as ENV in the stage, and what the compose file adds. */
-function environmentOf({ build, environment = {} }: Service): Record<string, string> {
-  const written = wholeStage(stages, build!.target).flatMap(({ name, text }) =>
+function environmentOf(service: Service): Record<string, string> {
+  const { environment = {} } = service
+  const written = wholeStage(stages, stageOf(service)!).flatMap(({ name, text }) =>
     name === 'ENV' ? text.split(' ').map(pair => pair.split('=') as [string, string]) : [],
   )
   const set = Object.entries(environment).map(([name, value]): [string, string] => [name, String(value)])
@@ -66,7 +68,7 @@ function secretsOf(each: Service): string {
 }
 
 test('there are two cores and two gateways, and everything that the mission names', () => {
-  const targets = services.map(([, { build }]) => build?.target)
+  const targets = services.map(([, each]) => stageOf(each))
   expect(targets.filter(target => target === 'core')).toHaveLength(2)
   expect(targets.filter(target => target === 'gateway')).toHaveLength(2)
   expect(service('postgres').image).toMatch(/^postgres:18\./)
@@ -79,21 +81,13 @@ test('images are pinned to a version', () => {
     if (!stages.some(stage => stage.name === from)) expect(from, name).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim$/)
 })
 
-test('every name leads somewhere: services, volumes, networks, configurations, stages', async () => {
-  const used = { volumes: new Set<string>(), networks: new Set<string>(), configs: new Set<string>() }
+test('every name leads somewhere: services, volumes, networks', () => {
+  const used = { volumes: new Set<string>(), networks: new Set<string>() }
   for (const [name, each] of services) {
-    if (each.build) {
-      expect(
-        stages.map(stage => stage.name),
-        name,
-      ).toContain(each.build.target)
-      expect(each.image.split(':')[0]!.split('/')[1], name).toBe(each.build.target)
-    }
     for (const [other, { condition }] of Object.entries(each.depends_on ?? {})) {
       const needed = service(other)
       const isHealthChecked =
-        needed.healthcheck ??
-        (needed.build && wholeStage(stages, needed.build.target).some(({ name }) => name === 'HEALTHCHECK'))
+        needed.healthcheck ?? wholeStage(stages, stageOf(needed) ?? '').find(({ name }) => name === 'HEALTHCHECK')
       if (condition === 'service_healthy')
         expect(isHealthChecked, `${name} waits for the health of ${other}`).toBeTruthy()
       else
@@ -104,22 +98,37 @@ test('every name leads somewhere: services, volumes, networks, configurations, s
     }
     for (const { source } of mountsOf(each)) used.volumes.add(source)
     for (const network of networksOf(each)) used.networks.add(network)
-    for (const { source } of each.configs ?? []) used.configs.add(source)
   }
-  for (const kind of ['volumes', 'networks', 'configs'] as const)
+  for (const kind of ['volumes', 'networks'] as const)
     expect([...used[kind]].sort(), kind).toEqual(Object.keys(compose[kind]).sort())
-  for (const { file } of Object.values(compose.configs)) expect((await stat(join(root, file))).isFile()).toBe(true)
+})
+
+test('our own images are built here, each by one service, and no registry is asked for them', () => {
+  const built: string[] = []
+  for (const [name, each] of services) {
+    const stage = stageOf(each)
+    expect(each.pull_policy, name).toBe(stage && 'never')
+    if (!each.build) continue
+    expect(each.build, name).toEqual({ context: '.', target: stage })
+    // `docker compose up` has to build it, whatever it starts.
+    expect(each.profiles, name).toBeUndefined()
+    built.push(each.build.target)
+  }
+  const own = services.flatMap(([, each]) => stageOf(each) ?? [])
+  expect(built.sort()).toEqual([...new Set(own)].sort())
+  for (const target of built) expect(stages.map(({ name }) => name)).toContain(target)
 })
 
 test('nothing runs as root, may gain rights, or writes where it need not', () => {
   for (const [name, each] of services) {
     expect(each, name).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
     expect(each.privileged, name).toBeUndefined()
-    for (const limit of ['mem_limit', 'cpus', 'pids_limit', 'logging'] as const)
+    for (const limit of ['mem_limit', 'cpu_quota', 'pids_limit', 'logging'] as const)
       expect(each[limit], `${name} ${limit}`).toBeDefined()
+    // An engine refuses `cpus` above the number of processors that it has.
+    expect(each.cpus, name).toBeUndefined()
     for (const { source } of mountsOf(each)) expect(source, `${name} mounts nothing of its host`).toMatch(/^[a-z-]+$/)
-    const user =
-      each.user ?? (each.build && wholeStage(stages, each.build.target).findLast(({ name }) => name === 'USER')?.text)
+    const user = each.user ?? wholeStage(stages, stageOf(each) ?? '').findLast(({ name }) => name === 'USER')?.text
     // HAProxy's image is made to run as a user of its own.
     if (name === 'secrets') expect([user, each.cap_add, each.network_mode]).toEqual(['0:0', ['CHOWN'], 'none'])
     else if (name !== 'balancer') expect(user, name).toMatch(/^[1-9]\d*:[1-9]\d*$/)
@@ -130,8 +139,7 @@ test('nothing runs as root, may gain rights, or writes where it need not', () =>
 test('only the balancer can be reached from outside, and each part sees only what it works with', () => {
   const reach = (name: string) => networksOf(service(name)).sort()
   expect(services.flatMap(([name, { ports }]) => (ports ? [[name, ports]] : []))).toEqual([
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: compose fills it in
-    ['balancer', ['${PUBLISH:-127.0.0.1:8080}:8080']],
+    ['balancer', ['127.0.0.1:8080:8080']],
   ])
   for (const [name, network] of Object.entries(compose.networks))
     expect(network?.internal ?? false, name).toBe(name !== 'public')
@@ -145,14 +153,16 @@ test('a container sees its own secrets and no others', () => {
   for (const [name, each] of services) {
     const seen = mountsOf(each).filter(({ source }) => source.endsWith('-secrets'))
     if (name === 'secrets') continue
-    const own = each.build?.target === 'tools' ? name : (each.build?.target ?? name)
+    const own = stageOf(each) === 'tools' ? name : (stageOf(each) ?? name)
     for (const { source, isReadOnly } of seen) expect([source, isReadOnly], name).toEqual([`${own}-secrets`, true])
   }
   expect(service('secrets').volumes).toEqual(
     Object.keys(compose.volumes)
-      .filter(volume => volume.endsWith('-secrets'))
+      .filter(volume => !volume.endsWith('-data'))
       .map(volume => `${volume}:/secrets/${volume.replace(/-secrets$/, '')}`),
   )
+  expect(service('balancer').volumes).toEqual(['balancer-config:/usr/local/etc/haproxy:ro'])
+  expect(service('postgres').volumes).toContain('postgres-init:/docker-entrypoint-initdb.d:ro')
 })
 
 test('every variable is one that the program reads, every one that it needs is set, and all have good values', async () => {
@@ -188,7 +198,7 @@ test('every address names a service that listens there, on a network that both a
     const values = Object.entries(each.environment ?? {}).map(async ([variable, value]) =>
       variable.endsWith('_FILE') && value?.startsWith('/secrets')
         ? readFile(join(secretsOf(each), value.slice('/secrets'.length)), 'utf8')
-        : (value ?? ''),
+        : String(value ?? ''),
     )
     for (const text of await Promise.all(values))
       for (const [, host] of text.matchAll(/\w+:\/\/(?:[^@/,]*@)?([\w.-]+:\d+)/g)) addresses.push([name, host!])
@@ -199,7 +209,7 @@ test('every address names a service that listens there, on a network that both a
   const ports: Record<string, number> = { postgres: 5432, redis: 6379, balancer: 8080 }
   for (const [from, address] of addresses) {
     const [host = '', port] = address.split(':')
-    const exposed = wholeStage(stages, service(host).build?.target ?? '').find(({ name }) => name === 'EXPOSE')?.text
+    const exposed = wholeStage(stages, stageOf(service(host)) ?? '').find(({ name }) => name === 'EXPOSE')?.text
     expect(Number(port), address).toBe(ports[host] ?? Number(exposed?.split(' ')[0]))
     const shared = networksOf(service(from)).filter(network => networksOf(service(host)).includes(network))
     expect(shared, `${from} reaches ${host}`).not.toEqual([])
@@ -216,6 +226,33 @@ test('every address names a service that listens there, on a network that both a
   expect(gatewaySchema.shape.INTERNAL_PORT.parse(undefined)).toBe(8082)
 })
 
+test('the internal listener of a gateway binds to its address on the network of internal callers alone', () => {
+  for (const name of ['gateway-1', 'gateway-2']) {
+    const { environment, networks } = service(name)
+    const aliases = Object.entries(networks!).flatMap(([network, more]) =>
+      (more?.aliases ?? []).map((alias: string) => [network, alias]),
+    )
+    expect(aliases, name).toEqual([['inner', `${name}-internal`]])
+    expect(environment!.INTERNAL_HOST, name).toBe(`${name}-internal`)
+  }
+  const image = wholeStage(stages, 'gateway').flatMap(({ name, text }) => (name === 'ENV' ? text.split(' ') : []))
+  expect(image.filter(pair => pair.startsWith('INTERNAL_HOST='))).toEqual([])
+})
+
+test('one key and one address are limited unless an operator says otherwise', () => {
+  for (const name of ['gateway-1', 'gateway-2'])
+    expect(service(name).environment!.KEY_REQUESTS_PER_SECOND, name).toBe(500)
+  expect(service('balancer').environment!.CONNECTIONS_PER_SOURCE).toBe(200)
+})
+
+test('every variable that an operator may set is documented', async () => {
+  const text = await readFile(join(root, 'docker-compose.yml'), 'utf8')
+  const handbook = await readFile(join(root, 'docs/operations.md'), 'utf8')
+  const names = [...text.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!)
+  expect(names).not.toEqual([])
+  for (const name of names) expect(handbook.includes(`\`${name}\``), name).toBe(true)
+})
+
 function blockOf(cidr: string): BlockList {
   const [network = '', length] = cidr.split('/')
   const block = new BlockList()
@@ -229,6 +266,41 @@ test('gateways believe the balancer alone, and nobody else can get its address',
   const [config] = compose.networks.edge!.ipam!.config
   expect(blockOf(config!.subnet).check(address)).toBe(true)
   expect(blockOf(config!.ip_range).check(address)).toBe(false)
+  // What Docker's daemon takes subnets from by default: a network of another project may have it already.
+  for (const pool of ['172.17.0.0/16', '172.18.0.0/15', '172.20.0.0/14', '172.24.0.0/13', '192.168.0.0/16'])
+    expect(blockOf(pool).check(address), pool).toBe(false)
+})
+
+test('the health checks of our images ask for readiness, and start no Node', async () => {
+  const server = createServer(({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end())
+  let status = 200
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const check = () => promisify(execFile)('bash', [join(root, 'containers/is-ready.sh'), String(port)])
+  try {
+    await check()
+    status = 503
+    await expect(check()).rejects.toMatchObject({ code: 1 })
+  } finally {
+    await new Promise(resolve => server.close(resolve))
+  }
+  await expect(check()).rejects.toMatchObject({ code: 1 })
+
+  for (const stage of ['core', 'gateway']) {
+    const instructions = wholeStage(stages, stage)
+    const text = (wanted: string) => instructions.find(({ name }) => name === wanted)!.text
+    const [exposed] = text('EXPOSE').split(' ')
+    expect(text('HEALTHCHECK'), stage).toContain(`CMD ["is-ready", "${exposed}"]`)
+    const copies = instructions.filter(({ name }) => name === 'COPY').map(({ text }) => readCopy(text))
+    expect(copies).toContainEqual(
+      expect.objectContaining({ sources: ['containers/is-ready.sh'], target: '/usr/local/bin/is-ready', mode: '755' }),
+    )
+  }
+})
+
+test('PostgreSQL is healthy when it has the database, and not before its first start has finished', () => {
+  const { test: command } = service('postgres').healthcheck!
+  expect(command[1]).toContain('pg_isready --quiet --host=127.0.0.1 && psql --dbname=wallet')
 })
 
 test('programs stop in time: compose waits longer than they do', () => {
@@ -237,6 +309,16 @@ test('programs stop in time: compose waits longer than they do', () => {
     const delayMs = Number(each.environment?.STOP_DELAY_MS ?? 0)
     expect(1000 * Number.parseInt(each.stop_grace_period!, 10), name).toBeGreaterThan(delayMs + 9_000)
   }
+})
+
+test('no image depends on the umask of the checkout, and no container reads a file of it', () => {
+  for (const { name, instructions } of stages)
+    for (const { name: instruction, text } of instructions) {
+      if (instruction !== 'COPY') continue
+      const { from, mode } = readCopy(text)
+      expect(mode, `${name}: COPY ${text}`).toBe(from ? undefined : '755')
+    }
+  for (const [name, each] of services) expect(each, name).not.toHaveProperty('configs')
 })
 
 test('every file that the Dockerfile copies is there and let in; all package.json files are there before npm ci', async () => {
@@ -263,6 +345,13 @@ test('every file that the Dockerfile copies is there and let in; all package.jso
   for (const manifest of wanted) expect(manifests).toContain(manifest)
 })
 
+/** The user of the container that reads a file of containers/secrets.ts. */
+function userOf(file: string): number {
+  if (file.startsWith('all/')) return 0
+  if (file.startsWith('balancer-config/')) return 99
+  return /^(postgres|redis)/.test(file) ? 999 : 1000
+}
+
 test('secrets are made once, readable by one user each, and follow their original', async () => {
   const files = async () => {
     const names = (await readdir(secretsDir, { recursive: true, withFileTypes: true })).filter(entry => entry.isFile())
@@ -283,7 +372,7 @@ test('secrets are made once, readable by one user each, and follow their origina
   for (const [name, { mode, uid }] of before) {
     expect(mode, name).toBe(name === 'all/secrets.json' ? 0o600 : 0o400)
     if (process.getuid!() !== 0) continue
-    const user = name.startsWith('all/') ? 0 : /^(postgres|redis)\//.test(name) ? 999 : 1000
+    const user = userOf(name)
     expect(uid, name).toBe(user)
   }
   await rm(join(secretsDir, 'core', 'LEDGER_CHAIN_KEY'))

@@ -92,6 +92,7 @@ test('an image holds what its program needs, and nothing that is for development
       expect(packages).not.toContain(name)
     const files = await readdir(image.directory, { recursive: true })
     expect(files.filter(file => /^(services|gateway|scripts).*\.test\.ts$/.test(file))).toEqual([])
+    expect(files.filter(file => /\.(map|d\.[cm]?ts)$/.test(file))).toEqual([])
   }
   expect(await readdir(core!.directory)).not.toContain('gateway')
   expect(await readdir(join(gateway!.directory, 'services/core'))).not.toContain('src')

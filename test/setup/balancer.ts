@@ -10,14 +10,14 @@ import { until } from './until.ts'
 
 export type Balancer = { url: string; stop: Guarded['stop'] }
 
-/**
- * @param hosts what stands in place of each `name:port`
- * @param certificate a PEM file with a certificate and its key, for TLS
- */
+/** What haproxy.cfg reads; see docker-compose.yml. */
+type Environment = { CONNECTIONS_PER_SOURCE: string; TLS_CERTIFICATE?: string }
+
+/** @param hosts what stands in place of each `name:port` */
 export async function startBalancer(
   hosts: Record<string, string>,
   directory: string,
-  certificate?: string,
+  environment: Environment,
 ): Promise<Balancer> {
   const program = await findProgram(['haproxy'], 'haproxy')
   const port = await pickFreePort()
@@ -26,8 +26,7 @@ export async function startBalancer(
     text = text.replaceAll(name, host)
   const file = join(directory, `haproxy-${port}.cfg`)
   await writeFile(file, text)
-  const env: Record<string, string> = certificate ? { TLS_CERTIFICATE: certificate } : {}
-  const command = { command: program, args: ['-db', '-f', file], cwd: '/', env, stopSteps: [] }
+  const command = { command: program, args: ['-db', '-f', file], cwd: '/', env: environment, stopSteps: [] }
   const log = await openLog(join(directory, `haproxy-${port}.log`))
   const balancer = await runGuarded(command, log.fd)
   await until('the balancer listens', async () => {
@@ -35,5 +34,5 @@ export async function startBalancer(
     return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
   })
   await log.close()
-  return { url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`, stop: balancer.stop }
+  return { url: `${environment.TLS_CERTIFICATE ? 'https' : 'http'}://127.0.0.1:${port}`, stop: balancer.stop }
 }

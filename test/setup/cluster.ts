@@ -11,7 +11,7 @@ import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts
 import { type Program, startProgram } from '../../scripts/embedded/program.ts'
 import { type Redis, startRedis } from '../../scripts/embedded/redis.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
-import { type Compose, mountsOf, readCompose } from './compose.ts'
+import { type Compose, mountsOf, readCompose, redisSettings, stageOf } from './compose.ts'
 import { buildImage, type Image, readStages, root } from './images.ts'
 import { makeTempDir } from './temp.ts'
 
@@ -37,6 +37,9 @@ export type Cluster = {
   run(service: string, args: string[], environment?: NodeJS.ProcessEnv): Promise<string>
   stop(): Promise<void>
 }
+
+/** A test is one client at one address under one key, and sends more than docker-compose.yml grants that. */
+const limits = { KEY_REQUESTS_PER_SECOND: '100000', CONNECTIONS_PER_SOURCE: '4000' }
 
 export async function startCluster(): Promise<Cluster> {
   const compose = await readCompose()
@@ -77,9 +80,9 @@ export async function startCluster(): Promise<Cluster> {
 
     const programs: Record<string, Program> = {}
     const start = async (name: string, more: NodeJS.ProcessEnv) => {
-      const { directory, command } = images[compose.services[name]!.build!.target]!
+      const { directory, command } = images[stageOf(compose.services[name]!)!]!
       // Everything that could be logged.
-      const environment = { ...(await environmentOf(name)), LOG_LEVEL: 'debug', ...more }
+      const environment = { ...(await environmentOf(name)), LOG_LEVEL: 'debug', ...limits, ...more }
       const program = await startProgram(join(directory, command[1]!), environment)
       programs[name] = started(program)
       everStarted.push(program)
@@ -93,7 +96,7 @@ export async function startCluster(): Promise<Cluster> {
       const { port } = await start(name, { GATEWAY_PORT: '0', INTERNAL_PORT: '0' })
       hosts[`${name}:8080`] = `127.0.0.1:${port}`
     }
-    const balancer: Balancer = started(await startBalancer(hosts, directory))
+    const balancer: Balancer = started(await startBalancer(hosts, directory, limits))
     hosts['balancer:8080'] = new URL(balancer.url).host
 
     return {
@@ -109,7 +112,8 @@ export async function startCluster(): Promise<Cluster> {
         const files = await Promise.all(names.map(name => readFile(join(directory, name), 'utf8')))
         return [...everStarted.map(program => program.output()), ...files].join('\n')
       },
-      startTlsBalancer: async certificate => started(await startBalancer(hosts, directory, certificate)),
+      startTlsBalancer: async certificate =>
+        started(await startBalancer(hosts, directory, { ...limits, TLS_CERTIFICATE: certificate })),
       async restart(name) {
         const { port } = programs[name]!
         await programs[name]!.stop()
@@ -117,9 +121,9 @@ export async function startCluster(): Promise<Cluster> {
         await start(name, isCore ? { CORE_PORT: `${port}` } : { GATEWAY_PORT: `${port}`, INTERNAL_PORT: '0' })
       },
       async run(service, args, environment = {}) {
-        const { build, entrypoint } = compose.services[service]!
+        const { entrypoint } = compose.services[service]!
         const own = { ...(await environmentOf(service)), ...environment }
-        return runInImage(images[build!.target]!, [...entrypoint!.slice(1), ...args], own)
+        return runInImage(images[stageOf(compose.services[service]!)!]!, [...entrypoint!.slice(1), ...args], own)
       },
       stop: () => stopAll(stops),
     }
@@ -157,7 +161,7 @@ async function containerEnvironment(
 ): Promise<NodeJS.ProcessEnv> {
   const service = compose.services[name]!
   const volume = mountsOf(service).find(({ target }) => target === '/secrets')?.source
-  const given = { ...images[service.build!.target]!.environment, ...service.environment }
+  const given = { ...images[stageOf(service)!]!.environment, ...service.environment }
   return Object.fromEntries(
     Object.entries(given).map(([variable, value]) => [
       variable,
@@ -166,7 +170,9 @@ async function containerEnvironment(
         '/secrets/': `${join(secretsDir, volume?.replace(/-secrets$/, '') ?? '')}/`,
         '0.0.0.0': '127.0.0.1',
         // The balancer's address on its own network.
-        '172.31.250.10': '127.0.0.1',
+        '172.16.250.10': '127.0.0.1',
+        // Its own address on the network of internal callers.
+        [`${name}-internal`]: '127.0.0.1',
       }),
     ]),
   )
@@ -209,12 +215,4 @@ function postgresSettings(compose: Compose): Record<string, string> {
   const given = compose.services.postgres!.command!.slice(1).map(option => option.replace(/^--/, '').split('='))
   const slow = ['fsync', 'synchronous_commit', 'full_page_writes']
   return Object.fromEntries(given.filter(([name]) => !slow.includes(name!)))
-}
-
-/** The container's command line; its data in a directory of ours. */
-function redisSettings(compose: Compose, secretsDir: string, directory: string): Record<string, string> {
-  const [, file, ...options] = compose.services.redis!.command!
-  const settings: Record<string, string> = {}
-  for (let at = 0; at < options.length; at += 2) settings[options[at]!.replace(/^--/, '')] = options[at + 1]!
-  return { ...settings, include: file!.replace('/secrets/', `${join(secretsDir, 'redis')}/`), dir: directory }
 }

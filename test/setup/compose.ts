@@ -6,14 +6,14 @@ import { root } from './images.ts'
 
 export type Service = {
   image: string
+  pull_policy?: string
   build?: { context: string; target: string }
   user?: string
   command?: string[]
   entrypoint?: string[]
   environment?: Record<string, string | null>
   volumes?: string[]
-  configs?: { source: string; target: string }[]
-  networks?: string[] | Record<string, { ipv4_address: string } | null>
+  networks?: string[] | Record<string, { ipv4_address?: string; aliases?: string[] } | null>
   network_mode?: string
   depends_on?: Record<string, { condition: string }>
   healthcheck?: { test: string[] }
@@ -27,6 +27,7 @@ export type Service = {
   ports?: string[]
   mem_limit?: string
   cpus?: number
+  cpu_quota?: number
   pids_limit?: number
   stop_grace_period?: string
   profiles?: string[]
@@ -39,12 +40,20 @@ export type Compose = {
   services: Record<string, Service>
   networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string; ip_range: string }[] } } | null>
   volumes: Record<string, null>
-  configs: Record<string, { file: string }>
 }
 
-/** Aliases and merges resolved, as compose itself reads it. */
+/** Aliases, merges and `${NAME:-default}` resolved, as Compose reads it when the host sets no variable. */
 export async function readCompose(): Promise<Compose> {
-  return parse(await readFile(join(root, 'docker-compose.yml'), 'utf8'), { merge: true })
+  const text = await readFile(join(root, 'docker-compose.yml'), 'utf8')
+  return parse(
+    text.replaceAll(/\$\{\w+:-([^}]*)\}/g, (_, value) => value),
+    { merge: true },
+  )
+}
+
+/** The stage of the Dockerfile that the service runs; undefined for an image of somebody else. */
+export function stageOf({ image }: Service): string | undefined {
+  return /^workspace-wallet\/([a-z]+):/.exec(image)?.[1]
 }
 
 export function networksOf({ networks = [] }: Service): string[] {
@@ -57,4 +66,12 @@ export function mountsOf({ volumes = [] }: Service): { source: string; target: s
     const [source = '', target = '', mode] = volume.split(':')
     return { source, target, isReadOnly: mode === 'ro' }
   })
+}
+
+/** The command line of the container redis, as settings for startRedis; its data in a directory of ours. */
+export function redisSettings(compose: Compose, secretsDir: string, dataDir: string): Record<string, string> {
+  const [, file, ...options] = compose.services.redis!.command!
+  const settings: Record<string, string> = {}
+  for (let at = 0; at < options.length; at += 2) settings[options[at]!.replace(/^--/, '')] = options[at + 1]!
+  return { ...settings, include: file!.replace('/secrets/', `${join(secretsDir, 'redis')}/`), dir: dataDir }
 }

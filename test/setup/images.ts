@@ -45,11 +45,13 @@ export function wholeStage(stages: Stage[], name: string): Instruction[] {
   return stage ? [...wholeStage(stages, stage.from), ...stage.instructions] : []
 }
 
-/** `COPY [--from=stage] SOURCE… TARGET`, taken apart. */
-export function readCopy(text: string): { from: string | undefined; sources: string[]; target: string } {
+/** `COPY [--from=stage] [--chmod=mode] SOURCE… TARGET`, taken apart. */
+export function readCopy(text: string) {
   const words = text.split(' ')
-  const from = words[0]?.startsWith('--from=') ? words.shift()!.slice('--from='.length) : undefined
-  return { from, sources: words.slice(0, -1), target: words.at(-1)! }
+  const option = (name: string): string | undefined =>
+    words.find(word => word.startsWith(`--${name}=`))?.slice(name.length + 3)
+  const paths = words.filter(word => !word.startsWith('--'))
+  return { from: option('from'), mode: option('chmod'), sources: paths.slice(0, -1), target: paths.at(-1)! }
 }
 
 /** Builds one stage below `directory`; a stage that it copies from is built there too, once. */
@@ -64,7 +66,7 @@ export async function buildImage(stages: Stage[], name: string, directory: strin
       workingDirectory = text
       await mkdir(inside('.'), { recursive: true })
     } else if (instruction === 'COPY') {
-      const { from, sources, target } = readCopy(text)
+      const { from, mode, sources, target } = readCopy(text)
       for (const source of sources) {
         const to = target.endsWith('/') ? join(inside(target), basename(source)) : inside(target)
         await cp(from ? join(directory, from, source) : join(root, source), to, {
@@ -72,6 +74,7 @@ export async function buildImage(stages: Stage[], name: string, directory: strin
           verbatimSymlinks: true,
           filter: path => from !== undefined || !isIgnored(path),
         })
+        if (mode) await promisify(execFile)('chmod', ['-R', mode, to])
       }
     } else if (instruction === 'RUN') {
       await promisify(execFile)('/bin/sh', ['-c', text], {

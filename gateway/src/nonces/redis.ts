@@ -37,6 +37,8 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
     disableOfflineQueue: true,
     socket: { connectTimeout: 1_000, reconnectStrategy: attempts => Math.min(50 * 2 ** attempts, 1_000) },
     pingInterval: 5_000,
+    // CLIENT SETINFO: the gateway's user may send only what it needs (see containers/secrets.ts).
+    disableClientInfo: true,
     // Its own deadline is a timer and a signal for each command; ours is below.
     commandOptions: { timeout: 0 },
   })

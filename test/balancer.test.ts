@@ -1,0 +1,46 @@
+/** The balancer's own limits, with a gateway that answers everything. */
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Balancer, startBalancer } from './setup/balancer.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
+
+let gateway: Server
+let balancer: Balancer
+const sockets: Socket[] = []
+beforeAll(async () => {
+  gateway = createServer((_request, response) => response.end('served'))
+  await new Promise<void>(resolve => gateway.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(gateway.address() as AddressInfo).port}`
+  const hosts = { 'gateway-1:8080': host, 'gateway-2:8080': host }
+  balancer = await startBalancer(hosts, await makeTempDir('balancer'), { CONNECTIONS_PER_SOURCE: '3' })
+})
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await balancer.stop()
+  gateway.close()
+  gateway.closeAllConnections()
+})
+
+/** Opens a connection and sends a request on it. Resolves with the connection, or null when it was closed unanswered. */
+function open(localAddress: string): Promise<Socket | null> {
+  const { hostname, port } = new URL(balancer.url)
+  return new Promise(resolve => {
+    const socket = connect({ port: Number(port), host: hostname, localAddress })
+    sockets.push(socket)
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.once('data', () => resolve(socket))
+    socket.on('error', () => resolve(null))
+    socket.once('close', () => resolve(null))
+  })
+}
+
+test('one address can hold so many connections; the others are served all the same, and it, too, once one has ended', async () => {
+  const held = [await open('127.0.0.1'), await open('127.0.0.1'), await open('127.0.0.1')]
+  for (const socket of held) expect(socket).not.toBeNull()
+  expect(await open('127.0.0.1')).toBeNull()
+  expect(await open('127.0.0.2')).not.toBeNull()
+  held[0]!.destroy()
+  await until('the address may connect again', async () => (await open('127.0.0.1')) !== null)
+})

@@ -1,0 +1,162 @@
+/** Redis with the users that containers/secrets.ts writes: what each of them may do, and that it is enough. */
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Redis, startRedis } from '../scripts/embedded/redis.ts'
+import { call } from './setup/client.ts'
+import { readCompose, redisSettings } from './setup/compose.ts'
+import { root } from './setup/images.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
+
+const execute = promisify(execFile)
+
+let redis: Redis
+let gatewayUrl: string
+/** Sees what Redis has counted. No such user exists in the containers. */
+let inspector: ReturnType<typeof createClient>
+beforeAll(async () => {
+  const directory = await makeTempDir('redis-users')
+  const secretsDir = join(directory, 'secrets')
+  await execute(process.execPath, [join(root, 'containers/secrets.ts'), secretsDir])
+  const settings = redisSettings(await readCompose(), secretsDir, directory)
+  const withInspector = join(directory, 'redis.conf')
+  await writeFile(withInspector, `include ${settings.include}\nuser inspector on nopass ~* &* +@all\n`)
+  redis = await startRedis({ ...settings, include: withInspector })
+  const url = await readFile(join(secretsDir, 'gateway/REDIS_URL'), 'utf8')
+  gatewayUrl = url.replace('redis:6379', `127.0.0.1:${redis.port}`)
+  await inspect()
+})
+afterAll(async () => {
+  inspector.destroy()
+  await redis.stop()
+})
+
+async function inspect(): Promise<void> {
+  inspector = createClient({ url: `redis://inspector:any@127.0.0.1:${redis.port}` })
+  // Redis is killed below.
+  inspector.on('error', () => {})
+  await inspector.connect()
+}
+
+type Command = { name: string; arity: number; flags: string[]; subcommands: Command[] }
+
+/** Every command of this server; of one that has subcommands, those. */
+async function allCommands(): Promise<Command[]> {
+  const read = ([name, arity, flags, , , , , , , subcommands]: unknown[]): Command => ({
+    name: name as string,
+    arity: arity as number,
+    flags: flags as string[],
+    subcommands: ((subcommands ?? []) as unknown[][]).map(read),
+  })
+  const infos = await inspector.sendCommand<unknown[][]>(['COMMAND', 'INFO'])
+  return infos.map(read).flatMap(command => (command.subcommands.length > 0 ? command.subcommands : [command]))
+}
+
+/** Names of the commands that the user may send, apart from those that nobody needs a right for: AUTH, HELLO, QUIT … */
+async function granted(user: string): Promise<string[]> {
+  const names: string[] = []
+  for (const { name, arity, flags } of await allCommands()) {
+    if (flags.includes('no_auth')) continue
+    const words = name.split('|')
+    const fillers = Array.from({ length: Math.abs(arity) - words.length }, () => '1')
+    const reply = await inspector.sendCommand<string>(['ACL', 'DRYRUN', user, ...words, ...fillers])
+    if (!/no permissions to run/.test(reply)) names.push(name)
+  }
+  return names.sort()
+}
+
+/** The commands that Redis has run since it started, for whomever. */
+async function used(): Promise<string[]> {
+  const stats = await inspector.info('commandstats')
+  return [...stats.matchAll(/^cmdstat_(\S+?):calls=[1-9]/gm)].map(([, name]) => name!)
+}
+
+async function refused(): Promise<unknown[]> {
+  return inspector.sendCommand<unknown[]>(['ACL', 'LOG'])
+}
+
+async function serve(system: System): Promise<void> {
+  await until('the gateway is ready', async () => (await fetch(`${system.baseUrl}/readyz`)).ok)
+  expect((await call(system, 'GET', '/api/v1/wallets')).body.code).toBe('2000')
+  const wrong = await call(system, 'GET', '/api/v1/wallets', undefined, { secret: 'wrong' })
+  expect(wrong.body.code).toBe('GA2012')
+}
+
+test('a gateway works with its user, uses each command that it may send, and tries no other', async () => {
+  const first = { nonce: randomUUID() }
+  const limits = { KEY_REQUESTS_PER_SECOND: '1000', FAILED_AUTH_PER_MINUTE: '1000' }
+  const system = await startSystem({ gatewayEnvironment: { REDIS_URL: gatewayUrl, ...limits } })
+  try {
+    await serve(system)
+    expect((await call(system, 'GET', '/api/v1/wallets', undefined, first)).body.code).toBe('2000')
+    // The first PING comes with the second question about readiness, or after some seconds.
+    await until('everything was used', async () => {
+      await fetch(`${system.baseUrl}/readyz`)
+      return (await used()).includes('ping')
+    })
+    expect(await used()).toEqual(expect.arrayContaining(await granted('gateway')))
+    expect(await refused()).toEqual([])
+
+    // What a restart of Redis makes it send is allowed, too, and Redis has read everything from its disk.
+    inspector.destroy()
+    await redis.restart()
+    await inspect()
+    await serve(system)
+    expect(await refused()).toEqual([])
+    expect((await call(system, 'GET', '/api/v1/wallets', undefined, first)).body.code).toBe('GA2013')
+  } finally {
+    await system.stop()
+  }
+})
+
+test('a gateway may send what nonces and limits need, and only to their keys', async () => {
+  expect(await granted('gateway')).toEqual([
+    'config|get',
+    'eval',
+    'evalsha',
+    'exists',
+    'get',
+    'info',
+    'ping',
+    'script|load',
+    'set',
+    'time',
+  ])
+  const client = await createClient({ url: gatewayUrl }).connect()
+  try {
+    await client.set('nonce:test', '')
+    await expect(client.set('other', '')).rejects.toThrow(/NOPERM/)
+    await expect(client.eval(`return redis.call('SET', KEYS[1], '')`, { keys: ['other'] })).rejects.toThrow(
+      /NOPERM|ACL/,
+    )
+    await expect(client.flushAll()).rejects.toThrow(/NOPERM/)
+    await expect(client.configSet('appendonly', 'no')).rejects.toThrow(/NOPERM/)
+  } finally {
+    client.destroy()
+  }
+})
+
+test('the health check may send PING and nothing else; nobody may send anything as the default user', async () => {
+  expect(await granted('health')).toEqual(['ping'])
+  for (const url of [`redis://127.0.0.1:${redis.port}`, `redis://default:any@127.0.0.1:${redis.port}`]) {
+    const client = createClient({ url, socket: { reconnectStrategy: false } })
+    client.on('error', () => {})
+    await expect(client.connect().then(() => client.ping())).rejects.toThrow(/NOAUTH|WRONGPASS/)
+    if (client.isOpen) client.destroy()
+  }
+  const { redis: service } = (await readCompose()).services
+  const [, program, ...args] = service!.healthcheck!.test
+  const check = () => execute(program!, ['-p', String(redis.port), ...args])
+  expect((await check()).stdout).toBe('PONG\n')
+  inspector.destroy()
+  await redis.kill()
+  await expect(check()).rejects.toMatchObject({ code: 1 })
+  await redis.restart()
+  await inspect()
+})
