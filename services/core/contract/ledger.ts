@@ -29,6 +29,11 @@ export const ledgerRules = {
   'transfer-biz-id': 'A bizId names one transfer of its workspace.',
   'workspace-ledger': 'Every workspace has a ledger, and every wallet and ledger a workspace.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
+  'database-object':
+    'Tables, constraints, triggers and functions are those that the migrations make, and there are no others.',
+  'database-grant': "The service's role may do what the migration step grants, and nobody else may write.",
+  'database-setting': "Nothing is set for the service's role or the database that changes what a statement means.",
+  'database-read': 'Every table can be read to its end.',
   'seal-wallet': 'A wallet that was sealed still exists.',
   'seal-sequence': 'A wallet still has the flows that it had when it was sealed.',
   'seal-head': 'The last flow at the time of a seal still bears the MAC that was sealed.',

@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { ClientConfig } from 'pg'
 import type { Decimal, UploadedSeal, VerifyEvent, Violation } from '../../contract/index.ts'
-import { checkNumbers, checkTransferFlows, countRows } from './verify-counts.ts'
+import { classifyDatabaseError } from '../db/errors.ts'
+import { checkCatalog } from './verify-catalog.ts'
+import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './verify-counts.ts'
 import { Findings, publicId } from './verify-findings.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './verify-queries.ts'
 import { type SealedHead, UploadedSealReader } from './verify-seal.ts'
@@ -33,31 +35,52 @@ export async function* verifyLedger({
   const snapshot = await Snapshot.open(database, 'core verify')
   try {
     const findings = new Findings()
-    const counts = await countRows(snapshot, workspaceId)
-    yield { kind: 'progress', flows: 0, totalFlows: counts.flows }
     const uploaded = seal && new UploadedSealReader(snapshot, chainKey, seal)
-    const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, uploaded)
-    for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows: counts.flows }
-    if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
-      findings.explain(
-        'flow-chain',
-        'So it is with every flow: was LEDGER_CHAIN_KEY another one when they were posted?',
-      )
-
-    await checkNumbers(snapshot, workspaceId, findings)
-    // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
-    // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.
-    const { transfers } = counts
-    const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
-    if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
-
+    const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    await checkCatalog(snapshot, findings)
+    try {
+      yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
+    } catch (error) {
+      // A table that cannot be read as ours can is a finding, where its definition is one.
+      if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
+      findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
+    }
     const { violations, more } = findings.summary
     const ok = findings.summary.ok && !uploaded?.findings.fault
     const about = uploaded ? { seal: uploaded.findings } : {}
-    yield { kind: 'result', report: { ok, ...counts, flows: pass.flows, violations, more, ...about } }
+    yield { kind: 'result', report: { ok, ...counts, violations, more, ...about } }
   } finally {
     await snapshot.close()
   }
+}
+
+/**
+ * Checks everything but the database itself.
+ *
+ * @param counts what was read is written here
+ */
+export async function* checkRows(
+  snapshot: Snapshot,
+  chainKey: KeyObject,
+  workspaceId: string | null,
+  findings: Findings,
+  seal: UploadedSealReader | null,
+  counts: RowCounts,
+): AsyncGenerator<VerifyEvent> {
+  Object.assign(counts, await countRows(snapshot, workspaceId))
+  const { transfers, flows: totalFlows } = counts
+  yield { kind: 'progress', flows: 0, totalFlows }
+  const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, seal)
+  for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows }
+  counts.flows = pass.flows
+  if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
+    findings.explain('flow-chain', 'So it is with every flow: was LEDGER_CHAIN_KEY another one when they were posted?')
+
+  await checkNumbers(snapshot, workspaceId, findings)
+  // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
+  // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.
+  const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
+  if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
 }
 
 /** Walks wallets, flows and sealed heads side by side, all in the order of their keys. */
