@@ -13,6 +13,7 @@ import { pickFreePort } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { readJson } from './embedded/private-file.ts'
 import { startService } from './embedded/service.ts'
+import { identityBeside } from './embedded/unprivileged.ts'
 
 const exitCodes = { failed: 1, misused: 2 }
 const asIs = (text: string) => text
@@ -129,7 +130,8 @@ async function check(file: string, { secrets: secretsFile, against }: Values<typ
     }
     const script = join(root, 'services/core/src/main.ts')
     const logFile = join(scratch, 'core.log')
-    const core = await startService({ name: 'core', script, logFile, env: environment }, ending.signal)
+    const identity = await identityBeside(join(scratch, 'postgres'), { program: process.execPath, files: [script] })
+    const core = await startService({ name: 'core', script, logFile, env: environment, identity }, ending.signal)
     stops.push(core.stop)
     console.log('PostgreSQL and core run on the restored copy.')
     const seal = against ? ['--against', resolve(against)] : []

@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { createCoreClient } from '@workspace-wallet/core/client'
 import { afterEach, expect, test } from 'vitest'
 import { call, createPath } from '../test/setup/client.ts'
+import { mountSmallDisk } from '../test/setup/small-disk.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { until } from '../test/setup/until.ts'
-import { describeProcess } from './embedded/processes.ts'
+import { describeProcess, userOf } from './embedded/processes.ts'
 
 const script = fileURLToPath(new URL('start.ts', import.meta.url))
 const started: Started[] = []
@@ -114,6 +115,66 @@ test('core, gateway and PostgreSQL that are killed come back by themselves', asy
     await until('the process is gone', async () => (await describeProcess(pid)) === undefined)
     await until('the service is back', isServed)
   }
+})
+
+test('nobody reads its output: it goes on, its log has every line with its time, and it ends when told to', async () => {
+  const dataDir = await makeTempDir('start')
+  const each = await start(dataDir)
+  each.child.stdout!.destroy()
+  each.child.stderr!.destroy()
+  const logFile = join(dataDir, 'logs', 'supervisor.log')
+  let killed = 0
+  for (let count = 1; count <= 2; count++) {
+    killed = await until('its log names a new process', async () => {
+      const pid = await programOf(dataDir, 'gateway')
+      return pid !== killed && pid
+    })
+    process.kill(killed, 'SIGKILL')
+    await until(
+      'the gateway runs again',
+      async () => (await readFile(logFile, 'utf8')).split('gateway is running again').length > count,
+    )
+  }
+  expect(await each.stop()).toBe(0)
+  const lines = (await readFile(logFile, 'utf8')).trimEnd().split('\n')
+  for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \S/)
+  expect(lines.map(line => line.slice(25))).toEqual([
+    expect.stringMatching(/^Making a new database in /),
+    'PostgreSQL is running',
+    'Bringing the schema up to date',
+    'core is running',
+    'gateway is running',
+    expect.stringMatching(/^gateway ended unexpectedly \(SIGKILL\); starting it again in \d+ ms$/),
+    'gateway is running again',
+    expect.stringMatching(/^gateway ended unexpectedly \(SIGKILL\); starting it again in \d+ ms$/),
+    'gateway is running again',
+    'Stopping …',
+  ])
+  expect(lines.join()).not.toContain(each.demo.apiSecret)
+})
+
+test('nothing that it starts is root, and what it keeps is for its owner alone', async () => {
+  const dataDir = await makeTempDir('start')
+  await start(dataDir)
+  const { uid } = await stat(join(dataDir, 'postgres'))
+  expect(uid).not.toBe(0)
+  for (const name of ['core', 'gateway']) expect(await userOf(await programOf(dataDir, name))).toBe(uid)
+  for (const name of ['secrets.json', 'core.json', 'demo.json', 'logs/core.log']) {
+    const file = await stat(join(dataDir, name))
+    expect([name, file.uid, file.mode & 0o077]).toEqual([name, process.getuid!(), 0])
+  }
+})
+
+test('on a full disk it says so', async () => {
+  const disk = await mountSmallDisk()
+  if (!disk) return console.log('disk full: nothing may be mounted here')
+  await disk.fill()
+  const { status, stderr } = spawnSync(process.execPath, [script], {
+    env: { PATH: process.env.PATH, DATA_DIR: disk.path, GATEWAY_PORT: '0', CORE_PORT: '0' },
+    encoding: 'utf8',
+  })
+  await disk.unmount()
+  expect([status, stderr]).toEqual([1, expect.stringContaining(`The disk that holds ${disk.path} is full: free some`)])
 })
 
 test('a second start on one data directory says so in one sentence', async () => {

@@ -9,14 +9,17 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { banner } from './embedded/banner.ts'
 import { ensureDemo } from './embedded/demo.ts'
+import { orDiskFull } from './embedded/disk-full.ts'
 import { takeLock } from './embedded/lock.ts'
-import { rotateLog } from './embedded/logs.ts'
-import { pickFreePort, portTrouble } from './embedded/ports.ts'
+import { keepRotated, rotateLog } from './embedded/logs.ts'
+import { lowestUnprivilegedPort, pickFreePort, portTrouble } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { writePrivateJson } from './embedded/private-file.ts'
 import { loadSecrets } from './embedded/secrets.ts'
 import { type Program, runTask, startService } from './embedded/service.ts'
 import { type Supervised, supervise } from './embedded/supervise.ts'
+import { SupervisorLog } from './embedded/supervisor-log.ts'
+import { giveTo, identityBeside, isRoot } from './embedded/unprivileged.ts'
 
 const help = `npm start runs the wallet service on this machine: PostgreSQL, core and gateway.
 
@@ -31,12 +34,12 @@ It is set by environment variables:
   INTERNAL_PORT the port of metrics; 0 = any free         (0)
   LOG_LEVEL     debug, info, warn, error or silent        (info)
 
+Started by root, it runs all of these as another user: the owner of DATA_DIR/postgres, else postgres, else nobody.
 Every other variable is passed on to core and gateway as it is; docs/configuration.md lists
 theirs. The database, its passwords and all keys are made on the first start and kept in DATA_DIR: back it up whole.
 `
 
 interface Settings {
-  dataDir: string
   gatewayHost: string
   gatewayPort: number
   coreHost: string
@@ -46,6 +49,9 @@ interface Settings {
 const database = 'wallet'
 const serviceRole = 'wallet_service'
 const root = fileURLToPath(new URL('..', import.meta.url))
+const dataDir = resolve(process.env.DATA_DIR || '.data')
+const log = new SupervisorLog()
+const say = (text: string) => log.say(text)
 
 async function main(): Promise<void> {
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
@@ -62,17 +68,19 @@ async function main(): Promise<void> {
     if (!interrupted.aborted) await new Promise(resolveWait => interrupted.addEventListener('abort', resolveWait))
   } catch (error) {
     if (!interrupted.aborted) {
-      console.error((error as Error).message)
+      const { message } = await orDiskFull(error as Error, dataDir)
+      log.note(message)
+      console.error(message)
       exitCode = 1
     }
   }
   for (const each of running.toReversed()) await each.stop()
+  await log.flush()
   process.exit(exitCode)
 }
 
 async function startAll(running: Supervised[], interrupted: AbortSignal): Promise<void> {
   const settings = await readSettings(process.env)
-  const { dataDir } = settings
   const inDataDir = (...names: string[]) => join(dataDir, ...names)
   await mkdir(inDataDir('logs'), { recursive: true, mode: 0o755 })
   const { wasCutOff, release } = await claim(dataDir)
@@ -81,9 +89,16 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   const secrets = await loadSecrets(dataDir, inDataDir('postgres'))
 
   const logFile = (name: string) => inDataDir('logs', `${name}.log`)
-  for (const name of ['postgres', 'migrate', 'core', 'gateway']) await rotateLog(logFile(name))
+  const logFiles = ['supervisor', 'postgres', 'migrate', 'core', 'gateway'].map(logFile)
+  for (const path of logFiles) await rotateLog(path)
+  log.openFile(logFile('supervisor'))
+  const rotation = keepRotated(logFiles)
+  running.push({ stop: rotation.end, hurry: () => {} })
   const keep = async (name: string, start: Parameters<typeof supervise>[1]) => {
-    running.push(await supervise(name, start, interrupted, say))
+    const startOrExplain = (signal: AbortSignal) =>
+      start(signal).catch(async error => Promise.reject(await orDiskFull(error, dataDir)))
+    running.push(await supervise(name, startOrExplain, interrupted, say))
+    say(`${name} is running`)
   }
 
   // The same port for as long as we run, because core has it in its configuration.
@@ -104,18 +119,26 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   const serviceUrl = databaseUrl(database, serviceRole, secrets.servicePassword)
   const ownerUrl = (name: string) => databaseUrl(name, 'postgres', secrets.superuserPassword)
 
-  const program = (name: string, script: string, env: Record<string, string>): Program => ({
+  const scripts = {
+    migrate: 'services/core/src/migrate.ts',
+    core: 'services/core/src/main.ts',
+    gateway: 'gateway/src/main.ts',
+  }
+  const files = Object.values(scripts).map(script => join(root, script))
+  const identity = await identityBeside(server.dataDir, { program: process.execPath, directories: [dataDir], files })
+  const program = (name: keyof typeof scripts, env: Record<string, string>): Program => ({
     name,
-    script: join(root, script),
+    script: join(root, scripts[name]),
     logFile: logFile(name),
     env: { ...process.env, ...env },
+    identity,
   })
   say('Bringing the schema up to date')
   await createDatabase(ownerUrl('postgres'))
   const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
-  await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
+  await runTask(program('migrate', migration), interrupted)
 
-  const core = program('core', 'services/core/src/main.ts', {
+  const core = program('core', {
     CORE_HOST: settings.coreHost,
     CORE_PORT: String(settings.corePort),
     DATABASE_URL: serviceUrl,
@@ -136,7 +159,9 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   await writePrivateJson(inDataDir('core.json'), { coreUrl: addresses.coreUrl, adminToken: secrets.adminToken })
   const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), addresses, secrets.adminToken)
 
-  const gateway = program('gateway', 'gateway/src/main.ts', {
+  await mkdir(inDataDir('nonces'), { recursive: true, mode: 0o700 })
+  await giveTo(identity, inDataDir('nonces'))
+  const gateway = program('gateway', {
     GATEWAY_HOST: settings.gatewayHost,
     GATEWAY_PORT: String(settings.gatewayPort),
     // Its log names the port that it got.
@@ -145,19 +170,14 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
     CORE_TOKEN: secrets.gatewayToken,
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     // Nonces have to survive a restart of the gateway: without Redis they are kept in a file.
-    ...(process.env.REDIS_URL ? {} : { NONCE_FILE: inDataDir('nonces.log') }),
+    ...(process.env.REDIS_URL ? {} : { NONCE_FILE: inDataDir('nonces', 'nonces.log') }),
   })
   await keep('gateway', signal => startService(gateway, signal))
-  say(banner(demo, isNew, inDataDir('demo.json'), dataDir))
-}
-
-function say(line: string): void {
-  console.log(line)
+  log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir))
 }
 
 async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const settings = {
-    dataDir: resolve(env.DATA_DIR || '.data'),
     gatewayHost: env.GATEWAY_HOST || '127.0.0.1',
     gatewayPort: await readPort('GATEWAY_PORT', env.GATEWAY_PORT || '8080'),
     coreHost: env.CORE_HOST || '127.0.0.1',
@@ -205,13 +225,19 @@ async function requirePorts(settings: Settings, wasCutOff: boolean): Promise<voi
     { variable: 'GATEWAY_PORT', host: settings.gatewayHost, port: settings.gatewayPort },
     { variable: 'CORE_PORT', host: settings.coreHost, port: settings.corePort },
   ]
-  for (const { variable, host, port } of wanted)
+  const lowest = isRoot() ? await lowestUnprivilegedPort() : 0
+  for (const { variable, host, port } of wanted) {
+    if (port < lowest)
+      throw new Error(
+        `Port ${port} is for root, and nothing runs as root here: set ${variable} to ${lowest} or above, and let a proxy listen on ${port}.`,
+      )
     for (;;) {
       const trouble = await portTrouble(host, port)
       if (trouble === undefined) break
       if (trouble !== 'EADDRINUSE' || Date.now() > deadline) throw new Error(explainPort(variable, host, port, trouble))
       await sleep(100)
     }
+  }
 }
 
 function explainPort(variable: string, host: string, port: number, trouble: string): string {

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { writeSync } from 'node:fs'
+import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { until } from '../../test/setup/until.ts'
 import { takeLock } from './lock.ts'
-import { openLog, rotateLog } from './logs.ts'
+import { keepRotated, openLog, rotateLog } from './logs.ts'
 import { loadSecrets } from './secrets.ts'
 
 let dataDir: string
@@ -112,6 +113,40 @@ describe('a log', () => {
     expect(await begins('core.log')).toBe('small')
     expect(await begins('core.log.1')).toBe('55555')
     expect(await begins('core.log.3')).toBe('33333')
+  })
+
+  test('loses nothing that is written while it makes way', async () => {
+    const path = join(dataDir, 'core.log')
+    await writeFile(path, `${'x'.repeat(10 * 1024 * 1024)}\n`)
+    const writer = await open(path, 'a')
+    let isRotated = false
+    const rotating = rotateLog(path).then(() => {
+      isRotated = true
+    })
+    let lines = 0
+    while (!isRotated) {
+      writeSync(writer.fd, `line ${lines++}\n`)
+      await new Promise(setImmediate)
+    }
+    await rotating
+    await writer.appendFile('the last line\n')
+    await writer.close()
+    const both = `${await readFile(`${path}.1`, 'utf8')}${await readFile(path, 'utf8')}`
+    const expected = [...Array.from({ length: lines }, (_, index) => `line ${index}`), 'the last line']
+    expect(both.trimEnd().split('\n').slice(1)).toEqual(expected)
+    expect((await stat(`${path}.1`)).mode & 0o777).toBe((await stat(path)).mode & 0o777)
+  })
+
+  test('is rotated while it is written, and quoted from its new beginning', async () => {
+    const path = join(dataDir, 'core.log')
+    await writeFile(path, 'x'.repeat(10 * 1024 * 1024))
+    const log = await openLog(path)
+    const rotation = keepRotated([path])
+    await until('it has made way', async () => (await stat(path)).size === 0)
+    await rotation.end()
+    await writeFile(path, 'why it did not start\n', { flag: 'a' })
+    expect(await log.tail()).toBe('why it did not start')
+    await log.close()
   })
 
   test('quotes what was written since it was opened, at most fifteen lines', async () => {

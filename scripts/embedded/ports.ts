@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 
 export async function pickFreePort(): Promise<number> {
@@ -9,6 +10,11 @@ export async function pickFreePort(): Promise<number> {
       probe.close(() => resolve(port))
     })
   })
+}
+
+/** Below it only root, or whom root lets, may listen. 0 where the system does not say. */
+export async function lowestUnprivilegedPort(): Promise<number> {
+  return Number(await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '0'))
 }
 
 /** Undefined when it can be listened on, else why not: 'EADDRINUSE', 'EACCES', … */

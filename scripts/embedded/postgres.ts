@@ -3,7 +3,7 @@
  * are gone. Used by `npm start` (durable) and by the tests (not durable).
  */
 import { randomUUID } from 'node:crypto'
-import { chown, lchown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, type GuardedCommand, guardScript, runGuarded } from './guarded.ts'
@@ -11,7 +11,7 @@ import { openLog } from './logs.ts'
 import { pickFreePort } from './ports.ts'
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts'
 import { describeProcess, signalProcess } from './processes.ts'
-import { chooseIdentity, type Identity, isRoot, runAs } from './unprivileged.ts'
+import { chooseIdentity, giveTo, type Identity, isRoot, runAs } from './unprivileged.ts'
 
 const superuser = 'postgres'
 /** Marks a server as started by us, in its command line. */
@@ -118,19 +118,13 @@ async function identityFor(
     return undefined
   }
   const ownedByRoot = owner === undefined || owner.uid === 0
-  const identity = await chooseIdentity(
-    ownedByRoot ? undefined : { uid: owner.uid, gid: owner.gid },
-    [binaries.postgres],
-    [dirname(dataDir)],
-  )
+  const identity = await chooseIdentity(ownedByRoot ? undefined : { uid: owner.uid, gid: owner.gid }, {
+    program: binaries.postgres,
+    directories: [dirname(dataDir)],
+  })
   // Root's own, when somebody restored it from a copy.
-  if (exists && ownedByRoot) await chownAll(dataDir, identity)
+  if (exists && ownedByRoot) await giveTo(identity, dataDir)
   return identity
-}
-
-async function chownAll(path: string, { uid, gid }: Identity): Promise<void> {
-  await lchown(path, uid, gid)
-  for (const entry of await readdir(path, { recursive: true })) await lchown(join(path, entry), uid, gid)
 }
 
 /**

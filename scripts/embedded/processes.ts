@@ -42,6 +42,17 @@ async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
   }
 }
 
+/** The user id that a running process has. */
+export async function userOf(pid: number): Promise<number> {
+  if (process.platform !== 'linux') {
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'uid=', '-p', String(pid)])
+    return Number(stdout)
+  }
+  // Not the owner of the directory: for a process with capabilities that is root.
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^Uid:\t(\d+)/m.exec(status)?.[1])
+}
+
 /** A process and all that descend from it, parents before their children. */
 export async function familyOf(pid: number): Promise<number[]> {
   const parents = process.platform === 'linux' ? await parentsFromProc() : await parentsFromPs()

@@ -6,6 +6,7 @@ import { type Guarded, runGuarded } from './guarded.ts'
 import { pickFreePort } from './ports.ts'
 import { signalProcess } from './processes.ts'
 import { findProgram } from './programs.ts'
+import { chooseIdentity, giveTo, type Identity, identityBeside, isRoot, runAs } from './unprivileged.ts'
 
 const pollMs = 10
 const readyWithinMs = 30_000
@@ -54,8 +55,11 @@ export function findRedis(): Promise<string> {
 export async function runRedis(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
   const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() }
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
+  const identity = await identityFor(program, settings)
+  if (settings.dir) await giveTo(identity, settings.dir)
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
-  const server = await runGuarded({ command: program, args, cwd: '/', env: {}, stopSteps: [] }, 'ignore')
+  const command = { ...runAs(identity, program, args), cwd: '/', env: {}, stopSteps: [] }
+  const server = await runGuarded(command, 'ignore')
   const deadline = Date.now() + readyWithinMs
   while (!(await answersPing(port))) {
     if (server.hasExited()) throw new Error(`${program} did not start (${await server.exited}).`)
@@ -66,6 +70,13 @@ export async function runRedis(program: string, port: number, settings: Record<s
     await sleep(pollMs)
   }
   return server
+}
+
+/** The user who may read the configuration that is included, where there is one. */
+function identityFor(program: string, { include, dir }: Record<string, string>): Promise<Identity | undefined> {
+  const needs = { program, ...(dir ? { directories: [dir] } : {}), ...(include ? { files: [include] } : {}) }
+  if (!isRoot()) return Promise.resolve(undefined)
+  return include ? identityBeside(include, needs) : chooseIdentity(undefined, needs)
 }
 
 function answersPing(port: number): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** Programs of ours as child processes: services that say when they are ready, and tasks that run to their end. */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { openLog } from './logs.ts'
+import { type Identity, runAs } from './unprivileged.ts'
 
 export interface Running {
   pid: number
@@ -16,6 +17,8 @@ export interface Program {
   script: string
   env: NodeJS.ProcessEnv
   logFile: string
+  /** Whom it runs as; ourselves when absent. */
+  identity?: Identity | undefined
 }
 
 const readyWithinMs = 60_000
@@ -58,9 +61,11 @@ export async function runTask(program: Program, signal: AbortSignal): Promise<vo
 async function launch(program: Program, signal: AbortSignal) {
   signal.throwIfAborted()
   const log = await openLog(program.logFile)
-  const child = fork(program.script, [], {
+  const { command, args, uid, gid } = runAs(program.identity, process.execPath, [program.script])
+  const child = spawn(command, args, {
     env: program.env,
-    execArgv: [],
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
     detached: true,
     stdio: ['ignore', log.fd, log.fd, 'ipc'],
   })

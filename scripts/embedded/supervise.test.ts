@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { until } from '../../test/setup/until.ts'
+import { orDiskFull } from './disk-full.ts'
 import { describeProcess, signalProcess } from './processes.ts'
 import { type Program, type Running, runTask, startService } from './service.ts'
 import { type Supervised, supervise } from './supervise.ts'
@@ -131,6 +132,28 @@ describe('a supervised service', () => {
       'it ended unexpectedly (exit 7); starting it again in 200 ms',
       'it ended unexpectedly (exit 7); starting it again in 400 ms',
     ])
+  })
+
+  test('that cannot be started again says why, and on a full disk that it is full', async () => {
+    const lines: string[] = []
+    const hasFailed = JSON.stringify(join(home, 'failed'))
+    await keep(
+      `import { existsSync } from 'node:fs'
+       if (existsSync(${hasFailed})) { console.error('FATAL: the key is wrong'); console.error('bye'); process.exit(3) }
+       writeFileSync(${hasFailed}, '')
+       ${staysUp}`,
+      lines,
+    )
+    signalProcess(await currentPid(), 'SIGKILL')
+    await until('it has failed', () => lines.length >= 2)
+    expect(lines[1]).toMatch(/^program did not start \(exit 3\): FATAL: the key is wrong; starting it again in 200 ms$/)
+
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    expect((await orDiskFull(full, '/data')).message).toBe(
+      'The disk that holds /data is full: free some space. ENOSPC: no space left on device, write',
+    )
+    const other = new Error('the port is taken')
+    expect(await orDiskFull(other, home)).toBe(other)
   })
 
   test('whose first start fails is not tried again', async () => {

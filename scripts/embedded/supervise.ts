@@ -1,5 +1,6 @@
 /** Keeps one service running: when it ends although nobody asked it to, it is started again. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inOneLine } from './disk-full.ts'
 import type { Running } from './service.ts'
 
 const firstDelayMs = 100
@@ -30,19 +31,18 @@ export async function supervise(
     let delayMs = firstDelayMs
     for (;;) {
       const since = Date.now()
-      let reason = await current.exited
+      let trouble = `${name} ended unexpectedly (${await current.exited})`
       if (Date.now() - since > healthyAfterMs) delayMs = firstDelayMs
       for (let up = false; !up; ) {
         if (noMore.aborted) return
-        say(`${name} ended unexpectedly (${reason}); starting it again in ${delayMs} ms`)
+        say(`${trouble}; starting it again in ${delayMs} ms`)
         try {
           await sleep(delayMs, undefined, { signal: noMore })
           delayMs = Math.min(delayMs * 2, longestDelayMs)
           current = await start(noMore)
           up = true
         } catch (error) {
-          // The first line says it; what follows is for a start that a person is waiting for.
-          reason = (error as Error).message.split('\n', 1)[0]!
+          trouble = inOneLine((error as Error).message)
         }
       }
       // The stop came too late for that start, and has only seen the one before.

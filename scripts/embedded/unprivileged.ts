@@ -1,8 +1,10 @@
 /**
- * PostgreSQL refuses to run as root. When we are root (a container, say) it runs as another user, which must still
- * reach its binaries and its data although a directory above them, such as /root, may be closed to it.
+ * Nothing that we start runs as root. When we are root (a container, say) it runs as another user, which must still reach
+ * its program and its data although a directory above them, such as /root, may be closed to it.
  */
 import { execFile } from 'node:child_process'
+import { lchown, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
@@ -33,22 +35,31 @@ export function runAs(identity: Identity | undefined, command: string, args: str
   return { command: wrapper, args: [...options, command, ...args] }
 }
 
+type Owner = { uid: number; gid: number }
+
+/** What a program must be able to do: run itself, enter directories, read files. */
+type Needs = { program: string; directories?: string[]; files?: string[] }
+
+/** For a program beside others that run already, as root: the user who owns this path. Undefined: as ourselves. */
+export async function identityBeside(path: string, needs: Needs): Promise<Identity | undefined> {
+  if (!isRoot()) return undefined
+  const { uid, gid } = await stat(path)
+  return chooseIdentity(uid === 0 ? undefined : { uid, gid }, needs)
+}
+
 /**
- * The user to run as: the one who owns the data already, else `postgres`, else `nobody`; and the way to do it that can
- * enter `directories` and execute `programs`.
+ * The user to run as: the one who owns the data already, else `postgres`, else `nobody`; and the way to do it that
+ * meets all needs.
  */
-export async function chooseIdentity(
-  owner: { uid: number; gid: number } | undefined,
-  programs: string[],
-  directories: string[],
-): Promise<Identity> {
+export async function chooseIdentity(owner: Owner | undefined, needs: Needs): Promise<Identity> {
   const account = owner ? { user: `user ${owner.uid}`, ...owner } : await findAccount(['postgres', 'nobody'])
   for (const prefix of waysToBecome(account)) {
     const identity = { ...account, prefix }
-    if (await canReach(identity, [...programs, ...directories])) return identity
+    if (await isEnough(identity, needs)) return identity
   }
+  const { program, directories = [], files = [] } = needs
   throw new Error(
-    `PostgreSQL does not run as root, and ${account.user} cannot enter ${directories[0]} or run ${programs[0]}: ` +
+    `Nothing runs as root here, and ${account.user} cannot reach ${[program, ...directories, ...files].join(' or ')}: ` +
       'start as an ordinary user, or install setpriv (util-linux), or move the checkout and DATA_DIR to a directory open to all.',
   )
 }
@@ -71,8 +82,10 @@ function waysToBecome(account: { uid: number; gid: number }): string[][] {
   return [[], keeping('dac_read_search'), keeping('dac_override')]
 }
 
-async function canReach(identity: Identity, paths: string[]): Promise<boolean> {
-  const tests = paths.map((_, index) => `test -x "$${index + 1}"`).join(' && ')
+async function isEnough(identity: Identity, { program, directories = [], files = [] }: Needs): Promise<boolean> {
+  const paths = [program, ...directories, ...files]
+  const test = (index: number) => (index < paths.length - files.length ? '-x' : '-r')
+  const tests = paths.map((_, index) => `test ${test(index)} "$${index + 1}"`).join(' && ')
   const { command, args, ...ids } = runAs(identity, '/bin/sh', ['-c', tests, 'sh', ...paths])
   try {
     await execute(command, args, { cwd: '/', ...(ids.uid === undefined ? {} : { uid: ids.uid, gid: ids.gid! }) })
@@ -91,5 +104,14 @@ async function findAccount(names: string[]): Promise<{ user: string; uid: number
       // No such user: the next.
     }
   }
-  throw new Error(`PostgreSQL does not run as root, and there is no user ${names.join(' or ')} to run it as: add one.`)
+  throw new Error(`Nothing runs as root here, and there is no user ${names.join(' or ')} to run it as: add one.`)
+}
+
+/** Makes a path, with everything below it, this user's own; nothing to do when that is ourselves. */
+export async function giveTo(identity: Identity | undefined, path: string): Promise<void> {
+  if (!identity) return
+  const { uid, gid } = identity
+  await lchown(path, uid, gid)
+  const below = (await stat(path)).isDirectory() ? await readdir(path, { recursive: true }) : []
+  for (const entry of below) await lchown(join(path, entry), uid, gid)
 }

@@ -1,5 +1,6 @@
 import { createClient } from 'redis'
 import { afterAll, expect, inject, test } from 'vitest'
+import { userOf } from '../../scripts/embedded/processes.ts'
 import { startRedis } from '../../scripts/embedded/redis.ts'
 import { createTestDatabase, execute, query } from './database.ts'
 import { until } from './until.ts'
@@ -32,6 +33,10 @@ test('the shared Redis answers', async () => {
   const client = await createClient({ url: inject('redisUrl') }).connect()
   expect(await client.ping()).toBe('PONG')
   client.destroy()
+})
+
+test('Redis does not run as root', async () => {
+  expect(await userOf(redis.pid())).toBeGreaterThan(0)
 })
 
 test('a Redis of one test can be killed, started again on its port, frozen and thawed', async () => {
