@@ -1,12 +1,14 @@
 /** A Redis for tests, benchmark and chaos: a server of our own, on loopback, gone with the process that started it. */
+import { chown, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, runGuarded } from './guarded.ts'
 import { pickFreePort } from './ports.ts'
 import { signalProcess } from './processes.ts'
 import { findProgram } from './programs.ts'
-import { chooseIdentity, giveTo, type Identity, identityBeside, isRoot, runAs } from './unprivileged.ts'
+import { chooseIdentity, type Identity, identityBeside, isRoot, runAs } from './unprivileged.ts'
 
 const pollMs = 10
 const readyWithinMs = 30_000
@@ -53,12 +55,16 @@ export function findRedis(): Promise<string> {
 
 /** Resolves when it answers. */
 export async function runRedis(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
-  const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() }
+  // A replica writes what its primary sends it to a file: to one of its own.
+  const ownDir = settings.dir ? undefined : await mkdtemp(join(tmpdir(), 'wallet-redis-'))
+  const dir = settings.dir ?? ownDir!
+  const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir }
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
-  const identity = await identityFor(program, settings)
-  if (settings.dir) await giveTo(identity, settings.dir)
+  const identity = await identityFor(program, dir, settings.include)
+  if (identity) await chown(dir, identity.uid, identity.gid)
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
-  const command = { ...runAs(identity, program, args), cwd: '/', env: {}, stopSteps: [] }
+  const removeWhenStopped = ownDir ? [ownDir] : []
+  const command = { ...runAs(identity, program, args), cwd: '/', env: {}, stopSteps: [], removeWhenStopped }
   const server = await runGuarded(command, 'ignore')
   const deadline = Date.now() + readyWithinMs
   while (!(await answersPing(port))) {
@@ -73,9 +79,9 @@ export async function runRedis(program: string, port: number, settings: Record<s
 }
 
 /** The user who may read the configuration that is included, where there is one. */
-function identityFor(program: string, { include, dir }: Record<string, string>): Promise<Identity | undefined> {
-  const needs = { program, ...(dir ? { directories: [dir] } : {}), ...(include ? { files: [include] } : {}) }
-  if (!isRoot()) return Promise.resolve(undefined)
+async function identityFor(program: string, dir: string, include?: string): Promise<Identity | undefined> {
+  if (!isRoot()) return undefined
+  const needs = { program, directories: [dirname(dir)], files: include ? [include] : [] }
   return include ? identityBeside(include, needs) : chooseIdentity(undefined, needs)
 }
 

@@ -74,7 +74,7 @@ export async function startCluster(): Promise<Cluster> {
     )
     hosts['postgres:5432'] = `127.0.0.1:${postgres.port}`
     await makeOwner(postgres.url('postgres'), secrets.ownerPassword!)
-    const redis = started(await startRedis(redisSettings(compose, secretsDir, directory)))
+    const redis = started(await startRedis(redisSettings(compose, secretsDir, await makeTempDir('redis'))))
     hosts['redis:6379'] = `127.0.0.1:${redis.port}`
     await runInImage(images.migrate!, images.migrate!.command.slice(1), await environmentOf('migrate'))
 
