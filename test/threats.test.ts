@@ -18,6 +18,7 @@ test('the threats are these', () => {
     'Forged proxy headers',
     'Query tampering',
     'Nonce flooding',
+    'Log flooding',
     'Key enumeration',
     'Smuggling',
     'Path confusion',
