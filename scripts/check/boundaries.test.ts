@@ -18,6 +18,7 @@ test.each([
   ['services/core/src/http/server.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
   ['services/core/contract/money.ts', "import { run } from '../src/db/statement.ts'"],
   ['services/core/client/batch-link.ts', "import { appRouter } from '../src/router.ts'"],
+  ['services/core/client/call.ts', "import type { Context } from '../src/trpc/context.ts'"],
   ['services/core/src/wallets/queries.ts', "import { wallets } from './procedures.ts'"],
   ['services/core/src/wallets/procedures.ts', "import { run } from '../db/statement.ts'"],
   ['services/core/src/main.ts', "import { startSystem } from '../../../test/setup/system.ts'"],
