@@ -104,7 +104,8 @@ function tableOfCosts(rows: number[], costs: Costs): string {
   return table(['ms for a page, by rows', ...rows.map(String)], lines)
 }
 
-async function fill({ admin }: Service, database: Database, rows: number): Promise<Filled> {
+/** Makes a workspace and fills it. */
+export async function fill({ admin }: Service, database: Database, rows: number): Promise<Filled> {
   say(`filling a workspace with ${rows} orders`)
   const signer = await makeSigner(admin, 0)
   const { workspaceId } = signer

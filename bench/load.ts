@@ -17,8 +17,12 @@ export type LoadPlan = {
   signers: readonly { apiKey: string; apiSecret: string; wallets: string[] }[]
   /** `hot`: every transfer touches the first wallet of its workspace. `get` is signed, `plain` is not. */
   kind: 'transfer' | 'hot-transfer' | 'balance' | 'get' | 'plain'
-  /** What `get` and `plain` ask for, with its query. */
+  /** What `get` and `plain` ask for, with its query. `@wallet@` is the signer's first wallet. */
   target?: string
+  /** Instead of one target: each round of the signers takes the next one. */
+  targets?: readonly string[]
+  /** Codes of refusals that do not fail the benchmark. */
+  mayBeRefused?: readonly string[]
 }
 
 export type LoadResult = {
@@ -36,6 +40,7 @@ class Connection {
   readonly #plan: LoadPlan
   readonly #signer: LoadPlan['signers'][number]
   readonly #key
+  readonly #target: string
   readonly #noncePrefix = randomBytes(9).toString('base64url')
   readonly #socket: Socket
   readonly #onAnswer: (latencyMs: number, code: string) => void
@@ -47,6 +52,9 @@ class Connection {
   constructor(plan: LoadPlan, index: number, onAnswer: (latencyMs: number, code: string) => void) {
     this.#plan = plan
     this.#signer = plan.signers[index % plan.signers.length]!
+    const { target = '', targets = [target] } = plan
+    const chosen = targets[Math.floor(index / plan.signers.length) % targets.length]!
+    this.#target = chosen.replace('@wallet@', this.#signer.wallets[0] ?? '')
     this.#key = createSecretKey(this.#signer.apiSecret, 'utf8')
     this.#onAnswer = onAnswer
     this.#socket = connect({ host: plan.host, port: plan.port, noDelay: true }, () => this.#send())
@@ -69,7 +77,8 @@ class Connection {
     const { wallets } = this.#signer
     const wallet = wallets[Math.floor(Math.random() * wallets.length)]!
     this.#sentAt = performance.now()
-    const { kind, target = '' } = this.#plan
+    const { kind } = this.#plan
+    const target = this.#target
     if (kind === 'plain') this.#socket.write(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`)
     else if (kind === 'get') this.#socket.write(this.#request('GET', target, ''))
     else if (kind === 'balance') this.#socket.write(this.#request('GET', `/api/v1/wallets/${wallet}/balance`, ''))

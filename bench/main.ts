@@ -7,6 +7,7 @@ import { measureEdge } from './edge.ts'
 import { measureLists } from './lists.ts'
 import { describeMachine } from './machine.ts'
 import { measureMemory } from './memory.ts'
+import { measureNeighbours } from './neighbours.ts'
 import { type Findings, reportOf, textOf } from './report.ts'
 import { fullSettings, quickSettings, type Settings } from './settings.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -16,6 +17,7 @@ const parts: Record<string, (stage: Stage, settings: Settings) => Promise<Findin
   transfers: measureTransfers,
   edge: measureEdge,
   lists: measureLists,
+  neighbours: measureNeighbours,
   memory: measureMemory,
 }
 

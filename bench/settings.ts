@@ -7,6 +7,8 @@ export type Settings = {
   measureMs: number
   /** Orders in the tables whose lists are read; the targets are about the last. */
   listSizes: number[]
+  /** Orders of each workspace that asks for expensive lists. */
+  neighbourRows: number
   /** Under load: until the first look at the memory, and from there to the last one. */
   memoryWarmUpMs: number
   memoryMs: number
@@ -19,6 +21,7 @@ export const fullSettings: Settings = {
   warmUpMs: 1_000,
   measureMs: 3_000,
   listSizes: [10_000, 100_000, 1_000_000],
+  neighbourRows: 500_000,
   memoryWarmUpMs: 72_000,
   memoryMs: 120_000,
   memoryStretchMs: 3_000,
@@ -30,6 +33,7 @@ export const quickSettings: Settings = {
   warmUpMs: 0,
   measureMs: 1_000,
   listSizes: [100, 1_000, 10_000],
+  neighbourRows: 5_000,
   memoryWarmUpMs: 400,
   memoryMs: 400,
   memoryStretchMs: 200,

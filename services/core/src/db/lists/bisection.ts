@@ -1,4 +1,5 @@
 import type { Sequence } from './list.ts'
+import { numbersBetween } from './numbers.ts'
 
 /**
  * The first and the last number of the rows that were created from one time on and before another; none when a time
@@ -9,7 +10,7 @@ import type { Sequence } from './list.ts'
  * PostgreSQL from doing it twice.
  */
 export function bisection(name: string, sequence: Sequence, from: string, to: string): string {
-  const { table, where, number, createdAt } = sequence
+  const { table, createdAt } = sequence
   return `
 ${name}_search (side, bound, low, high) as (
   select side, bound, 1::bigint, total + 1 from owner, unnest(array[${from}, ${to}]) with ordinality as _ (bound, side)
@@ -17,7 +18,7 @@ ${name}_search (side, bound, low, high) as (
   select side, bound, case when at < bound then middle + 1 else low end, case when at < bound then high else middle end
   from (
     select side, bound, low, high, (low + high) / 2 as middle,
-      (select ${createdAt} from ${table} where ${where} and ${number} = (low + high) / 2) as at
+      (select ${createdAt} from ${table} where ${numbersBetween(sequence, '(low + high) / 2', '(low + high) / 2')} limit 1) as at
     from ${name}_search where low < high offset 0) probe
 ),
 ${name} as (

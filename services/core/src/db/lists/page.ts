@@ -5,6 +5,7 @@ import { bisection } from './bisection.ts'
 import type { Values } from './conditions.ts'
 import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
 import type { ListDatabase, ListQuery } from './list-reader.ts'
+import { numbersBetween } from './numbers.ts'
 
 /** Reads one page. Null when the owner does not exist. */
 export async function readPage<Row, Item>(
@@ -89,8 +90,7 @@ with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(number
 select page.total, shown.*
 from page left join lateral (
   select ${sequence.number} as number, ${shows.columns} from ${shows.from}
-  where ${sequence.where} and ${sequence.number} between page.low and page.high
-  order by ${sequence.number} ${numbers} limit ${maxPageSize}) shown on true
+  where ${numbersBetween(sequence, 'page.low', 'page.high', numbers)} limit ${maxPageSize}) shown on true
 order by shown.number ${numbers}`
 }
 
@@ -101,9 +101,10 @@ order by shown.number ${numbers}`
 function momentsText(list: List, order: Order, bound: Bound): string {
   const { sequence } = list
   const { direction } = order.columns[0]!
-  const timeOf = (end: string) =>
-    `(select ${sequence.createdAt} from ${sequence.table}
-    where ${sequence.where} and ${sequence.number} = (select ${end} from page where low <= high))`
+  const timeOf = (end: string) => {
+    const number = `(select ${end} from page where low <= high)`
+    return `(select ${sequence.createdAt} from ${sequence.table} where ${numbersBetween(sequence, number, number)} limit 1)`
+  }
   const moments = bisection('moments', sequence, timeOf('low'), `${timeOf('high')} + interval '1 millisecond'`)
   // A page that lies outside the span has no moments, and nothing to skip.
   const ahead = direction === 'desc' ? 'moments.high - page.high' : 'page.low - moments.low'
@@ -154,10 +155,7 @@ function orderText({ columns, numbers }: Order): string {
   return [...columns.map(({ direction }, index) => `key${index} ${direction}`), `tie_break ${numbers}`].join(', ')
 }
 
-/**
- * Only the rows of the page are read whole, each by its number: LIMIT 1 keeps the planner, who cannot know how few
- * they are, from joining whole tables.
- */
+/** Only the rows of the page are read whole, each by its number. */
 function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
   const { sequence, shows } = list
   const by = orderText(order)
@@ -165,8 +163,7 @@ function pageOfMatches(list: List, order: Order, { size }: Bound, total: string,
 from owner
 left join lateral (select * from match order by ${by} limit ${size} offset ${skipped}) place on true
 left join lateral (
-  select ${shows.columns} from ${shows.from}
-  where ${sequence.where} and ${sequence.number} = place.number limit 1) shown on true
+  select ${shows.columns} from ${shows.from} where ${numbersBetween(sequence, 'place.number', 'place.number')} limit 1) shown on true
 order by ${by}`
 }
 
