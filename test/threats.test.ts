@@ -19,6 +19,7 @@ test('the threats are these', () => {
     'Query tampering',
     'Nonce flooding',
     'Log flooding',
+    'Expensive lists',
     'Key enumeration',
     'Smuggling',
     'Path confusion',
