@@ -2,19 +2,23 @@
 import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { commonFlags, flagLines, readFlags, splitArguments, UsageError, type Values } from './admin/flags.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
+import { compareWithManifest } from './backup/manifest.ts'
+import { checkPages } from './backup/pages.ts'
 import { pickFreePort } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { readJson } from './embedded/private-file.ts'
 import { startService } from './embedded/service.ts'
 import { identityBeside } from './embedded/unprivileged.ts'
 
+/** A damaged file often is not the only one. */
+const listedFaults = 20
 const exitCodes = { failed: 1, misused: 2 }
 const asIs = (text: string) => text
 const flags = {
@@ -24,15 +28,16 @@ const flags = {
 } as const
 
 const help = `npm run backup -- take FILE          copies the running database into FILE, a tar, without stopping anything
-npm run backup -- check FILE         restores FILE into a directory that is deleted afterwards, starts PostgreSQL and
-                                     core on it, and ends with what ledger verify says of it
+npm run backup -- check FILE         restores FILE into a directory that is deleted afterwards, compares every file with
+                                     the backup's manifest, starts PostgreSQL on it, reads every page and compares
+                                     every index with its table, starts core, and ends with what ledger verify says
 npm run backup -- restore FILE DIR   unpacks FILE into DIR, a data directory for PostgreSQL 18 that must not be there yet
 
 ${flagLines(flags).join('\n')}
 
 It takes the backup from the database of npm start, or from BACKUP_DATABASE_URL: a role with the right to replicate. The
-tar is of the format of pg_basebackup, and one that pg_basebackup took (--format=tar --wal-method=fetch) can be checked
-and restored as well. It holds money and names but no secret in the clear; what opens it, secrets.json, belongs
+tar is of the format of pg_basebackup, and one that pg_basebackup took (--format=tar --wal-method=fetch
+--manifest-checksums=SHA256) can be checked and restored as well. It holds money and names but no secret in the clear; what opens it, secrets.json, belongs
 elsewhere. check needs that file, and tar.`
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -109,6 +114,7 @@ async function check(file: string, { secrets: secretsFile, against }: Values<typ
   const stops = [() => rm(scratch, { recursive: true, force: true })]
   try {
     await restore(file, join(scratch, 'postgres'))
+    failOn(await compareWithManifest(join(scratch, 'postgres')), 'The backup is not what was taken')
     const postgres = await startPostgres({
       dataDir: join(scratch, 'postgres'),
       port: 0,
@@ -118,6 +124,8 @@ async function check(file: string, { secrets: secretsFile, against }: Values<typ
       removeWhenStopped: [scratch],
     })
     stops.push(postgres.stop)
+    failOn(await checkPages(postgres.url(database)), 'The backup holds a damaged database')
+    console.log('Every file is as it was backed up, every page can be read, every index agrees with its table.')
     const adminToken = randomBytes(32).toString('base64url')
     const corePort = await pickFreePort()
     const environment = {
@@ -143,9 +151,30 @@ async function check(file: string, { secrets: secretsFile, against }: Values<typ
     const [code] = await once(verify, 'exit')
     if (code !== 0) throw new Error('The backup does not hold a sound ledger.')
     console.log('The backup can be used.')
+  } catch (error) {
+    const logs = await keepLogs(scratch)
+    if (!logs) throw error
+    const message = (error as Error).message.replaceAll(scratch, logs)
+    throw new Error(`${message}\nThe logs of PostgreSQL and core are in ${logs}.`, { cause: error })
   } finally {
     for (const stop of stops.toReversed()) await stop()
   }
+}
+
+/** @throws Error that lists the first faults */
+function failOn(faults: string[], sentence: string): void {
+  if (faults.length === 0) return
+  const rest = faults.length > listedFaults ? [`and ${faults.length - listedFaults} more`] : []
+  throw new Error([`${sentence}: use another one.`, ...faults.slice(0, listedFaults), ...rest].join('\n  '))
+}
+
+/** @returns the directory that they are in from now on; null when nothing has written one */
+async function keepLogs(scratch: string): Promise<string | null> {
+  const names = (await readdir(scratch)).filter(name => name.endsWith('.log'))
+  if (names.length === 0) return null
+  const kept = await mkdtemp(join(tmpdir(), 'wallet-backup-logs-'))
+  for (const name of names) await copyFile(join(scratch, name), join(kept, name))
+  return kept
 }
 
 try {
