@@ -665,6 +665,10 @@ describe('the audit', () => {
     expect(await said('audit list --actor admin:nobody')).toBe('There are no such acts.\n')
     expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such acts.\n')
     expect(await said(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
+    const known = 'are kek.rotate, key.create, key.delete'
+    const mistyped = await refused(2, 'audit list --act key.disabled')
+    expect(mistyped).toContain(`--act names "key.disabled", which is no act: did you mean key.disable? There ${known}`)
+    expect(await refused(2, 'audit list --act x')).toContain(`which is no act: there ${known}`)
     expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
     expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
     expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')

@@ -170,7 +170,7 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
     CORE_TOKEN: secrets.gatewayToken,
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     // Nonces have to survive a restart of the gateway: without Redis they are kept in a file.
-    ...(process.env.REDIS_URL ? {} : { NONCE_FILE: inDataDir('nonces', 'nonces.log') }),
+    ...(process.env.REDIS_URL ? {} : { NONCE_FILE: inDataDir('nonces', 'nonces.db') }),
   })
   await keep('gateway', signal => startService(gateway, signal))
   log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir))

@@ -39,7 +39,12 @@ beforeAll(async () => {
   const denials = new Denials(metrics.registry, sampled)
   const now = () => Date.now() + aheadSeconds * 1000
   const edge = { keys: directory, nonces, bodyLimitBytes: 65_536, trustedProxies: [], now, denials, log, sampled }
-  server = createServer(createApp(edge, core, metrics, () => nonces.isReachable()))
+  server = createServer(
+    createApp(edge, core, metrics, async () => ({
+      status: (await nonces.fault()) === null ? 'ready' : 'not ready',
+      parts: {},
+    })),
+  )
   directory.start()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

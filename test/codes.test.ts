@@ -274,6 +274,14 @@ describe('a create', () => {
       const { detail: _, ...envelope } = answer.body
       expectCode({ ...answer, body: envelope }, 'S012')
     }
+    const details: [object, string][] = [
+      [{ bizId: 'a'.repeat(65) }, 'bizId must have at most 64 characters.'],
+      [{ remark: 'x'.repeat(257) }, 'remark must have at most 256 characters.'],
+    ]
+    for (const [change, detail] of details) {
+      const answer = await call(system, 'POST', createPath, order(change), { headers: { 'X-LOCALE': 'en-US' } })
+      expect(answer.body.detail).toBe(detail)
+    }
     const emoji = '😀'.repeat(256)
     expect((await call(system, 'POST', createPath, order({ remark: emoji }))).body.data.remark).toBe(emoji)
   })

@@ -26,7 +26,7 @@ test('metrics count requests by route and code, and refusals by step', async () 
     /^gateway_refusals_total\{step="signature",code="GA2012",status="401"\} 1$/m,
     /^gateway_nonce_store_duration_seconds_count\{outcome="answered"\} [1-9]/m,
     /^gateway_part_up\{part="nonces"\} 1$/m,
-    /^gateway_part_up\{part="keys"\} 1$/m,
+    /^gateway_part_up\{part="core"\} 1$/m,
     /^nodejs_eventloop_lag_p99_seconds /m,
   ]
   for (const line of lines) expect(text).toMatch(line)
@@ -77,7 +77,11 @@ test('every metric that the handbook names is there', async () => {
 
 test('readiness, health, and nothing else', async () => {
   expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200)
-  expect((await fetch(`${internalUrl}/readyz`)).status).toBe(200)
+  const ready = await fetch(`${internalUrl}/readyz`)
+  expect([ready.status, await ready.json()]).toEqual([
+    200,
+    { status: 'ready', parts: { core: { up: true }, nonces: { up: true } } },
+  ])
   expect((await fetch(`${internalUrl}/api/v1/wallets`)).status).toBe(404)
   expect((await fetch(`${internalUrl}/batch`, { method: 'POST', body: '{}' })).status).toBe(401)
 })

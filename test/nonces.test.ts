@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Readiness } from '../gateway/src/readiness.ts'
+import type { Program } from '../scripts/embedded/program.ts'
 import { type Redis, startRedis } from '../scripts/embedded/redis.ts'
 import { type Answer, type Credentials, call } from './setup/client.ts'
+import { mountSmallDisk } from './setup/small-disk.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
@@ -147,6 +150,50 @@ test('a Redis that may evict nonces is not used', async () => {
   expect((await send({ baseUrl: url }, fresh())).body.code).toBe('2000')
 })
 
+describe('a Redis whose settings are changed while it is used', () => {
+  let changing: Redis
+  let gateway: Program
+  beforeAll(async () => {
+    changing = await startRedis()
+    gateway = await system.startGateway({ REDIS_URL: changing.url })
+    await send({ baseUrl: gateway.url }, fresh())
+    await age(changing.url)
+  })
+  afterAll(() => changing.stop())
+  const set = (...settings: string[]) => command(changing.url, 'CONFIG', 'SET', ...settings)
+  const mayEvict = () => set('maxmemory', '1gb', 'maxmemory-policy', 'volatile-lru')
+  const mayNotEvict = () => set('maxmemory', '0', 'maxmemory-policy', 'noeviction')
+  const readiness = async () => (await fetch(`${gateway.internalUrl}/readyz`)).json() as Promise<Readiness>
+  const isServed = async () => (await send({ baseUrl: gateway.url }, fresh())).body.code === '2000'
+
+  test('it may evict: S002, and readiness and the log say why; set right, it goes on in the same memory', async () => {
+    const [request] = await accepted({ baseUrl: gateway.url })
+    await mayEvict()
+    await until('the gateway notices', async () => !(await isServed()))
+    const { status, parts } = await readiness()
+    expect([status, parts.core]).toEqual(['not ready', { up: true }])
+    const reason = 'Redis may evict nonces: its maxmemory-policy is volatile-lru, set it to noeviction'
+    expect(parts.nonces).toEqual({ up: false, reason })
+    await mayNotEvict()
+    await until('the gateway serves', isServed)
+    expect((await send({ baseUrl: gateway.url }, request!)).body.code).toBe('GA2013')
+    await until('the log says it', () => gateway.output().includes('Redis back'))
+    // Once, however many requests were refused.
+    expect(linesOf(gateway).filter(line => line.reason === reason)).toMatchObject([{ msg: 'Redis lost' }])
+  })
+
+  test('it has evicted: what was accepted before is refused', async () => {
+    const requests = await accepted({ baseUrl: gateway.url })
+    // Less than it holds: whatever has an end of life goes.
+    await set('maxmemory-policy', 'volatile-lru', 'maxmemory', '1')
+    await until('it evicts', async () => String(await command(changing.url, 'INFO')).includes('db0:keys=1,'))
+    await mayNotEvict()
+    await until('the gateway notices', async () => !(await isServed()))
+    await expectFenced({ baseUrl: gateway.url }, [...requests, fresh()])
+    expect(await readiness()).toEqual({ status: 'ready', parts: { core: { up: true }, nonces: { up: true } } })
+  })
+})
+
 describe('a Redis that has its marker but may lack the last nonces', () => {
   test('restarted from a snapshot', async () => {
     const snapshots = await startRedis({ dir: await makeTempDir('snapshots') })
@@ -214,14 +261,14 @@ test('a move to another Redis is a loss as well; the audit names each', async ()
   for (const { actor } of rows) expect(actor).toBe('gateway:g')
 })
 
-test('nonces in a file: they survive a restart; a file that is gone is a loss', async () => {
+test('nonces in a file: they survive a restart and a crash; a file that is gone is a loss', async () => {
   // A database of its own: its first memory is the file.
   const alone = await startSystem({ gateways: 0 })
-  const file = join(await makeTempDir('nonces'), 'nonces.log')
+  const file = join(await makeTempDir('nonces'), 'nonces.db')
   const start = async () => {
     const gateway = await alone.startGateway({ NONCE_FILE: file, REDIS_URL: undefined })
     const credentials = { ...alone, baseUrl: gateway.url }
-    return { stop: gateway.stop, send: (sent: Sent) => call(credentials, 'GET', list, undefined, sent) }
+    return { ...gateway, send: (sent: Sent) => call(credentials, 'GET', list, undefined, sent) }
   }
   const first = await start()
   const requests = offsets.map(offset => fresh(offset))
@@ -230,12 +277,52 @@ test('nonces in a file: they survive a restart; a file that is gone is a loss', 
   const second = await start()
   for (const request of requests) expect((await second.send(request)).body.code).toBe('GA2013')
   expect((await second.send(fresh())).body.code).toBe('2000')
-  await second.stop()
-  await rm(file)
+  await second.kill('SIGKILL')
   const third = await start()
-  for (const request of [...requests, fresh()]) expect((await third.send(request)).body.code).toBe('S002')
+  for (const request of requests) expect((await third.send(request)).body.code).toBe('GA2013')
+  const last = offsets.map(offset => fresh(offset))
+  for (const request of last) expect((await third.send(request)).body.code).toBe('2000')
+  await rm(file)
+  await third.kill('SIGKILL')
+  const fourth = await start()
+  for (const request of [...last, fresh()]) expect((await fourth.send(request)).body.code).toBe('S002')
+  await until('the log says it', () => fourth.output().includes('the nonce file was lost'))
   await alone.stop()
 })
+
+test('a nonce file on a full disk: S002, and readiness and the log say why; with space it serves again', async () => {
+  const disk = await mountSmallDisk()
+  if (!disk) return console.log('disk full: nothing may be mounted here, a directory that is away has to do')
+  try {
+    const gateway = await system.startGateway({
+      NONCE_FILE: join(disk.path, 'nonces.db'),
+      REDIS_URL: undefined,
+    })
+    const { url, internalUrl } = gateway
+    const partsOf = async () => ((await (await fetch(`${internalUrl}/readyz`)).json()) as Readiness).parts
+    expect((await partsOf()).nonces).toEqual({ up: true })
+    await disk.fill()
+    const full = await until('the disk is full', async () => {
+      const { nonces } = await partsOf()
+      return !nonces!.up && nonces
+    })
+    expect(full.reason).toContain('cannot be used: database or disk is full')
+    await until('the gateway is not ready', async () => (await fetch(`${url}/readyz`)).status === 503)
+    expect((await send({ baseUrl: url }, fresh())).body.code).toBe('S002')
+    await disk.empty()
+    await until('there is space', async () => (await partsOf()).nonces!.up)
+    await until('the log says it', () => gateway.output().includes('nonce store back'))
+    const lost = linesOf(gateway).filter(line => line.reason === full.reason)
+    expect(new Set(lost.map(({ msg }) => msg))).toEqual(new Set(['nonce store lost']))
+  } finally {
+    await disk.unmount()
+  }
+})
+
+function linesOf(program: Program): { msg: string; reason?: string }[] {
+  const whole = program.output().split('\n').slice(0, -1)
+  return whole.map(line => JSON.parse(line))
+}
 
 /** A port that leads to another one, as a load balancer or a name in DNS does. */
 async function openDoor(port: number) {

@@ -6,8 +6,9 @@ import { isDenial } from './denials.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { checkScope } from './pipeline/access.ts'
-import { addressOf, authenticate, checkLimit, type Edge, type SignedRequest } from './pipeline/index.ts'
+import { addressOf, authenticate, type Edge, type SignedRequest } from './pipeline/index.ts'
 import { parseTarget, type Target } from './pipeline/request.ts'
+import type { Readiness } from './readiness.ts'
 import { type Endpoint, endpoints, noSuchEndpoint } from './routes/endpoints.ts'
 
 declare module 'http' {
@@ -25,14 +26,19 @@ declare module 'http' {
 }
 
 /** The public application. Whatever happens under /api/, the answer is our envelope. */
-export function createApp(edge: Edge, core: CoreClient, metrics: Metrics, isReady: () => Promise<boolean>): Express {
+export function createApp(
+  edge: Edge,
+  core: CoreClient,
+  metrics: Metrics,
+  readiness: () => Promise<Readiness>,
+): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
   app.enable('case sensitive routing').enable('strict routing')
 
   app.use(arrive)
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
-  app.get('/readyz', readiness(isReady))
+  app.get('/readyz', answerReadiness(readiness))
   app.use(onlyApi)
   app.use(signedBy(edge)) // section 5.3, steps 1 to 7
   app.use(plainPath)
@@ -40,6 +46,7 @@ export function createApp(edge: Edge, core: CoreClient, metrics: Metrics, isRead
   for (const endpoint of endpoints) mount(app, endpoint, core, answered) // step 8, then the endpoint
   app.use(deny)
   app.use(failure(edge, answered))
+  app.use(lastResort(edge))
   return app
 }
 
@@ -76,9 +83,10 @@ const arrive: RequestHandler = (request, _response, next) => {
   next()
 }
 
-function readiness(isReady: () => Promise<boolean>): RequestHandler {
+/** The public listener does not say which part is missing: that is for operators, on the internal one. */
+function answerReadiness(readiness: () => Promise<Readiness>): RequestHandler {
   return async (request, response) => {
-    if (!(await isReady())) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    if ((await readiness()).status !== 'ready') throw new DomainError('S002', { retryAfterSeconds: 1 })
     sendSuccess(response, request.requestId, { status: 'ready' })
   }
 }
@@ -112,7 +120,6 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, answer
     if (request.method !== method) return next()
     const { key, address, body } = request.signed
     checkScope(key, scope)
-    checkLimit(request.signed)
     const { requestId } = request
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>
@@ -137,7 +144,7 @@ function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
     }
     let error = asDomainError(cause)
     if (!error) {
-      const fields = { err: cause, requestId: request.requestId }
+      const fields = { err: cause, unknownCode: unknownCodeOf(cause), requestId: request.requestId }
       const message = 'a request failed'
       if (request.signed) log.error(fields, message)
       else sampled.write('failure', { level: 'error', fields, message, summary: 'more requests failed' })
@@ -158,5 +165,19 @@ function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
     if (cause instanceof URIError || (cause as { status?: unknown })?.status === 400)
       return new DomainError('50090201', { method: '', path: '' })
     return null
+  }
+}
+
+/** The code of a core that is newer than this gateway, and answers what this one does not know. */
+function unknownCodeOf(cause: unknown): unknown {
+  return (cause as { data?: { wire?: { code?: unknown } } } | null)?.data?.wire?.code
+}
+
+/** When an error cannot even be answered, that is a bug too: its client gets our envelope, not Express' page. */
+function lastResort({ log }: Edge): ErrorRequestHandler {
+  return (cause, request, response, _next) => {
+    log.error({ err: cause, requestId: request.requestId }, 'an error could not be answered')
+    if (response.headersSent) response.destroy()
+    else sendFailure(request, response, request.requestId, new DomainError('S001'))
   }
 }

@@ -30,15 +30,17 @@ export const gatewaySchema = z.object({
   ),
   KEY_REQUESTS_BURST: wholeNumber(1, 100_000)
     .optional()
-    .describe('requests under one key that may come at once; as many as in a second unless set'),
+    .describe('signed requests under one key that may come at once; as many as in a second unless set'),
   KEY_REQUESTS_PER_SECOND: wholeNumber(1, 100_000)
     .optional()
-    .describe('requests under one key in a second, in the long run; unlimited unless set'),
+    .describe(
+      'signed requests under one key in a second, in the long run, whatever they ask for; bounds what one key can make the nonce store remember; unlimited unless set',
+    ),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
   NONCE_FILE: z
     .string()
     .optional()
-    .describe('embedded mode only, in place of REDIS_URL: the file that remembers nonces for this one gateway'),
+    .describe('embedded mode only, in place of REDIS_URL: the SQLite file that remembers nonces for this one gateway'),
   REDIS_URL: serverUrl('redis', 'rediss').optional().describe('the Redis that remembers nonces for all gateways'),
   STOP_DELAY_MS: wholeNumber(0, 60_000)
     .default(0)

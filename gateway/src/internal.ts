@@ -7,10 +7,11 @@ import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from './envelope.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { Readiness } from './readiness.ts'
 
 export type InternalOptions = {
   coreUrls: string[]
-  isReady: () => Promise<boolean>
+  readiness: () => Promise<Readiness>
   metrics: Metrics
   log: Log
 }
@@ -33,14 +34,14 @@ const forwardedHeaders = [
  * The second listener, for operators and internal callers: health, metrics, and core's own API through one edge. It is
  * bound to loopback unless configured otherwise, and adds no rights: callers present their own service token.
  */
-export function createInternalApp({ coreUrls, isReady, metrics, log }: InternalOptions): Express {
+export function createInternalApp({ coreUrls, readiness, metrics, log }: InternalOptions): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))
   app.get('/readyz', async (_request, response) => {
-    const ready = await isReady()
-    response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready' })
+    const found = await readiness()
+    response.status(found.status === 'ready' ? 200 : 503).json(found)
   })
   app.get('/metrics', async (_request, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics())

@@ -15,6 +15,7 @@ import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
 import { openRedisNonces } from './nonces/redis.ts'
 import type { IsFirstMemory } from './nonces/store.ts'
+import { type Parts, readReadiness } from './readiness.ts'
 import { SampledLog } from './sampled-log.ts'
 
 const drainDeadlineMs = 9_000
@@ -31,9 +32,10 @@ async function main(config: GatewayConfig): Promise<void> {
   const nonces = metrics.measured(
     config.REDIS_URL
       ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
-      : await openFileNonces(config.NONCE_FILE!, isFirst, limits),
+      : await openFileNonces(config.NONCE_FILE!, isFirst, limits, log),
   )
-  metrics.watch({ nonces: () => nonces.isReachable(), keys: async () => keys.isCurrent })
+  const parts: Parts = { core: async () => keys.fault, nonces: () => nonces.fault() }
+  metrics.watch(parts)
   let draining = false
 
   metrics.watchLog(output)
@@ -41,7 +43,7 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watchCore(core)
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)
-  const isReady = async () => !draining && keys.isCurrent && (await nonces.isReachable())
+  const readiness = () => readReadiness(parts, draining)
   const app = createApp(
     {
       keys,
@@ -57,13 +59,13 @@ async function main(config: GatewayConfig): Promise<void> {
     },
     core,
     metrics,
-    isReady,
+    readiness,
   )
   const server = createGuardedServer(app)
   server.prependListener('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close')
   })
-  const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, isReady, metrics, log }))
+  const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log }))
   keys.start()
   internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
   await once(internal, 'listening')

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { CoreClient } from './core.ts'
 import type { KeyDirectory } from './keys/directory.ts'
 import type { NonceStore } from './nonces/store.ts'
+import type { Parts } from './readiness.ts'
 
 /** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
@@ -31,8 +32,8 @@ export type Metrics = {
   watchCore: (core: CoreClient) => void
   /** The same store, its answers measured. */
   measured: (nonces: NonceStore) => NonceStore
-  /** Watches what readiness hangs on; asked when somebody scrapes. */
-  watch: (parts: Record<string, () => Promise<boolean>>) => void
+  /** Watches what the gateway cannot serve without; asked when somebody scrapes. */
+  watch: (parts: Parts) => void
 }
 
 /** What Prometheus scrapes on the internal listener. */
@@ -138,14 +139,14 @@ export function createMetrics(): Metrics {
     }
   }
 
-  function watch(parts: Record<string, () => Promise<boolean>>): void {
+  function watch(parts: Parts): void {
     new Gauge({
       name: 'gateway_part_up',
-      help: 'Whether a part that readiness hangs on is up: 1 or 0',
+      help: 'Whether a part that the gateway cannot serve without is up: 1 or 0',
       labelNames: ['part'],
       registers: [registry],
       async collect() {
-        for (const [part, isUp] of Object.entries(parts)) this.set({ part }, (await isUp()) ? 1 : 0)
+        for (const [part, faultOf] of Object.entries(parts)) this.set({ part }, (await faultOf()) === null ? 1 : 0)
       },
     })
   }

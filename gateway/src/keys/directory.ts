@@ -8,10 +8,12 @@ import {
   type KeyRing,
   openSecret,
 } from '@workspace-wallet/core/contract'
+import { Availability, reasonOf } from '../availability.ts'
 import type { CoreClient } from '../core.ts'
 import { type Rate, take } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import { type AddressBlock, parseBlock } from '../pipeline/addresses.ts'
+import type { Fault } from '../readiness.ts'
 import { SampledLog } from '../sampled-log.ts'
 
 /** What the pipeline needs of a key. Secrets are held as key objects only. */
@@ -45,6 +47,7 @@ export class KeyDirectory {
   readonly #keyRing: KeyRing
   readonly #log: Log
   readonly #sampled: SampledLog
+  readonly #availability: Availability
   readonly #elapsedMs: () => number
   readonly #keys = new Map<string, Key>()
   /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
@@ -63,6 +66,8 @@ export class KeyDirectory {
   /** Counts how often everything was forgotten. */
   #era = 0
   #heardAtMs = Number.NEGATIVE_INFINITY
+  /** Why the last poll failed. */
+  #lastError: unknown
   #timer: NodeJS.Timeout | undefined
   #reportTimer: NodeJS.Timeout | undefined
   #closed = false
@@ -73,6 +78,7 @@ export class KeyDirectory {
     this.#keyRing = keyRing
     this.#log = log
     this.#sampled = new SampledLog(log)
+    this.#availability = new Availability('core', log)
     this.#elapsedMs = elapsedMs
   }
 
@@ -93,6 +99,14 @@ export class KeyDirectory {
   /** Whether core was heard within the lease. */
   get isCurrent(): boolean {
     return this.#elapsedMs() - this.#heardAtMs < leaseMs
+  }
+
+  /** Why no cached key may be believed now; null when they may. */
+  get fault(): Fault {
+    if (this.isCurrent) return null
+    const silentMs = this.#elapsedMs() - this.#heardAtMs
+    const since = Number.isFinite(silentMs) ? `for ${Math.floor(silentMs / 1000)} s` : 'yet'
+    return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${reasonOf(this.#lastError)}`}`
   }
 
   get counts() {
@@ -152,9 +166,7 @@ export class KeyDirectory {
         const found = await this.#ask(asked.map(([apiKey]) => apiKey))
         for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
       } catch (error) {
-        const message = 'keys cannot be looked up: core is out of reach'
-        const summary = 'more look-ups of keys failed'
-        this.#sampled.write('look-up', { level: 'warn', fields: { err: error }, message, summary })
+        this.#availability.lost(error)
         for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
       }
     }
@@ -213,8 +225,10 @@ export class KeyDirectory {
       this.#mark = mark
       this.#seal = seal
       this.#heardAtMs = askedAtMs
+      this.#availability.back()
     } catch (error) {
-      this.#log.debug({ err: error }, 'core did not say which keys have changed')
+      this.#lastError = error
+      if (!this.#closed) this.#availability.lost(error)
     }
     if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), accessPollMs)
   }

@@ -18,6 +18,8 @@ export const enUS: Locale = {
         return details.secondsOff < 0
           ? `X-Timestamp is ${-details.secondsOff} s behind the server's clock; 60 s are allowed. Set your clock.`
           : `X-Timestamp is ${details.secondsOff} s ahead of the server's clock; 60 s are allowed. Set your clock.`
+      if (details.reason === 'MILLISECONDS')
+        return `X-Timestamp looks like milliseconds. Send whole seconds: ${details.seconds} for this time.`
       if (details.reason === 'USED')
         return 'X-Nonce was used before. Make a new one for every request, retries included.'
       const form =
@@ -71,7 +73,7 @@ export const enUS: Locale = {
     NOT_AN_OBJECT: ({ field }) => `${field} must be a JSON object.`,
     NOT_JSON: ({ field }) => `${field} is not JSON in UTF-8.`,
     EMPTY: ({ field }) => `${field} must not be empty.`,
-    TOO_LONG: ({ field }) => `${field} is too long.`,
+    TOO_LONG: ({ field, limit }) => `${field} must have at most ${limit} characters.`,
     BAD_CHARACTER: ({ field }) => `${field} holds a character that is not allowed.`,
     NOT_AN_AMOUNT: ({ field }) =>
       `${field} must be a decimal such as "100.50": no sign, no exponent, no leading zeros.`,
@@ -88,6 +90,8 @@ export const enUS: Locale = {
     NOT_SORTABLE: ({ field, limit }) => `${field} takes one of these fields: ${limit}.`,
     NOT_A_TIME: ({ field }) =>
       `${field} must be an ISO 8601 time with a zone, such as 2026-01-31T12:00:00Z, or a date.`,
+    UNESCAPED_PLUS: ({ field }) =>
+      `${field} has a space where a zone such as +02:00 begins: in a query, write the plus as %2B.`,
     NOT_ONE_OF: ({ field, limit }) => `${field} must be one of ${limit}.`,
     TOO_SLOW: ({ field }) => `The ${field} did not arrive in time.`,
     TOO_EXPENSIVE: ({ field, limit }) =>

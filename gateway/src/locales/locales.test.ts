@@ -11,6 +11,7 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     { header: 'X-Nonce', reason: 'MALFORMED' },
     { header: 'X-Nonce', reason: 'USED' },
     { header: 'X-Timestamp', reason: 'OFF', secondsOff: 75 },
+    { header: 'X-Timestamp', reason: 'MILLISECONDS', seconds: '1800000000' },
     { header: 'X-Timestamp', reason: 'OFF', secondsOff: -3600 },
   ],
   GA2012: [
@@ -61,6 +62,11 @@ describe.each(locales)('$tag', locale => {
     expect(say('GA2013', { header: 'X-Timestamp', reason: 'OFF', secondsOff: -75 })).toContain('75')
     expect(say('GA2012', details.GA2012![1])).toContain('GET | /api/v1/wallets | 1 | n | e3b0')
     expect(say('S012', { field: 'amount', reason: 'TOO_MANY_DECIMALS', limit: 2 })).toMatch(/amount.*2/)
+    expect(say('GA2013', { header: 'X-Timestamp', reason: 'MILLISECONDS', seconds: '1800000000' })).toContain(
+      '1800000000',
+    )
+    expect(say('S012', { field: 'remark', reason: 'TOO_LONG', limit: 256 })).toMatch(/remark.*256/)
+    expect(say('S012', { field: 'createdFrom', reason: 'UNESCAPED_PLUS' })).toMatch(/createdFrom.*%2B/)
     expect(say('S003', { transferId: 'trf_1' })).toContain('trf_1')
     expect(say('GA2024', { scope: 'transfer:create' })).toContain('transfer:create')
   })

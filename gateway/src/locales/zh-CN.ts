@@ -17,6 +17,8 @@ export const zhCN: Locale = {
         return details.secondsOff < 0
           ? `X-Timestamp 比服务器时间慢 ${-details.secondsOff} 秒，允许的误差为 60 秒。请校准时钟。`
           : `X-Timestamp 比服务器时间快 ${details.secondsOff} 秒，允许的误差为 60 秒。请校准时钟。`
+      if (details.reason === 'MILLISECONDS')
+        return `X-Timestamp 看起来是毫秒。请发送整秒：该时间应为 ${details.seconds}。`
       if (details.reason === 'USED') return 'X-Nonce 已被使用过。每次请求（包括重试）都必须使用新的值。'
       const form =
         details.header === 'X-Timestamp' ? '以整秒表示的 Unix 时间，仅含数字' : '1 到 128 个可见 ASCII 字符的唯一文本'
@@ -64,7 +66,7 @@ export const zhCN: Locale = {
     NOT_AN_OBJECT: ({ field }) => `${field} 必须是 JSON 对象。`,
     NOT_JSON: ({ field }) => `${field} 不是 UTF-8 编码的 JSON。`,
     EMPTY: ({ field }) => `${field} 不能为空。`,
-    TOO_LONG: ({ field }) => `${field} 过长。`,
+    TOO_LONG: ({ field, limit }) => `${field} 最多 ${limit} 个字符。`,
     BAD_CHARACTER: ({ field }) => `${field} 含有不允许的字符。`,
     NOT_AN_AMOUNT: ({ field }) => `${field} 必须是十进制数，例如 "100.50"：不带符号、指数或前导零。`,
     NOT_POSITIVE: ({ field }) => `${field} 必须大于零。`,
@@ -79,6 +81,7 @@ export const zhCN: Locale = {
     NOT_A_SORT: ({ field }) => `${field} 的格式必须是 field,asc 或 field,desc。`,
     NOT_SORTABLE: ({ field, limit }) => `${field} 只能按以下字段排序：${limit}。`,
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,
+    UNESCAPED_PLUS: ({ field }) => `${field} 的时区处是空格：在查询字符串中，时区的加号（例如 +02:00）须写成 %2B。`,
     NOT_ONE_OF: ({ field, limit }) => `${field} 必须是以下之一：${limit}。`,
     TOO_SLOW: ({ field }) => `${field} 未能及时到达。`,
     TOO_EXPENSIVE: ({ field, limit }) =>

@@ -1,131 +1,190 @@
-import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
-import { type Limits, type Rate, type Tally, take } from '../limits/rate.ts'
-import { checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { isDomainError } from '@workspace-wallet/core/contract'
+import { Availability, reasonOf } from '../availability.ts'
+import { Buckets } from '../limits/buckets.ts'
+import type { Limits } from '../limits/rate.ts'
+import type { Log } from '../log.ts'
+import type { Fault } from '../readiness.ts'
+import { Deadline } from './deadline.ts'
+import type { FileAnswer, FileAnswers, Generation, NonceFileOptions, Question } from './nonce-file.ts'
+import type { ThreadAnswer } from './nonce-file-thread.ts'
+import { checkFence, fenceOf, type IsFirstMemory, type NonceStore } from './store.ts'
 
-type Line = { text: string; resolve: () => void; reject: (error: unknown) => void }
+/** A disk takes milliseconds; one that takes this long hangs. */
+const deadlineMs = 700
+const questionsPerBatch = 200
+/** Questions that may wait for a disk that hangs. */
+const waitingLimit = 10_000
+/** How long the start waits for the thread and its file; past it the gateway listens, and is not ready. */
+const startMs = 5_000
+/** How often a file that cannot be used is tried again while nobody asks. */
+const retryMs = 1_000
 
-/** The first line of a file: the memory's id, and when it began, in seconds. */
-const headPattern = /^memory (\S+) (\d+)$/
+type Ask = {
+  question: Question
+  /** Of the request; a probe has none. */
+  timestamp: number | undefined
+  resolve: (answer: FileAnswer) => void
+  reject: (error: unknown) => void
+}
 
 /**
- * Nonces of a single gateway, for embedded mode: in memory, and in an append-only file that is read back on start,
- * so that a restart forgets none. A claim returns when its line is on the disk. A file that is gone is a memory lost.
- *
- * Two generations, in memory and on disk: every lifetime the older one is dropped and the younger takes its place,
- * so a nonce is kept for one to two lifetimes and nothing grows for ever.
+ * Nonces of a single gateway, for embedded mode, in an SQLite file (see nonce-file.ts) that a thread of its own reads and
+ * writes. What is asked while a batch is on the disk makes up the next one.
  */
-export async function openFileNonces(path: string, isFirst: IsFirstMemory, limits: Limits): Promise<NonceStore> {
-  const oldPath = `${path}.old`
-  const kept = [...(await readLines(oldPath)), ...(await readLines(path))]
-  const [, id, beganAt] = kept.map(line => headPattern.exec(line)).findLast(match => match) ?? []
-  const head = { id: id ?? randomUUID(), beganAt: Number(beganAt ?? nowSeconds()) }
-  let young = new Set(kept)
-  let old = new Set<string>()
-  let file: FileHandle = await open(path, 'a', 0o600)
-  // Ends a line that a crash has torn, so that the next one stands alone.
-  await file.appendFile('\n')
-  await writeHead()
-  let fence: number | undefined
-  let queue: Line[] = []
-  let writing: Promise<void> | undefined
-  let turning = false
+export async function openFileNonces(
+  path: string,
+  isFirst: IsFirstMemory,
+  limits: Limits,
+  log: Log,
+): Promise<NonceStore> {
+  const thread = new FileThread({ path, keyRate: limits.key })
+  const deadline = new Deadline(deadlineMs, `the nonce file ${path} did not answer in time`)
+  const availability = new Availability('nonce store', log)
+  const failures = limits.failures && new Buckets(limits.failures)
+  let asks: Ask[] = []
+  let working: Promise<void> | undefined
+  let current: { id: string; fence: number } | undefined
+  let retryTimer: NodeJS.Timeout | undefined
+  let isClosed = false
 
-  const timer = setInterval(() => {
-    turning = true
-    writing ??= write()
-  }, nonceLifeMs)
-  timer.unref()
-
-  async function writeHead(): Promise<void> {
-    await file.appendFile(`memory ${head.id} ${head.beganAt}\n`)
-    await file.datasync()
+  function enqueue(question: Question, timestamp?: number): Promise<FileAnswer> {
+    return new Promise((resolve, reject) => {
+      if (asks.length >= waitingLimit) throw new Error(`too much waits for the nonce file ${path}`)
+      asks.push({ question, timestamp, resolve, reject })
+      working ??= work().finally(() => (working = undefined))
+    })
   }
 
-  async function turn(): Promise<void> {
-    turning = false
-    await file.close()
-    await rename(path, oldPath)
-    file = await open(path, 'a', 0o600)
-    await writeHead()
-    old = young
-    young = new Set()
-    for (const [bucket, fullAt] of buckets) if (fullAt < Date.now() * 1000) buckets.delete(bucket)
-  }
-
-  async function write(): Promise<void> {
-    await null
-    while (queue.length > 0 || turning) {
-      const lines = queue
-      queue = []
-      try {
-        if (lines.length > 0) {
-          await file.appendFile(lines.map(({ text }) => `${text}\n`).join(''))
-          await file.datasync()
-        }
-        if (turning) await turn()
-        for (const { resolve } of lines) resolve()
-      } catch (error) {
-        for (const { reject } of lines) reject(error)
-      }
+  async function ask(question: Question, timestamp?: number): Promise<FileAnswer> {
+    try {
+      return await deadline.inTime(enqueue(question, timestamp))
+    } catch (error) {
+      if (!isDomainError(error)) lost(error)
+      throw error
     }
-    writing = undefined
   }
 
-  /** When each bucket is full again, in microseconds; one that is full need not be kept. */
-  const buckets = new Map<string, number>()
-
-  function takeFrom(bucket: string, rate: Rate): Tally {
-    const { fullAt, ...tally } = take(rate, buckets.get(bucket) ?? 0, Date.now() * 1000)
-    buckets.set(bucket, fullAt)
-    return tally
+  function lost(error: unknown): void {
+    if (isClosed) return
+    availability.lost(error)
+    retryTimer ??= setTimeout(() => {
+      retryTimer = undefined
+      void fault()
+    }, retryMs).unref()
   }
 
-  async function check(timestamp: number): Promise<void> {
-    fence ??= fenceOf(head.beganAt, await isFirst(head.id))
-    checkFence(timestamp, fence, nowSeconds())
+  async function work(): Promise<void> {
+    await new Promise(setImmediate)
+    while (asks.length > 0) {
+      const batch = asks.slice(0, questionsPerBatch)
+      asks = asks.slice(questionsPerBatch)
+      const answered = thread.ask(batch.map(({ question }) => question))
+      void settle(batch, answered)
+      await answered.catch(() => {})
+    }
   }
+
+  async function settle(batch: Ask[], answered: Promise<FileAnswers>): Promise<void> {
+    try {
+      const { generation, answers } = await answered
+      const fence = await fenceOfGeneration(generation)
+      for (const [at, { timestamp, resolve, reject }] of batch.entries())
+        try {
+          if (timestamp !== undefined) checkFence(timestamp, fence, Math.floor(Date.now() / 1000))
+          resolve(answers[at]!)
+        } catch (error) {
+          reject(error)
+        }
+      // Only what was written shows that it can be.
+      if (batch.some(({ question }) => question.kind !== 'look')) availability.back()
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  async function fenceOfGeneration({ id, beganAt }: Generation): Promise<number> {
+    if (current?.id === id) return current.fence
+    const isTheFirst = await isFirst(id)
+    const fence = fenceOf(beganAt, isTheFirst)
+    if (Date.now() / 1000 < fence && current?.id !== id)
+      log.error(
+        { path },
+        'the nonce file was lost, replaced or changed by somebody else: what may have been accepted before is refused for about a minute (S002)',
+      )
+    current = { id, fence }
+    return fence
+  }
+
+  async function fault(): Promise<Fault> {
+    try {
+      await ask({ kind: 'probe' })
+      return null
+    } catch (error) {
+      return reasonOf(error)
+    }
+  }
+
+  await Promise.race([enqueue({ kind: 'probe' }).catch(lost), sleep(startMs, undefined, { ref: false })])
 
   return {
-    async claim(apiKey, nonce, timestamp) {
-      await check(timestamp)
-      const text = `${apiKey} ${nonce}`
-      if (young.has(text) || old.has(text)) return { isNew: false }
-      young.add(text)
-      await new Promise<void>((resolve, reject) => {
-        queue.push({ text, resolve, reject })
-        writing ??= write()
-      })
-      return limits.key ? { isNew: true, tally: takeFrom(`key:${apiKey}`, limits.key) } : { isNew: true }
-    },
+    claim: (apiKey, nonce, timestamp) => ask({ kind: 'claim', apiKey, nonce }, timestamp),
     async isUsed(apiKey, nonce, timestamp) {
-      await check(timestamp)
-      const text = `${apiKey} ${nonce}`
-      return young.has(text) || old.has(text)
+      return !(await ask({ kind: 'look', apiKey, nonce }, timestamp)).isNew
     },
     async countFailure(address) {
-      return takeFrom(`address:${address}`, limits.failures!)
+      return failures!.take(address, performance.now())
     },
-    async isReachable() {
-      return true
-    },
+    fault,
     async close() {
-      clearInterval(timer)
-      await writing
-      await file.close()
+      isClosed = true
+      clearTimeout(retryTimer)
+      await working
+      await thread.close()
     },
   }
 }
 
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000)
-}
+/** The thread of a nonce file; one batch of questions at a time. A thread that has ended is started again. */
+class FileThread {
+  readonly #options: NonceFileOptions
+  #worker: Worker | undefined
+  #pending: PromiseWithResolvers<FileAnswers> | undefined
 
-async function readLines(path: string): Promise<string[]> {
-  try {
-    return (await readFile(path, 'utf8')).split('\n').filter(line => line !== '')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
+  constructor(options: NonceFileOptions) {
+    this.#options = options
+  }
+
+  ask(questions: Question[]): Promise<FileAnswers> {
+    this.#worker ??= this.#start()
+    this.#pending = Promise.withResolvers()
+    this.#worker.postMessage(questions)
+    return this.#pending.promise
+  }
+
+  async close(): Promise<void> {
+    if (!this.#worker) return
+    this.#worker.postMessage('close')
+    await once(this.#worker, 'exit')
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./nonce-file-thread.ts', import.meta.url), { workerData: this.#options })
+    worker.on('message', (answer: ThreadAnswer) => {
+      if ('fault' in answer) this.#fail(answer.fault)
+      else this.#pending?.resolve(answer)
+    })
+    worker.on('error', error => this.#fail(reasonOf(error)))
+    worker.on('exit', () => {
+      this.#worker = undefined
+      this.#fail('its thread has ended')
+    })
+    return worker
+  }
+
+  #fail(reason: string): void {
+    this.#pending?.reject(new Error(`the nonce file ${this.#options.path} cannot be used: ${reason}`))
   }
 }

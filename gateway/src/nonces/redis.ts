@@ -1,7 +1,10 @@
 import { hash, randomUUID } from 'node:crypto'
+import { isDomainError } from '@workspace-wallet/core/contract'
 import { createClient } from 'redis'
+import { Availability, reasonOf } from '../availability.ts'
 import type { Limits, Rate, Tally } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
+import type { Fault } from '../readiness.ts'
 import { Deadline } from './deadline.ts'
 import { checkScript, joinScript } from './scripts.ts'
 import { type Claim, checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
@@ -11,12 +14,15 @@ const deadlineMs = 700
 const asksPerCall = 200
 /** A memory may be lost while it is asked; one that is lost time and again is none. */
 const askAttempts = 3
+/** How often Redis is asked whether it still keeps everything. */
+const inspectMs = 1_000
+const clockWarningMs = 10_000
 /** Names the memory: which server it is on and when it began. It has no end of life: only a loss takes it away. */
 const markerKey = 'nonces:memory'
 
 /** See scripts.ts for the letters and their answers. */
 type Ask = {
-  letter: 'C' | 'K' | 'L' | 'F'
+  letter: 'C' | 'K' | 'L' | 'F' | 'P'
   keys: string[]
   /** Of the request; a failure has none. */
   timestamp: number | undefined
@@ -24,7 +30,8 @@ type Ask = {
   reject: (error: unknown) => void
 }
 type Answer = number | number[]
-type Memory = { marker: string; checkHash: string; fence: number }
+/** `evicted`: how many keys its server had evicted when it began. */
+type Memory = { marker: string; evicted: string; checkHash: string; fence: number }
 
 /**
  * Nonces in Redis, shared by all gateways. What is asked in one turn of the event loop is one round trip, and one
@@ -47,14 +54,15 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
   let asks: Ask[] = []
   let memory: Memory | undefined
   let joining: Promise<Memory> | undefined
-  client.on('error', error => log.warn({ err: error }, 'Redis'))
+  let isClosed = false
+  let clockWarnedAtMs = Number.NEGATIVE_INFINITY
+  const availability = new Availability('Redis', log)
+  client.on('error', error => availability.lost(error))
   // The server that comes back may be another one.
   client.on('reconnecting', () => (memory = undefined))
   // Never settles while Redis is down: the client goes on trying by itself.
-  client.connect().then(
-    () => joined().catch(error => log.warn({ err: error }, 'the memory of nonces could not be joined')),
-    error => log.error({ err: error }, 'Redis'),
-  )
+  client.connect().then(fault, error => availability.lost(error))
+  const timer = setInterval(fault, inspectMs).unref()
 
   function ask(letter: Ask['letter'], keys: string[], timestamp?: number): Promise<Answer> {
     return new Promise((resolve, reject) => {
@@ -75,11 +83,20 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
           if (timestamp !== undefined) checkFence(timestamp, fence, nowSeconds)
           resolve(answers[at]!)
         } catch (error) {
+          if (!isDomainError(error)) warnOfClocks(error)
           reject(error)
         }
     } catch (error) {
+      availability.lost(error)
       for (const { reject } of batch) reject(error)
     }
+  }
+
+  /** At most once in a while: the clocks are apart for some requests and not for others. */
+  function warnOfClocks(error: unknown): void {
+    if (performance.now() - clockWarnedAtMs < clockWarningMs) return
+    clockWarnedAtMs = performance.now()
+    log.warn({ err: error }, 'a request was refused because of the clocks')
   }
 
   async function check(batch: Ask[]) {
@@ -120,12 +137,46 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
     const newId = randomUUID()
     const command = ['EVAL', joinScript, '1', markerKey, runId, isDurable ? '1' : '0', newId]
     const marker = await client.sendCommand<string>(command)
-    const [, , id, beganAt] = marker.split(' ')
+    const [server, , id, beganAt] = marker.split(' ')
     const isTheFirst = await isFirst(id!)
     if (id === newId && !isTheFirst)
       log.error('Redis has lost its nonces: what may have been accepted before is refused for about a minute (S002)')
-    memory = { marker, checkHash: hash('sha1', script), fence: fenceOf(Number(beganAt), isTheFirst) }
+    memory = {
+      marker,
+      evicted: server!.split(':')[2]!,
+      checkHash: hash('sha1', script),
+      fence: fenceOf(Number(beganAt), isTheFirst),
+    }
     return memory
+  }
+
+  /**
+   * Whether the server that was joined still keeps every nonce: its settings may have been changed since.
+   *
+   * @throws Error when it may evict
+   */
+  async function inspect(): Promise<void> {
+    const info = await client.sendCommand<string>(['INFO'])
+    try {
+      refuseEviction(info)
+    } catch (error) {
+      // Nothing is accepted until the server can be joined again.
+      memory = undefined
+      throw error
+    }
+    if (memory && memory.evicted !== field(info, 'evicted_keys')) memory = undefined
+  }
+
+  /** Looks whether Redis keeps every nonce, and whether it can write one. */
+  async function fault(): Promise<Fault> {
+    try {
+      await Promise.all([deadline.inTime(inspect()), ask('P', [markerKey])])
+      availability.back()
+      return null
+    } catch (error) {
+      if (!isClosed) availability.lost(error)
+      return reasonOf(error)
+    }
   }
 
   /** Null where the server does not tell: a managed one, for example. */
@@ -150,13 +201,10 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
     async countFailure(address) {
       return toTally((await ask('F', [`limit:address:${address}`])) as number[])
     },
-    isReachable() {
-      return deadline.inTime<unknown>(memory ? client.ping() : joined()).then(
-        () => true,
-        () => false,
-      )
-    },
+    fault,
     async close() {
+      isClosed = true
+      clearInterval(timer)
       client.destroy()
     },
   }

@@ -3,19 +3,22 @@
 /**
  * Joins the memory of nonces, or begins a new one: when there is none, and when another server holds it than the one
  * that it began on. A restart or a failover may have lost the last nonces although everything else is there. Only a
- * server that writes every change to the disk before it answers, and was never a replica, is known to have kept all.
+ * server that writes every change to the disk before it answers, and was never a replica, is known to have kept all. A
+ * server that has evicted anything since counts as another one.
  *
  * KEYS: the marker. ARGV: the server's run id; 1 when it is durable; an id for a new memory. Returns the marker: the
- * server, whether it is durable, the memory's id, and when it began, in seconds.
+ * server (run id, replication id, how many keys it has evicted), whether it is durable, the memory's id, and when it
+ * began, in seconds.
  */
 export const joinScript = `
 local info = redis.call('INFO')
 local run = info:match('run_id:(%x+)')
 if run ~= ARGV[1] then return redis.error_reply('ERR another server answered') end
-local server = run .. ':' .. info:match('master_replid:(%x+)')
+local evicted = info:match('evicted_keys:(%d+)')
+local server = run .. ':' .. info:match('master_replid:(%x+)') .. ':' .. evicted
 local kept = redis.call('GET', KEYS[1]) or ''
 local home, durable, id, began = kept:match('^(%S+) (%d) (%S+) (%d+)$')
-local keptAll = durable == '1' and ARGV[2] == '1' and info:find('second_repl_offset:-1', 1, true)
+local keptAll = durable == '1' and ARGV[2] == '1' and evicted == '0' and info:find('second_repl_offset:-1', 1, true)
 if home ~= server and not keptAll then
   id = ARGV[3]
   began = redis.call('TIME')[1]
@@ -32,11 +35,11 @@ return marker
  *
  * KEYS: the marker, then what each letter takes. ARGV: the marker as the gateway knows it; the life of a nonce in ms;
  * the letters; interval in microseconds and burst of a key's bucket, then of an address's. The letters: C claims a
- * nonce; K claims one and, when it was new, takes from its key's bucket, the next of KEYS; L looks a nonce up; F takes
- * from an address's bucket.
+ * nonce; K takes from a key's bucket, the next of KEYS, for a nonce that is new, and claims it if there was something to
+ * take; L looks a nonce up; F takes from an address's bucket; P writes the marker again, to show that writing works.
  *
  * Returns nil when the marker is another one; else the server's time in seconds, then for C and L 1 when the nonce is
- * new, for F remaining, ms to wait, ms until full (see limits/rate.ts), for K both in one.
+ * new, for F remaining, ms to wait, ms until full (see limits/rate.ts), for K both in one, for P 1.
  */
 export function checkScript(runId: string): string {
   return `-- ${runId}
@@ -69,10 +72,19 @@ for turn = 1, #ARGV[3] do
     answers[turn + 1] = 1 - redis.call('EXISTS', KEYS[at])
   elseif letter == 'F' then
     answers[turn + 1] = { take(KEYS[at], ARGV[6], ARGV[7]) }
+  elseif letter == 'P' then
+    redis.call('SET', KEYS[at], ARGV[1])
+    answers[turn + 1] = 1
   else
-    local isNew = claim(KEYS[at])
+    local nonce = KEYS[at]
     at = at + 1
-    answers[turn + 1] = isNew == 1 and { 1, take(KEYS[at], ARGV[4], ARGV[5]) } or { 0 }
+    if redis.call('EXISTS', nonce) == 1 then
+      answers[turn + 1] = { 0 }
+    else
+      local remaining, wait, full = take(KEYS[at], ARGV[4], ARGV[5])
+      if wait == 0 then claim(nonce) end
+      answers[turn + 1] = { 1, remaining, wait, full }
+    end
   end
   at = at + 1
 end

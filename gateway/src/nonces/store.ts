@@ -1,13 +1,17 @@
 import { DomainError } from '@workspace-wallet/core/contract'
 import type { Tally } from '../limits/rate.ts'
 import { toleranceSeconds } from '../pipeline/timestamp.ts'
+import type { Fault } from '../readiness.ts'
 
 /** How long a nonce is remembered: both sides of the 60 s window, and clocks that differ (section 8.2). */
 export const nonceLifeMs = 180_000
 /** How far the clocks of a gateway and of the store may differ. A nonce outlives its request by more than twice this. */
 const clockToleranceSeconds = 10
 
-/** Whether a nonce was new and, when requests under a key are limited and it was, how its bucket stands. */
+/**
+ * Whether a nonce was new and, when requests under a key are limited and it was, how its bucket stands. A tally that
+ * says to wait means that the nonce was not used up.
+ */
 export type Claim = { isNew: boolean; tally?: Tally }
 
 /**
@@ -16,7 +20,8 @@ export type Claim = { isNew: boolean; tally?: Tally }
  */
 export interface NonceStore {
   /**
-   * Uses a nonce up: of any number of claims exactly one finds it new.
+   * Uses a nonce up: of any number of claims exactly one finds it new. With a limit on keys the bucket is asked first,
+   * and nothing is remembered of a request that is over it.
    *
    * @param timestamp that of the request, in seconds
    * @throws DomainError S002 when it may have been used in a memory that was lost
@@ -26,8 +31,8 @@ export interface NonceStore {
   isUsed(apiKey: string, nonce: string, timestamp: number): Promise<boolean>
   /** Counts a failed authentication of an address. Only where that is limited. */
   countFailure(address: string): Promise<Tally>
-  /** Whether the store answers now. */
-  isReachable(): Promise<boolean>
+  /** Why nonces cannot be claimed now; null when they can. */
+  fault(): Promise<Fault>
   close(): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { DomainError } from '@workspace-wallet/core/contract'
 import type { Denials } from '../denials.ts'
 import type { Key, KeyDirectory } from '../keys/directory.ts'
 import type { FailureLimit } from '../limits/failures.ts'
-import { type Rate, setRateFields } from '../limits/rate.ts'
+import { type Rate, setRateFields, type Tally } from '../limits/rate.ts'
 import type { Log } from '../log.ts'
 import type { NonceStore } from '../nonces/store.ts'
 import type { SampledLog } from '../sampled-log.ts'
@@ -31,17 +31,14 @@ export type Edge = {
   sampled: SampledLog
 }
 
-/**
- * A request that has passed: whose it is, where it came from, and what it carries. `waitMs` is 0 unless its key is over
- * its limit, which is for `checkLimit` to say, after step 8.
- */
-export type SignedRequest = { key: Key; address: string; body: Buffer; waitMs: number }
+/** A request that has passed: whose it is, where it came from, and what it carries. */
+export type SignedRequest = { key: Key; address: string; body: Buffer }
 
 /**
  * The pipeline of section 5.3, in its order: the first failure ends it. Step 8, the scope, follows at the route,
  * which declares it (see routes/endpoints.ts).
  *
- * @throws DomainError with the code of the step that failed
+ * @throws DomainError with the code of the step that failed; S029 over a limit that an operator set
  */
 export async function authenticate(
   edge: Edge,
@@ -79,16 +76,23 @@ async function passSteps(
   // A body may dawdle: the nonce must not be claimed later than it is remembered.
   const timestamp = checkTimestamp(request, edge.now())
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), edge.sampled, beforeWork) // 5, 6
-  if (tally) setRateFields(response, edge.keyRate!, tally)
+  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), beforeWork) // 5, 6
+  if (tally) checkLimit(response, edge.keyRate!, tally)
   const address = addressOf(edge, request)
   checkAddress(key, address) // 7
   edge.keys.markUsed(key.apiKey, edge.now())
-  return { key, address, body, waitMs: tally?.waitMs ?? 0 }
+  return { key, address, body }
 }
 
-/** Not a step of section 5.3: it comes after them. @throws DomainError S029 over the limit that an operator set */
-export function checkLimit({ waitMs }: SignedRequest): void {
+/**
+ * Not a step of section 5.3: it follows the signature, so that every request that costs a nonce counts, whatever it asks
+ * for. The nonce of a request that is refused here was not used up.
+ *
+ * @throws DomainError S029
+ */
+function checkLimit(response: ServerResponse, rate: Rate, tally: Tally): void {
+  setRateFields(response, rate, tally)
+  const { waitMs } = tally
   if (waitMs > 0) throw new DomainError('S029', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
 }
 

@@ -7,13 +7,17 @@ import type { Key } from '../keys/directory.ts'
 import { createLog } from '../log.ts'
 import { openFileNonces } from '../nonces/file.ts'
 import type { NonceStore } from '../nonces/store.ts'
-import { SampledLog } from '../sampled-log.ts'
 import { canonicalMessage, sign } from '../signing/index.ts'
 import { checkNonceAndSignature } from './signature.ts'
 
 let nonces: NonceStore
 beforeAll(async () => {
-  nonces = await openFileNonces(join(await makeTempDir('signature'), 'nonces'), async () => true, {})
+  nonces = await openFileNonces(
+    join(await makeTempDir('signature'), 'nonces'),
+    async () => true,
+    {},
+    createLog('silent').log,
+  )
 })
 afterAll(() => nonces.close())
 
@@ -51,14 +55,7 @@ test.each([
   }
   const headers = { 'x-signature': sign(name, canonicalMessage(parts)) }
   const request = { headers } as unknown as IncomingMessage
-  const outcome = await checkNonceAndSignature(
-    nonces,
-    key,
-    request,
-    parts,
-    999,
-    new SampledLog(createLog('silent').log),
-  ).then(
+  const outcome = await checkNonceAndSignature(nonces, key, request, parts, 999).then(
     () => 'passes',
     error => error.code,
   )

@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/core/contract'
 import type { Key } from '../keys/directory.ts'
 import type { Claim, NonceStore } from '../nonces/store.ts'
-import type { SampledLog } from '../sampled-log.ts'
 import { canonicalMessage, type SignedParts, sign } from '../signing/index.ts'
 import { header, headerFault } from './request.ts'
 
@@ -33,15 +32,14 @@ export async function checkNonceAndSignature(
   request: IncomingMessage,
   parts: SignedParts,
   nowMs: number,
-  sampled: SampledLog,
   beforeLooking?: () => void,
 ): Promise<Claim> {
   const isValid = matches(key, canonicalMessage(parts), header(request, 'x-signature'), nowMs)
   const timestamp = Number(parts.timestamp)
   if (!isValid) beforeLooking?.()
   const claim = isValid
-    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp), sampled)
-    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp), sampled)) }
+    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp))
+    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp))) }
   if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (!isValid) throw signatureFault(request, parts)
   return claim
@@ -65,15 +63,12 @@ function signatureFault(request: IncomingMessage, parts: SignedParts): DomainErr
   return new DomainError('GA2012', { header: 'X-Signature', reason: 'DIFFERENT', seen: parts })
 }
 
-/** Without the store's word there is no verdict: the request fails, it never passes. */
-async function answered<Answer>(answer: Promise<Answer>, sampled: SampledLog): Promise<Answer> {
+/** Without the store's word there is no verdict: the request fails, it never passes. The store logs why. */
+async function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
   } catch (error) {
     if (isDomainError(error)) throw error
-    const message = 'the nonce store did not answer'
-    const summary = 'the nonce store did not answer for more requests'
-    sampled.write('nonces', { level: 'warn', fields: { err: error }, message, summary })
     throw new DomainError('S002', { retryAfterSeconds: 1 })
   }
 }

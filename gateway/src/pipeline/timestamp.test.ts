@@ -22,3 +22,16 @@ test.each([-61, 61, -3600, 3600])('%i s off: outside, and the answer says how fa
     expect.objectContaining({ code: 'GA2013', details: { header: 'X-Timestamp', reason: 'OFF', secondsOff: offset } }),
   )
 })
+
+test('milliseconds are told apart from other faults, and what to send in their place', () => {
+  const fault = (text: string) => {
+    try {
+      return checkTimestamp(request(text), nowSeconds * 1000)
+    } catch (error) {
+      return (error as { details: unknown }).details
+    }
+  }
+  expect(fault(`${nowSeconds}123`)).toEqual({ header: 'X-Timestamp', reason: 'MILLISECONDS', seconds: `${nowSeconds}` })
+  for (const text of [`${nowSeconds}1`, `${nowSeconds}.5`, `-${nowSeconds}`, '1e9'])
+    expect(fault(text)).toEqual({ header: 'X-Timestamp', reason: 'MALFORMED' })
+})

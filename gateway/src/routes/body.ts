@@ -58,10 +58,16 @@ function fieldError(issue: z.core.$ZodIssue, value: unknown): DomainError {
   if (name === undefined) return new DomainError('S012', { field: 'body', reason: 'NOT_AN_OBJECT' })
   const field = String(name)
   if (!Object.hasOwn(value as object, field)) return new DomainError('S012', { field, reason: 'REQUIRED' })
-  const limit = issue.code === 'custom' ? (issue.params?.limit as number | undefined) : undefined
+  const limit = limitOf(issue)
   const reason = issue.message as FieldReason
   if (!fieldReasons.includes(reason)) throw new Error(`a schema gives no reason for ${field}: ${issue.message}`)
   return new DomainError('S012', limit === undefined ? { field, reason } : { field, reason, limit })
+}
+
+/** The bound that was broken, where there is one. */
+function limitOf(issue: z.core.$ZodIssue): number | undefined {
+  if (issue.code === 'too_big') return Number(issue.maximum)
+  return issue.code === 'custom' ? (issue.params?.limit as number | undefined) : undefined
 }
 
 /** A name that a client made up, short enough to repeat. */

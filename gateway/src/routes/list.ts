@@ -2,7 +2,7 @@ import { DomainError, defaultPageSize, type FieldReason, maxPageSize } from '@wo
 import { shown } from './body.ts'
 
 /** Reads one filter value; gives its reason when it cannot. */
-type FilterParser<Value> = (text: string) => { value: Value } | { reason: FieldReason; limit?: string }
+type FilterParser<Value> = (text: string) => { value: Value } | { reason: FieldReason; limit?: string | number }
 
 export type ListRequest<Field extends string, Filter> = {
   page: number
@@ -76,10 +76,12 @@ export function oneOf<const Word extends string>(words: readonly Word[]): Filter
     words.includes(text as Word) ? { value: text as Word } : { reason: 'NOT_ONE_OF', limit: words.join(', ') }
 }
 
+const maxPrefixLength = 64
+
 /** The beginning of an identifier, taken as it is. */
 export const prefix: FilterParser<string> = text => {
   if (text === '') return { reason: 'EMPTY' }
-  if (text.length > 64) return { reason: 'TOO_LONG' }
+  if (text.length > maxPrefixLength) return { reason: 'TOO_LONG', limit: maxPrefixLength }
   return /^[!-~]+$/.test(text) ? { value: text } : { reason: 'BAD_CHARACTER' }
 }
 
@@ -92,7 +94,8 @@ const timePattern =
  */
 export const time: FilterParser<Date> = text => {
   const match = timePattern.exec(text)
-  if (!match) return { reason: 'NOT_A_TIME' }
+  // In a query a plus stands for a space.
+  if (!match) return { reason: timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME' }
   const [, year, month, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match
   // Date takes 30 February for 2 March.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()

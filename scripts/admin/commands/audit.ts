@@ -1,5 +1,7 @@
-import type { AuditEntry, AuditPage } from '@workspace-wallet/core/contract'
+import { type AuditAct, type AuditEntry, type AuditPage, auditActs } from '@workspace-wallet/core/contract'
 import { command } from '../command.ts'
+import { listOf } from '../flags.ts'
+import { nearest } from '../nearest.ts'
 import { table } from '../table.ts'
 import { parseCount, parseId, parsePast } from '../values.ts'
 
@@ -14,7 +16,7 @@ export const auditCommands = [
     flags: {
       workspace: { value: 'wsp_…', help: 'only acts on this workspace', parse: parseId('workspace') },
       actor: { value: 'ROLE:NAME', help: 'only acts of this one, such as admin:operator', parse: asItIs },
-      act: { value: 'ACT', help: 'only acts of this kind, such as key.disable', parse: asItIs },
+      act: { value: 'ACT', help: 'only acts of this kind, such as key.disable', parse: parseAct },
       target: { value: 'ID', help: 'only acts on this key, wallet, member or workspace', parse: asItIs },
       from: { value: 'WHEN', help: 'since a date, a time with its zone, or so long ago (24h)', parse: parsePast },
       to: { value: 'WHEN', help: 'before a date, a time with its zone, or so long ago', parse: parsePast },
@@ -59,6 +61,16 @@ function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): st
     .filter(({ was, is }) => was !== is)
     .map(({ name, was, is }) => (was === undefined ? `${name} ${is}` : `${name} ${was} → ${is}`))
     .join(', ')
+}
+
+/** The name of an act, as the audit writes it: of one that is mistyped it would list none, and look as if there were none. */
+function parseAct(text: string): AuditAct {
+  const act = auditActs.find(each => each === text)
+  if (act) return act
+  const match = nearest(text, auditActs)
+  throw new Error(
+    `names "${text}", which is no act: ${match ? `did you mean ${match}? There` : 'there'} are ${listOf(auditActs)}`,
+  )
 }
 
 function parsePlace(text: string): number {

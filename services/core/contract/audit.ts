@@ -1,5 +1,33 @@
 import { z } from 'zod'
 
+/** Every act that the audit can hold. */
+export const auditActs = [
+  'kek.rotate',
+  'key.create',
+  'key.delete',
+  'key.disable',
+  'key.enable',
+  'key.rotate',
+  'key.set-expiry',
+  'key.set-ips',
+  'key.set-scopes',
+  'ledger.halt',
+  'ledger.reopen',
+  'ledger.seal',
+  'member.add',
+  'member.remove',
+  'nonces.begin',
+  'wallet.close',
+  'wallet.create',
+  'wallet.deposit',
+  'wallet.freeze',
+  'wallet.unfreeze',
+  'wallet.withdraw',
+  'workspace.create',
+  'workspace.delete',
+] as const
+export type AuditAct = (typeof auditActs)[number]
+
 /** An administrative act: who did what to what, when, and what it changed. Never a secret. */
 export const auditEntry = z.object({
   /** Counts up; acts that failed leave gaps. */

@@ -95,6 +95,7 @@ export const fieldReasons = [
   'NOT_A_SORT',
   'NOT_SORTABLE',
   'NOT_A_TIME',
+  'UNESCAPED_PLUS',
   'NOT_ONE_OF',
   'TOO_SLOW',
   'TOO_EXPENSIVE',
@@ -117,6 +118,7 @@ export interface ErrorDetails {
   GA2013:
     | HeaderFault
     | { header: 'X-Timestamp'; reason: 'OFF'; secondsOff: number }
+    | { header: 'X-Timestamp'; reason: 'MILLISECONDS'; seconds: string }
     | { header: 'X-Nonce'; reason: 'USED' }
   GA2012:
     | HeaderFault

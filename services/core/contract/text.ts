@@ -7,7 +7,11 @@ import { z } from 'zod'
 export function plainText(max: number) {
   return z
     .string('NOT_A_STRING')
-    .refine(text => text.length <= max || [...text].length <= max, { error: 'TOO_LONG', abort: true })
+    .refine(text => text.length <= max || [...text].length <= max, {
+      error: 'TOO_LONG',
+      abort: true,
+      params: { limit: max },
+    })
     .refine(text => !text.includes('\u0000') && text.isWellFormed(), { error: 'BAD_CHARACTER' })
 }
 

@@ -1,8 +1,9 @@
+import type { AuditAct } from '../../contract/index.ts'
 import { AuditEntry } from '../audit/entities.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
 
-const act = 'nonces.begin'
+const act = 'nonces.begin' satisfies AuditAct
 
 /**
  * Notes that gateways begin to use this memory of nonces, unless that is known. Only before the first one can no

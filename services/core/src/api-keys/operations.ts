@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import {
+  type AuditAct,
   isAddressOrBlock,
   type KeyListing,
   type KeyPage,
@@ -164,7 +165,7 @@ export async function listKeys(em: Em, { workspaceId, apiKey, after, limit }: Ke
 async function changeKey(
   em: Em,
   actor: string,
-  act: string,
+  act: AuditAct,
   apiKey: string,
   change: (key: ApiKey) => void,
 ): Promise<void> {

@@ -1,9 +1,10 @@
+import type { AuditAct } from '../../contract/index.ts'
 import type { Em } from '../db/orm.ts'
 import { AuditEntry } from './entities.ts'
 
 export type AuditedAct = {
   actor: string
-  act: string
+  act: AuditAct
   workspaceId: string | null
   /** The id of what was acted on. */
   target: string

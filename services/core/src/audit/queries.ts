@@ -1,4 +1,11 @@
-import { type AuditEntry, type AuditListing, type AuditPage, idFromUuid, uuidFromId } from '../../contract/index.ts'
+import {
+  type AuditAct,
+  type AuditEntry,
+  type AuditListing,
+  type AuditPage,
+  idFromUuid,
+  uuidFromId,
+} from '../../contract/index.ts'
 import { Values } from '../db/lists/conditions.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
 import type { Transfer } from '../ledger/posting.ts'
@@ -53,7 +60,7 @@ export function insertFundingActs(db: Queryable, rows: Transfer[]): Promise<unkn
     idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId)
   return run(db, insertFundingActsStatement, [
     textArray(rows.map(row => row.actor)),
-    plainArray(rows.map(({ type }) => (type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw'))),
+    plainArray(rows.map(({ type }) => (type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw') satisfies AuditAct)),
     plainArray(rows.map(row => row.workspaceId)),
     plainArray(rows.map(wallet)),
     plainArray(rows.map(row => idFromUuid('transfer', row.transferId))),

@@ -69,7 +69,7 @@ export async function setWalletStatus(
     const before = { status: wallet.status }
     wallet.status = status
     wallet.updatedAt = later(new Date(), ledger.lastPostedAt)
-    const act = { ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' }[status]
+    const act = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
     recordAct(em, { actor, act, workspaceId, target: walletId, before, after: { status } })
     await em.flush()
   }
