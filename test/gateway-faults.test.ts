@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { Readiness } from '../gateway/src/readiness.ts'
 import { call, createPath } from './setup/client.ts'
 import { type Fault, openPath, type Path } from './setup/path.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -99,8 +100,21 @@ describe('core', () => {
     const [answer, list] = [await pay(order), await read()]
     expect([answer.body.code, list.body.code]).toEqual(['S002', 'S002'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    const { internalUrl, output } = system.gateways[0]!
+    const readiness = async () => (await fetch(`${internalUrl}/readyz`)).json() as Promise<Readiness>
+    const { parts } = await until('readiness says so', async () => {
+      const found = await readiness()
+      return found.status === 'not ready' && found
+    })
+    expect(parts).toEqual({
+      core: { up: false, reason: expect.stringMatching(/^no core has answered for \d+ s: .*ECONN/) },
+      nonces: { up: true },
+    })
+    expect(output()).toContain('core lost')
     await toCore.mend()
     await until('core is asked again', isServed)
+    await until('the log says so', () => output().lastIndexOf('core back') > output().lastIndexOf('core lost'))
+    expect(await readiness()).toEqual({ status: 'ready', parts: { core: { up: true }, nonces: { up: true } } })
     expect(await countOf(order)).toBe(0)
     expect((await pay(order)).body.code).toBe('2000')
   })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { networkOf } from '../gateway/src/pipeline/addresses.ts'
 import { type Redis, startRedis } from '../scripts/embedded/redis.ts'
@@ -156,6 +157,22 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
     }
     expect((await send(0, key)).status).toBe(200)
   })
+})
+
+test('of a flood Redis remembers only what passed the limit, whatever was asked for', async () => {
+  const { url } = await system.startGateway({ KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' })
+  const key = await newKey()
+  const paths = [list, '/api/v1/nowhere', `${list}/`, '/api/v1/transfer/query/orders']
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, at) => call({ baseUrl: url, ...key }, 'GET', paths[at % paths.length]!)),
+  )
+  const passed = answers.filter(({ body }) => body.code !== 'S029').length
+  expect(passed).toBeGreaterThanOrEqual(5)
+  expect(passed).toBeLessThan(200)
+  const client = await createClient({ url: redis.url }).connect()
+  const remembered = await client.keys(`nonce:${key.apiKey}:*`)
+  client.destroy()
+  expect(remembered).toHaveLength(passed)
 })
 
 describe.each(stores)('failed authentication of an address, counted $where', ({ gateways, store }) => {

@@ -166,7 +166,9 @@ export class KeyDirectory {
         const found = await this.#ask(asked.map(([apiKey]) => apiKey))
         for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
       } catch (error) {
-        this.#availability.lost(error)
+        const message = 'keys cannot be looked up: core is out of reach'
+        const summary = 'more look-ups of keys failed'
+        this.#sampled.write('look-up', { level: 'warn', fields: { err: error }, message, summary })
         for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
       }
     }
