@@ -3,7 +3,7 @@
  * its program and its data although a directory above them, such as /root, may be closed to it.
  */
 import { execFile } from 'node:child_process'
-import { lchown, readdir, stat } from 'node:fs/promises'
+import { lchown, lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -107,11 +107,15 @@ async function findAccount(names: string[]): Promise<{ user: string; uid: number
   throw new Error(`Nothing runs as root here, and there is no user ${names.join(' or ')} to run it as: add one.`)
 }
 
-/** Makes a path, with everything below it, this user's own; nothing to do when that is ourselves. */
+/**
+ * Makes a path, with everything below it, this user's own; nothing to do when that is ourselves. What is the user's
+ * already is not touched: the change time of the nonce file tells the gateway that nobody has written it.
+ */
 export async function giveTo(identity: Identity | undefined, path: string): Promise<void> {
   if (!identity) return
-  const { uid, gid } = identity
-  await lchown(path, uid, gid)
   const below = (await stat(path)).isDirectory() ? await readdir(path, { recursive: true }) : []
-  for (const entry of below) await lchown(join(path, entry), uid, gid)
+  for (const each of [path, ...below.map(entry => join(path, entry))]) {
+    const { uid, gid } = await lstat(each)
+    if (uid !== identity.uid || gid !== identity.gid) await lchown(each, identity.uid, identity.gid)
+  }
 }
