@@ -23,13 +23,15 @@ afterAll(async () => {
   gateway.closeAllConnections()
 })
 
+const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
 /** Opens a connection and sends a request on it. Resolves with the connection, or null when it was closed unanswered. */
 function open(localAddress: string): Promise<Socket | null> {
   const { hostname, port } = new URL(balancer.url)
   return new Promise(resolve => {
     const socket = connect({ port: Number(port), host: hostname, localAddress })
     sockets.push(socket)
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.write(request)
     socket.once('data', () => resolve(socket))
     socket.on('error', () => resolve(null))
     socket.once('close', () => resolve(null))
@@ -43,4 +45,17 @@ test('one address can hold so many connections; the others are served all the sa
   expect(await open('127.0.0.2')).not.toBeNull()
   held[0]!.destroy()
   await until('the address may connect again', async () => (await open('127.0.0.1')) !== null)
+})
+
+test('a balancer that stops, as its old process does after a reload, still serves the connections that it has', async () => {
+  const socket = (await open('127.0.0.3'))!
+  process.kill(balancer.pid, 'SIGUSR1')
+  await until('it takes no more connections', async () => (await open('127.0.0.4')) === null)
+  const answer = await new Promise<string>((resolve, reject) => {
+    socket.once('data', data => resolve(String(data)))
+    socket.once('close', () => reject(new Error('the connection was closed without an answer')))
+    socket.write(request)
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  expect(answer).toMatch(/^connection: close\r$/im)
 })

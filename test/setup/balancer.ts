@@ -8,7 +8,7 @@ import { findProgram } from '../../scripts/embedded/programs.ts'
 import { root } from './images.ts'
 import { until } from './until.ts'
 
-export type Balancer = { url: string; stop: Guarded['stop'] }
+export type Balancer = { url: string; pid: number; stop: Guarded['stop'] }
 
 /** What haproxy.cfg reads; see docker-compose.yml. */
 type Environment = { CONNECTIONS_PER_SOURCE: string; TLS_CERTIFICATE?: string }
@@ -34,5 +34,9 @@ export async function startBalancer(
     return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
   })
   await log.close()
-  return { url: `${environment.TLS_CERTIFICATE ? 'https' : 'http'}://127.0.0.1:${port}`, stop: balancer.stop }
+  return {
+    url: `${environment.TLS_CERTIFICATE ? 'https' : 'http'}://127.0.0.1:${port}`,
+    pid: balancer.pid,
+    stop: balancer.stop,
+  }
 }
