@@ -118,7 +118,7 @@ export class ListReader implements ListDatabase {
  */
 function beginSearch(timeoutMs: number): string {
   return `begin read only; set local statement_timeout = ${timeoutMs}; set local max_parallel_workers_per_gather = 0;
-    set local jit = off; set local enable_seqscan = off; set local work_mem = '32MB'`
+    set local jit = off; set local enable_seqscan = off; set local work_mem = '64MB'`
 }
 
 function isTimeout(error: unknown): boolean {

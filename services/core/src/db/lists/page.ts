@@ -137,28 +137,42 @@ function isBetween({ number }: Sequence, ends: string): string {
   return `${number} between (select low from ${ends}) and (select high from ${ends})`
 }
 
-/** Selects the number and the sort keys of what matches. */
-function matches({ sequence, conditions, findIn, parts }: List, order: Order, further: string | null): string {
+/** Selects the number and the sort keys of what matches: no more, because there may be very many to sort. */
+function matches(list: List, order: Order, further: string | null): string {
+  const { sequence, conditions, findIn, parts } = list
   const source = findIn ?? sequence
-  const tieBreak = (order.columns.length > 0 && !findIn && sequence.tieBreak) || source.number
-  const keys = order.columns.map(({ column }, index) => `${column} as key${index}`)
+  const tieBreak = tieBreakOf(list, order)
+  const columns = [
+    `${source.number} as number`,
+    ...(tieBreak ? [`${tieBreak} as tie_break`] : []),
+    ...order.columns.map(({ column }, index) => `${column} as key${index}`),
+  ]
   const select = `
-  select ${[`${source.number} as number`, `${tieBreak} as tie_break`, ...keys].join(', ')}
+  select ${columns.join(', ')}
   from ${source.table} where ${[source.where, ...conditions, ...(further ? [further] : [])].join(' and ')}`
   if (!parts) return select
   // PostgreSQL merges parts in their order only when each says that it has one.
-  const inOrder = findIn ? '' : ` order by ${orderText(order)}`
+  const inOrder = findIn ? '' : ` order by ${orderText(list, order)}`
   return parts.map(part => `(${select} and ${part}${inOrder})`).join(' union all ')
 }
 
-function orderText({ columns, numbers }: Order): string {
-  return [...columns.map(({ direction }, index) => `key${index} ${direction}`), `tie_break ${numbers}`].join(', ')
+/** The column that breaks ties, unless it is the number. */
+function tieBreakOf({ sequence, findIn }: List, { columns }: Order): string | undefined {
+  return columns.length > 0 && !findIn ? sequence.tieBreak : undefined
+}
+
+function orderText(list: List, order: Order): string {
+  const tieBreak = tieBreakOf(list, order) ? 'tie_break' : 'number'
+  return [
+    ...order.columns.map(({ direction }, index) => `key${index} ${direction}`),
+    `${tieBreak} ${order.numbers}`,
+  ].join(', ')
 }
 
 /** Only the rows of the page are read whole, each by its number. */
 function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
   const { sequence, shows } = list
-  const by = orderText(order)
+  const by = orderText(list, order)
   return `select (${total}) as total, place.number, shown.*
 from owner
 left join lateral (select * from match order by ${by} limit ${size} offset ${skipped}) place on true
