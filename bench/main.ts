@@ -1,7 +1,9 @@
 /** `npm run bench` measures what docs/performance.md promises, against what others do on the same machine. */
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { flagLines, listOf, readFlags, splitArguments, UsageError } from '../scripts/admin/flags.ts'
+import { anyText, type Values } from '../scripts/command-line/flags.ts'
+import { createCommand, runProgram } from '../scripts/command-line/program.ts'
+import { listOf } from '../scripts/command-line/sentence.ts'
 import { sayWithin } from '../scripts/embedded/say.ts'
 import { measureEdge } from './edge.ts'
 import { measureLists } from './lists.ts'
@@ -22,37 +24,31 @@ const parts: Record<string, (stage: Stage, settings: Settings) => Promise<Findin
 }
 
 const flags = {
-  json: { value: 'FILE', help: 'write everything that was measured to this file, too', parse: (text: string) => text },
-  only: { value: 'PART,…', help: `measure these parts alone: ${listOf(Object.keys(parts))}`, parse: parseParts },
-  rounds: { value: 'N', help: 'rounds that count, of every contender; 3 unless given', parse: parseRounds },
+  json: { value: 'FILE', help: 'write all measurements to this file, too', parse: anyText },
+  only: {
+    value: 'PART,…',
+    help: `measure only these parts: ${listOf(Object.keys(parts))}`,
+    choices: Object.keys(parts),
+    parse: parseParts,
+  },
+  rounds: { value: 'N', help: 'number of measured rounds of each contender (default: 3)', parse: parseRounds },
   directory: {
     value: 'DIR',
-    help: 'where the databases are kept meanwhile: on the disk to measure; the temporary directory unless given',
-    parse: (text: string) => text,
+    help: 'where to keep the databases: choose the disk to measure',
+    default: tmpdir(),
+    parse: anyText,
   },
-  quick: { help: 'see that everything works, in a minute; the figures mean nothing' },
-  help: { help: 'print this' },
+  quick: { help: 'check within a minute that everything works; the figures mean nothing' },
 } as const
 
-const help = `npm run bench -- [flags] measures the service against other ways to do the same, in about ten minutes.
-
-${flagLines(flags).join('\n')}
-
-It starts its own PostgreSQL, with fsync and synchronous_commit on, its own Redis, and whatever it compares with.
-Nothing else should run on the machine. docs/performance.md tells how to read the figures.`
-
-async function main(args: string[]): Promise<void> {
-  const { words, given } = splitArguments(args, flags)
-  if (given.some(({ name }) => name === 'help')) return console.log(help)
-  const { json, only, rounds, directory, quick } = readFlags('npm run bench', flags, given)
-  if (words.length > 0) throw new UsageError(`"${words[0]}" belongs to no flag.`)
+async function measure({ json, only, rounds, directory, quick }: Values<typeof flags>): Promise<void> {
   const settings = { ...(quick ? quickSettings : fullSettings), ...(rounds && { rounds }) }
 
   // Rather now than after ten minutes.
   if (json) await writeFile(json, '')
   const say = sayWithin('bench')
   say('starting PostgreSQL and Redis')
-  const stage = await openStage(directory ?? tmpdir())
+  const stage = await openStage(directory)
   try {
     const machine = await describeMachine(stage)
     const findings: Findings[] = []
@@ -78,9 +74,16 @@ function parseRounds(text: string): number {
   return Number(text)
 }
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  console.error(error instanceof UsageError ? error.message : error)
-  process.exitCode = error instanceof UsageError ? 2 : 1
-}
+await runProgram(
+  createCommand({
+    name: 'npm run bench --',
+    help: 'measure the service against other ways to do the same, in about ten minutes',
+    flags,
+    examples: ['', '--only transfers,lists --json results.json', '--quick'],
+    notes: `It starts its own PostgreSQL, with fsync and synchronous_commit on, its own Redis, and whatever it compares with.
+Run nothing else on the machine meanwhile. docs/performance.md explains the figures.`,
+    run: measure,
+  }),
+  process.argv.slice(2),
+  error => error,
+)

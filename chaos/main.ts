@@ -5,7 +5,8 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '@workspace-wallet/core/client'
-import { flagLines, readFlags, splitArguments, UsageError } from '../scripts/admin/flags.ts'
+import { anyText, type Values } from '../scripts/command-line/flags.ts'
+import { createCommand, runProgram } from '../scripts/command-line/program.ts'
 import { Random } from '../scripts/embedded/random.ts'
 import { sayWithin } from '../scripts/embedded/say.ts'
 import { type Fault, roundOf } from './faults.ts'
@@ -17,18 +18,10 @@ import { openStage, type Stage } from './stage.ts'
 import { createPath, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
 
 const flags = {
-  json: { value: 'FILE', help: 'write the figures to this file, too', parse: (text: string) => text },
-  minutes: { value: 'N', help: 'how long faults go on; 3 unless given', parse: parseMinutes },
-  seed: { value: 'N', help: 'draws the same faults again; random unless given', parse: parseSeed },
-  help: { help: 'print this' },
+  json: { value: 'FILE', help: 'write the figures to this file, too', parse: anyText },
+  minutes: { value: 'N', help: 'how long faults are injected', default: '3', parse: parseMinutes },
+  seed: { value: 'N', help: 'seed of the random faults; the same seed draws the same faults', parse: parseSeed },
 } as const
-
-const help = `npm run chaos -- [flags] kills, freezes and restarts every part of the service while clients transfer money.
-
-${flagLines(flags).join('\n')}
-
-It starts its own PostgreSQL and Redis, two cores and two gateways. Exits 0 when no transfer was lost, doubled or left
-unexplained, else 1, and then keeps the logs. docs/operations.md tells how to read the figures.`
 
 const tenantCount = 3
 /** Between two faults. */
@@ -39,12 +32,7 @@ const toldLimit = 10
 
 const say = sayWithin('chaos')
 
-async function main(args: string[]): Promise<void> {
-  const { words, given } = splitArguments(args, flags)
-  if (given.some(({ name }) => name === 'help')) return console.log(help)
-  const { json, minutes = 3, seed = Math.floor(Math.random() * 2 ** 32) } = readFlags('npm run chaos', flags, given)
-  if (words.length > 0) throw new UsageError(`"${words[0]}" belongs to no flag.`)
-
+async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 32) }: Values<typeof flags>) {
   const interrupted = interruption()
   say(`seed ${seed}: starting PostgreSQL, Redis, two cores and two gateways`)
   const stage = await openStage(interrupted)
@@ -249,9 +237,16 @@ function parseSeed(text: string): number {
   return Number(text)
 }
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  console.error(error instanceof UsageError ? error.message : error)
-  process.exitCode = error instanceof UsageError ? 2 : 1
-}
+await runProgram(
+  createCommand({
+    name: 'npm run chaos --',
+    help: 'kill, freeze and restart every part of the service while clients transfer money',
+    flags,
+    examples: ['', '--minutes 0.5 --seed 42'],
+    notes: `It starts its own PostgreSQL and Redis, two cores and two gateways. Exits with 0 if no transfer was lost, doubled or
+left unexplained, else with 1, and then keeps the logs. docs/operations.md explains the figures.`,
+    run: runChaos,
+  }),
+  process.argv.slice(2),
+  error => error,
+)

@@ -2,7 +2,7 @@
  * `npm run admin` as its users meet it: a process of its own against a real core. What an operator types has to do what
  * it says, print what programs can read, and fail with a sentence that mends it.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -609,24 +609,41 @@ test('ledger halted and reopen: a halted workspace is named, and opened when it 
 describe('a command line that cannot be followed exits 2 and says why', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([
-    ['walet create', 'There is no "walet": did you mean wallet?'],
-    ['banana', 'There is no "banana": there are workspace, member, key, wallet, ledger, audit and kek.'],
-    ['wallet crate', 'There is no "crate" of a wallet: did you mean create?'],
-    ['wallet --json', 'A verb is missing: wallet has create, deposit, withdraw, freeze, unfreeze and close.'],
-    ['--json', 'A noun and a verb are missing: the nouns are workspace, member, key, wallet, ledger, audit and kek.'],
-    ['workspace delete --workspce wsp_1', 'workspace delete has no flag --workspce: did you mean --workspace?'],
-    ['key list -v', 'key list has no flag -v: it takes --workspace, --key, --json and --help.'],
+    ['walet create', "Unknown command 'walet': did you mean wallet?"],
+    [
+      'banana',
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, ledger, audit, kek and completion.",
+    ],
+    ['wallet crate', "Unknown command 'crate': did you mean create?"],
+    [
+      'wallet --json',
+      "Unknown option '--json': put a command before it (create, deposit, withdraw, freeze, unfreeze and close).",
+    ],
+    [
+      '--json',
+      "Unknown option '--json': put a command before it (workspace, member, key, wallet, ledger, audit, kek and completion).",
+    ],
+    ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
+    ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
     [
       'wallet create --grace 24h',
-      'wallet create has no flag --grace: it takes --workspace, --currency, --name, --json and --help.',
+      "Unknown option '--grace': the options are --workspace, --currency, --name, --json and --help.",
     ],
-    ['workspace create', 'workspace create needs --name NAME (what people call it).'],
-    ['workspace create --name', '--name needs a value: what people call it.'],
-    ['workspace create --name --json', '--name needs a value: what people call it.'],
-    ['workspace create --name Acme Ltd', '"Ltd" belongs to no flag: leave it out, or quote a text with spaces.'],
+    ['workspace create', 'workspace create needs --name NAME (display name of the workspace).'],
+    [
+      'wallet create --name Main',
+      'wallet create needs --workspace wsp_… (ID of the workspace) and --currency CODE (currency code, such as USD).',
+    ],
+    ['workspace create --name', '--name needs a value: display name of the workspace.'],
+    ['workspace create --name --json', '--name needs a value: display name of the workspace.'],
+    [
+      'workspace create --name Acme Ltd',
+      "Too many arguments for 'create'. Expected 0 arguments but got 1: Ltd. Leave out the extra words, or quote a text with spaces.",
+    ],
     ['workspace create --name Acme --name Corp', '--name is given twice: give it once.'],
-    ['workspace create --name Acme --json=yes', '--json takes no value: leave "=yes" out.'],
-    ['workspace delete', 'workspace delete needs --workspace wsp_… (the workspace).'],
+    ['workspace create --name Acme --json --json', '--json is given twice: give it once.'],
+    ['workspace create --name Acme --json=yes', "Unknown option '--json=yes': --json takes no value."],
+    ['workspace delete', 'workspace delete needs --workspace wsp_… (ID of the workspace).'],
     [
       `workspace delete --workspace ${anyWallet}`,
       `--workspace must be a whole id (wsp_ and 26 letters and digits), not "${anyWallet}".`,
@@ -776,8 +793,8 @@ describe('help', () => {
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
       expect(stdout).toBe(shown[0]?.stdout)
     }
-    for (const { noun, verb, help } of commands)
-      expect(shown[0]?.stdout).toMatch(new RegExp(`  ${noun} ${verb} +${help}`))
+    const unwrapped = shown[0]?.stdout.replaceAll(/\s+/g, ' ')
+    for (const { noun, verb, help } of commands) expect(unwrapped).toContain(` ${noun} ${verb} ${help} `)
     expect(shown[0]?.stdout).toContain('Examples:\n  npm run admin -- workspace create --name Acme\n')
   })
 
@@ -790,12 +807,69 @@ describe('help', () => {
   })
 
   test('of a command: its flags and examples, without asking core', async () => {
-    const { exitCode, stdout } = await run(['key', 'create', '--owner', '--help'], {})
+    const [shown, asked] = await Promise.all([
+      run(['key', 'create', '--owner', '--help'], {}),
+      run(['help', 'key', 'create'], {}),
+    ])
+    expect(asked).toEqual(shown)
+    const { exitCode, stdout } = shown
     expect(exitCode).toBe(0)
     for (const { noun, verb, flags } of commands.filter(each => each.noun === 'key' && each.verb === 'create'))
       for (const flag of [...Object.keys(flags), 'json', 'help'])
-        expect(stdout, `${noun} ${verb}`).toMatch(new RegExp(`^  --${flag}\\b.*  \\S`, 'm'))
+        expect(stdout, `${noun} ${verb}`).toMatch(new RegExp(`^  (-h, )?--${flag}\\b.*  \\S`, 'm'))
     expect(stdout).toContain('Examples:\n  npm run admin -- key create --workspace wsp_…')
+    expect(stdout).toMatch(/^Required:\n {2}--workspace [\s\S]*\nOptions:\n {2}--ips /m)
+    expect((await run(['audit', 'list', '--help'], {})).stdout).toMatch(/--limit <COUNT> .*\(default: 50\)/)
+  })
+})
+
+describe('shell completion', () => {
+  /** What a shell offers for the last word. */
+  async function offered(...line: string[]): Promise<string[]> {
+    const { exitCode, stdout, stderr } = await run(['complete', '--', ...line], {})
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    return stdout.split('\n').flatMap(row => (row ? [row.split('\t')[0]!] : []))
+  }
+
+  test('completes nouns, verbs, flags and the values of lists', async () => {
+    expect(await offered('')).toEqual([...new Set(commands.map(({ noun }) => noun)), 'completion'])
+    expect(await offered('wal')).toEqual(['wallet'])
+    expect(await offered('wallet', '')).toEqual(
+      commands.filter(({ noun }) => noun === 'wallet').map(({ verb }) => verb),
+    )
+    expect(await offered('wallet', 'create', '--')).toEqual(['--workspace', '--currency', '--name', '--json', '--help'])
+    expect(await offered('wallet', 'create', '--currency', 'USD')).toEqual(['USD', 'USDC', 'USDT'])
+    expect(await offered('key', 'create', '--scopes', 'transfer:')).toEqual(['transfer:read', 'transfer:create'])
+    expect(await offered('key', 'create', '--scopes', 'transfer:read,')).toEqual([
+      'transfer:read,wallet:read',
+      'transfer:read,transfer:create',
+    ])
+    expect(await offered('key', 'create', '--scopes=transfer:c')).toEqual(['--scopes=transfer:create'])
+    expect(await offered('key', 'set-expiry', '--expires', '')).toEqual(['now', 'never'])
+    expect(await offered('key', 'create', '--name', '')).toEqual([])
+    expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish'])
+  })
+
+  test('bash loads the script, and completes words with colons', async () => {
+    const { exitCode, stdout: loaded, stderr } = await run(['completion', 'bash'], {})
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const type = (line: string) =>
+      `COMP_LINE='${line}' COMP_POINT=${line.length}; _wallet_admin; echo "\${COMPREPLY[*]}"`
+    const lines = ['wallet-admin wal', 'wallet-admin key create --scopes wallet:r', 'wallet-admin key list --name ']
+    const bash = spawnSync('bash', {
+      input: [loaded, ...lines.map(type), 'complete -p wallet-admin'].join('\n'),
+      env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}` },
+      encoding: 'utf8',
+    })
+    expect(bash).toMatchObject({ status: 0, stderr: '' })
+    // bash itself puts "wallet:" before the "read".
+    expect(bash.stdout).toBe('wallet\nread\n\ncomplete -o default -F _wallet_admin wallet-admin\n')
+  })
+
+  test('there are scripts for zsh and fish, and for no other shell', async () => {
+    for (const shell of ['zsh', 'fish'])
+      expect((await run(['completion', shell], {})).stdout).toContain('wallet-admin complete -- ')
+    expect(sentence(2, await run(['completion', 'ksh'], {}))).toContain('Allowed choices are bash, zsh, fish.')
   })
 })
 

@@ -1,105 +1,82 @@
 /** `npm run admin -- NOUN VERB …` operates a running service through its typed client. What it can do: admin/commands.ts. */
 import { createCoreClient } from '@workspace-wallet/core/client'
-import type { Command } from './admin/command.ts'
+import { type Command as Group, Help } from 'commander'
+import { type Command, nouns } from './admin/command.ts'
 import { commands } from './admin/commands.ts'
 import { findCore } from './admin/connection.ts'
-import {
-  commonFlags,
-  type Flags,
-  listOf,
-  readFlags,
-  splitArguments,
-  UsageError,
-  unknownFlag,
-  type Values,
-} from './admin/flags.ts'
-import { commandHelp, overview } from './admin/help.ts'
-import { nearest } from './admin/nearest.ts'
 import { Progress } from './admin/progress.ts'
 import { sentenceOf } from './admin/sentences.ts'
+import { addCompletion } from './command-line/completion.ts'
+import type { Flags, Values } from './command-line/flags.ts'
+import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 
-const exitCodes = { failed: 1, misused: 2 }
-const flagsOfAll: Flags = Object.assign({}, commonFlags, ...commands.map(({ flags }) => flags))
+const notes = `Every command takes --json, which prints one JSON object and nothing else, and --help. For use in programs,
+npm run --silent admin -- NOUN VERB … --json suppresses npm's own output.
 
-async function main(args: string[]): Promise<void> {
-  const { words, given } = splitArguments(args[0] === 'help' ? [...args.slice(1), '--help'] : args, flagsOfAll)
-  const isHelpWanted = args.length <= 1 && words.length === args.length && words.length < 2
-  if (isHelpWanted || given.some(({ name }) => name === 'help')) return console.log(helpFor(words))
+The commands speak to the core that npm start runs, which they find in DATA_DIR (default: .data). To use another core,
+set CORE_URL and CORE_TOKEN, a service token of role admin.
 
-  const stray = given.find(({ name }) => !Object.hasOwn(flagsOfAll, name))
-  const command = stray ? commands.find(each => isNamed(each, words)) : requireCommand(words)
-  if (!command) throw unknownFlag('npm run admin', stray!.typed, flagsOfAll)
-  const values = readFlags(nameOf(command), { ...command.flags, ...commonFlags }, given)
-  if (words.length > 2)
-    throw new UsageError(`"${words[2]}" belongs to no flag: leave it out, or quote a text with spaces.`)
-  await carryOut(command, values)
+A command that fails exits with 1, an invalid command line with 2. Both print one sentence on standard error.
+
+${examplesOf(Object.keys(nouns).flatMap(noun => commands.find(command => command.noun === noun) ?? []))}`
+
+const groups = Object.entries(nouns).map(([noun, help]) => {
+  const ofNoun = commands.filter(command => command.noun === noun)
+  return createGroup(noun, help, ofNoun.map(createVerb))
+    .description('')
+    .helpGroup(`${help}:`)
+    .addHelpText('after', `\n${examplesOf(ofNoun)}`)
+})
+const program = createGroup('npm run admin --', 'operate a running wallet service', groups).addHelpText(
+  'after',
+  `\n${notes}`,
+)
+program.configureHelp({ ...program.configureHelp(), formatHelp: overview })
+addCompletion(program, 'wallet-admin')
+// The reader of our output may have read enough.
+process.stdout.on('error', () => process.exit())
+await runProgram(program, process.argv.slice(2))
+
+function createVerb(command: Command): Group {
+  const { noun, verb, help, flags, examples } = command
+  return createCommand({
+    name: verb,
+    help,
+    flags: { ...flags, json: { help: 'print one JSON object and nothing else' } },
+    examples,
+    run: values => carryOut(command, values),
+  }).helpGroup(`${nouns[noun]}:`)
 }
 
-/** Help of the level that the words name: everything, a noun, or one command. */
-function helpFor(words: string[]): string {
-  const [noun] = words
-  if (noun === undefined) return overview()
-  requireNoun(noun)
-  return words.length === 1 ? overview(noun) : commandHelp(requireCommand(words))
+/** The first example of each. */
+function examplesOf(shown: readonly Command[]): string {
+  const lines = shown.map(({ noun, verb, examples }) => `  npm run admin -- ${noun} ${verb} ${examples[0]}`.trimEnd())
+  return ['Examples:', ...lines].join('\n')
 }
 
-function requireNoun(noun: string | undefined): void {
-  const nouns = [...new Set(commands.map(command => command.noun))]
-  if (noun === undefined) throw new UsageError(`A noun and a verb are missing: the nouns are ${listOf(nouns)}.`)
-  if (!nouns.includes(noun)) throw unknownWord(`There is no "${noun}"`, noun, nouns)
-}
-
-function requireCommand(words: string[]): Command {
-  const [noun, verb] = words
-  requireNoun(noun)
-  const verbs = commands.filter(command => command.noun === noun).map(command => command.verb)
-  if (verb === undefined) throw new UsageError(`A verb is missing: ${noun} has ${listOf(verbs)}.`)
-  const command = commands.find(each => isNamed(each, words))
-  if (!command) throw unknownWord(`There is no "${verb}" of a ${noun}`, verb, verbs)
-  return command
-}
-
-function unknownWord(fault: string, word: string, words: string[]): UsageError {
-  const match = nearest(word, words)
-  return new UsageError(`${fault}: ${match ? `did you mean ${match}?` : `there are ${listOf(words)}.`}`)
-}
-
-function isNamed({ noun, verb }: Command, words: string[]): boolean {
-  return noun === words[0] && verb === words[1]
-}
-
-function nameOf({ noun, verb }: Command): string {
-  return `${noun} ${verb}`
-}
-
-async function carryOut(command: Command, values: Values<Flags>): Promise<void> {
+async function carryOut(command: Command, { json, ...values }: Values<Flags>): Promise<void> {
   const address = await findCore(process.env)
   const core = createCoreClient({ url: address.urls, token: address.token })
   const progress = new Progress(process.stderr)
   try {
-    const { result, text, complaint } = await command.execute(core, values, progress)
-    progress.clear()
-    console.log(values.json ? JSON.stringify(result) : text)
-    if (complaint) fail(complaint, exitCodes.failed)
-  } catch (error) {
-    progress.clear()
-    fail(sentenceOf(error, address), exitCodes.failed)
+    const { result, text, complaint } = await command
+      .execute(core, values, progress)
+      .catch(error => {
+        throw new Error(sentenceOf(error, address), { cause: error })
+      })
+      .finally(() => progress.clear())
+    console.log(json ? JSON.stringify(result) : text)
+    if (complaint) throw new Error(complaint)
   } finally {
     await core.close()
   }
 }
 
-/** One sentence is one line, whatever was quoted in it. */
-function fail(sentence: string, exitCode: number): void {
-  console.error(sentence.replaceAll(/\s+/g, ' '))
-  process.exitCode = exitCode
-}
-
-// Whoever reads our output may have read enough.
-process.stdout.on('error', () => process.exit())
-
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  fail((error as Error).message, error instanceof UsageError ? exitCodes.misused : exitCodes.failed)
+/** The help of the program lists every verb, not the nouns alone. */
+function overview(command: Group, helper: Help): string {
+  const visible = helper.visibleCommands(command)
+  helper.visibleCommands = () => visible.flatMap(each => (each.commands.length > 0 ? each.commands : each))
+  const { subcommandTerm } = helper
+  helper.subcommandTerm = each => (each.parent === command ? '' : `${each.parent!.name()} `) + subcommandTerm(each)
+  return Help.prototype.formatHelp.call(helper, command, helper)
 }

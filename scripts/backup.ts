@@ -7,10 +7,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { commonFlags, flagLines, readFlags, splitArguments, UsageError, type Values } from './admin/flags.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
 import { compareWithManifest } from './backup/manifest.ts'
 import { checkPages } from './backup/pages.ts'
+import { anyText, type Values } from './command-line/flags.ts'
+import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 import { pickFreePort } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { readJson } from './embedded/private-file.ts'
@@ -19,45 +20,59 @@ import { identityBeside } from './embedded/unprivileged.ts'
 
 /** A damaged file often is not the only one. */
 const listedFaults = 20
-const exitCodes = { failed: 1, misused: 2 }
-const asIs = (text: string) => text
-const flags = {
-  secrets: { value: 'FILE', help: 'the secrets.json of the installation; else that in DATA_DIR (.data)', parse: asIs },
-  against: { value: 'FILE', help: 'a seal that the restored ledger must continue (check only)', parse: asIs },
-  help: commonFlags.help,
+const checkFlags = {
+  secrets: {
+    value: 'FILE',
+    help: 'secrets.json of the installation (default: the one in DATA_DIR, else in .data)',
+    parse: anyText,
+  },
+  against: { value: 'FILE', help: 'a seal that the restored ledger must continue', parse: anyText },
 } as const
 
-const help = `npm run backup -- take FILE          copies the running database into FILE, a tar, without stopping anything
-npm run backup -- check FILE         restores FILE into a directory that is deleted afterwards, compares every file with
-                                     the backup's manifest, starts PostgreSQL on it, reads every page and compares
-                                     every index with its table, starts core, and ends with what ledger verify says
-npm run backup -- restore FILE DIR   unpacks FILE into DIR, a data directory for PostgreSQL 18 that must not be there yet
+const program = createGroup('npm run backup --', 'back up the database, and prove that the backup can be used', [
+  createCommand({
+    name: 'take',
+    help: 'copy the running database into FILE, a tar archive, without stopping anything',
+    words: { FILE: 'the file to create' },
+    flags: {},
+    examples: ['wallet.tar'],
+    run: (_, [file]) => take(file!),
+  }),
+  createCommand({
+    name: 'check',
+    help: 'restore FILE into a temporary directory, compare it with its manifest, and verify its database and ledger',
+    words: { FILE: 'the backup' },
+    flags: checkFlags,
+    examples: ['wallet.tar', 'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.seal'],
+    run: (values, [file]) => check(file!, values),
+  }),
+  createCommand({
+    name: 'restore',
+    help: 'unpack FILE into DIR, a new data directory for PostgreSQL 18',
+    words: { FILE: 'the backup', DIR: 'the directory to create' },
+    flags: {},
+    examples: ['wallet.tar /var/lib/postgresql/18/restored'],
+    run: (_, [file, directory]) => restore(file!, directory!),
+  }),
+]).addHelpText(
+  'after',
+  `
+take copies the database of npm start, or the one of BACKUP_DATABASE_URL, whose role needs the REPLICATION attribute.
+The archive has the format of pg_basebackup: archives of pg_basebackup --format=tar --wal-method=fetch
+--manifest-checksums=SHA256 can be checked and restored as well. It contains amounts and names, and secrets only
+encrypted; keep secrets.json, which decrypts them, in another place.
 
-${flagLines(flags).join('\n')}
+check compares every file with the manifest of the backup, starts PostgreSQL on the files, reads every page, compares
+every index with its table, starts core and runs ledger verify. It needs secrets.json and the program tar.
 
-It takes the backup from the database of npm start, or from BACKUP_DATABASE_URL: a role with the right to replicate. The
-tar is of the format of pg_basebackup, and one that pg_basebackup took (--format=tar --wal-method=fetch
---manifest-checksums=SHA256) can be checked and restored as well. It holds money and names but no secret in the clear; what opens it, secrets.json, belongs
-elsewhere. check needs that file, and tar.`
+Examples:
+  npm run backup -- take wallet.tar
+  npm run backup -- check wallet.tar`,
+)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const database = 'wallet'
 const serviceRole = 'wallet_service'
-
-async function main(args: string[]): Promise<void> {
-  const { words, given } = splitArguments(args, flags)
-  if (args.length === 0 || given.some(({ name }) => name === 'help')) return console.log(help)
-  const values = readFlags('npm run backup', flags, given)
-  const [verb, file, directory, ...rest] = words
-  if (!file) throw new UsageError('A verb and a file are missing: npm run backup -- take FILE, or check FILE.')
-  if (rest.length > 0 || (directory && verb !== 'restore'))
-    throw new UsageError(`"${rest[0] ?? directory}" belongs to no flag: leave it out.`)
-  if (verb === 'take') await take(file)
-  else if (verb === 'check') await check(file, values)
-  else if (verb === 'restore' && directory) await restore(file, directory)
-  else if (verb === 'restore') throw new UsageError('restore needs the directory to restore into: restore FILE DIR.')
-  else throw new UsageError(`There is no "${verb}": there are take, check and restore.`)
-}
 
 async function take(file: string): Promise<void> {
   if (await stat(file).catch(() => null)) throw new Error(`${file} is there already: choose another name.`)
@@ -103,7 +118,7 @@ async function restore(file: string, directory: string): Promise<void> {
   console.log(`Restored into ${directory}.`)
 }
 
-async function check(file: string, { secrets: secretsFile, against }: Values<typeof flags>): Promise<void> {
+async function check(file: string, { secrets: secretsFile, against }: Values<typeof checkFlags>): Promise<void> {
   const secrets = await readSecrets(secretsFile ?? join(process.env.DATA_DIR || '.data', 'secrets.json'))
   const scratch = await mkdtemp(join(tmpdir(), 'wallet-backup-'))
   // PostgreSQL may have to run as another user; what it holds is in a directory of its own.
@@ -177,9 +192,4 @@ async function keepLogs(scratch: string): Promise<string | null> {
   return kept
 }
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  console.error((error as Error).message)
-  process.exitCode = error instanceof UsageError ? exitCodes.misused : exitCodes.failed
-}
+await runProgram(program, process.argv.slice(2), ({ message }) => message)

@@ -140,16 +140,23 @@ test('a refusal is shown, exits 1, and --locale gives the reason in words', asyn
 
 describe('what cannot be done is said in one sentence', () => {
   test.each([
-    [['GET'], 'A path that begins with a slash has to follow GET, such as /api/v1/wallets.'],
-    [['/api/v1/wallets'], 'A method and a path are missing, such as GET /api/v1/wallets.'],
-    [['--verbose'], 'A method and a path are missing, such as GET /api/v1/wallets.'],
-    [['GET', 'api/v1/wallets'], 'A path that begins with a slash has to follow GET, such as /api/v1/wallets.'],
+    [['GET'], "Missing required argument 'PATH': the path with its query string, such as /api/v1/wallets?size=5."],
+    [
+      ['/api/v1/wallets'],
+      "Missing required argument 'PATH': the path with its query string, such as /api/v1/wallets?size=5.",
+    ],
+    [['/api/v1/wallets', 'GET'], '"/api/v1/wallets" is not a method: put one such as GET before the path.'],
+    [['--verbose'], "Missing required argument 'METHOD': the HTTP method, such as GET."],
+    [['GET', 'api/v1/wallets'], '"api/v1/wallets" is not a path: begin it with a slash, such as /api/v1/wallets.'],
     [
       ['GET', '/api/v1/wallets?name=a b'],
-      'The path has a space or a letter beyond ASCII: percent-encode it, %20 for a space say.',
+      'The path has a space or a non-ASCII character: percent-encode it, for example %20 for a space.',
     ],
-    [['GET', '/a', '/b'], '"/b" belongs to no flag: leave it out, or quote a text with spaces.'],
-    [['POST', '/a', '--bdy', '{}'], 'npm run call has no flag --bdy: did you mean --body?'],
+    [
+      ['GET', '/a', '/b'],
+      'Too many arguments. Expected 2 arguments but got 3: GET, /a, /b. Leave out the extra words, or quote a text with spaces.',
+    ],
+    [['POST', '/a', '--bdy', '{}'], "Unknown option '--bdy': did you mean --body?"],
     [['POST', '/a', '--body', '{}', '--body-file', 'x'], '--body and --body-file are both given: keep one.'],
     [
       ['GET', '/a', '--base-url', 'localhost'],
@@ -182,6 +189,6 @@ test('help names every flag and warns of secrets on the command line', async () 
   expect(bare).toEqual(asked)
   expect(asked).toMatchObject({ exitCode: 0, stderr: '' })
   for (const flag of ['body', 'body-file', 'key', 'secret', 'base-url', 'locale', 'verbose', 'json', 'help'])
-    expect(asked.stdout).toMatch(new RegExp(`^  --${flag}\\b.*  \\S`, 'm'))
+    expect(asked.stdout).toMatch(new RegExp(`^  (-h, )?--${flag}\\b.*  \\S`, 'm'))
   expect(asked.stdout).toContain('process list')
 })

@@ -6,42 +6,35 @@ import { request as requestHttps } from 'node:https'
 import { join } from 'node:path'
 import { buffer as readBytes, text as readText } from 'node:stream/consumers'
 import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
-import { commonFlags, flagLines, readFlags, splitArguments, UsageError, type Values } from './admin/flags.ts'
+import { anyText, UsageError, type Values } from './command-line/flags.ts'
+import { createCommand, runProgram } from './command-line/program.ts'
 import { readJson } from './embedded/private-file.ts'
 
-const exitCodes = { failed: 1, misused: 2 }
 const timeoutMs = 30_000
-const asIs = (text: string) => text
 
 const flags = {
-  body: { value: 'JSON', help: 'the body, sent exactly as it stands here', parse: asIs },
-  'body-file': { value: 'FILE', help: 'a file whose bytes are the body; - is standard input', parse: asIs },
-  key: { value: 'ak_…', help: 'the API key; else API_KEY, else that of the demo', parse: asIs },
+  body: { value: 'JSON', help: 'the body, sent exactly as given', parse: anyText },
+  'body-file': { value: 'FILE', help: 'a file whose bytes are the body; - is standard input', parse: anyText },
+  key: { value: 'ak_…', help: 'the API key (default: API_KEY, else the key of the demo)', parse: anyText },
   secret: {
     value: 'SECRET',
-    help: 'its secret; other users of this machine can see it in the process list: API_SECRET keeps it from them',
-    parse: asIs,
+    help: 'its secret (default: API_SECRET, else that of the demo); other users of this machine can read it in the process list, so prefer API_SECRET',
+    parse: anyText,
   },
-  'base-url': { value: 'URL', help: 'the gateway; else BASE_URL, else that of the demo', parse: parseBaseUrl },
-  locale: { value: 'TAG', help: 'the language of explanations, such as en-US or zh-CN', parse: asIs },
-  verbose: { help: 'show what was signed and sent, too' },
-  ...commonFlags,
-  json: { help: 'print the body of the answer as it came and nothing else' },
+  'base-url': {
+    value: 'URL',
+    help: 'the gateway (default: BASE_URL, else the gateway of the demo)',
+    parse: parseBaseUrl,
+  },
+  locale: {
+    value: 'TAG',
+    help: 'the language of explanations, such as en-US or zh-CN',
+    choices: ['en-US', 'zh-CN'],
+    parse: anyText,
+  },
+  verbose: { help: 'print what was signed and sent, too' },
+  json: { help: 'print the body of the response as received and nothing else' },
 } as const
-
-const help = `npm run call -- METHOD PATH [flags] signs one request, sends it and shows the answer.
-
-${flagLines(flags).join('\n')}
-
-The demo is the one of npm start, which writes it into DATA_DIR (.data). Exits 0 when the answer says success, else 1,
-and 2 for a command line that cannot be followed. npm run --silent keeps npm's own lines out of the output.
-
-Examples:
-  npm run call -- GET /api/v1/wallets
-  npm run call -- GET '/api/v1/wallets?page=0&size=5&sort=amount,desc' --verbose
-  npm run call -- POST /api/v1/transfer/command/create --locale en-US \\
-    --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD"}'
-  API_SECRET=… npm run call -- GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com`
 
 type Given = Values<typeof flags>
 type Access = { baseUrl: string; apiKey: string; apiSecret: string }
@@ -55,26 +48,24 @@ type SignedRequest = {
 }
 type Answer = { status: string; headers: IncomingHttpHeaders; body: string }
 
-async function main(args: string[]): Promise<void> {
-  const { words, given } = splitArguments(args, flags)
-  if (args.length === 0 || given.some(({ name }) => name === 'help')) return console.log(help)
-  const values = readFlags('npm run call', flags, given)
+async function call(values: Given, words: string[]): Promise<void> {
   const { method, target } = readTarget(words)
   const body = await readBody(values)
   const request = signRequest(await findAccess(values, process.env), method, target, body, values.locale)
   if (values.verbose) showRequest(request, values.json)
   const answer = await send(request, target)
-  process.exitCode = show(answer, values) ? 0 : exitCodes.failed
+  if (!show(answer, values)) process.exitCode = 1
 }
 
-function readTarget([method = '', target = '', ...rest]: string[]): { method: string; target: string } {
-  if (!/^[A-Za-z]+$/.test(method)) throw new UsageError('A method and a path are missing, such as GET /api/v1/wallets.')
+function readTarget([method = '', target = '']: string[]): { method: string; target: string } {
+  if (!/^[A-Za-z]+$/.test(method))
+    throw new UsageError(`"${method}" is not a method: put one such as GET before the path.`)
   if (!target.startsWith('/'))
-    throw new UsageError(`A path that begins with a slash has to follow ${method}, such as /api/v1/wallets.`)
+    throw new UsageError(`"${target}" is not a path: begin it with a slash, such as /api/v1/wallets.`)
   if (/[^!-~]/.test(target))
-    throw new UsageError('The path has a space or a letter beyond ASCII: percent-encode it, %20 for a space say.')
-  if (rest.length > 0)
-    throw new UsageError(`"${rest[0]}" belongs to no flag: leave it out, or quote a text with spaces.`)
+    throw new UsageError(
+      'The path has a space or a non-ASCII character: percent-encode it, for example %20 for a space.',
+    )
   return { method: method.toUpperCase(), target }
 }
 
@@ -221,11 +212,29 @@ function parseEnvelope(body: string): { success: boolean } | undefined {
   }
 }
 
+// The reader of our output may have read enough.
 process.stdout.on('error', () => process.exit())
+await runProgram(
+  createCommand({
+    name: 'npm run call --',
+    help: 'sign a request to the public API, send it and print the response',
+    words: {
+      METHOD: 'the HTTP method, such as GET',
+      PATH: 'the path with its query string, such as /api/v1/wallets?size=5',
+    },
+    flags,
+    examples: [
+      'GET /api/v1/wallets',
+      "GET '/api/v1/wallets?page=0&size=5&sort=createdAt,desc' --verbose",
+      `POST /api/v1/transfer/command/create --locale en-US \\
+    --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD","bizId":"rent-1"}'`,
+      'GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com   (with the secret in API_SECRET)',
+    ],
+    notes: `The demo is the one of npm start, which writes its key to DATA_DIR (default: .data).
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  console.error((error as Error).message)
-  process.exitCode = error instanceof UsageError ? exitCodes.misused : exitCodes.failed
-}
+Exits with 0 if the response says success, with 1 if it does not or there is none, and with 2 for an invalid command
+line. npm run --silent call suppresses npm's own output.`,
+    run: call,
+  }),
+  process.argv.slice(2),
+)

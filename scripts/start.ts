@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { createCommand, runProgram } from './command-line/program.ts'
 import { banner } from './embedded/banner.ts'
 import { ensureDemo } from './embedded/demo.ts'
 import { orDiskFull } from './embedded/disk-full.ts'
@@ -21,23 +22,20 @@ import { type Supervised, supervise } from './embedded/supervise.ts'
 import { SupervisorLog } from './embedded/supervisor-log.ts'
 import { giveTo, identityBeside, isRoot } from './embedded/unprivileged.ts'
 
-const help = `npm start runs the wallet service on this machine: PostgreSQL, core and gateway.
+const notes = `Environment:
+  DATA_DIR       where data, secrets and logs are kept (default: .data)
+  GATEWAY_PORT   port of the public API, 0 for any free one (default: 8080)
+  GATEWAY_HOST   address that the public API listens on (default: 127.0.0.1)
+  CORE_PORT      port of core, 0 for any free one (default: 8081)
+  CORE_HOST      address that core listens on (default: 127.0.0.1)
+  REDIS_URL      where nonces are kept (default: a file in DATA_DIR)
+  INTERNAL_PORT  port of the metrics, 0 for any free one (default: 0)
+  LOG_LEVEL      debug, info, warn, error or silent (default: info)
 
-It is set by environment variables:
+Started by root, it runs all programs as another user: the owner of DATA_DIR/postgres, else postgres, else nobody.
 
-  DATA_DIR      where data, secrets and logs are kept     (.data)
-  GATEWAY_PORT  the port of the public API; 0 = any free  (8080)
-  GATEWAY_HOST  the address the public API listens on     (127.0.0.1)
-  CORE_PORT     the port of core; 0 = any free            (8081)
-  CORE_HOST     the address core listens on               (127.0.0.1)
-  REDIS_URL     where nonces are kept                     (a file in DATA_DIR)
-  INTERNAL_PORT the port of metrics; 0 = any free         (0)
-  LOG_LEVEL     debug, info, warn, error or silent        (info)
-
-Started by root, it runs all of these as another user: the owner of DATA_DIR/postgres, else postgres, else nobody.
-Every other variable is passed on to core and gateway as it is; docs/configuration.md lists
-theirs. The database, its passwords and all keys are made on the first start and kept in DATA_DIR: back it up whole.
-`
+All other variables are passed on to core and gateway: see docs/configuration.md. The first start creates the database,
+its passwords and all keys in DATA_DIR: back up the whole directory.`
 
 interface Settings {
   gatewayHost: string
@@ -53,11 +51,7 @@ const dataDir = resolve(process.env.DATA_DIR || '.data')
 const log = new SupervisorLog()
 const say = (text: string) => log.say(text)
 
-async function main(): Promise<void> {
-  if (process.argv.includes('--help') || process.argv.includes('-h')) {
-    console.log(help)
-    return
-  }
+async function start(): Promise<void> {
   const running: Supervised[] = []
   const interrupted = listenForTheEnd(() => {
     for (const each of running) each.hurry()
@@ -283,4 +277,14 @@ function listenForTheEnd(hurry: () => void): AbortSignal {
   return end.signal
 }
 
-await main()
+await runProgram(
+  createCommand({
+    name: 'npm start',
+    help: 'run the wallet service on this machine: PostgreSQL, core and gateway',
+    flags: {},
+    examples: [''],
+    notes,
+    run: start,
+  }),
+  process.argv.slice(2),
+)

@@ -1,15 +1,26 @@
 import type { CoreClient } from '@workspace-wallet/core/client'
-import type { Flags, Values } from './flags.ts'
+import type { Flags, Values } from '../command-line/flags.ts'
 import type { Progress } from './progress.ts'
+
+/** What commands are about, in the order of the help text. */
+export const nouns = {
+  workspace: 'Workspaces',
+  member: 'Members of a workspace',
+  key: 'API keys',
+  wallet: 'Wallets',
+  ledger: 'The ledger',
+  audit: 'The audit log',
+  kek: 'Key-encryption keys',
+} as const
 
 /** One administrative command, as data: help, parsing, execution and print all come from it. */
 type Definition<F extends Flags, Result extends object> = {
-  noun: string
+  noun: keyof typeof nouns
   verb: string
   /** One line, for the overview. */
   help: string
   flags: F
-  /** What stands behind the command in an example of its use. */
+  /** What follows the command's name in examples of its use. */
   examples: readonly [string, ...string[]]
   /** What it returns is what `--json` prints. */
   run: (core: CoreClient, values: Values<F>, progress: Progress) => Promise<Result>

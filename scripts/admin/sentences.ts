@@ -2,8 +2,8 @@
 
 import { type CoreErrorData, CoreRejected, NoAnswerError } from '@workspace-wallet/core/client'
 import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode } from '@workspace-wallet/core/contract'
+import { asSentence } from '../command-line/sentence.ts'
 import type { CoreAddress } from './connection.ts'
-import { asSentence } from './flags.ts'
 
 export function sentenceOf(error: unknown, core: CoreAddress): string {
   const data = dataOf(error)

@@ -8,12 +8,11 @@ import {
   idPrefixes,
   rotateKeyInput,
   type Scope,
-  scope,
   scopes,
   userId,
   uuidFromId,
 } from '@workspace-wallet/core/contract'
-import { listOf } from './flags.ts'
+import { listOf } from '../command-line/sentence.ts'
 import { nearest } from './nearest.ts'
 
 type Schema<Value> = { safeParse(text: string): { success: true; data: Value } | { success: false } }
@@ -51,14 +50,18 @@ export function parseId(kind: IdKind): (text: string) => string {
 export function parseScopes(text: string): Scope[] {
   const names = splitList(text)
   if (names.length === 0) throw new Error(`needs at least one of ${listOf(scopes)}`)
-  return names.map(name => {
-    const result = scope.safeParse(name)
-    if (result.success) return result.data
-    const match = nearest(name, scopes)
-    throw new Error(
-      `names "${name}", which is no scope: ${match ? `did you mean ${match}?` : `there are ${listOf(scopes)}`}`,
-    )
-  })
+  return names.map(oneOf('scope', scopes))
+}
+
+/** @param kind what the values are, in the singular */
+export function oneOf<Value extends string>(kind: string, values: readonly Value[]): (text: string) => Value {
+  return text => {
+    const value = values.find(each => each === text)
+    if (value !== undefined) return value
+    const match = nearest(text, values)
+    const hint = match ? `did you mean ${match}? There` : 'there'
+    throw new Error(`names "${text}", which is no ${kind}: ${hint} are ${listOf(values)}`)
+  }
 }
 
 /** Addresses and CIDR blocks; core judges their form. Empty text is an empty list. */

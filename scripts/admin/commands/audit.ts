@@ -1,30 +1,42 @@
-import { type AuditAct, type AuditEntry, type AuditPage, auditActs } from '@workspace-wallet/core/contract'
+import { type AuditEntry, type AuditPage, auditActs } from '@workspace-wallet/core/contract'
+import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
-import { listOf } from '../flags.ts'
-import { nearest } from '../nearest.ts'
 import { table } from '../table.ts'
-import { parseCount, parseId, parsePast } from '../values.ts'
+import { oneOf, parseCount, parseId, parsePast } from '../values.ts'
 
-const asItIs = (text: string) => text
+const parseAct = oneOf('act', auditActs)
 
 /** Looking into the audit. Nothing changes it. */
 export const auditCommands = [
   command({
     noun: 'audit',
     verb: 'list',
-    help: 'who did what to what, when, and what it changed; newest first',
+    help: 'list administrative actions, newest first: who, when, what, and what changed',
     flags: {
-      workspace: { value: 'wsp_…', help: 'only acts on this workspace', parse: parseId('workspace') },
-      actor: { value: 'ROLE:NAME', help: 'only acts of this one, such as admin:operator', parse: asItIs },
-      act: { value: 'ACT', help: 'only acts of this kind, such as key.disable', parse: parseAct },
-      target: { value: 'ID', help: 'only acts on this key, wallet, member or workspace', parse: asItIs },
-      from: { value: 'WHEN', help: 'since a date, a time with its zone, or so long ago (24h)', parse: parsePast },
-      to: { value: 'WHEN', help: 'before a date, a time with its zone, or so long ago', parse: parsePast },
-      limit: { value: 'COUNT', help: 'so many at most; without, 50', parse: parseCount },
-      before: { value: 'NUMBER', help: 'those before this one, to go on where a list ended', parse: parsePlace },
+      workspace: { value: 'wsp_…', help: 'only actions on this workspace', parse: parseId('workspace') },
+      actor: { value: 'ROLE:NAME', help: 'only actions by this actor, such as admin:operator', parse: anyText },
+      act: {
+        value: 'ACT',
+        help: 'only actions of this kind, such as key.disable',
+        choices: auditActs,
+        parse: parseAct,
+      },
+      target: { value: 'ID', help: 'only actions on this key, wallet, member or workspace', parse: anyText },
+      from: {
+        value: 'WHEN',
+        help: 'only since this time: a date, a time with its zone, or a duration before now such as 24h',
+        parse: parsePast,
+      },
+      to: { value: 'WHEN', help: 'only before this time, in the same formats', parse: parsePast },
+      limit: { value: 'COUNT', help: 'maximum number of entries', default: '50', parse: parseCount },
+      before: {
+        value: 'NUMBER',
+        help: 'only entries before this one, to continue where a list ended',
+        parse: parsePlace,
+      },
     },
     examples: ['', '--target ak_…', '--workspace wsp_… --from 7d --json'],
-    async run(core, { workspace: workspaceId, actor, act, target, from, to, before, limit = 50 }) {
+    async run(core, { workspace: workspaceId, actor, act, target, from, to, before, limit }) {
       const entries: AuditEntry[] = []
       let next = before ?? null
       do {
@@ -61,16 +73,6 @@ function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): st
     .filter(({ was, is }) => was !== is)
     .map(({ name, was, is }) => (was === undefined ? `${name} ${is}` : `${name} ${was} → ${is}`))
     .join(', ')
-}
-
-/** The name of an act, as the audit writes it: of one that is mistyped it would list none, and look as if there were none. */
-function parseAct(text: string): AuditAct {
-  const act = auditActs.find(each => each === text)
-  if (act) return act
-  const match = nearest(text, auditActs)
-  throw new Error(
-    `names "${text}", which is no act: ${match ? `did you mean ${match}? There` : 'there'} are ${listOf(auditActs)}`,
-  )
 }
 
 function parsePlace(text: string): number {

@@ -1,7 +1,7 @@
 import type { CoreClient } from '@workspace-wallet/core/client'
 import type { KekStatus } from '@workspace-wallet/core/contract'
+import { listOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
-import { listOf } from '../flags.ts'
 import type { Progress } from '../progress.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
 import { table } from '../table.ts'
@@ -23,7 +23,7 @@ export const kekCommands = [
   command({
     noun: 'kek',
     verb: 'status',
-    help: 'how many API secrets are kept under each key-encryption key',
+    help: 'show how many API secrets each key-encryption key encrypts',
     flags: {},
     examples: [''],
     run: core => core.keks.status.query(),
@@ -33,7 +33,7 @@ export const kekCommands = [
   command({
     noun: 'kek',
     verb: 'rotate',
-    help: 'seal all API secrets under the first key-encryption key; keys go on working, and it can be run again',
+    help: 're-encrypt all API secrets under the first key-encryption key; API keys keep working; safe to repeat',
     flags: {},
     examples: ['', '--json'],
     run: (core, _, progress) => rotate(core, progress),

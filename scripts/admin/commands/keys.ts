@@ -1,21 +1,22 @@
 import type { CoreClient } from '@workspace-wallet/core/client'
-import type { KeyRecord } from '@workspace-wallet/core/contract'
+import { type KeyRecord, scopes as scopeNames } from '@workspace-wallet/core/contract'
+import type { ValueFlag } from '../../command-line/flags.ts'
 import { type Command, command } from '../command.ts'
-import type { ValueFlag } from '../flags.ts'
 import { table } from '../table.ts'
 import { parseExpiry, parseGrace, parseId, parseName, parseNewExpiry, parseScopes, splitList } from '../values.ts'
 import { user, workspace } from './id-flags.ts'
 
-const key = { value: 'ak_…', help: 'the API key', required: true, parse: parseId('apiKey') } as const
+const key = { value: 'ak_…', help: 'ID of the API key', required: true, parse: parseId('apiKey') } as const
 const scopes = {
-  value: 'a,b',
-  help: 'what the key may do: wallet:read, transfer:read, transfer:create',
+  value: 'SCOPE,…',
+  help: `what the key may do: ${scopeNames.join(', ')}`,
   required: true,
+  choices: scopeNames,
   parse: parseScopes,
 } as const
 const ips = {
   value: 'CIDR,…',
-  help: 'addresses and blocks the key may be used from; empty admits all',
+  help: 'IP addresses and CIDR blocks that the key may be used from; an empty list allows all',
   parse: splitList,
 } satisfies ValueFlag
 
@@ -23,14 +24,18 @@ export const keyCommands = [
   command({
     noun: 'key',
     verb: 'create',
-    help: 'issue an API key to a member, and show its secret once',
+    help: 'create an API key for a member, and show its secret once',
     flags: {
       workspace,
-      owner: { ...user, help: 'the member who holds it' },
+      owner: { ...user, help: 'ID of the member who owns the key' },
       scopes,
       ips,
-      name: { value: 'NAME', help: 'what people call it', parse: parseName },
-      expires: { value: 'WHEN', help: 'a date, a time with its zone, or a duration such as 90d', parse: parseExpiry },
+      name: { value: 'NAME', help: 'display name of the key', parse: parseName },
+      expires: {
+        value: 'WHEN',
+        help: 'when the key expires: a date, a time with its zone, or a duration such as 90d; never if not given',
+        parse: parseExpiry,
+      },
     },
     examples: [
       '--workspace wsp_… --owner ada@example.com --scopes wallet:read,transfer:read',
@@ -50,10 +55,10 @@ export const keyCommands = [
   command({
     noun: 'key',
     verb: 'list',
-    help: 'list API keys, never their secrets',
+    help: 'list API keys, without their secrets',
     flags: {
-      workspace: { ...workspace, help: 'only its keys', required: false },
-      key: { ...key, help: 'only this key', required: false },
+      workspace: { ...workspace, help: 'list only the keys of this workspace', required: false },
+      key: { ...key, help: 'list only this key', required: false },
     },
     examples: ['', '--workspace wsp_…'],
     async run(core, { workspace: workspaceId, key: apiKey }) {
@@ -69,27 +74,25 @@ export const keyCommands = [
     },
     print: ({ keys }) => (keys.length > 0 ? printKeys(keys) : 'There are no keys.'),
   }),
-  keyCommand('disable', 'stop a key at once, until it is enabled again', 'is disabled', (core, apiKey) =>
+  keyCommand('disable', 'disable a key at once, until it is enabled again', 'is disabled', (core, apiKey) =>
     core.apiKeys.disable.mutate({ apiKey }),
   ),
-  keyCommand('enable', 'let a disabled key be used again', 'is enabled', (core, apiKey) =>
-    core.apiKeys.enable.mutate({ apiKey }),
-  ),
-  keyCommand('delete', 'delete a key, for ever', 'is deleted', (core, apiKey) =>
+  keyCommand('enable', 'enable a disabled key', 'is enabled', (core, apiKey) => core.apiKeys.enable.mutate({ apiKey })),
+  keyCommand('delete', 'delete a key permanently', 'is deleted', (core, apiKey) =>
     core.apiKeys.delete.mutate({ apiKey }),
   ),
   command({
     noun: 'key',
     verb: 'rotate',
-    help: 'give a key a new secret, and show it once',
+    help: 'replace the secret of a key, and show the new one once',
     flags: {
       key,
       grace: {
         value: 'DURATION',
-        help: 'how long the old secret works beside it; without, it stops at once',
+        help: 'how long the old secret keeps working; if not given, it stops at once',
         parse: parseGrace,
       },
-      force: { help: 'even though that ends the grace of an earlier rotation' },
+      force: { help: 'rotate even if the old secret of an earlier rotation still works' },
     },
     examples: ['--key ak_…', '--key ak_… --grace 24h'],
     run: (core, { key: apiKey, grace: graceMs, force }) => core.apiKeys.rotate.mutate({ apiKey, graceMs, force }),
@@ -98,12 +101,13 @@ export const keyCommands = [
   command({
     noun: 'key',
     verb: 'set-expiry',
-    help: 'let a key end at a time, at once, or never',
+    help: 'change when a key expires',
     flags: {
       key,
       expires: {
         value: 'WHEN',
         help: 'a date, a time with its zone, a duration such as 90d, now, or never',
+        choices: ['now', 'never'],
         required: true,
         parse: parseNewExpiry,
       },
@@ -130,7 +134,7 @@ export const keyCommands = [
   command({
     noun: 'key',
     verb: 'set-ips',
-    help: 'replace the addresses a key may be used from',
+    help: 'replace the IP addresses that a key may be used from',
     flags: { key, ips: { ...ips, required: true } },
     examples: ['--key ak_… --ips 203.0.113.7,2001:db8::/32', "--key ak_… --ips ''"],
     async run(core, { key: apiKey, ips: ipAllowlist }) {

@@ -19,10 +19,14 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'verify',
-    help: 'check every sum, sequence and chain of the ledger; exits 1 when one is broken',
+    help: 'check all sums, sequences and chains of the ledger; exits with 1 if one is broken',
     flags: {
-      workspace: { ...workspace, help: 'only this workspace', required: false },
-      against: { value: 'FILE', help: 'a seal (see ledger seal), which the ledger must continue', parse: parseFile },
+      workspace: { ...workspace, help: 'limit it to this workspace', required: false },
+      against: {
+        value: 'FILE',
+        help: 'a seal written by ledger seal, which the ledger must continue',
+        parse: parseFile,
+      },
     },
     examples: ['', '--workspace wsp_…', '--against ledger-2026-11.seal'],
     run: (core, { workspace: workspaceId, against }, progress) => verify(core, workspaceId, against, progress),
@@ -32,7 +36,7 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'halted',
-    help: 'list workspaces that take no postings, because their ledger was written past',
+    help: 'list workspaces whose ledger is halted because its rows were modified outside the service',
     flags: {},
     examples: [''],
     run: core => core.ledger.halted.query(),
@@ -47,8 +51,8 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'reopen',
-    help: 'verify a halted workspace, and let it post again when it is sound',
-    flags: { workspace, force: { help: 'even though it breaks its rules' } },
+    help: 'verify the ledger of a halted workspace, and accept postings again if it is sound',
+    flags: { workspace, force: { help: 'reopen it even if the verification fails' } },
     examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
     async run(core, { workspace: workspaceId, force }, progress) {
       try {
@@ -70,10 +74,10 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'seal',
-    help: 'write a signed statement of how far every chain has come, for an auditor to keep',
+    help: 'write a signed file of the current end of every chain, for an auditor to keep',
     flags: {
-      out: { value: 'FILE', help: 'a new file; without, one that is named for the time', parse: parseFile },
-      workspace: { ...workspace, help: 'only this workspace', required: false },
+      out: { value: 'FILE', help: 'the file to create; if not given, its name contains the time', parse: parseFile },
+      workspace: { ...workspace, help: 'limit it to this workspace', required: false },
     },
     examples: ['--out ledger-2026-11.seal', '--workspace wsp_…'],
     run: (core, { out, workspace: workspaceId }, progress) => seal(core, out, workspaceId, progress),

@@ -1,22 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import type { CoreClient } from '@workspace-wallet/core/client'
-import { type FundingReceipt, formatBalance, type Wallet } from '@workspace-wallet/core/contract'
+import { currencyDecimals, type FundingReceipt, formatBalance, type Wallet } from '@workspace-wallet/core/contract'
 import { type Command, command } from '../command.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseId, parseName } from '../values.ts'
 import { workspace } from './id-flags.ts'
 
-const wallet = { value: 'wal_…', help: 'the wallet', required: true, parse: parseId('wallet') } as const
+const wallet = { value: 'wal_…', help: 'ID of the wallet', required: true, parse: parseId('wallet') } as const
 
 export const walletCommands = [
   command({
     noun: 'wallet',
     verb: 'create',
-    help: 'make an empty wallet',
+    help: 'create an empty wallet',
     flags: {
       workspace,
-      currency: { value: 'CODE', help: 'its currency, such as USD', required: true, parse: parseCurrency },
-      name: { value: 'NAME', help: 'what people call it', required: true, parse: parseName },
+      currency: {
+        value: 'CODE',
+        help: 'currency code, such as USD',
+        required: true,
+        choices: [...currencyDecimals.keys()],
+        parse: parseCurrency,
+      },
+      name: { value: 'NAME', help: 'display name of the wallet', required: true, parse: parseName },
     },
     examples: ['--workspace wsp_… --currency USD --name Main'],
     async run(core, { workspace: workspaceId, currency, name }) {
@@ -25,13 +31,15 @@ export const walletCommands = [
     },
     print: ({ walletId }) => `Wallet ${walletId} is there, and empty.`,
   }),
-  fundingCommand('deposit', 'bring money from outside into a wallet', 'entered'),
-  fundingCommand('withdraw', 'take money out of a wallet and the workspace', 'left'),
-  walletCommand('freeze', 'let a wallet neither pay nor receive', (core, input) => core.wallets.freeze.mutate(input)),
-  walletCommand('unfreeze', 'let a frozen wallet pay and receive again', (core, input) =>
+  fundingCommand('deposit', 'deposit money from outside into a wallet', 'entered'),
+  fundingCommand('withdraw', 'withdraw money from a wallet to the outside', 'left'),
+  walletCommand('freeze', 'freeze a wallet: it neither pays nor receives', (core, input) =>
+    core.wallets.freeze.mutate(input),
+  ),
+  walletCommand('unfreeze', 'unfreeze a wallet: it pays and receives again', (core, input) =>
     core.wallets.unfreeze.mutate(input),
   ),
-  walletCommand('close', 'close an empty wallet, for ever', (core, input) => core.wallets.close.mutate(input)),
+  walletCommand('close', 'close an empty wallet permanently', (core, input) => core.wallets.close.mutate(input)),
 ]
 
 function walletCommand(
@@ -61,10 +69,15 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, moved: strin
     flags: {
       workspace,
       wallet,
-      amount: { value: 'AMOUNT', help: "in the wallet's currency, such as 100.50", required: true, parse: parseAmount },
+      amount: {
+        value: 'AMOUNT',
+        help: "amount in the wallet's currency, such as 100.50",
+        required: true,
+        parse: parseAmount,
+      },
       'biz-id': {
         value: 'ID',
-        help: 'a name of your own, under which it is done once however often you ask',
+        help: 'your own ID for the movement: repeating the command with the same ID moves the money only once',
         parse: parseBizId,
       },
     },

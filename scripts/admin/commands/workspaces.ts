@@ -6,8 +6,8 @@ export const workspaceCommands = [
   command({
     noun: 'workspace',
     verb: 'create',
-    help: 'make a workspace',
-    flags: { name: { value: 'NAME', help: 'what people call it', required: true, parse: parseName } },
+    help: 'create a workspace',
+    flags: { name: { value: 'NAME', help: 'display name of the workspace', required: true, parse: parseName } },
     examples: ['--name Acme'],
     run: (core, { name }) => core.workspaces.create.mutate({ name }),
     print: ({ workspaceId }) => `Workspace ${workspaceId} is there.`,
@@ -15,8 +15,8 @@ export const workspaceCommands = [
   command({
     noun: 'workspace',
     verb: 'delete',
-    help: 'delete a workspace: its keys stop at once, its history stays',
-    flags: { workspace, force: { help: 'even though wallets hold money' } },
+    help: 'delete a workspace: its keys stop working at once, its history is kept',
+    flags: { workspace, force: { help: 'delete it even if its wallets hold money' } },
     examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
     async run(core, { workspace: workspaceId, force }) {
       await core.workspaces.delete.mutate({ workspaceId, force })
@@ -30,7 +30,7 @@ export const memberCommands = [
   command({
     noun: 'member',
     verb: 'add',
-    help: 'make somebody a member of a workspace',
+    help: 'add a member to a workspace',
     flags: { workspace, user },
     examples: ['--workspace wsp_… --user ada@example.com'],
     async run(core, { workspace: workspaceId, user: userId }) {
@@ -42,7 +42,7 @@ export const memberCommands = [
   command({
     noun: 'member',
     verb: 'remove',
-    help: "end a membership: the member's keys stop at once",
+    help: "remove a member from a workspace: the member's keys stop working at once",
     flags: { workspace, user },
     examples: ['--workspace wsp_… --user ada@example.com'],
     async run(core, { workspace: workspaceId, user: userId }) {

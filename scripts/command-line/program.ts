@@ -1,0 +1,102 @@
+/** Command lines as data: help, parsing, suggestions and completion all come from a definition. */
+import { Command, CommanderError } from 'commander'
+import { correction } from './correction.ts'
+import { addFlags, type Flags, readFlags, UsageError, type Values } from './flags.ts'
+import { asSentence, capitalized } from './sentence.ts'
+
+const exitCodes = { failed: 1, misused: 2 }
+const helpWidth = 120
+
+export type Definition<F extends Flags = Flags> = {
+  name: string
+  help: string
+  /** Words that stand before the flags, each with its meaning. All of them are required. */
+  words?: Record<string, string>
+  flags: F
+  /** What follows the command's name in examples of its use. */
+  examples: readonly string[]
+  /** Paragraphs at the end of the help text. */
+  notes?: string
+  run: (values: Values<F>, words: string[]) => Promise<void>
+}
+
+export function createCommand<const F extends Flags>(definition: Definition<F>): Command {
+  const { name, help, words = {}, flags, examples, notes, run } = definition
+  const command = newCommand(name, help)
+  for (const [word, meaning] of Object.entries(words)) command.argument(`<${word}>`, meaning)
+  addFlags(command, flags)
+  command.addHelpText('after', () => {
+    const lines = examples.map(example => `  ${commandLineOf(command)} ${example}`.replace(/( --)? $/, ''))
+    return ['', 'Examples:', ...lines, ...(notes ? ['', notes] : [])].join('\n')
+  })
+  return command.action(() => run(readFlags(command, nameOf(command), flags), command.args))
+}
+
+/** A command that only groups others. */
+export function createGroup(name: string, help: string, commands: Command[]): Command {
+  const group = newCommand(name, help).usage('COMMAND [options]')
+  for (const each of commands) group.addCommand(each)
+  return group
+}
+
+/**
+ * Carries a command line out. One that cannot be is explained on standard error in one sentence and exits 2; a failure
+ * of the command itself exits 1.
+ *
+ * @param explain what to print of a failure
+ */
+export async function runProgram(
+  program: Command,
+  args: string[],
+  explain: (error: Error) => unknown = ({ message }) => message.replaceAll(/\s+/g, ' '),
+): Promise<void> {
+  try {
+    await program.parseAsync(withHelp(program, args), { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) return
+    const isMisused = error instanceof UsageError
+    console.error(isMisused ? error.message.replaceAll(/\s+/g, ' ') : explain(error as Error))
+    process.exitCode = isMisused ? exitCodes.misused : exitCodes.failed
+  }
+}
+
+function newCommand(name: string, help: string): Command {
+  const command = new Command(name)
+  return command
+    .description(asSentence(capitalized(help)))
+    .summary(help)
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand(false)
+    .configureHelp({
+      helpWidth: process.stdout.columns ?? helpWidth,
+      subcommandTerm: each => [each.name(), ...each.registeredArguments.map(word => `<${word.name()}>`)].join(' '),
+      optionDescription: ({ description, defaultValueDescription: value }) =>
+        value === undefined ? description : `${description} (default: ${value})`,
+    })
+    .configureOutput({ outputError: () => {} })
+    .exitOverride(error => {
+      throw error.exitCode === 0 ? error : new UsageError(correction(command, error))
+    })
+}
+
+/** `help key create`, and a command line that ends before a command, ask for help. */
+function withHelp(program: Command, args: string[]): string[] {
+  if (args[0] === 'help') return [...args.slice(1), '--help']
+  const reached = args.reduce<Command | undefined>(
+    (command, word) => command?.commands.find(each => each.name() === word),
+    program,
+  )
+  const isGroup = (reached?.commands.length ?? 0) > 0
+  return isGroup || (args.length === 0 && program.registeredArguments.length > 0) ? [...args, '--help'] : args
+}
+
+/** In sentences, where the program's name goes without saying: "key create". */
+function nameOf(command: Command): string {
+  const { parent } = command
+  return parent?.parent ? `${nameOf(parent)} ${command.name()}` : command.name()
+}
+
+/** As it is typed: "npm run admin -- key create". */
+function commandLineOf(command: Command): string {
+  return command.parent ? `${commandLineOf(command.parent)} ${command.name()}` : command.name()
+}
