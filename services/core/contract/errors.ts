@@ -27,7 +27,11 @@ export const errorTable = {
   GA2022: { http: 403, message: 'IP_NOT_WHITELISTED', when: "The client's address is not in the key's IP list." },
   GA2024: { http: 403, message: 'API_ACCESS_DENIED', when: 'The key lacks the scope that the endpoint requires.' },
   '50090201': { http: 403, message: 'API_ACCESS_DENIED', when: 'No such declared endpoint under /api/.' },
-  S012: { http: 400, message: 'INVALID_PARAMETER', when: 'A malformed parameter, body or field, or an unknown field.' },
+  S012: {
+    http: 400,
+    message: 'INVALID_PARAMETER',
+    when: 'A malformed parameter, body or field, or an unknown field; a list that takes over 2 s to count and sort.',
+  },
   S001: { http: 500, message: 'INTERNAL_ERROR', when: 'A bug of ours; the log holds the request id.' },
   S002: {
     http: 503,
