@@ -15,7 +15,7 @@ import { createMetrics } from './metrics.ts'
 import { openFileNonces } from './nonces/file.ts'
 import { openRedisNonces } from './nonces/redis.ts'
 import type { IsFirstMemory } from './nonces/store.ts'
-import { type Parts, readReadiness } from './readiness.ts'
+import { type Parts, readReadiness, shared } from './readiness.ts'
 import { SampledLog } from './sampled-log.ts'
 
 const drainDeadlineMs = 9_000
@@ -34,7 +34,7 @@ async function main(config: GatewayConfig): Promise<void> {
       ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
       : await openFileNonces(config.NONCE_FILE!, isFirst, limits, log),
   )
-  const parts: Parts = { core: async () => keys.fault, nonces: () => nonces.fault() }
+  const parts: Parts = { core: async () => keys.fault, nonces: shared(() => nonces.fault()) }
   metrics.watch(parts)
   let draining = false
 

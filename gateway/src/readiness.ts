@@ -9,6 +9,30 @@ export type Readiness = {
   parts: Record<string, { up: true } | { up: false; reason: string }>
 }
 
+/** How long a part that was found to be up need not be asked again. */
+const upMs = 200
+
+/**
+ * The same check, made once for all who ask at the same time, and seldom while the part is up: anybody may ask the public
+ * listener, and a check costs the part a write.
+ */
+export function shared(check: () => Promise<Fault>): () => Promise<Fault> {
+  let upUntilMs = Number.NEGATIVE_INFINITY
+  let checking: Promise<Fault> | undefined
+  const checked = async () => {
+    const fault = await check()
+    if (fault === null) upUntilMs = performance.now() + upMs
+    return fault
+  }
+  return async () => {
+    if (performance.now() < upUntilMs) return null
+    checking ??= checked().finally(() => {
+      checking = undefined
+    })
+    return checking
+  }
+}
+
 /** Asks every part. */
 export async function readReadiness(parts: Parts, isStopping: boolean): Promise<Readiness> {
   const states = await Promise.all(
