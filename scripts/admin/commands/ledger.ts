@@ -2,11 +2,18 @@ import { resolve } from 'node:path'
 import {
   type CoreClient,
   reopenLedger,
+  repairLedger,
   sealLines,
   type VerifyProgress,
   verifyLedger,
 } from '@workspace-wallet/core/client'
-import type { SealFindings, SealPart, VerifyReport } from '@workspace-wallet/core/contract'
+import {
+  type LedgerChange,
+  repairableRules,
+  type SealFindings,
+  type SealPart,
+  type VerifyReport,
+} from '@workspace-wallet/core/contract'
 import { command } from '../command.ts'
 import type { Progress } from '../progress.ts'
 import { readSealFile, writeSealFile } from '../seal-file.ts'
@@ -73,6 +80,34 @@ export const ledgerCommands = [
   }),
   command({
     noun: 'ledger',
+    verb: 'repair',
+    help: "make a halted workspace's wallets and counters from its entries, and reopen it when it is sound",
+    flags: { workspace, 'dry-run': { help: 'show what would be changed, and change nothing' } },
+    examples: ['--workspace wsp_… --dry-run', '--workspace wsp_…'],
+    async run(core, { workspace: workspaceId, 'dry-run': dryRun }, progress) {
+      try {
+        const result = await repairLedger(core, { workspaceId, dryRun }, now => showProgress(progress, now))
+        return { workspaceId, dryRun, ...result }
+      } catch (error) {
+        throw wasCutOff(error) ? cutOff('repair', error) : error
+      }
+    },
+    print: ({ workspaceId, repaired, reopened, changes, moreChanges, report }) =>
+      [
+        ...(changes.length > 0 ? [printChanges(changes, moreChanges)] : ['No row differs from what the entries say.']),
+        ...(repaired ? [`Changed ${changes.length + moreChanges} row(s).`] : [printReport(report)]),
+        `${workspaceId} ${reopened ? 'takes postings again' : 'stays halted'}.`,
+      ].join('\n'),
+    complaint: ({ workspaceId, dryRun, repaired, reopened, report }) => {
+      if (reopened || (dryRun && report.brokenRules.every(rule => repairableRules.includes(rule)))) return undefined
+      const damage = report.brokenRules.filter(rule => !repairableRules.includes(rule)).join(', ')
+      return repaired
+        ? `${workspaceId} was repaired and still breaks its rules (${report.brokenRules.join(', ')}): run ledger verify.`
+        : `${workspaceId} cannot be repaired, because more than rows and counters is damaged (${damage}): put the entries back from a backup (docs/operations.md).`
+    },
+  }),
+  command({
+    noun: 'ledger',
     verb: 'seal',
     help: 'write a signed file of the current end of every chain, for an auditor to keep',
     flags: {
@@ -132,6 +167,15 @@ async function seal(core: CoreClient, out: string | undefined, workspaceId: stri
   } catch (error) {
     throw wasCutOff(error) ? cutOff('seal', error) : error
   }
+}
+
+function printChanges(changes: LedgerChange[], more: number): string {
+  const rows = changes.flatMap(({ target, before, after }) =>
+    Object.keys(after)
+      .filter(field => before[field] !== after[field])
+      .map(field => [target, field, `${before[field]}`, `${after[field]}`]),
+  )
+  return `${table(['ROW', 'FIELD', 'IT SAYS', 'ITS ENTRIES SAY'], rows)}${more > 0 ? `\nand ${more} more rows` : ''}`
 }
 
 function cutOff(what: string, cause: unknown): Error {

@@ -41,4 +41,4 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
   return createTRPCFlatProxy<CoreClient>(key => (key in own ? own[key as keyof typeof own] : client[key as never]))
 }
 
-const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.seal'])
+const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.repair', 'ledger.seal'])

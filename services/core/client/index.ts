@@ -2,4 +2,4 @@ export { type CoreClient, type CoreClientOptions, createCoreClient } from './cor
 export { type CoreErrorData, domainErrorOf } from './domain-error.ts'
 export { CallAborted, CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
 export { sealLines } from './seal.ts'
-export { reopenLedger, type VerifyProgress, verifyLedger } from './verify.ts'
+export { reopenLedger, repairLedger, type VerifyProgress, verifyLedger } from './verify.ts'

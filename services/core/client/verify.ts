@@ -1,5 +1,5 @@
 import { TRPCClientError } from '@trpc/client'
-import type { UploadedSeal, VerifyReport } from '../contract/index.ts'
+import type { RepairResult, UploadedSeal, VerifyReport } from '../contract/index.ts'
 import type { CoreClient } from './core-client.ts'
 import { CoreUnreachable } from './errors.ts'
 import { readSeal } from './seal.ts'
@@ -55,6 +55,28 @@ export async function reopenLedger(
 ): Promise<{ reopened: boolean; report: VerifyReport }> {
   for await (const event of await core.ledger.reopen.mutate(input)) {
     if (event.kind === 'result') return { reopened: event.reopened, report: event.report }
+    onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
+  }
+  throw TRPCClientError.from(new CoreUnreachable(true))
+}
+
+/**
+ * Makes the rows of a halted workspace's wallets, and its counters, from its entries, and opens it again when it is
+ * sound then. `dryRun` shows what would be changed. Nothing is changed when entries are damaged.
+ *
+ * @throws TRPCClientError core's refusal, of a workspace that is not halted for one; its cause is a CoreUnreachable
+ *   when the answer ended before its result
+ */
+export async function repairLedger(
+  core: CoreClient,
+  input: { workspaceId: string; dryRun: boolean },
+  onProgress?: (progress: VerifyProgress) => void,
+): Promise<RepairResult> {
+  for await (const event of await core.ledger.repair.mutate(input)) {
+    if (event.kind === 'result') {
+      const { kind: _, ...result } = event
+      return result
+    }
     onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
   }
   throw TRPCClientError.from(new CoreUnreachable(true))

@@ -11,23 +11,25 @@ export const ledgerRules = {
   'flow-amount': 'An amount is above zero and has no more decimals than its currency.',
   'flow-balance': 'balance_after is that of the flow before, plus or minus the amount.',
   'flow-floor': "A customer's wallet is never below zero.",
-  'flow-time': "Time never runs back in a wallet, and never passes the ledger's last_posted_at.",
+  'flow-time': 'Time never runs back in a wallet.',
   'flow-format': 'The MAC of a flow begins with a known format version.',
   'flow-chain': 'The MAC of a flow follows from its content, its transfer and the flow before it.',
   'wallet-sequence': "A wallet's sequence is the number of its flows.",
   'wallet-order-count': "A wallet's order_count is the number of its transfers between wallets.",
   'wallet-balance': "A wallet's balance is the sum of its flows, and its last balance_after.",
   'wallet-head': "A wallet's head is the MAC of its last flow.",
-  'wallet-number': "The customers' wallets of a workspace are numbered 1…w, and w is the ledger's wallet_count.",
+  'wallet-number': "The customers' wallets of a workspace are numbered 1…w.",
   'wallet-external': 'A workspace has exactly one EXTERNAL wallet in each of its currencies.',
   'transfer-flows': 'A transfer has exactly two flows: one OUT on its source, one IN on its target.',
   'transfer-sum': 'The flows of a transfer sum to zero.',
   'transfer-type': 'A deposit comes from the EXTERNAL wallet, a withdrawal goes to it, a transfer does not touch it.',
-  'transfer-number':
-    "A workspace's transfers between wallets are numbered 1…k, and k is the ledger's order_count; the others have no number.",
+  'transfer-number': "A workspace's transfers between wallets are numbered 1…k; the others have no number.",
   'transfer-time': 'Time never runs back from one numbered transfer to the next.',
   'transfer-biz-id': 'A bizId names one transfer of its workspace.',
   'workspace-ledger': 'Every workspace has a ledger, and every wallet and ledger a workspace.',
+  'ledger-wallet-count': "A ledger's wallet_count is the number of its customers' wallets.",
+  'ledger-order-count': "A ledger's order_count is the number of its transfers between wallets.",
+  'ledger-time': "A ledger's last_posted_at is not before its last flow.",
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
   'database-object':
     'Tables, constraints, triggers and functions are those that the migrations make, and there are no others.',
@@ -39,6 +41,17 @@ export const ledgerRules = {
   'seal-head': 'The last flow at the time of a seal still bears the MAC that was sealed.',
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
+
+/** What a ledger row and its wallets' rows say of the entries: it can be made from them again. */
+export const repairableRules: readonly LedgerRule[] = [
+  'wallet-sequence',
+  'wallet-order-count',
+  'wallet-balance',
+  'wallet-head',
+  'ledger-wallet-count',
+  'ledger-order-count',
+  'ledger-time',
+]
 
 /** A broken rule, with the public ids (and the sequence) of what breaks it. */
 export const violation = z.object({
@@ -73,6 +86,8 @@ export type VerifyReport = {
   violations: Violation[]
   /** Violations found beyond those listed. */
   more: number
+  /** Every rule that is broken, listed or not. */
+  brokenRules: LedgerRule[]
   /** When a seal was given. */
   seal?: SealFindings
 }
@@ -100,6 +115,32 @@ export const reopenInput = z.object({ workspaceId: z.string(), force: z.boolean(
 export type ReopenEvent =
   | Extract<VerifyEvent, { kind: 'progress' }>
   | { kind: 'result'; reopened: boolean; report: VerifyReport }
+
+/** `dryRun` shows what would be changed, and changes nothing. */
+export const repairInput = z.object({ workspaceId: z.string(), dryRun: z.boolean().default(false) })
+
+/** A row that does not say what the entries say, and what they say. */
+export type LedgerChange = {
+  /** A wallet, or the workspace whose counters they are. */
+  target: string
+  before: Record<string, string | number>
+  after: Record<string, string | number>
+}
+
+/** The most changes that are listed; the audit has them all. */
+export const listedChanges = 100
+
+export type RepairResult = {
+  /** False when it was asked to change nothing, and when entries are damaged: no row can be made from those. */
+  repaired: boolean
+  reopened: boolean
+  changes: LedgerChange[]
+  /** Changes beyond those listed. */
+  moreChanges: number
+  /** Of the verification before, or, once repaired, after. */
+  report: VerifyReport
+}
+export type RepairEvent = Extract<VerifyEvent, { kind: 'progress' }> | ({ kind: 'result' } & RepairResult)
 
 export const sealFormat = 1
 /** Wallets in one part of a seal: small enough that checking a part never holds up other calls. */

@@ -9,6 +9,7 @@ const LedgerSchema = defineEntity({
     workspaceId: p.type(new PublicId('workspace')).primary(),
     status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
     walletCount: p.bigint('number').defaultRaw('0'),
+    orderCount: p.bigint('number').defaultRaw('0'),
     lastPostedAt: p.datetime(3),
     haltReason: p.text().nullable(),
   },

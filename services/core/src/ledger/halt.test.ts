@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../../../../test/setup/client.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
-import { reopenLedger, verifyLedger } from '../../client/index.ts'
+import { reopenLedger, repairLedger, verifyLedger } from '../../client/index.ts'
 import { uuidFromId } from '../../contract/index.ts'
 
 // Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
@@ -55,11 +54,7 @@ async function halted(): Promise<{ workspaceId: string; reason: string }[]> {
 const reopen = ({ workspaceId }: Books, force = false) => reopenLedger(system.admin, { workspaceId, force })
 const wireOf = (error: unknown) => (error as { data?: { wire?: unknown } }).data?.wire
 
-/** The statements that docs/operations.md tells an operator to run. */
-async function mendingSql(): Promise<string> {
-  const page = await readFile(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
-  return /## When a workspace is halted\n.*?```sql\n(.*?)```/s.exec(page)![1]!
-}
+const repair = ({ workspaceId }: Books) => repairLedger(system.admin, { workspaceId, dryRun: false })
 
 test('a breach halts its workspace on every core, with an alarm in log and metrics, and no other one', async () => {
   const [broken, sound] = [await newBooks(), await newBooks()]
@@ -90,8 +85,7 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
   const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(wireOf)
   expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
 
-  await execute(system.database.ownerUrl, await mendingSql())
-  expect(await reopen(broken)).toMatchObject({ reopened: true, report: { ok: true, workspaces: 1 } })
+  expect(await repair(broken)).toMatchObject({ repaired: true, reopened: true, report: { ok: true, workspaces: 1 } })
   expect([await broken.pay(), await broken.pay()]).toEqual(['2000', '2000'])
   expect(await halted()).toEqual([])
   expect(await haltedByMetrics()).toEqual([0, 0])
@@ -179,8 +173,7 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
   expect(await books.pay()).toBe('S002')
   expect(await halted()).toHaveLength(1)
 
-  await execute(system.database.ownerUrl, await mendingSql())
-  expect(await reopen(books)).toMatchObject({ reopened: true })
+  expect(await repair(books)).toMatchObject({ reopened: true })
   expect(await books.pay()).toBe('2000')
   const haltReason = `wallet ${books.b} does not follow from its flow 2`
   const acts = await query(
@@ -200,19 +193,4 @@ test('what is not halted is not opened', async () => {
   expect(refused).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
   for (const workspaceId of ['wsp_01k9x5zq3sf4x9vtgkz3b8cdef', 'nonsense'])
     expect(await reopen({ ...books, workspaceId }).catch(wireOf)).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
-})
-
-test('what the SQL of the handbook mends: every number of a row, of wallets with and without flows', async () => {
-  const books = await newBooks()
-  await books.pay()
-  const { walletId } = await system.admin.wallets.create.mutate({ ...books, currency: 'USD', name: 'Empty' })
-  await damage(`
-    update wallet set balance = 7, sequence = 9, order_count = 4, head = '\\x01' where ${isIn(books)} and number is not null;
-    update ledger set status = 'HALTED' where ${isIn(books)}`)
-  expect((await verifyLedger(system.admin, books)).ok).toBe(false)
-  await execute(system.database.ownerUrl, await mendingSql())
-  expect(await reopen(books)).toMatchObject({ reopened: true, report: { ok: true } })
-  const caller = { requestId: 'test' }
-  const { balance } = await system.admin.wallets.balance.query({ ...books, walletId, caller })
-  expect(balance.toFixed(2)).toBe('0.00')
 })

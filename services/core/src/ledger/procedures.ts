@@ -4,7 +4,10 @@ import {
   idFromUuid,
   Refusal,
   type ReopenEvent,
+  type RepairEvent,
   reopenInput,
+  repairableRules,
+  repairInput,
   type SealPart,
   sealInput,
   sealPartReceipt,
@@ -22,13 +25,14 @@ import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { findHaltedLedgers } from './queries.ts'
 import { findHalted, reopenLedger } from './reopen.ts'
+import { repairLedger } from './repair.ts'
 import { sealLedger, uploadSealPart } from './seal.ts'
 import { removeUploads } from './seal-queries.ts'
 import { workspaceExists } from './verify-queries.ts'
 import { databaseOf } from './verify-snapshot.ts'
 import { verifyInThread } from './verify-thread.ts'
 
-/** `verify`, `reopen` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
+/** `verify`, `reopen`, `repair` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
 export const ledger = router({
   verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
@@ -66,6 +70,11 @@ export const ledger = router({
     await inTransaction(ctx, em => findHalted(em, workspaceId))
     const signal = untilStopped(ctx, caller)
     return verifyAndReopen(ctx, workspaceId, force, signal)
+  }),
+
+  repair: adminProcedure.input(repairInput).mutation(async ({ ctx, input, signal: caller }) => {
+    await inTransaction(ctx, em => findHalted(em, input.workspaceId))
+    return verifyAndRepair(ctx, input.workspaceId, input.dryRun, untilStopped(ctx, caller))
   }),
 })
 
@@ -130,6 +139,34 @@ async function* verifyAndReopen(
     const reopened = report.ok || force
     if (reopened) await inTransaction(ctx, (em, actor) => reopenLedger(em, actor, workspaceId, report))
     yield { kind: 'result', reopened, report }
+  }
+}
+
+/** Rows are made from entries that were found whole. Afterwards everything is verified again, and opened when sound. */
+async function* verifyAndRepair(
+  ctx: CallContext,
+  workspaceId: string,
+  dryRun: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<RepairEvent, void> {
+  const unchanged = { repaired: false, reopened: false, changes: [], moreChanges: 0 }
+  for await (const event of verifyAlone(ctx.core, uuidFromId('workspace', workspaceId), null, signal)) {
+    if (event.kind === 'progress') {
+      yield event
+      continue
+    }
+    const { report } = event
+    if (!report.brokenRules.every(rule => repairableRules.includes(rule))) {
+      yield { kind: 'result', ...unchanged, report }
+      return
+    }
+    const changes = await inTransaction(ctx, (em, actor) => repairLedger(em, actor, workspaceId, dryRun))
+    if (dryRun) {
+      yield { kind: 'result', ...unchanged, ...changes, report }
+      return
+    }
+    for await (const event of verifyAndReopen(ctx, workspaceId, false, signal))
+      yield event.kind === 'progress' ? event : { ...event, ...changes, repaired: true }
   }
 }
 

@@ -86,7 +86,7 @@ const walletCounts: Check = {
     where ($1::uuid is null or l.workspace_id = $1) and l.wallet_count is distinct from coalesce(w.found, 0)
     order by l.workspace_id`,
   violation: ([workspace, counted, found]) => ({
-    rule: 'wallet-number',
+    rule: 'ledger-wallet-count',
     message: `its ledger's wallet_count is ${counted}, and it has ${found} customers' wallets`,
     ids: workspaceIds(workspace),
   }),
@@ -142,7 +142,7 @@ const orderCounts: Check = {
     where ($1::uuid is null or l.workspace_id = $1) and l.order_count is distinct from coalesce(t.found, 0)
     order by l.workspace_id`,
   violation: ([workspace, counted, found]) => ({
-    rule: 'transfer-number',
+    rule: 'ledger-order-count',
     message: `its ledger's order_count is ${counted}, and it has ${found} transfers between wallets`,
     ids: workspaceIds(workspace),
   }),

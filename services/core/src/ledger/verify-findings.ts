@@ -17,7 +17,7 @@ export class Findings {
     if (this.violations.length < listedViolations && ofRule <= listedPerRule) this.violations.push(violation)
   }
 
-  /** Counts violations that were found and not looked at. */
+  /** Counts violations that were found and not looked at, of rules that listed ones name. */
   addUnlisted(count: number): void {
     this.#total += count
   }
@@ -31,8 +31,13 @@ export class Findings {
     for (const violation of this.violations) if (violation.rule === rule) violation.message += `. ${sentence}`
   }
 
-  get summary(): { ok: boolean; violations: Violation[]; more: number } {
-    return { ok: this.#total === 0, violations: this.violations, more: this.#total - this.violations.length }
+  get summary(): { ok: boolean; violations: Violation[]; more: number; brokenRules: LedgerRule[] } {
+    return {
+      ok: this.#total === 0,
+      violations: this.violations,
+      more: this.#total - this.violations.length,
+      brokenRules: [...this.#perRule.keys()].sort(),
+    }
   }
 }
 

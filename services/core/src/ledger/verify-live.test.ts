@@ -156,6 +156,7 @@ test('one workspace is verified alone; one that does not exist is refused', asyn
     flows: 6,
     violations: [],
     more: 0,
+    brokenRules: [],
   })
   for (const unknown of [mintId('workspace'), 'nonsense'])
     expect(wireOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })

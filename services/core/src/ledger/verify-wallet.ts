@@ -221,7 +221,7 @@ export class WalletWalk {
     const { lastPostedAt } = wallet
     // Without a ledger there is none; that is reported once, for the workspace.
     if (lastPostedAt !== null && !(this.#time <= timeOf(lastPostedAt)))
-      report('flow-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
+      report('ledger-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
   }
 
   #checkSealed({ sequence, head }: SealedHead): void {

@@ -45,10 +45,9 @@ export async function* verifyLedger({
       if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
     }
-    const { violations, more } = findings.summary
-    const ok = findings.summary.ok && !uploaded?.findings.fault
+    const { ok, ...found } = findings.summary
     const about = uploaded ? { seal: uploaded.findings } : {}
-    yield { kind: 'result', report: { ok, ...counts, violations, more, ...about } }
+    yield { kind: 'result', report: { ok: ok && !uploaded?.findings.fault, ...counts, ...found, ...about } }
   } finally {
     await snapshot.close()
   }

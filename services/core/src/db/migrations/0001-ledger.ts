@@ -218,9 +218,21 @@ const immutability = `
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
 
-  -- What a wallet is never changes; what it holds changes only together with a flow.
+  -- What a wallet is never changes; what it holds changes only together with a flow, or to what its last flow says.
   create function refuse_wallet_change() returns trigger language plpgsql as $$
   begin
+    if (new.workspace_id, new.id, new.kind, new.currency) = (old.workspace_id, old.id, old.kind, old.currency)
+      and new.number is not distinct from old.number
+      and not exists (
+        select from public.flow f
+        where f.workspace_id = new.workspace_id and f.wallet_id = new.id and f.sequence > new.sequence)
+      and ((new.sequence = 0 and new.balance = 0 and new.head = '') or exists (
+        select from public.flow f
+        where f.workspace_id = new.workspace_id and f.wallet_id = new.id and f.sequence = new.sequence
+          and f.balance_after = new.balance and f.mac = new.head))
+    then
+      return new;
+    end if;
     raise exception 'a wallet keeps its workspace, id, number, kind and currency, and its sequence never runs back'
       using errcode = 'restrict_violation';
   end $$;
