@@ -575,7 +575,7 @@ describe('ledger seal', () => {
   })
 })
 
-test('ledger halted and reopen: a halted workspace is named, and opened when it is sound or forced', async () => {
+test('ledger halted, reopen and repair: a halted workspace is named, repaired, and opened when it is sound or forced', async () => {
   const broken = await startSystem({ gateways: 0 })
   const environment = { CORE_URL: broken.coreUrl, CORE_TOKEN: broken.adminToken }
   const ran = (line: string) => run(words(line), environment)
@@ -583,14 +583,18 @@ test('ledger halted and reopen: a halted workspace is named, and opened when it 
   const before = [await ran('ledger halted'), await ran(reopen)] as const
   await execute(
     broken.database.ownerUrl,
-    `alter table wallet disable trigger user; update wallet set balance = balance + 1 where name = 'Savings';
+    `set session_replication_role = replica; update wallet set balance = balance + 1 where name = 'Savings';
      update ledger set status = 'HALTED', halt_reason = 'somebody wrote past it'`,
   )
-  const [listed, stays, forced] = [
+  const repair = `ledger repair --workspace ${broken.workspaceId}`
+  const [listed, stays, shown, forced] = [
     await ran('ledger halted'),
     await ran(reopen),
+    await ran(`${repair} --dry-run`),
     await ran(`${reopen} --force --json`),
   ] as const
+  await execute(broken.database.ownerUrl, "update ledger set status = 'HALTED', halt_reason = 'once more'")
+  const repaired = await ran(repair)
   await broken.stop()
 
   expect(before[0].stdout).toBe('No workspace is halted.\n')
@@ -598,12 +602,19 @@ test('ledger halted and reopen: a halted workspace is named, and opened when it 
   expect(listed.stdout).toMatch(new RegExp(`\n${broken.workspaceId}  somebody wrote past it\n`))
   expect(stays).toMatchObject({
     exitCode: 1,
-    stderr: `${broken.workspaceId} breaks its rules in 1 place(s): mend it first (docs/operations.md), or give --force.\n`,
+    stderr: `${broken.workspaceId} breaks its rules in 1 place(s): repair it first (ledger repair), or give --force.\n`,
   })
   expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
   expect(stays.stdout).toMatch(/stays halted\.\n$/)
   expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
   expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })
+  const change = /ROW +FIELD +IT SAYS +ITS ENTRIES SAY\nwal_\w+ +balance +251.00 +250.00\n/
+  expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(shown.stdout).toMatch(change)
+  expect(shown.stdout).toMatch(/stays halted\.\n$/)
+  expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(repaired.stdout).toMatch(change)
+  expect(repaired.stdout).toMatch(/Changed 1 row\(s\)\.\nwsp_\w+ takes postings again\.\n$/)
 })
 
 describe('a command line that cannot be followed exits 2 and says why', () => {

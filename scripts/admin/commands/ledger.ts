@@ -76,7 +76,7 @@ export const ledgerCommands = [
     complaint: ({ workspaceId, reopened, violations, more }) =>
       reopened
         ? undefined
-        : `${workspaceId} breaks its rules in ${violations.length + more} place(s): mend it first (docs/operations.md), or give --force.`,
+        : `${workspaceId} breaks its rules in ${violations.length + more} place(s): repair it first (ledger repair), or give --force.`,
   }),
   command({
     noun: 'ledger',

@@ -13,6 +13,7 @@ export const auditActs = [
   'key.set-scopes',
   'ledger.halt',
   'ledger.reopen',
+  'ledger.repair',
   'ledger.seal',
   'member.add',
   'member.remove',

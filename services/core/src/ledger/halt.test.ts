@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../../../../test/setup/client.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
+import { until } from '../../../../test/setup/until.ts'
 import { reopenLedger, repairLedger, verifyLedger } from '../../client/index.ts'
 import { uuidFromId } from '../../contract/index.ts'
 
@@ -70,12 +71,11 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
   const reason = `wallet ${broken.a} does not follow from its flow 2`
   expect(await halted()).toEqual([{ workspaceId: broken.workspaceId, reason }])
   expect(await haltedByMetrics()).toEqual([1, 1])
-  const alarms = system.cores.flatMap(core =>
-    core
-      .output()
-      .split('\n')
-      .filter(line => line.includes('ledger breach')),
-  )
+  const alarms = await until('the alarm is logged', () => {
+    const lines = system.cores.flatMap(core => core.output().split('\n'))
+    const found = lines.slice(0, -1).filter(line => line.includes('ledger breach'))
+    return found.length > 0 && found
+  })
   expect(alarms.map(line => JSON.parse(line))).toEqual([
     expect.objectContaining({ level: 60, workspaceId: broken.workspaceId, reason }),
   ])
