@@ -1,19 +1,15 @@
 /** nginx with Lua, from Debian's packages, doing what the gateway does. */
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { runGuarded } from '../scripts/embedded/guarded.ts'
-import { openLog } from '../scripts/embedded/logs.ts'
-import { pickFreePort, portTrouble } from '../scripts/embedded/ports.ts'
+import { isListenedOn, pickFreePort } from '../scripts/embedded/ports.ts'
 import { findProgram } from '../scripts/embedded/programs.ts'
+import { startServer } from '../scripts/embedded/server.ts'
 import type { Signer, Stage } from './stage.ts'
 
 export type Nginx = { port: number; pid: number; stop(): Promise<void> }
 
 const modules = '/usr/lib/nginx/modules'
-const readyWithinMs = 10_000
-const pollMs = 20
 
 /** @throws when it is not there and cannot be installed */
 export async function startNginx(stage: Stage, signer: Signer, upstreamPort: number): Promise<Nginx> {
@@ -41,16 +37,9 @@ export async function startNginx(stage: Stage, signer: Signer, upstreamPort: num
     { mode: 0o600 },
   )
 
-  const log = await openLog(join(directory, 'nginx.log'))
   const stopSteps = [{ signal: 'SIGTERM' as const, patienceMs: 5_000 }]
-  const command = { command: program, args: ['-c', file, '-e', 'stderr'], cwd: '/', env: {}, stopSteps }
-  const nginx = await runGuarded(command, log.fd)
-  const deadline = Date.now() + readyWithinMs
-  while ((await portTrouble('127.0.0.1', port)) !== 'EADDRINUSE') {
-    if (nginx.hasExited() || Date.now() > deadline) throw new Error(`nginx did not start.\n${await log.tail()}`)
-    await sleep(pollMs)
-  }
-  await log.close()
+  const command = { command: program, args: ['-c', file, '-e', 'stderr'], env: {}, stopSteps }
+  const nginx = await startServer(command, join(directory, 'nginx.log'), () => isListenedOn(port))
   return { port, pid: nginx.pid, stop: nginx.stop }
 }
 

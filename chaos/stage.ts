@@ -6,12 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
 import pg from 'pg'
+import type { Child } from '../scripts/embedded/child.ts'
 import { pickFreePort } from '../scripts/embedded/ports.ts'
 import { startPostgres } from '../scripts/embedded/postgres.ts'
 import { familyOf, signalProcess } from '../scripts/embedded/processes.ts'
 import { findRedis, runRedis } from '../scripts/embedded/redis.ts'
 import { makeSecrets } from '../scripts/embedded/secrets.ts'
-import { type Program, type Running, runTask, startService } from '../scripts/embedded/service.ts'
+import { type LoggedCommand, runTask, startService } from '../scripts/embedded/service.ts'
 import { type Supervised, supervise } from '../scripts/embedded/supervise.ts'
 
 export type PartKind = 'core' | 'gateway' | 'PostgreSQL' | 'Redis'
@@ -56,10 +57,10 @@ export async function openStage(interrupted: AbortSignal): Promise<Stage> {
   async function keep(
     name: string,
     kind: PartKind,
-    start: (signal: AbortSignal) => Promise<Running>,
+    start: (signal: AbortSignal) => Promise<Child>,
     stopSignal: NodeJS.Signals = 'SIGTERM',
   ): Promise<void> {
-    let current: Running | undefined
+    let current: Child | undefined
     const say = (line: string) =>
       appendFileSync(join(directory, 'supervisor.log'), `${new Date().toISOString()} ${line}\n`)
     const startOnce = async (signal: AbortSignal) => {
@@ -95,7 +96,7 @@ export async function openStage(interrupted: AbortSignal): Promise<Stage> {
     const durable = { appendonly: 'yes', appendfsync: 'always', dir: redisDir }
     await keep('Redis', 'Redis', () => runRedis(redis, redisPort, durable))
 
-    const program = (name: string, script: string, env: Record<string, string>): Program => ({
+    const program = (name: string, script: string, env: Record<string, string>): LoggedCommand => ({
       name,
       script: fileURLToPath(new URL(script, root)),
       logFile: join(directory, `${name}.log`),

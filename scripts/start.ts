@@ -17,7 +17,7 @@ import { lowestUnprivilegedPort, pickFreePort, portTrouble } from './embedded/po
 import { startPostgres } from './embedded/postgres.ts'
 import { writePrivateJson } from './embedded/private-file.ts'
 import { loadSecrets } from './embedded/secrets.ts'
-import { type Program, runTask, startService } from './embedded/service.ts'
+import { type LoggedCommand, runTask, startService } from './embedded/service.ts'
 import { type Supervised, supervise } from './embedded/supervise.ts'
 import { SupervisorLog } from './embedded/supervisor-log.ts'
 import { giveTo, identityBeside, isRoot } from './embedded/unprivileged.ts'
@@ -120,7 +120,7 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   }
   const files = Object.values(scripts).map(script => join(root, script))
   const identity = await identityBeside(server.dataDir, { program: process.execPath, directories: [dataDir], files })
-  const program = (name: keyof typeof scripts, env: Record<string, string>): Program => ({
+  const program = (name: keyof typeof scripts, env: Record<string, string>): LoggedCommand => ({
     name,
     script: join(root, scripts[name]),
     logFile: logFile(name),

@@ -7,6 +7,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Child } from './child.ts'
 
 export const guardScript = fileURLToPath(new URL('./guard.ts', import.meta.url))
 
@@ -35,16 +36,10 @@ export type FromGuard =
   | { type: 'failed'; message: string }
   | { type: 'exited'; reason: string }
 
-export interface Guarded {
-  /** The program's own process id. */
-  pid: number
+/** `pid` is the program's own, and `hurry` goes on to the next, harsher step. */
+export interface Guarded extends Child {
   guard: ChildProcess
-  /** Resolves, never rejects, with how the program ended: 'exit 1', 'SIGKILL', … */
-  exited: Promise<string>
   hasExited(): boolean
-  stop(): Promise<void>
-  /** Goes on to the next, harsher step of a stop that is under way. */
-  hurry(): void
 }
 
 /** Starts `command` under a guard. Its output goes to `output`, a file descriptor. */

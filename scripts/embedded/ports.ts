@@ -17,6 +17,11 @@ export async function lowestUnprivilegedPort(): Promise<number> {
   return Number(await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '0'))
 }
 
+/** Whether somebody listens on a port of this machine. */
+export async function isListenedOn(port: number): Promise<boolean> {
+  return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
+}
+
 /** Undefined when it can be listened on, else why not: 'EADDRINUSE', 'EACCES', … */
 export async function portTrouble(host: string, port: number): Promise<string | undefined> {
   const probe = createServer()

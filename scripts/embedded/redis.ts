@@ -3,15 +3,12 @@ import { chown, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type Guarded, runGuarded } from './guarded.ts'
+import type { Guarded } from './guarded.ts'
 import { pickFreePort } from './ports.ts'
 import { signalProcess } from './processes.ts'
 import { findProgram } from './programs.ts'
+import { startServer } from './server.ts'
 import { chooseIdentity, type Identity, identityBeside, isRoot, runAs } from './unprivileged.ts'
-
-const pollMs = 10
-const readyWithinMs = 30_000
 
 export interface Redis {
   program: string
@@ -64,18 +61,8 @@ export async function runRedis(program: string, port: number, settings: Record<s
   if (identity) await chown(dir, identity.uid, identity.gid)
   // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
   const removeWhenStopped = ownDir ? [ownDir] : []
-  const command = { ...runAs(identity, program, args), cwd: '/', env: {}, stopSteps: [], removeWhenStopped }
-  const server = await runGuarded(command, 'ignore')
-  const deadline = Date.now() + readyWithinMs
-  while (!(await answersPing(port))) {
-    if (server.hasExited()) throw new Error(`${program} did not start (${await server.exited}).`)
-    if (Date.now() > deadline) {
-      await server.stop()
-      throw new Error(`${program} does not answer on port ${port}.`)
-    }
-    await sleep(pollMs)
-  }
-  return server
+  const command = { ...runAs(identity, program, args), env: {}, stopSteps: [], removeWhenStopped }
+  return startServer(command, join(dir, 'redis.log'), () => answersPing(port))
 }
 
 /** The user who may read the configuration that is included, where there is one. */

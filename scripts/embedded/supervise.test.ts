@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { until } from '../../test/setup/until.ts'
+import type { Child } from './child.ts'
 import { orDiskFull } from './disk-full.ts'
 import { describeProcess, signalProcess } from './processes.ts'
-import { type Program, type Running, runTask, startService } from './service.ts'
+import { type LoggedCommand, runTask, startService } from './service.ts'
 import { type Supervised, supervise } from './supervise.ts'
 
 let home: string
@@ -24,7 +25,7 @@ afterEach(async () => {
 })
 
 /** A program that notes its pid, then runs `body`. */
-async function program(body: string): Promise<Program> {
+async function program(body: string): Promise<LoggedCommand> {
   const script = join(home, 'program.mjs')
   await writeFile(
     script,
@@ -43,7 +44,7 @@ async function currentPid(): Promise<number> {
   return Number(await readFile(pidFile, 'utf8'))
 }
 
-async function start(body: string): Promise<Running> {
+async function start(body: string): Promise<Child> {
   const running = await startService(await program(body), abort.signal)
   cleanUp.push(async () => {
     running.hurry()

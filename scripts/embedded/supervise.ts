@@ -1,7 +1,7 @@
 /** Keeps one service running: when it ends although nobody asked it to, it is started again. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Child } from './child.ts'
 import { inOneLine } from './disk-full.ts'
-import type { Running } from './service.ts'
 
 const firstDelayMs = 100
 const longestDelayMs = 5_000
@@ -18,7 +18,7 @@ export interface Supervised {
  */
 export async function supervise(
   name: string,
-  start: (signal: AbortSignal) => Promise<Running>,
+  start: (signal: AbortSignal) => Promise<Child>,
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<Supervised> {

@@ -1,12 +1,11 @@
 /** The balancer of docker-compose.yml, with its own configuration and the addresses of a test. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Guarded, runGuarded } from '../../scripts/embedded/guarded.ts'
-import { openLog } from '../../scripts/embedded/logs.ts'
-import { pickFreePort, portTrouble } from '../../scripts/embedded/ports.ts'
+import type { Guarded } from '../../scripts/embedded/guarded.ts'
+import { isListenedOn, pickFreePort } from '../../scripts/embedded/ports.ts'
 import { findProgram } from '../../scripts/embedded/programs.ts'
+import { startServer } from '../../scripts/embedded/server.ts'
 import { root } from './images.ts'
-import { until } from './until.ts'
 
 export type Balancer = { url: string; pid: number; stop: Guarded['stop'] }
 
@@ -26,14 +25,8 @@ export async function startBalancer(
     text = text.replaceAll(name, host)
   const file = join(directory, `haproxy-${port}.cfg`)
   await writeFile(file, text)
-  const command = { command: program, args: ['-db', '-f', file], cwd: '/', env: environment, stopSteps: [] }
-  const log = await openLog(join(directory, `haproxy-${port}.log`))
-  const balancer = await runGuarded(command, log.fd)
-  await until('the balancer listens', async () => {
-    if (balancer.hasExited()) throw new Error(`haproxy did not start (${await balancer.exited}).\n${await log.tail()}`)
-    return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
-  })
-  await log.close()
+  const command = { command: program, args: ['-db', '-f', file], env: environment, stopSteps: [] }
+  const balancer = await startServer(command, join(directory, `haproxy-${port}.log`), () => isListenedOn(port))
   return {
     url: `${environment.TLS_CERTIFICATE ? 'https' : 'http'}://127.0.0.1:${port}`,
     pid: balancer.pid,
