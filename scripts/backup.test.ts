@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { open, readdir, readFile, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -97,6 +97,13 @@ test('a manifest that was changed, and a backup without one, prove nothing', asy
   await handle.write(`${sum.toString(8).padStart(6, '0')}\0 `, start - 512 + 148, 'latin1')
   await handle.close()
   await expect(check(file)).rejects.toThrow('The backup has no manifest, so nothing shows that it is whole')
+})
+
+test('a backup that was cut off between two of its files is not taken for a whole one', async () => {
+  const file = join(directory, 'cut.tar')
+  await backup('take', file)
+  await truncate(file, (await placeInTar(file, 'backup_manifest')).start - 512)
+  await expect(check(file)).rejects.toThrow('cannot be restored, it is no whole base backup: it was cut off.')
 })
 
 test('an index that lacks a row of its table is found, and the log that tells of it is kept', async () => {

@@ -2,12 +2,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { takeBaseBackup } from './backup/base-backup.ts'
+import { takeBaseBackup, tarEnd } from './backup/base-backup.ts'
 import { compareWithManifest } from './backup/manifest.ts'
 import { checkPages } from './backup/pages.ts'
 import { anyText, type Values } from './command-line/flags.ts'
@@ -103,11 +103,25 @@ async function readSecrets(path: string): Promise<Secrets> {
   return found
 }
 
+/** tar itself takes a file that was cut off between two of its files for a whole one. */
+async function assertTarEnds(file: string): Promise<void> {
+  const handle = await open(file)
+  try {
+    const { size } = await handle.stat()
+    const end = Buffer.alloc(tarEnd.length)
+    const { bytesRead } = await handle.read(end, 0, end.length, Math.max(0, size - end.length))
+    if (bytesRead < end.length || !end.equals(tarEnd)) throw new Error('it was cut off')
+  } finally {
+    await handle.close()
+  }
+}
+
 /** A directory that PostgreSQL can be started on. It replays the log in it, as after a crash. */
 async function restore(file: string, directory: string): Promise<void> {
   if (await stat(directory).catch(() => null)) throw new Error(`${directory} is there already: choose another one.`)
   await mkdir(directory, { mode: 0o700, recursive: true })
   try {
+    await assertTarEnds(file)
     await promisify(execFile)('tar', ['--extract', '--no-same-owner', '--file', file, '--directory', directory])
     await stat(join(directory, 'backup_label'))
   } catch (error) {

@@ -50,7 +50,7 @@ const isData = 0x64
 
 const blockLength = 512
 /** Two blocks of zeros end a tar. */
-const tarEnd = Buffer.alloc(2 * blockLength)
+export const tarEnd = Buffer.alloc(2 * blockLength)
 
 /** One BASE_BACKUP command: result sets that nobody needs, around the archive's bytes and those of its manifest. */
 class BaseBackup implements Submittable {
