@@ -183,7 +183,9 @@ describe('append only', () => {
   ]
 
   test.each(changes)("the service's own role may not: %s", async sql => {
-    await expect(query(system.database.serviceUrl, sql)).rejects.toMatchObject({ code: '42501' })
+    await expect(query(system.database.serviceUrl, sql)).rejects.toMatchObject({
+      code: sql.includes('2020') ? '23001' : '42501',
+    })
   })
 
   test.each(changes.slice(0, 3))('not even the owner of the schema can: %s', async sql => {
@@ -191,7 +193,9 @@ describe('append only', () => {
   })
 
   test("the service's own role can append", async () => {
-    const sql = "insert into audit (actor, act, workspace_id, target) values ('test', 'test', $1, 't')"
+    const sql = `
+      insert into audit (at, actor, act, workspace_id, target, position, mac)
+      select now, 'test', 'test', workspace_id, 't', position + 1, '' from lock_audit(array[$1::uuid])`
     await query(system.database.serviceUrl, sql, [uuidFromId('workspace', system.workspaceId)])
     expect((await entriesOf({ target: 't' })).map(({ actor }) => actor)).toEqual(['test'])
   })

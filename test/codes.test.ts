@@ -1,9 +1,10 @@
 import { connect } from 'node:net'
-import { type ErrorCode, errorTable } from '@workspace-wallet/core/contract'
+import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/core/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startRedis } from '../scripts/embedded/redis.ts'
 import { type Answer, call, createPath, type Envelope } from './setup/client.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -292,9 +293,9 @@ describe('parts that fail', () => {
     const key = await newKey()
     const owner = new pg.Client({ connectionString: system.database.ownerUrl })
     await owner.connect()
-    await owner.query("update api_key set secret = 'v1.k1.AAAA.AAAA.AAAA' where name = '' and workspace_id = $1", [
-      (await owner.query("select id from workspace where name = 'Codes' order by created_at desc limit 1")).rows[0].id,
-    ])
+    const isKey = `id = '${uuidFromId('apiKey', key.apiKey)}'`
+    await owner.query(`update api_key set secret = 'v1.k1.AAAA.AAAA.AAAA', revision = revision + 1 where ${isKey}`)
+    await signRows(owner, system.chainKey, 'api_key', isKey)
     await owner.end()
     expectCode(await call(key, 'GET', list), 'S001')
     expect((await call(system, 'GET', list)).status).toBe(200)

@@ -176,6 +176,12 @@ describe('sums over a million', () => {
       sequence: 0,
       orderCount: 0,
       head: Buffer.alloc(0),
+      workspaceId: 'w',
+      number: null,
+      name: '',
+      createdAt: new Date(0),
+      updatedAt: new Date(0),
+      revision: 1,
     })
     const wallets = new Map([
       ['a', wallet('a', 'CUSTOMER', mostEther)],
@@ -208,8 +214,11 @@ describe('sums over a million', () => {
       const ledger: LedgerState = {
         workspaceId: 'w',
         status: 'OPEN',
+        walletCount: 2,
         orderCount,
         lastPostedAt: new Date(0),
+        haltReason: null,
+        revision: 1,
         wallets,
         byBizId: new Map(),
         byTransferId: new Map(),
@@ -224,7 +233,7 @@ describe('sums over a million', () => {
         held[targetWalletId as 'a' | 'b'] += unitsOf(amount)
       }
       for (const each of decision.wallets) wallets.set(each.id, each)
-      orderCount = decision.orderCount
+      orderCount = decision.ledger.orderCount
     }
     expect(orderCount, `seed ${seed}`).toBeGreaterThan(10_000)
     for (const id of ['a', 'b'] as const) expect(wallets.get(id)!.balance.toFixed(18)).toBe(textOf(held[id], 'ETH'))

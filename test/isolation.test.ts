@@ -145,6 +145,8 @@ test('one bizId names one order in each workspace', async () => {
   expect(first.body.data.transferId).not.toBe(second.body.data.transferId)
 })
 
+const nextOfWallet = 'update wallet set revision = revision + 1, sequence = sequence + 1'
+
 test('the database itself refuses a leg across workspaces or currencies, a change and a removal of entries', async () => {
   const attempts: [string, RegExp][] = [
     ['update transfer set amount = amount + 1', /permission denied/],
@@ -166,11 +168,11 @@ test('the database itself refuses a leg across workspaces or currencies, a chang
     ['truncate flow', /entries are immutable/],
     ['delete from audit', /entries are immutable/],
     ['delete from wallet', /entries are immutable/],
-    ["update wallet set currency = 'EUR' where currency = 'USD'", /keeps its workspace/],
-    ['update wallet set balance = balance + 1', /keeps its workspace/],
-    ["update wallet set balance = 'NaN', sequence = sequence + 1", /violates check/],
-    ["update wallet set balance = 'Infinity', sequence = sequence + 1", /violates check/],
-    ["update wallet set balance = -1, sequence = sequence + 1 where kind = 'CUSTOMER'", /violates check/],
+    ["update wallet set currency = 'EUR', revision = revision + 1 where currency = 'USD'", /this update of wallet/],
+    ['update wallet set balance = balance + 1, revision = revision + 1', /this update of wallet/],
+    [`${nextOfWallet}, balance = 'NaN'`, /violates check/],
+    [`${nextOfWallet}, balance = 'Infinity'`, /violates check/],
+    [`${nextOfWallet}, balance = -1 where kind = 'CUSTOMER'`, /violates check/],
     [
       transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'theirs 1', 'USD'),
       /foreign key/,

@@ -11,8 +11,10 @@ import type { Program } from '../scripts/embedded/program.ts'
 import { type Credentials, call } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
 
 /**
  * API secrets at rest: what a dump shows, and how the key-encryption key over them is changed while clients call. The
@@ -255,9 +257,10 @@ describe('a core with another ring', () => {
 
 test('a secret that was damaged stops no rotation; it is named, and the rotation is not over', async () => {
   const key = await newKey()
-  await query(system.database.ownerUrl, "update api_key set secret = secret || 'AAAA' where id = $1", [
-    uuidFromId('apiKey', key.apiKey),
-  ])
+  const { ownerUrl } = system.database
+  const isKey = `id = '${uuidFromId('apiKey', key.apiKey)}'`
+  await query(ownerUrl, `update api_key set secret = secret || 'AAAA', revision = revision + 1 where ${isKey}`)
+  await signRows(ownerUrl, system.chainKey, 'api_key', isKey)
   const sound = await newKey()
   const { exitCode, stdout, stderr } = await admin(cores[1]!, 'rotate').ended
   expect(exitCode).toBe(1)
@@ -280,4 +283,10 @@ test('when a key-encryption key is lost, its API keys can be given up, and the r
   const gateway = await system.startGateway({ KEY_ENCRYPTION_KEYS: ringOf('k2'), CORE_URL: core.url })
   expect((await call({ ...lost, baseUrl: gateway.url }, 'GET', list)).body.code).toBe('GA2011')
   expect((await call({ ...keys[0]!, baseUrl: gateway.url }, 'GET', list)).body.code).toBe('2000')
+
+  // Its row was written without core, and is signed again by deleting the key.
+  const keyMac = expect.objectContaining({ rule: 'key-mac', ids: expect.objectContaining({ apiKey: lost.apiKey }) })
+  expect((await verifyLedger(system)).violations).toEqual([keyMac])
+  await system.admin.apiKeys.delete.mutate(lost)
+  expect(await verifyLedger(system)).toMatchObject({ ok: true })
 })

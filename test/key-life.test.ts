@@ -3,6 +3,7 @@ import { uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call } from './setup/client.ts'
 import { query } from './setup/database.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -138,7 +139,7 @@ test('a deleted key leaves no secret behind, and a secret whose grace has ended 
   expect(before).toMatchObject({ secret: expect.stringMatching(/^v1\.k1\./), secret_version: 2 })
   const { id } = before
   const { ownerUrl } = system.database
-  await query(ownerUrl, "update api_key set previous_secret_until = now() - interval '1 ms' where id = $1", [id])
+  await change(id, "previous_secret_until = now() - interval '1 ms'")
   const lookup = () => told.access.lookup.query({ apiKeys: [key.apiKey] })
   expect((await lookup()).keys[0]!.secrets).toEqual([{ version: 2, ciphertext: before.secret, validUntil: null }])
   await system.admin.apiKeys.delete.mutate(key)
@@ -147,17 +148,23 @@ test('a deleted key leaves no secret behind, and a secret whose grace has ended 
   expect((await lookup()).keys).toEqual([])
 })
 
+/** Changes the row of a key and signs it: what is left to hold then is the secret's own encryption. */
+async function change(id: unknown, set: string): Promise<void> {
+  const { ownerUrl } = system.database
+  await query(ownerUrl, `update api_key set ${set}, revision = revision + 1 where id = $1`, [id])
+  await signRows(ownerUrl, system.chainKey, 'api_key', `id = '${id}'`)
+}
+
 test('a ciphertext that is copied to another key, or to an earlier version, opens nothing', async () => {
   const [own, foreign] = [await newKey(), await newKey()]
-  const { ownerUrl } = system.database
   const { id, secret } = await rowOf(own.apiKey)
   const other = await rowOf(foreign.apiKey)
   // An insider who knows the secret of his own key writes it over another one.
-  await query(ownerUrl, 'update api_key set secret = $1 where id = $2', [secret, other.id])
+  await change(other.id, `secret = '${secret}'`)
   expect(await codeOf({ ...own, apiKey: foreign.apiKey })).toBe('S001')
   expect(await codeOf(own)).toBe('2000')
   await system.admin.apiKeys.rotate.mutate(own)
-  await query(ownerUrl, 'update api_key set secret = $1 where id = $2', [secret, id])
+  await change(id, `secret = '${secret}'`)
   const gateway = await system.startGateway()
   expect(await codeOf({ ...own, baseUrl: gateway.url })).toBe('S001')
 })

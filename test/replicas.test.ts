@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
 import { root } from './setup/images.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
@@ -379,7 +380,10 @@ test('after all of this, and more trouble, no log holds a secret; each line has 
     await expect(admin('key', 'create', ...create)).rejects.toThrow()
     await owner.query('alter table api_key drop constraint trouble')
     const other = await admin('key', 'create', ...create, '--name', 'Broken')
-    await owner.query(`update api_key set secret = 'v1.k1.AAAA.BBBB.CCCC' where name = 'Broken'`)
+    await owner.query(
+      `update api_key set secret = 'v1.k1.AAAA.BBBB.CCCC', revision = revision + 1 where name = 'Broken'`,
+    )
+    await signRows(owner, cluster.secrets.ledgerChainKey!, 'api_key', `name = 'Broken'`)
     await call({ ...credentials, ...other }, 'GET', '/api/v1/wallets')
     // Somebody holds a lock for long.
     await owner.query('begin; select * from ledger for update')

@@ -15,6 +15,7 @@ import {
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from './setup/client.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** Guesses at keys: cheap, bounded, and nobody else's trouble. */
@@ -90,6 +91,7 @@ test('a key from before ids had a seal works', async () => {
   const names = Object.keys(row)
   const places = names.map((_, at) => `$${at + 1}`)
   await owner.query(`insert into api_key (${names}) values (${places})`, Object.values(row))
+  await signRows(owner, system.chainKey, 'api_key', `id = '${row.id}'`)
   await owner.end()
   expect((await call({ baseUrl, apiKey, apiSecret }, 'GET', list)).status).toBe(200)
 })

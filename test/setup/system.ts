@@ -20,6 +20,8 @@ export type System = {
   adminToken: string
   gatewayToken: string
   serviceToken: string
+  /** In base64. */
+  chainKey: string
   admin: CoreClient
   workspaceId: string
   apiKey: string
@@ -115,6 +117,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     adminToken,
     gatewayToken,
     serviceToken,
+    chainKey,
     admin,
     workspaceId,
     ...issued,

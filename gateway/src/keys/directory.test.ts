@@ -3,6 +3,7 @@ import { parseKeyRing, uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect, query } from '../../../test/setup/database.ts'
 import { openPath, type Path } from '../../../test/setup/path.ts'
+import { signRows } from '../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../test/setup/system.ts'
 import { until } from '../../../test/setup/until.ts'
 import { type CoreClient, openCore } from '../core.ts'
@@ -137,14 +138,13 @@ test('a change that commits late is not overtaken by one that began after it', a
   const late = await connect(ownerUrl)
   // As core does it, and not committed yet.
   await late.query('begin')
-  const { rows } = await late.query(
-    `with next as (update access_revision set revision = revision + 1 returning revision)
-     insert into access_change (revision) select revision from next returning revision`,
+  const { rows } = await late.query('update access_revision set revision = revision + 1 returning revision')
+  const isFirst = `id = '${uuidFromId('apiKey', first)}'`
+  await late.query(
+    `update api_key set status = 'DISABLED', access_revision = $1, revision = revision + 1 where ${isFirst}`,
+    [rows[0].revision],
   )
-  await late.query("update api_key set status = 'DISABLED', revision = $1 where id = $2", [
-    rows[0].revision,
-    uuidFromId('apiKey', first),
-  ])
+  await signRows(late, system.chainKey, 'api_key', isFirst)
   const change = system.admin.apiKeys.disable.mutate({ apiKey: second })
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
   await until('the second change waits for the first', async () => (await query(ownerUrl, waits)).length > 0)
@@ -155,18 +155,26 @@ test('a change that commits late is not overtaken by one that began after it', a
   expect([await statusOf(first), await statusOf(second)]).toEqual(['DISABLED', 'DISABLED'])
 })
 
+/** Disables a key under the first access revision, as if it had been so for long. */
+async function inAnotherHistory(key: string, history: string): Promise<void> {
+  const owner = await connect(system.database.ownerUrl)
+  const isKey = `id = '${uuidFromId('apiKey', key)}'`
+  await owner.query('begin; set local session_replication_role = replica')
+  await owner.query(`${history}; update api_key set status = 'DISABLED', access_revision = 1 where ${isKey}`)
+  await signRows(owner, system.chainKey, 'api_key', isKey)
+  await owner.query('commit')
+  await owner.end()
+}
+
 test('a database with another history under the same numbers is noticed: nothing that was kept is believed', async () => {
   const key = await keptKey()
   // A copy that lacks the last changes takes over. It has others under their numbers, and the key that the gateway keeps
   // was disabled under a number that the gateway has passed.
-  const uuid = uuidFromId('apiKey', key)
-  await query(
-    system.database.ownerUrl,
-    `do $$ declare current bigint := (select revision from access_revision); begin
-       delete from access_change;
-       insert into access_change (revision) values (current - 1), (current);
-       update api_key set status = 'DISABLED', revision = 1 where id = '${uuid}';
-     end $$`,
+  await inAnotherHistory(
+    key,
+    `delete from access_change;
+     insert into access_change (revision)
+       select revision - n from access_revision, generate_series(0, 1) n`,
   )
   await until('what was kept is forgotten', () => kept(key) === 'nothing')
   expect(await statusOf(key)).toBe('DISABLED')
@@ -174,15 +182,7 @@ test('a database with another history under the same numbers is noticed: nothing
 
 test('a database that was set back to an earlier state is noticed', async () => {
   const key = await keptKey()
-  const uuid = uuidFromId('apiKey', key)
-  await query(
-    system.database.ownerUrl,
-    `do $$ begin
-       delete from access_change where revision > 1;
-       update access_revision set revision = 1;
-       update api_key set status = 'DISABLED', revision = 1 where id = '${uuid}';
-     end $$`,
-  )
+  await inAnotherHistory(key, 'delete from access_change where revision > 1; update access_revision set revision = 1')
   await until('what was kept is forgotten', () => kept(key) === 'nothing')
   expect(await statusOf(key)).toBe('DISABLED')
 })

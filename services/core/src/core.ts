@@ -42,7 +42,11 @@ const postingTimeoutMs = 4_000
 
 /** Puts the parts together. The ledger has connections of its own, one for each lane. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
-  const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL })
+  const orm = await openOrm(config.DATABASE_URL, {
+    name: 'reads',
+    max: config.DATABASE_READ_POOL,
+    chainKey: config.LEDGER_CHAIN_KEY,
+  })
   const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
   const ledgerOrm = await openOrm(config.DATABASE_URL, {
     name: 'ledger',

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { LogOutput } from '../contract/index.ts'
 import type { ListReader } from './db/lists/list-reader.ts'
+import type { SignedTable } from './db/signed-rows.ts'
 import type { Lanes } from './ledger/lanes.ts'
 import type { Posting, PostingResult } from './ledger/posting.ts'
 import { findHaltedLedgers } from './ledger/queries.ts'
@@ -13,6 +14,7 @@ export class Metrics {
   readonly #batchSize: Histogram
   readonly #batchSeconds: Histogram
   readonly #callSeconds: Histogram
+  readonly #modifiedRows: Counter
   /** Looking a series up by its labels costs more than counting in it. */
   readonly #calls = new Map<string, ReturnType<Histogram['labels']>>()
 
@@ -38,6 +40,17 @@ export class Metrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     })
+    this.#modifiedRows = new Counter({
+      name: 'core_modified_rows_total',
+      help: 'Keys, members and workspaces that were refused because their row was modified outside the service',
+      labelNames: ['table'],
+      registers,
+    })
+  }
+
+  /** Counts a key, member or workspace that was met and refused because no core wrote its row. */
+  modifiedRow(table: SignedTable): void {
+    this.#modifiedRows.inc({ table })
   }
 
   /** Counts the answer to a call. `code` is `ok`, or that of its error. */

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { keyStatuses, type Scope } from '../../contract/index.ts'
-import { PublicId } from '../db/types.ts'
+import { PublicId, signature } from '../db/types.ts'
 
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',
@@ -22,7 +22,8 @@ const ApiKeySchema = defineEntity({
     lastUsedAt: p.datetime(3).nullable(),
     createdAt: p.datetime(3),
     updatedAt: p.datetime(3),
-    revision: p.integer(),
+    accessRevision: p.bigint('number'),
+    ...signature(),
   },
 })
 export class ApiKey extends ApiKeySchema.class {}

@@ -13,11 +13,13 @@ import {
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Core } from '../core.ts'
+import { databaseTime } from '../db/clock.ts'
 import type { Em } from '../db/orm.ts'
+import { isGenuine, replaceRow } from '../db/row-signer.ts'
 import { Member } from '../workspaces/entities.ts'
 import { findWorkspace } from '../workspaces/operations.ts'
 import { ApiKey } from './entities.ts'
-import { nextRevision } from './revision.ts'
+import { beginAccessChange } from './revision.ts'
 
 export type NewKey = {
   workspaceId: string
@@ -38,11 +40,11 @@ export async function createKey(
 ): Promise<IssuedKey> {
   const { workspaceId, ownerUserId, name, scopes } = key
   await findWorkspace(em, workspaceId)
-  if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId })))
+  if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })))
     throw new Refusal('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
   const apiKey = mintKeyId(keySeal)
   const apiSecret = newSecret()
-  const now = new Date()
+  const { accessRevision, now } = await beginAccessChange(em)
   const expiresAt = key.expiresAt ?? null
   if (expiresAt && expiresAt <= now) throw new Refusal('NOT_ALLOWED', 'The expiry lies in the past.')
   const ipAllowlist = checkedAllowlist(key.ipAllowlist)
@@ -59,7 +61,7 @@ export async function createKey(
     expiresAt,
     createdAt: now,
     updatedAt: now,
-    revision: await nextRevision(em),
+    accessRevision,
   })
   const after = { ownerUserId, name, scopes, ipAllowlist, expiresAt }
   recordAct(em, { actor, act: 'key.create', workspaceId, target: apiKey, after })
@@ -83,16 +85,16 @@ export async function rotateKey(
   { apiKey, graceMs, force }: Rotation,
 ): Promise<IssuedKey> {
   const apiSecret = newSecret()
-  await changeKey(em, actor, 'key.rotate', apiKey, key => {
+  await changeKey(em, actor, 'key.rotate', apiKey, (key, now) => {
     const keepsOld = graceMs > 0
-    const promised = oldSecretUntil(key)
+    const promised = oldSecretUntil(key, now)
     if (promised && keepsOld && !force)
       throw new Refusal(
         'NOT_ALLOWED',
         `The secret before this one works until ${promised.toISOString()}, and another rotation would end it now: wait until then, or give --force.`,
       )
     key.previousSecret = keepsOld ? key.secret : null
-    key.previousSecretUntil = keepsOld ? new Date(Date.now() + graceMs) : null
+    key.previousSecretUntil = keepsOld ? new Date(now.getTime() + graceMs) : null
     key.secretVersion += 1
     key.secret = sealSecret(keyRing, { apiKey, workspaceId: key.workspaceId, version: key.secretVersion }, apiSecret)
   })
@@ -111,8 +113,10 @@ export async function setKeyStatus(em: Em, actor: string, apiKey: string, status
  * not.
  */
 export async function deleteKey(em: Em, actor: string, apiKey: string): Promise<void> {
-  await changeKey(em, actor, 'key.delete', apiKey, key => {
-    key.deletedAt = new Date()
+  await changeKey(em, actor, 'key.delete', apiKey, (key, now) => {
+    // A row that was modified outside the service can be deleted as well: nothing of it is left that opens anything.
+    replaceRow(key)
+    key.deletedAt ??= now
     key.secret = ''
     key.previousSecret = key.previousSecretUntil = null
   })
@@ -125,10 +129,8 @@ export async function setKeyExpiry(
   apiKey: string,
   wanted: Date | null,
 ): Promise<{ expiresAt: Date | null }> {
-  const now = new Date()
-  const expiresAt = wanted && wanted < now ? now : wanted
-  await changeKey(em, actor, 'key.set-expiry', apiKey, key => {
-    key.expiresAt = expiresAt
+  const { expiresAt = null } = await changeKey(em, actor, 'key.set-expiry', apiKey, (key, now) => {
+    key.expiresAt = wanted && wanted < now ? now : wanted
   })
   return { expiresAt }
 }
@@ -158,7 +160,8 @@ export async function listKeys(em: Em, { workspaceId, apiKey, after, limit }: Ke
     },
     { orderBy: { id: 'asc' }, limit: limit + 1 },
   )
-  const keys = found.slice(0, limit).map(toRecord)
+  const now = await databaseTime(em)
+  const keys = found.slice(0, limit).map(key => toRecord(key, now))
   return { keys, next: found.length > limit ? keys.at(-1)!.apiKey : null }
 }
 
@@ -167,19 +170,18 @@ async function changeKey(
   actor: string,
   act: AuditAct,
   apiKey: string,
-  change: (key: ApiKey) => void,
-): Promise<void> {
-  const key = await em.findOne(ApiKey, { id: apiKey, deletedAt: null })
-  if (!key) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
-  const revision = await nextRevision(em)
-  await em.refresh(key)
-  if (key.deletedAt) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
+  change: (key: ApiKey, now: Date) => void,
+): Promise<ApiKey> {
+  const { accessRevision, now } = await beginAccessChange(em)
+  const key = await em.findOne(ApiKey, { id: apiKey })
+  if (!key || (key.deletedAt && isGenuine(key))) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
   const before = auditView(key)
-  change(key)
-  key.revision = revision
-  key.updatedAt = new Date()
+  change(key, now)
+  key.accessRevision = accessRevision
+  key.updatedAt = now
   recordAct(em, { actor, act, workspaceId: key.workspaceId, target: apiKey, before, after: auditView(key) })
   await em.flush()
+  return key
 }
 
 /** What the audit says of a key: everything but its secrets. */
@@ -188,7 +190,7 @@ function auditView(key: ApiKey) {
   return { status, scopes, ipAllowlist, secretVersion, previousSecretUntil, expiresAt, deletedAt }
 }
 
-function toRecord(key: ApiKey): KeyRecord {
+function toRecord(key: ApiKey, now: Date): KeyRecord {
   const { id, workspaceId, ownerUserId, name, status, scopes, ipAllowlist, createdAt, updatedAt } = key
   const { expiresAt = null, lastUsedAt = null } = key
   return {
@@ -200,7 +202,7 @@ function toRecord(key: ApiKey): KeyRecord {
     scopes,
     ipAllowlist,
     expiresAt,
-    oldSecretUntil: oldSecretUntil(key),
+    oldSecretUntil: oldSecretUntil(key, now),
     lastUsedAt,
     createdAt,
     updatedAt,
@@ -208,8 +210,8 @@ function toRecord(key: ApiKey): KeyRecord {
 }
 
 /** When the grace of the last rotation ends; null when none lasts. */
-function oldSecretUntil({ previousSecretUntil }: ApiKey): Date | null {
-  return previousSecretUntil && previousSecretUntil > new Date() ? previousSecretUntil : null
+function oldSecretUntil({ previousSecretUntil }: ApiKey, now: Date): Date | null {
+  return previousSecretUntil && previousSecretUntil > now ? previousSecretUntil : null
 }
 
 function newSecret(): string {

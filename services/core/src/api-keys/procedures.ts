@@ -23,6 +23,7 @@ import {
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
+import { findAccess } from './access.ts'
 import { beginNonceMemory } from './nonce-memory.ts'
 import {
   createKey,
@@ -34,7 +35,7 @@ import {
   setKeyScopes,
   setKeyStatus,
 } from './operations.ts'
-import { findAccess, findAccessChanges, markKeysUsed } from './queries.ts'
+import { findAccessChanges, markKeysUsed } from './queries.ts'
 import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
 /** The life of a key, for operators. */
@@ -112,7 +113,7 @@ export const access = router({
   lookup: gatewayProcedure
     .input(lookupAccessInput)
     .output(accessSnapshot)
-    .query(({ ctx, input }) => findAccess(ctx.core.reads, input.apiKeys)),
+    .query(({ ctx, input }) => findAccess(ctx.core, input.apiKeys)),
 
   changes: gatewayProcedure
     .input(accessChangesInput)

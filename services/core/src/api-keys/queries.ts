@@ -1,63 +1,51 @@
 import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '../../contract/index.ts'
+import type { ApiKeyRow } from '../db/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
 
-type AccessRow = {
-  revision: number
+/** A key beside its workspace and its owner's membership, as stored: `id` is null when there is no such key. */
+export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {
+  accessRevision: number
+  now: Date
   id: string | null
-  workspaceId: string
   status: KeyAccess['status']
-  expiresAt: Date | null
-  workspaceExists: boolean
-  ownerIsMember: boolean
   scopes: Scope[]
   ipAllowlist: string[]
-  secret: string
-  secretVersion: number
-  previousSecret: string | null
-  previousSecretUntil: Date | null
+  mac: Buffer
+  workspaceName: string
+  workspaceCreatedAt: Date
+  workspaceUpdatedAt: Date
+  workspaceDeletedAt: Date | null
+  workspaceRevision: number
+  workspaceMac: Buffer
+  memberCreatedAt: Date
+  memberRemovedAt: Date | null
+  memberRevision: number
+  /** Null when the owner never was a member. */
+  memberMac: Buffer | null
 }
 
 // One snapshot: what the keys may do, and the revision at which that held.
 const findAccessStatement = statement<AccessRow>(
   'find-access',
-  `select r.revision, k.id, k.workspace_id as "workspaceId", k.status, k.expires_at as "expiresAt",
-     w.id is not null as "workspaceExists", m.user_id is not null as "ownerIsMember",
-     k.scopes, k.ip_allowlist as "ipAllowlist", k.secret, k.secret_version as "secretVersion",
-     case when k.previous_secret_until > now() then k.previous_secret end as "previousSecret",
-     k.previous_secret_until as "previousSecretUntil"
+  `select r.revision as "accessRevision", now() as now,
+     k.id, k.workspace_id as "workspaceId", k.owner_user_id as "ownerUserId", k.name, k.status, k.scopes,
+     k.ip_allowlist as "ipAllowlist", k.secret, k.secret_version as "secretVersion",
+     k.previous_secret as "previousSecret", k.previous_secret_until as "previousSecretUntil",
+     k.expires_at as "expiresAt", k.deleted_at as "deletedAt", k.created_at as "createdAt",
+     k.updated_at as "updatedAt", k.revision, k.mac,
+     w.name as "workspaceName", w.created_at as "workspaceCreatedAt", w.updated_at as "workspaceUpdatedAt",
+     w.deleted_at as "workspaceDeletedAt", w.revision as "workspaceRevision", w.mac as "workspaceMac",
+     m.created_at as "memberCreatedAt", m.removed_at as "memberRemovedAt", m.revision as "memberRevision",
+     m.mac as "memberMac"
    from access_revision r
-   left join api_key k on k.id = any ($1::uuid[]) and k.deleted_at is null
-   left join workspace w on w.id = k.workspace_id and w.deleted_at is null
+   left join api_key k on k.id = any ($1::uuid[])
+   left join workspace w on w.id = k.workspace_id
    left join member m on m.workspace_id = k.workspace_id and m.user_id = k.owner_user_id`,
 )
 
-/** What these keys may do; unknown, deleted and malformed ones are left out. */
-export async function findAccess(db: Queryable, apiKeys: string[]): Promise<{ revision: number; keys: KeyAccess[] }> {
-  const uuids = apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? [])
-  const rows = await run(db, findAccessStatement, [plainArray(uuids)])
-  return { revision: rows[0]!.revision, keys: rows.flatMap(row => (row.id === null ? [] : toAccess(row.id, row))) }
-}
-
-function toAccess(id: string, row: AccessRow): KeyAccess {
-  const { status, expiresAt, workspaceExists, ownerIsMember, scopes, ipAllowlist } = row
-  const secrets = [{ version: row.secretVersion, ciphertext: row.secret, validUntil: null as Date | null }]
-  if (row.previousSecret !== null)
-    secrets.push({
-      version: row.secretVersion - 1,
-      ciphertext: row.previousSecret,
-      validUntil: row.previousSecretUntil,
-    })
-  return {
-    apiKey: idFromUuid('apiKey', id),
-    workspaceId: idFromUuid('workspace', row.workspaceId),
-    status,
-    expiresAt,
-    workspaceExists,
-    ownerIsMember,
-    scopes,
-    ipAllowlist,
-    secrets,
-  }
+/** The rows of these keys, and one in any case: that of the revision. */
+export function findAccessRows(db: Queryable, uuids: string[]): Promise<AccessRow[]> {
+  return run(db, findAccessStatement, [plainArray(uuids)])
 }
 
 const findChangesStatement = statement<{
@@ -74,8 +62,8 @@ const findChangesStatement = statement<{
    left join access_change known on known.revision = $1 and known.mark = $2
    left join lateral (
      select id from api_key
-     where known.revision is not null and api_key.revision > $1
-     order by api_key.revision limit 1001) k on true`,
+     where known.revision is not null and api_key.access_revision > $1
+     order by api_key.access_revision limit 1001) k on true`,
 )
 const mostChanges = 1000
 

@@ -1,23 +1,27 @@
 import type { Em } from '../db/orm.ts'
 import { ApiKey } from './entities.ts'
 
-/**
- * Tells the gateways that what these keys may do has changed: they poll the revision. Whoever changes a key, a
- * membership or a workspace calls this in the same transaction.
- */
-export async function recordKeyChanges(em: Em, keys: { workspaceId: string; ownerUserId?: string }): Promise<void> {
-  const revision = await nextRevision(em)
-  await em.nativeUpdate(ApiKey, keys, { revision })
-}
+/** A change of what keys may do: its number, and PostgreSQL's time of it. */
+export type AccessChange = { accessRevision: number; now: Date }
 
 /**
- * The counter's row lock makes revisions follow the order of commits: a poll never overtakes a change. Each gets a mark
- * of its own (see accessChangesInput).
+ * Begins a change, with the next access revision. Whoever changes a key, a membership or a workspace takes it first: the lock of its one row
+ * gives such changes one order, which is that of the numbers, so that a gateway that polls never overtakes a change.
+ * PostgreSQL gives each number a mark of its own (see accessChangesInput).
  */
-export async function nextRevision(em: Em): Promise<number> {
-  const [row] = await em.execute<{ revision: string }[]>(
-    `with next as (update access_revision set revision = revision + 1 returning revision)
-     insert into access_change (revision) select revision from next returning revision`,
+export async function beginAccessChange(em: Em): Promise<AccessChange> {
+  const [row] = await em.execute<{ revision: string; ms: string }[]>(
+    `update access_revision set revision = revision + 1
+     returning revision, floor(extract(epoch from clock_timestamp()) * 1000) as ms`,
   )
-  return Number(row!.revision)
+  return { accessRevision: Number(row!.revision), now: new Date(Number(row!.ms)) }
+}
+
+/** Tells the gateways that what these keys may do has changed. */
+export async function markKeysChanged(
+  em: Em,
+  keys: { workspaceId: string; ownerUserId?: string },
+  accessRevision: number,
+): Promise<void> {
+  await em.nativeUpdate(ApiKey, keys, { accessRevision })
 }

@@ -9,7 +9,9 @@ import {
   uuidFromId,
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
+import { databaseTime } from '../db/clock.ts'
 import type { Em } from '../db/orm.ts'
+import { isGenuine } from '../db/row-signer.ts'
 import { type Queryable, run, statement } from '../db/statement.ts'
 import { ApiKey } from './entities.ts'
 
@@ -82,6 +84,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       `The first key-encryption key of this core is ${keyRing.activeId}, and that of another one is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
   await em.execute('select from access_revision for update')
+  const now = await databaseTime(em)
   const rows = await em.execute<{ id: string }[]>(
     `select id from api_key
      where id > ? and (secret <> '' and split_part(secret, '.', 2) <> ? or split_part(previous_secret, '.', 2) <> ?)
@@ -94,7 +97,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
   let rewrapped = 0
   for (const key of keys) {
     const outdated = [key.secret, key.previousSecret ?? ''].filter(secret => secret && kekOf(secret) !== to).length
-    if (rewrapKey(keyRing, key)) rewrapped += outdated
+    if (isGenuine(key) && rewrapKey(keyRing, key, now)) rewrapped += outdated
     else unreadable.push(key.id)
   }
   if (rewrapped > 0)
@@ -112,14 +115,14 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
 const nilUuid = '00000000-0000-0000-0000-000000000000'
 
 /** False when a secret does not open: then the key stays as it is. */
-function rewrapKey(keyRing: KeyRing, key: ApiKey): boolean {
+function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
   const { id: apiKey, workspaceId, secretVersion: version } = key
   if (key.deletedAt) {
     key.secret = ''
     key.previousSecret = key.previousSecretUntil = null
     return true
   }
-  const isGraceOver = !key.previousSecretUntil || key.previousSecretUntil <= new Date()
+  const isGraceOver = !key.previousSecretUntil || key.previousSecretUntil <= now
   const current = reseal(keyRing, { apiKey, workspaceId, version }, key.secret)
   const previous = isGraceOver
     ? ''

@@ -6,13 +6,15 @@ const AuditEntrySchema = defineEntity({
   tableName: 'audit',
   properties: {
     id: p.bigint('number').primary().autoincrement(),
-    at: p.datetime(3).defaultRaw('clock_timestamp()'),
+    at: p.datetime(3),
     actor: p.text(),
     act: p.text(),
     workspaceId: p.type(new PublicId('workspace')).nullable(),
     target: p.text(),
-    before: p.json<unknown>().nullable(),
-    after: p.json<unknown>().nullable(),
+    before: p.json<unknown>().columnType('json').nullable(),
+    after: p.json<unknown>().columnType('json').nullable(),
+    position: p.bigint('number'),
+    mac: p.blob(),
   },
 })
 export class AuditEntry extends AuditEntrySchema.class {}

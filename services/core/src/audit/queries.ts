@@ -1,14 +1,6 @@
-import {
-  type AuditAct,
-  type AuditEntry,
-  type AuditListing,
-  type AuditPage,
-  idFromUuid,
-  uuidFromId,
-} from '../../contract/index.ts'
+import { type AuditEntry, type AuditListing, type AuditPage, idFromUuid, uuidFromId } from '../../contract/index.ts'
 import { Values } from '../db/lists/conditions.ts'
-import { plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
-import type { Transfer } from '../ledger/posting.ts'
+import { type Queryable, run, statement } from '../db/statement.ts'
 
 /**
  * A page of the acts, newest first. Only what is asked for is in the statement, so that each filter finds its index. The
@@ -43,29 +35,4 @@ export async function listAudit(db: Queryable, listing: AuditListing): Promise<A
 
 function condition(values: Values, comparison: string, value: unknown, type: string): string[] {
   return value === undefined ? [] : [`${comparison} ${values.bind(value, type)}`]
-}
-
-const insertFundingActsStatement = statement(
-  'insert-funding-acts',
-  `insert into audit (actor, act, workspace_id, target, after)
-   select actor, act, workspace_id, target, jsonb_build_object(
-     'transferId', transfer_id, 'bizId', biz_id, 'amount', amount, 'currency', currency)
-   from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-     as _ (actor, act, workspace_id, target, transfer_id, biz_id, amount, currency)`,
-)
-
-/** Deposits and withdrawals are acts too. They are posted in batches, so they are written here and not by the ORM. */
-export function insertFundingActs(db: Queryable, rows: Transfer[]): Promise<unknown> {
-  const wallet = ({ type, sourceWalletId, targetWalletId }: Transfer) =>
-    idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId)
-  return run(db, insertFundingActsStatement, [
-    textArray(rows.map(row => row.actor)),
-    plainArray(rows.map(({ type }) => (type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw') satisfies AuditAct)),
-    plainArray(rows.map(row => row.workspaceId)),
-    plainArray(rows.map(wallet)),
-    plainArray(rows.map(row => idFromUuid('transfer', row.transferId))),
-    textArray(rows.map(row => row.bizId)),
-    plainArray(rows.map(row => row.amount)),
-    plainArray(rows.map(row => row.currency)),
-  ])
 }

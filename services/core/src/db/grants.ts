@@ -1,24 +1,45 @@
 /**
- * What the service's role may do: never change or delete an entry, never change what a wallet is.
- * Applied by the migration step every time, so that this list is the truth.
+ * What the service's role may do, right by right. Applied by the migration step every time, so that this list is the
+ * truth. docs/threat-model.md says what remains to somebody who holds the role: rows that it writes without the chain
+ * key are refused by core and named by `ledger verify`.
  */
 export function grants(role: string): string[] {
   return [
     `revoke all on all tables in schema public from ${role}`,
+    `revoke all on function lock_audit(uuid[]) from public`,
     `revoke create on schema public from public`,
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
-    `grant insert on workspace, member, access_change, api_key, chain_key, ledger, wallet, transfer, flow to ${role}`,
-    // The number and the time of an act are PostgreSQL's.
-    `grant insert (actor, act, workspace_id, target, before, after) on audit to ${role}`,
-    `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
-    `grant update (name, updated_at, deleted_at) on workspace to ${role}`,
-    `grant delete on member to ${role}`,
-    `grant update (name, status, scopes, ip_allowlist, secret, secret_version, previous_secret, previous_secret_until,
-       expires_at, deleted_at, last_used_at, updated_at, revision) on api_key to ${role}`,
+
+    // New workspaces, members, keys and wallets. Each row bears a MAC, and none can be deleted and inserted again.
+    `grant insert on workspace, member, api_key, ledger, wallet to ${role}`,
+    // Deletion of a workspace. There is no procedure that changes its name.
+    `grant update (updated_at, deleted_at, revision, mac) on workspace to ${role}`,
+    // A member leaves, and comes back.
+    `grant update (created_at, removed_at, revision, mac) on member to ${role}`,
+    // The life of a key. Owner, workspace and name stay.
+    `grant update (status, scopes, ip_allowlist, secret, secret_version, previous_secret, previous_secret_until,
+       expires_at, deleted_at, last_used_at, updated_at, access_revision, revision, mac) on api_key to ${role}`,
+    // One more, and nothing else: a trigger counts, and names each number.
     `grant update (revision) on access_revision to ${role}`,
-    `grant update (status, wallet_count, order_count, last_posted_at, halt_reason) on ledger to ${role}`,
-    `grant update (name, status, balance, sequence, order_count, head, updated_at) on wallet to ${role}`,
+
+    // Posting. Entries are inserted and never changed; their MACs continue the chain of their wallets.
+    `grant insert on transfer, flow to ${role}`,
+    `grant update (status, wallet_count, order_count, last_posted_at, halt_reason, revision, mac) on ledger to ${role}`,
+    `grant update (status, balance, sequence, order_count, head, updated_at, revision, mac) on wallet to ${role}`,
+    // Repair of a wallet that somebody else renamed: there is no procedure that does.
+    `grant update (name) on wallet to ${role}`,
+
+    // The audit is appended to: a trigger sees to positions and times. Its number is PostgreSQL's.
+    `grant insert (at, actor, act, workspace_id, target, before, after, position, mac) on audit to ${role}`,
+    `grant execute on function lock_audit(uuid[]) to ${role}`,
+
+    // The first core that meets a new database leaves the fingerprint of its chain key; there is room for one.
+    `grant insert on chain_key to ${role}`,
+
+    // Checkpoints that are compared: they come in parts, and are gone afterwards.
+    `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
+
     // Limits that hold on every connection, through a connection pooler too.
     `alter role ${role} set lock_timeout = '2s'`,
     `alter role ${role} set statement_timeout = '10s'`,

@@ -1,9 +1,11 @@
+import type { KeyObject } from 'node:crypto'
 import type { MigrationObject } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { MikroORM, type PostgreSqlConnection, type SqlEntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { entities } from './entities.ts'
 import { migrations } from './migrations/index.ts'
+import { RowSigner } from './row-signer.ts'
 
 export type Orm = Awaited<ReturnType<typeof openOrm>>
 export type { SqlEntityManager as Em }
@@ -25,6 +27,8 @@ export async function openOrm(
     max: number
     pipeline?: boolean
     queryTimeoutMs?: number
+    /** Signs what the unit of work writes (see row-signer.ts). Without it, nothing can be written that is signed. */
+    chainKey?: KeyObject
     migrations?: readonly MigrationObject[]
   },
 ) {
@@ -32,6 +36,7 @@ export async function openOrm(
     clientUrl: url,
     entities: [...entities],
     extensions: [Migrator],
+    subscribers: pool.chainKey ? [new RowSigner(pool.chainKey)] : [],
     // Everything is listed: nothing is discovered from the file system, nothing is cached on it.
     metadataCache: { enabled: false },
     migrations: { migrationsList: [...(pool.migrations ?? migrations)], snapshot: false },

@@ -1,4 +1,4 @@
-import { Type } from '@mikro-orm/core'
+import { p, Type } from '@mikro-orm/core'
 import { Decimal, type IdKind, idFromUuid, uuidFromId } from '../../contract/index.ts'
 
 /** No id ever has it. */
@@ -42,5 +42,13 @@ export class DecimalType extends Type<Decimal, string> {
 
   override getColumnType(): string {
     return 'numeric'
+  }
+}
+
+/** The columns that sign a row (see signed-rows.ts). RowSigner writes them, and nobody else. */
+export function signature() {
+  return {
+    revision: p.bigint('number').onCreate(() => 1),
+    mac: p.blob().onCreate(() => Buffer.alloc(0)),
   }
 }

@@ -1,19 +1,30 @@
 import type { KeyObject } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Client, Pool, PoolClient } from 'pg'
-import { DomainError, formatBalance, idFromUuid } from '../../contract/index.ts'
+import { DomainError, idFromUuid } from '../../contract/index.ts'
+import { type Act, type AuditHead, appendActs, lockAudit } from '../audit/chain.ts'
 import { backOff, classifyDatabaseError } from '../db/errors.ts'
+import { ledgerMac, walletMac } from '../db/signed-rows.ts'
+import { run, type Statement } from '../db/statement.ts'
 import type { Log } from '../log.ts'
 import { beginFor } from './batch-log.ts'
-import { legMac, transferDigest } from './chain.ts'
+import { emptyHead, legMac, transferDigest } from './chain.ts'
 import { decide } from './decide.ts'
-import { type Decision, isMalformedWallet, type LedgerState, type Posting, type PostingResult } from './posting.ts'
+import { type Breach, halt } from './halt.ts'
 import {
-  type ChainedTransfer,
+  type Decision,
+  isMalformedWallet,
+  type LedgerState,
+  type Posting,
+  type PostingResult,
+  type Transfer,
+} from './posting.ts'
+import {
+  type ChainedPostings,
   findByBizId,
   findById,
   findLockable,
-  haltLedger,
+  findPaidLegs,
   type LoadedWallet,
   loadWallets,
   lockLedgers,
@@ -55,7 +66,11 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
       if (lockable && postings.some(({ workspaceId }) => !lockable.has(workspaceId)))
         return postWhere(store, postings, ({ workspaceId }) => lockable.has(workspaceId))
       if (postings.length > 1) return postHalves(store, postings)
-      if (isTakenNumber(error)) return haltFor(store, postings[0]!)
+      if (isTakenNumber(error)) {
+        const reason = 'a counter of the workspace, or of a wallet, names a number that is taken'
+        await halt(store, { workspaceId: postings[0]!.workspaceId, reason })
+        return [unavailable()]
+      }
       store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting could not be posted')
       return postings.map(fault === 'timeout' ? unavailable : broken)
     }
@@ -69,22 +84,6 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
 function isTakenNumber(error: unknown): boolean {
   const { constraint } = error as { constraint?: string }
   return constraint === 'flow_pkey' || constraint === 'flow_order' || constraint === 'transfer_number'
-}
-
-async function haltFor(store: LedgerStore, posting: Posting): Promise<PostingResult[]> {
-  const { workspaceId } = posting
-  const reason = 'a counter of the workspace, or of a wallet, names a number that is taken'
-  // Neighbours may be posted by now: a halt that fails must not fail them. The next posting brings us here again.
-  await haltLedger(store.pool, workspaceId, reason).catch(error =>
-    store.log.error({ err: error }, 'a workspace could not be halted'),
-  )
-  tellOfBreach(store, { workspaceId, reason })
-  return [unavailable()]
-}
-
-function tellOfBreach({ log }: LedgerStore, { workspaceId, reason }: Breach): void {
-  const id = idFromUuid('workspace', workspaceId)
-  log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
 }
 
 /** Posts those that can be posted; the others were waited for in vain. */
@@ -153,20 +152,22 @@ const unknown = ({ transferId }: Posting): PostingResult => ({
 async function postOnce(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
   const client = await store.pool.connect()
   let lost: Error | undefined
+  let breaches: Breach[] = []
   try {
-    const ledgers = await loadLedgers(client, postings)
+    const { ledgers, audit } = await load(client, store.chainKey, postings)
     const results = new Array<PostingResult>(postings.length)
     const judgements: Judgement[] = []
     for (const [workspaceId, places] of Map.groupBy(postings.keys(), at => postings[at]!.workspaceId)) {
       const judgement = judge(
+        store.chainKey,
         ledgers.get(workspaceId),
         places.map(at => postings[at]!),
       )
       for (const [at, result] of judgement.results.entries()) results[places[at]!] = result
       judgements.push(judgement)
     }
-    await write(client, store.chainKey, judgements)
-    for (const { breach } of judgements) if (breach) tellOfBreach(store, breach)
+    await write(client, store.chainKey, judgements, audit)
+    breaches = judgements.flatMap(({ breach }) => breach ?? [])
     return results
   } catch (error) {
     if (isAnswer(error)) await client.query('rollback').catch(failure => (lost = failure))
@@ -175,12 +176,22 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
   } finally {
     // A connection that was lost may be in the middle of anything: closing it rolls back.
     client.release(lost)
+    // Neighbours are posted by now. A breach that could not be halted is met again by the next posting.
+    for (const breach of breaches) await halt(store, breach)
   }
 }
 
-type LoadedLedger = { state: LedgerState; wallets: LoadedWallet[]; now: Date }
+type LoadedLedger = {
+  state: LedgerState
+  mac: Buffer
+  wallets: LoadedWallet[]
+  /** Of the transfers that exist already, one that no core wrote. */
+  forged: Transfer | undefined
+  now: Date
+}
+type Loaded = { ledgers: Map<string, LoadedLedger>; audit: AuditHead[] }
 
-async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map<string, LoadedLedger>> {
+async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]): Promise<Loaded> {
   const workspaceIds = workspacesOf(postings)
   const walletKeys = new Map<string, { workspaceId: string; id: string }>()
   for (const { workspaceId, sourceWalletId, targetWalletId } of postings)
@@ -188,6 +199,7 @@ async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map
       if (!isMalformedWallet(id)) walletKeys.set(`${workspaceId}/${id}`, { workspaceId, id })
   const named = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
   const resent = postings.filter(posting => posting.mayBePosted)
+  const funded = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
 
   const sent = inOneWrite(
     client,
@@ -198,15 +210,18 @@ async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map
         loadWallets(client, [...walletKeys.values()]),
         named.length > 0 ? findByBizId(client, named) : [],
         resent.length > 0 ? findById(client, resent) : [],
+        funded.length > 0 ? lockAudit(runOn(client), funded) : [],
       ] as const,
   )
   await Promise.allSettled(sent)
-  const [, ledgers, wallets, byBizId, byId] = await Promise.all(sent)
+  const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(sent)
 
+  const existing = [...byBizId, ...byId]
+  const forged = existing.length > 0 ? await findForged(client, chainKey, existing) : []
   const now = wallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
-  const walletsByWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
-  const transfersByWorkspace = Map.groupBy([...byBizId, ...byId], ({ workspaceId }) => workspaceId)
-  const loaded = ledgers.map((ledger): [string, LoadedLedger] => {
+  const walletsByWorkspace = Map.groupBy(wallets, ({ wallet }) => wallet.workspaceId)
+  const transfersByWorkspace = Map.groupBy(existing, ({ workspaceId }) => workspaceId)
+  const loaded = ledgers.map(({ mac, ...ledger }): [string, LoadedLedger] => {
     const own = walletsByWorkspace.get(ledger.workspaceId) ?? []
     const transfers = transfersByWorkspace.get(ledger.workspaceId) ?? []
     const state: LedgerState = {
@@ -215,44 +230,61 @@ async function loadLedgers(client: PoolClient, postings: Posting[]): Promise<Map
       byBizId: new Map(transfers.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
       byTransferId: new Map(transfers.map(transfer => [transfer.transferId, transfer])),
     }
-    return [ledger.workspaceId, { state, wallets: own, now }]
+    const forgedHere = forged.find(({ workspaceId }) => workspaceId === ledger.workspaceId)
+    return [ledger.workspaceId, { state, mac, wallets: own, forged: forgedHere, now }]
   })
-  return new Map(loaded)
+  return { ledgers: new Map(loaded), audit }
 }
 
-type Breach = { workspaceId: string; reason: string }
 type Judgement = { results: PostingResult[]; decision?: Decision; breach?: Breach }
 
+/** Whoever asks for a transfer again is told of it only if its flow continues the chain of its source. */
+async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
+  const legs = await findPaidLegs(client, existing)
+  return existing.filter((transfer, at) => {
+    const { balanceAfter, orderNumber, mac, previous } = legs[at]!
+    if (!mac || balanceAfter === null) return true
+    const { workspaceId, transferId, amount, createdAt } = transfer
+    const place = { walletId: transfer.sourceWalletId, sequence: transfer.sourceSequence, direction: 'OUT' as const }
+    const leg = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderNumber }
+    return !legMac(chainKey, leg, transferDigest(transfer), previous ?? emptyHead).equals(mac)
+  })
+}
+
 /** What postings do to one ledger: nothing when there is none, or when it is not sound. */
-function judge(ledger: LoadedLedger | undefined, postings: Posting[]): Judgement {
+function judge(chainKey: KeyObject, ledger: LoadedLedger | undefined, postings: Posting[]): Judgement {
   if (!ledger) return { results: postings.map(() => ({ kind: 'refused', error: new DomainError('GA2032') })) }
-  const { state, wallets, now } = ledger
-  const reason = state.status === 'OPEN' ? breachOf(wallets) : null
+  const { state, now } = ledger
+  const reason = state.status === 'OPEN' ? breachOf(chainKey, ledger) : null
   if (reason) return { results: postings.map(unavailable), breach: { workspaceId: state.workspaceId, reason } }
   const decision = decide(state, postings, now, performance.now())
   return { results: decision.results, decision }
 }
 
-/** A wallet whose row does not agree with its last flow: somebody, or a bug, wrote past the ledger. */
-function breachOf(wallets: LoadedWallet[]): string | null {
-  for (const { wallet, last } of wallets) {
-    const follows = last
-      ? last.balance === formatBalance(wallet.balance, wallet.currency) && last.mac.equals(wallet.head)
-      : wallet.sequence === 0 && wallet.balance.isZero() && wallet.head.length === 0
-    if (!follows) return `wallet ${idFromUuid('wallet', wallet.id)} does not follow from its flow ${wallet.sequence}`
-  }
-  return null
+/** Whether a row was not written by a core: nothing is built on it. */
+function breachOf(chainKey: KeyObject, { state, mac, wallets, forged }: LoadedLedger): string | null {
+  if (forged) return `transfer ${idFromUuid('transfer', forged.transferId)} was written outside the service`
+  if (!ledgerMac(chainKey, state).equals(mac)) return `the row of its ledger ${notOurs}`
+  const foreign = wallets.find(({ wallet, mac }) => !walletMac(chainKey, wallet).equals(mac))
+  return foreign ? `the row of wallet ${idFromUuid('wallet', foreign.wallet.id)} ${notOurs}` : null
 }
 
-async function write(client: PoolClient, chainKey: KeyObject, judgements: Judgement[]): Promise<void> {
+const notOurs = 'was modified outside the service'
+
+async function write(
+  client: PoolClient,
+  chainKey: KeyObject,
+  judgements: Judgement[],
+  audit: AuditHead[],
+): Promise<void> {
   const decisions = judgements.flatMap(({ decision }) => (decision && decision.transfers.length > 0 ? [decision] : []))
-  const breaches = judgements.flatMap(({ breach }) => breach ?? [])
-  const transfers = decisions.flatMap(decision => chained(chainKey, decision))
+  const postings = chained(chainKey, decisions)
+  const acts = postings.transfers.flatMap(({ transfer }) => (transfer.type === 'TRANSFER' ? [] : actOf(transfer)))
   const { writes, commit } = inOneWrite(client, () => {
-    const writes: Promise<unknown>[] = breaches.map(({ workspaceId, reason }) =>
-      haltLedger(client, workspaceId, reason),
-    )
-    if (decisions.length > 0) writes.push(...writePostings(client, decisions, transfers))
+    const writes: Promise<unknown>[] = []
+    if (decisions.length > 0) writes.push(writePostings(client, postings))
+    // Money from outside is an administrative act as well: it stands in the audit, in the same transaction.
+    if (acts.length > 0) writes.push(appendActs(runOn(client), chainKey, audit, acts))
     return { writes, commit: client.query('commit') }
   })
   const outcomes = await Promise.allSettled([...writes, commit])
@@ -270,18 +302,41 @@ function isAnswer(error: unknown): boolean {
   return (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/** Binds a decision's legs to the chain, and its wallets to their new heads. */
-function chained(chainKey: KeyObject, { transfers, legs, wallets }: Decision): ChainedTransfer[] {
-  const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
-  return transfers.map((transfer, at) => {
-    const digest = transferDigest(transfer)
-    const [paid, received] = [legs[2 * at]!, legs[2 * at + 1]!].map(leg => {
-      const wallet = walletById.get(leg.walletId)!
-      wallet.head = legMac(chainKey, leg, digest, wallet.head)
-      return { balanceAfter: leg.balanceAfter, orderNumber: leg.orderNumber, mac: wallet.head }
+/** Binds legs to the chain and wallets to their new heads, and signs the rows. */
+function chained(chainKey: KeyObject, decisions: Decision[]): ChainedPostings {
+  const transfers = decisions.flatMap(({ transfers, legs, wallets }) => {
+    const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
+    return transfers.map((transfer, at) => {
+      const digest = transferDigest(transfer)
+      const [paid, received] = [legs[2 * at]!, legs[2 * at + 1]!].map(leg => {
+        const wallet = walletById.get(leg.walletId)!
+        wallet.head = legMac(chainKey, leg, digest, wallet.head)
+        return { balanceAfter: leg.balanceAfter, orderNumber: leg.orderNumber, mac: wallet.head }
+      })
+      return { transfer, paid: paid!, received: received! }
     })
-    return { transfer, paid: paid!, received: received! }
   })
+  return {
+    transfers,
+    wallets: decisions.flatMap(({ wallets }) => wallets.map(row => ({ ...row, mac: walletMac(chainKey, row) }))),
+    ledgers: decisions.map(({ ledger }) => ({ ...ledger, mac: ledgerMac(chainKey, ledger) })),
+  }
+}
+
+function actOf({ workspaceId, transferId, type, ...transfer }: Transfer): Act {
+  const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
+  return {
+    actor,
+    act: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
+    workspaceId,
+    target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
+    before: null,
+    after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
+  }
+}
+
+function runOn(client: PoolClient) {
+  return <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
 }
 
 /** What is sent meanwhile leaves in one write: each write to a socket costs more than most statements. */

@@ -78,7 +78,8 @@ const now = new Date('2026-01-01T00:00:00.000Z')
 function wallet(id: string, model: ModelWallet): [string, WalletState] {
   const balance = new Decimal(model.cents.toString()).dividedBy(100)
   const { kind, currency, status } = model
-  return [id, { id, kind, currency, status, balance, sequence: 7, orderCount: 3, head: emptyHead }]
+  const row = { workspaceId: 'w', number: null, name: '', createdAt: now, updatedAt: now, revision: 1 }
+  return [id, { ...row, id, kind, currency, status, balance, sequence: 7, orderCount: 3, head: emptyHead }]
 }
 
 function modelWallets(cents: bigint): Map<string, ModelWallet> {
@@ -98,8 +99,11 @@ function ledgerOf(wallets: Map<string, ModelWallet>, status: LedgerState['status
   return {
     workspaceId: 'w',
     status,
+    walletCount: 7,
     orderCount: 41,
     lastPostedAt: new Date('2025-12-31T00:00:00.000Z'),
+    haltReason: null,
+    revision: 1,
     wallets: new Map([...wallets].map(([id, model]) => wallet(id, model))),
     byBizId: new Map(),
     byTransferId: new Map(),
@@ -130,11 +134,11 @@ describe('decide', () => {
     fc.assert(
       fc.property(batch, fc.bigInt(0n, 10_000n), (postings, cents) => {
         const ledger = ledgerOf(modelWallets(cents))
-        const { transfers, legs, wallets, orderCount } = decide(ledger, postings, now, 0)
+        const { transfers, legs, wallets, ledger: after } = decide(ledger, postings, now, 0)
         expect(legs).toHaveLength(transfers.length * 2)
         const numbers = transfers.flatMap(transfer => transfer.number ?? [])
         expect(numbers).toEqual(numbers.map((_, at) => 42 + at))
-        expect(orderCount).toBe(41 + numbers.length)
+        expect(after.orderCount).toBe(41 + numbers.length)
         for (const after of wallets) {
           let { balance, sequence, orderCount: orders } = ledger.wallets.get(after.id)!
           for (const leg of legs.filter(({ walletId }) => walletId === after.id)) {

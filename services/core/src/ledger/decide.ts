@@ -1,4 +1,4 @@
-import { Decimal, DomainError, decimalsOf, postingGraceMs } from '../../contract/index.ts'
+import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '../../contract/index.ts'
 import type { Decision, LedgerState, Leg, Posting, PostingResult, Transfer, WalletState } from './posting.ts'
 
 /**
@@ -29,7 +29,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     if (existing) {
       return isSamePosting(existing, posting)
         ? { kind: 'replayed', transfer: existing }
-        : refused(new DomainError('T005', { bizId: posting.bizId ?? posting.transferId }))
+        : refused(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
     }
     // Its caller may have believed another core's refusal by now.
     if (nowMs > posting.deadlineMs + postingGraceMs) return refused(new DomainError('S002', { retryAfterSeconds: 1 }))
@@ -76,14 +76,25 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     return { kind: 'posted', transfer }
   })
 
+  const { workspaceId, status, walletCount, haltReason, revision } = ledger
   return {
-    workspaceId: ledger.workspaceId,
     results,
     transfers,
     legs,
-    wallets: [...wallets.values()],
-    orderCount,
-    postedAt,
+    wallets: Array.from(wallets.values(), wallet => ({
+      ...wallet,
+      updatedAt: postedAt,
+      revision: wallet.revision + 1,
+    })),
+    ledger: {
+      workspaceId,
+      status,
+      walletCount,
+      orderCount,
+      lastPostedAt: postedAt,
+      haltReason,
+      revision: revision + 1,
+    },
   }
 }
 

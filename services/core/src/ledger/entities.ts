@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { PublicId } from '../db/types.ts'
+import { PublicId, signature } from '../db/types.ts'
 
 /** A workspace's lock and counters: see ledger/batch.ts. */
 const LedgerSchema = defineEntity({
@@ -8,10 +8,11 @@ const LedgerSchema = defineEntity({
   properties: {
     workspaceId: p.type(new PublicId('workspace')).primary(),
     status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
-    walletCount: p.bigint('number').defaultRaw('0'),
-    orderCount: p.bigint('number').defaultRaw('0'),
+    walletCount: p.bigint('number'),
+    orderCount: p.bigint('number'),
     lastPostedAt: p.datetime(3),
     haltReason: p.text().nullable(),
+    ...signature(),
   },
 })
 export class Ledger extends LedgerSchema.class {}

@@ -38,6 +38,15 @@ async function newBooks(): Promise<Books> {
   return { workspaceId, a, b, pay }
 }
 
+const wasModified = /^the row of wallet \S+ was modified outside the service$/
+
+/** Keeps the rows of the wallets and the ledger as they are now. */
+const keep = (books: Books) =>
+  damage(`
+    drop table if exists kept_wallet, kept_ledger;
+    create table kept_wallet as select * from wallet where ${isIn(books)};
+    create table kept_ledger as select * from ledger where ${isIn(books)}`)
+
 const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
 const isIn = ({ workspaceId }: Books) => `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
 const isWallet = (walletId: string) => `id = '${uuidFromId('wallet', walletId)}'`
@@ -68,7 +77,7 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
   expect(codes.filter((_, at) => at % 2 === 0)).toEqual(Array.from({ length: 8 }, () => 'S002'))
   expect(codes.filter((_, at) => at % 2 === 1)).toEqual(Array.from({ length: 8 }, () => '2000'))
 
-  const reason = `wallet ${broken.a} does not follow from its flow 2`
+  const reason = `the row of wallet ${broken.a} was modified outside the service`
   expect(await halted()).toEqual([{ workspaceId: broken.workspaceId, reason }])
   expect(await haltedByMetrics()).toEqual([1, 1])
   const alarms = await until('the alarm is logged', () => {
@@ -93,41 +102,42 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
 
 /** After one payment: wallet `a` has two flows, and there is one order. Each of these is met by the next posting. */
 const breaches: [string, (books: Books) => string, RegExp][] = [
+  ['a balance', ({ a }) => `update wallet set balance = 99.01 where ${isWallet(a)}`, wasModified],
+  ['a head that was changed', ({ a }) => `update wallet set head = '\\x01ff' where ${isWallet(a)}`, wasModified],
+  ['a name', ({ b }) => `update wallet set name = 'Mine' where ${isWallet(b)}`, wasModified],
   [
-    'a balance',
-    ({ a }) => `update wallet set balance = 99.01 where ${isWallet(a)}`,
-    /does not follow from its flow 2$/,
-  ],
-  [
-    'a head that was changed',
-    ({ a }) => `update wallet set head = '\\x01ff' where ${isWallet(a)}`,
-    /does not follow from its flow 2$/,
-  ],
-  [
-    'a balance_after that was changed',
-    ({ a }) => `update flow set balance_after = 1 where wallet_${isWallet(a)} and sequence = 2`,
-    /does not follow from its flow 2$/,
-  ],
-  [
-    'a last flow that is gone',
-    ({ a }) => `delete from flow where wallet_${isWallet(a)} and sequence = 2`,
-    /does not follow from its flow 2$/,
+    'a time',
+    ({ b }) => `update wallet set updated_at = updated_at - interval '1 ms' where ${isWallet(b)}`,
+    wasModified,
   ],
   [
     'a wallet set back to an earlier flow',
     ({ a }) => `update wallet w set (balance, sequence, order_count, head) = (
         select balance_after, 1, 0, mac from flow f where f.wallet_id = w.id and f.sequence = 1) where ${isWallet(a)}`,
+    wasModified,
+  ],
+  [
+    'a wallet set back to an earlier row, MAC and all',
+    ({ a }) =>
+      `delete from wallet where ${isWallet(a)}; insert into wallet select * from kept_wallet where ${isWallet(a)}`,
     /names a number that is taken$/,
   ],
   [
     'a counter of the workspace set back',
     books => `update ledger set order_count = 0 where ${isIn(books)}`,
+    /^the row of its ledger was modified outside the service$/,
+  ],
+  [
+    'a ledger set back to an earlier row, MAC and all',
+    books =>
+      `delete from ledger where ${isIn(books)}; insert into ledger select * from kept_ledger where ${isIn(books)}`,
     /names a number that is taken$/,
   ],
 ]
 
 test.each(breaches)('%s: the next posting halts the workspace, and no other one', async (_, damageOf, reason) => {
   const [broken, sound] = [await newBooks(), await newBooks()]
+  await keep(broken)
   expect(await broken.pay()).toBe('2000')
   await damage(damageOf(broken))
   const codes = await Promise.all([broken.pay(), sound.pay(), broken.pay(), sound.pay()])
@@ -162,7 +172,13 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
   expect(await books.pay()).toBe('S002')
   expect(await reopen(books)).toMatchObject({
     reopened: false,
-    report: { ok: false, violations: [{ rule: 'wallet-balance', ids: { walletId: books.b } }] },
+    report: {
+      ok: false,
+      violations: [
+        { rule: 'wallet-balance', ids: { walletId: books.b } },
+        { rule: 'wallet-mac', ids: { walletId: books.b } },
+      ],
+    },
   })
   expect(await books.pay()).toBe('S002')
   expect(await halted()).toHaveLength(1)
@@ -175,14 +191,14 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
 
   expect(await repair(books)).toMatchObject({ reopened: true })
   expect(await books.pay()).toBe('2000')
-  const haltReason = `wallet ${books.b} does not follow from its flow 2`
+  const haltReason = `the row of wallet ${books.b} was modified outside the service`
   const acts = await query(
     system.database.ownerUrl,
     `select actor, before, after from audit where ${isIn(books)} and act = 'ledger.reopen' order by id`,
   )
   const row = { actor: 'admin:a', before: { status: 'HALTED', haltReason } }
   expect(acts).toEqual([
-    { ...row, after: { status: 'OPEN', forced: true, violations: 1 } },
+    { ...row, after: { status: 'OPEN', forced: true, violations: 2 } },
     { ...row, after: { status: 'OPEN', forced: false, violations: 0 } },
   ])
 })

@@ -1,4 +1,5 @@
-import type { Decimal, DomainError, TransferType, WalletStatus } from '../../contract/index.ts'
+import type { DomainError, TransferType, WalletStatus } from '../../contract/index.ts'
+import type { LedgerRow, WalletRow } from '../db/signed-rows.ts'
 
 /**
  * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
@@ -55,23 +56,11 @@ export type Leg = {
   createdAt: Date
 }
 
-export type WalletState = {
-  id: string
-  kind: 'CUSTOMER' | 'EXTERNAL'
-  currency: string
-  status: WalletStatus
-  balance: Decimal
-  sequence: number
-  orderCount: number
-  head: Buffer
-}
+export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
 
 /** A workspace's ledger as it stands under its lock, as far as a batch touches it. */
-export type LedgerState = {
-  workspaceId: string
+export type LedgerState = LedgerRow & {
   status: 'OPEN' | 'CLOSED' | 'HALTED'
-  orderCount: number
-  lastPostedAt: Date
   wallets: ReadonlyMap<string, WalletState>
   /** Transfers that exist already, by the names under which they may be asked for again. */
   byBizId: ReadonlyMap<string, Transfer>
@@ -85,12 +74,11 @@ export type PostingResult =
 
 /** What a batch does to one ledger. `results` are in the order of the postings. */
 export type Decision = {
-  workspaceId: string
   results: PostingResult[]
   transfers: Transfer[]
   /** Two for each transfer, in its order: what was paid, then what was received. */
   legs: Leg[]
+  /** The rows as they will be, but for the heads of wallets. */
   wallets: WalletState[]
-  orderCount: number
-  postedAt: Date
+  ledger: LedgerRow
 }

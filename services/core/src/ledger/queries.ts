@@ -1,19 +1,20 @@
-import { Decimal, formatBalance, idFromUuid, type TransferType, type WalletStatus } from '../../contract/index.ts'
-import { insertFundingActs } from '../audit/queries.ts'
+import { Decimal, formatBalance, type TransferType } from '../../contract/index.ts'
+import type { LedgerRow, WalletRow } from '../db/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../db/statement.ts'
-import type { Decision, Leg, Transfer, WalletState } from './posting.ts'
+import type { LedgerState, Leg, Transfer, WalletState } from './posting.ts'
 
-type LedgerRow = { workspaceId: string; status: 'OPEN' | 'CLOSED' | 'HALTED'; orderCount: number; lastPostedAt: Date }
+type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer }
 
-const lockLedgersStatement = statement<LedgerRow>(
+const lockLedgersStatement = statement<LockedLedger>(
   'lock-ledgers',
-  `select workspace_id as "workspaceId", status, order_count as "orderCount", last_posted_at as "lastPostedAt"
+  `select workspace_id as "workspaceId", status, wallet_count as "walletCount", order_count as "orderCount",
+     last_posted_at as "lastPostedAt", halt_reason as "haltReason", revision, mac
    from ledger where workspace_id = any ($1::uuid[])
    order by workspace_id for no key update`,
 )
 
 /** Locks the ledgers of these workspaces, in one order everywhere, until the transaction ends. */
-export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LedgerRow[]> {
+export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LockedLedger[]> {
   return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
 }
 
@@ -29,42 +30,29 @@ export async function findLockable(db: Queryable, workspaceIds: string[]): Promi
   return new Set(rows.map(({ workspaceId }) => workspaceId))
 }
 
-type WalletRow = {
-  workspaceId: string
-  id: string
-  kind: 'CUSTOMER' | 'EXTERNAL'
-  currency: string
-  status: WalletStatus
-  balance: string
-  sequence: number
-  orderCount: number
-  head: Buffer
-  lastBalance: string | null
-  lastMac: Buffer | null
-  now: Date
-}
-
-/** A wallet as stored, with its last flow beside it, and the database's clock. */
-export type LoadedWallet = {
-  workspaceId: string
-  wallet: WalletState
-  last: { balance: string; mac: Buffer } | null
-  now: Date
-}
+/** A wallet as stored, and the database's clock. */
+export type LoadedWallet = { wallet: WalletState; mac: Buffer; now: Date }
 
 // A statement of its own, after the locks: it sees what was committed while we waited for them, and its clock
 // has not stood still since the transaction began.
-const loadWalletsStatement = statement<WalletRow>(
+const loadWalletsStatement = statement<
+  Omit<WalletState, 'balance' | 'createdAt' | 'updatedAt'> & {
+    balance: string
+    createdMs: number
+    updatedMs: number
+    mac: Buffer
+    now: Date
+  }
+>(
   'load-wallets',
-  `select w.workspace_id as "workspaceId", w.id, w.kind, w.currency, w.status, w.balance, w.sequence,
-     w.order_count as "orderCount", w.head, f.balance_after as "lastBalance", f.mac as "lastMac",
+  // Times as milliseconds: reading two more as dates takes longer than the rest of the row.
+  `select w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.name, w.currency, w.status, w.balance, w.sequence,
+     w.order_count as "orderCount", w.head, round(extract(epoch from w.created_at) * 1000)::float8 as "createdMs",
+     round(extract(epoch from w.updated_at) * 1000)::float8 as "updatedMs", w.revision, w.mac,
      date_trunc('milliseconds', clock_timestamp()) as now
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
    cross join lateral (
-     select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w
-   left join lateral (
-     select balance_after, mac from flow
-     where flow.workspace_id = w.workspace_id and flow.wallet_id = w.id and flow.sequence = w.sequence limit 1) f on true`,
+     select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
 )
 
 /** Reads wallets under their ledgers' locks. Absent ones are left out. */
@@ -73,10 +61,14 @@ export async function loadWallets(db: Queryable, keys: { workspaceId: string; id
     plainArray(keys.map(key => key.workspaceId)),
     plainArray(keys.map(key => key.id)),
   ])
-  return rows.map(({ workspaceId, lastBalance, lastMac, now, ...row }) => ({
-    workspaceId,
-    wallet: { ...row, balance: new Decimal(row.balance) },
-    last: lastBalance === null || lastMac === null ? null : { balance: lastBalance, mac: lastMac },
+  return rows.map(({ mac, now, balance, createdMs, updatedMs, ...row }) => ({
+    wallet: {
+      ...row,
+      balance: new Decimal(balance),
+      createdAt: new Date(createdMs),
+      updatedAt: new Date(updatedMs),
+    },
+    mac,
     now,
   }))
 }
@@ -126,6 +118,30 @@ export function findById(
   ])
 }
 
+type PaidLeg = { balanceAfter: string | null; orderNumber: number | null; mac: Buffer | null; previous: Buffer | null }
+
+const findPaidLegsStatement = statement<PaidLeg>(
+  'find-paid-legs',
+  `select f.balance_after as "balanceAfter", f.order_number as "orderNumber", f.mac, p.mac as previous
+   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
+   left join lateral (
+     select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
+       and flow.sequence = asked.sequence limit 1) f on true
+   left join lateral (
+     select mac from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
+       and flow.sequence = asked.sequence - 1 limit 1) p on true
+   order by place`,
+)
+
+/** The flows on the sources of these transfers, in their order, with the MACs that they continue: nulls for none. */
+export function findPaidLegs(db: Queryable, transfers: readonly Transfer[]): Promise<PaidLeg[]> {
+  return run(db, findPaidLegsStatement, [
+    plainArray(transfers.map(row => row.workspaceId)),
+    plainArray(transfers.map(row => row.sourceWalletId)),
+    plainArray(transfers.map(row => row.sourceSequence)),
+  ])
+}
+
 const writePostingsStatement = statement(
   'write-postings',
   `with posted as (
@@ -151,13 +167,15 @@ const writePostingsStatement = statement(
    wallets as (
      update wallet w
      set balance = new.balance, sequence = new.sequence, order_count = new.order_count, head = new.head,
-       updated_at = new.updated_at
-     from unnest($23::uuid[], $24::uuid[], $25::numeric[], $26::bigint[], $27::bigint[], $28::bytea[], $29::timestamptz[])
-       as new (workspace_id, id, balance, sequence, order_count, head, updated_at)
+       updated_at = new.updated_at, revision = new.revision, mac = new.mac
+     from unnest($23::uuid[], $24::uuid[], $25::numeric[], $26::bigint[], $27::bigint[], $28::bytea[],
+       $29::timestamptz[], $30::bigint[], $31::bytea[])
+       as new (workspace_id, id, balance, sequence, order_count, head, updated_at, revision, mac)
      where w.workspace_id = new.workspace_id and w.id = new.id)
    update ledger l
-   set order_count = new.order_count, last_posted_at = new.last_posted_at
-   from unnest($30::uuid[], $31::bigint[], $32::timestamptz[]) as new (workspace_id, order_count, last_posted_at)
+   set order_count = new.order_count, last_posted_at = new.last_posted_at, revision = new.revision, mac = new.mac
+   from unnest($32::uuid[], $33::bigint[], $34::timestamptz[], $35::bigint[], $36::bytea[])
+     as new (workspace_id, order_count, last_posted_at, revision, mac)
    where l.workspace_id = new.workspace_id`,
 )
 
@@ -165,19 +183,27 @@ const writePostingsStatement = statement(
 type ChainedLeg = Pick<Leg, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; paid: ChainedLeg; received: ChainedLeg }
 
+type Signed<Row> = Row & { mac: Buffer }
+
+/** What is written of one or more decisions, MACs and all. */
+export type ChainedPostings = {
+  transfers: ChainedTransfer[]
+  wallets: Signed<WalletRow>[]
+  ledgers: Signed<LedgerRow>[]
+}
+
 /**
  * Writes what was decided, in one statement: the transfers, their flows, one net update per wallet however many
- * postings touched it, and the ledgers' counters. Deposits and withdrawals are administrative acts as well: they
- * stand in the audit, in the same transaction.
+ * postings touched it, and the ledgers' counters.
  */
-export function writePostings(db: Queryable, decisions: Decision[], chained: ChainedTransfer[]): Promise<unknown>[] {
+export function writePostings(
+  db: Queryable,
+  { transfers: chained, wallets, ledgers }: ChainedPostings,
+): Promise<unknown> {
   const transfers = chained.map(({ transfer }) => transfer)
   const paid = chained.map(leg => leg.paid)
   const received = chained.map(leg => leg.received)
-  const wallets = decisions.flatMap(({ workspaceId, wallets, postedAt }) =>
-    wallets.map(wallet => ({ ...wallet, workspaceId, updatedAt: postedAt.toISOString() })),
-  )
-  const written = run(db, writePostingsStatement, [
+  return run(db, writePostingsStatement, [
     plainArray(transfers.map(row => row.workspaceId)),
     plainArray(transfers.map(row => row.transferId)),
     plainArray(transfers.map((row): TransferType => row.type)),
@@ -206,27 +232,26 @@ export function writePostings(db: Queryable, decisions: Decision[], chained: Cha
     plainArray(wallets.map(row => row.sequence)),
     plainArray(wallets.map(row => row.orderCount)),
     bytesArray(wallets.map(row => row.head)),
-    plainArray(wallets.map(row => row.updatedAt)),
-    plainArray(decisions.map(row => row.workspaceId)),
-    plainArray(decisions.map(row => row.orderCount)),
-    plainArray(decisions.map(row => row.postedAt.toISOString())),
+    plainArray(wallets.map(row => row.updatedAt.toISOString())),
+    plainArray(wallets.map(row => row.revision)),
+    bytesArray(wallets.map(row => row.mac)),
+    plainArray(ledgers.map(row => row.workspaceId)),
+    plainArray(ledgers.map(row => row.orderCount)),
+    plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
+    plainArray(ledgers.map(row => row.revision)),
+    bytesArray(ledgers.map(row => row.mac)),
   ])
-  const funding = transfers.filter(({ type }) => type !== 'TRANSFER')
-  return funding.length > 0 ? [written, insertFundingActs(db, funding)] : [written]
 }
 
-const haltLedgerStatement = statement(
-  'halt-ledger',
-  `with halted as (
-     update ledger set status = 'HALTED', halt_reason = $2 where workspace_id = $1 and status = 'OPEN'
-     returning workspace_id)
-   insert into audit (actor, act, workspace_id, target, after)
-   select 'core', 'ledger.halt', workspace_id, $3, jsonb_build_object('reason', $2::text) from halted`,
+const writeHaltStatement = statement(
+  'write-halt',
+  'update ledger set status = $2, halt_reason = $3, revision = $4, mac = $5 where workspace_id = $1',
 )
 
-/** Stops all postings of a workspace until an operator has looked. */
-export function haltLedger(db: Queryable, workspaceId: string, reason: string): Promise<unknown> {
-  return run(db, haltLedgerStatement, [workspaceId, reason, idFromUuid('workspace', workspaceId)])
+/** Writes that a ledger takes no more postings. */
+export function writeHalt(db: Queryable, ledger: LedgerRow & { mac: Buffer }): Promise<unknown> {
+  const { workspaceId, status, haltReason, revision, mac } = ledger
+  return run(db, writeHaltStatement, [workspaceId, status, haltReason, revision, mac])
 }
 
 const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(

@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import { Refusal, type VerifyReport } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
+import { replaceRow } from '../db/row-signer.ts'
 import { Ledger } from './entities.ts'
 
 /** @throws Refusal unless postings of the workspace are stopped */
@@ -21,6 +22,8 @@ export async function reopenLedger(
 ): Promise<void> {
   const ledger = await findHalted(em, workspaceId)
   const { status, haltReason } = ledger
+  // Its counters were verified a moment ago, or somebody answers for them.
+  replaceRow(ledger)
   ledger.status = 'OPEN'
   ledger.haltReason = null
   recordAct(em, {

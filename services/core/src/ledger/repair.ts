@@ -1,6 +1,16 @@
-import { Decimal, idFromUuid, type LedgerChange, listedChanges, uuidFromId } from '../../contract/index.ts'
+import {
+  type AuditAct,
+  Decimal,
+  idFromUuid,
+  type LedgerChange,
+  listedChanges,
+  uuidFromId,
+  type WalletStatus,
+} from '../../contract/index.ts'
+import { AuditEntry } from '../audit/entities.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Em } from '../db/orm.ts'
+import { isGenuine, replaceRow } from '../db/row-signer.ts'
 import { Wallet } from '../wallets/entities.ts'
 import type { Ledger } from './entities.ts'
 import { findHalted } from './reopen.ts'
@@ -18,16 +28,16 @@ type ComparedRow = { id: string; lastFlowAt: string | null } & Record<
 export type Changes = { changes: LedgerChange[]; moreChanges: number }
 
 /**
- * Makes the rows of a halted workspace's wallets, and the counters of its ledger, from its entries, which somebody has
- * verified a moment ago. Entries are read and never written. PostgreSQL lets the service set a wallet to what its last
- * flow says and to nothing else (see the migrations), so this is no way to make money. Each change is an act in the
- * audit, with the row before and after.
+ * Makes the rows of a halted workspace's wallets, and the counters of its ledger, from its entries, and name and status
+ * of a wallet whose row no core wrote from its audit: somebody has verified both a moment ago. Entries are read and never
+ * written. PostgreSQL lets the service set a wallet to what its last flow says and to nothing else (see the
+ * migrations), so this is no way to make money. Each change is an act in the audit, with the row before and after.
  *
  * @param dryRun changes nothing
  * @throws Refusal unless postings of the workspace are stopped
  */
 export async function repairLedger(em: Em, actor: string, workspaceId: string, dryRun: boolean): Promise<Changes> {
-  const ledger = await findHalted(em, workspaceId)
+  const { lastPostedAt } = await findHalted(em, workspaceId)
   const found: Changes = { changes: [], moreChanges: 0 }
   function note(change: LedgerChange): void {
     if (found.changes.length < listedChanges) found.changes.push(change)
@@ -35,30 +45,48 @@ export async function repairLedger(em: Em, actor: string, workspaceId: string, d
     if (!dryRun) recordAct(em, { actor, act: 'ledger.repair', workspaceId, ...change })
   }
 
-  let lastFlowAt = ledger.lastPostedAt
+  let lastFlowAt = new Date(0)
   let after: string | null = null
   do {
     const rows = await compareWallets(em, workspaceId, after)
+    const wallets = await em.find(Wallet, { workspaceId, id: { $in: rows.map(row => idFromUuid('wallet', row.id)) } })
+    const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
+    const labels = await labelsDue(em, wallets)
     for (const row of rows) {
-      if (row.lastFlowAt !== null && new Date(row.lastFlowAt) > lastFlowAt) lastFlowAt = new Date(row.lastFlowAt)
-      const change = changeOf(row)
+      const wallet = walletById.get(idFromUuid('wallet', row.id))!
+      for (const time of [wallet.createdAt, row.lastFlowAt === null ? null : new Date(row.lastFlowAt)])
+        if (time && time > lastFlowAt) lastFlowAt = time
+      const change = changeOf(row, wallet, labels.get(wallet.id))
       if (!change) continue
       note(change)
-      if (!dryRun) await writeWallet(em, workspaceId, change)
+      if (!dryRun) writeWallet(wallet, change)
     }
     await em.flush()
+    em.clear()
     after = rows.at(-1)?.id ?? null
   } while (after !== null)
 
-  const due = { ...(await countersDue(em, workspaceId)), lastPostedAt: lastFlowAt }
+  const ledger = await findHalted(em, workspaceId)
+  const isOurs = isGenuine(ledger)
+  // The time of a row that no core wrote says nothing.
+  const latest = isOurs && lastPostedAt > lastFlowAt ? lastPostedAt : lastFlowAt
+  const due = { ...(await countersDue(em, workspaceId)), lastPostedAt: latest }
   const before = countersOf(ledger)
   const counters = countersOf(due)
-  if (JSON.stringify(before) !== JSON.stringify(counters)) {
-    note({ target: workspaceId, before, after: counters })
-    if (!dryRun) Object.assign(ledger, due)
+  if (!isOurs || JSON.stringify(before) !== JSON.stringify(counters)) {
+    note({ target: workspaceId, ...(isOurs ? { before, after: counters } : signed({ before, after: counters })) })
+    if (!dryRun) {
+      Object.assign(ledger, due)
+      replaceRow(ledger)
+    }
   }
   await em.flush()
   return found
+}
+
+/** What is told of a row that no core wrote, also when it says nothing wrong. */
+function signed<State extends object>({ before, after }: { before: State; after: State }) {
+  return { before: { ...before, row: 'modified outside the service' }, after: { ...after, row: 'signed' } }
 }
 
 type Counters = Pick<Ledger, 'walletCount' | 'orderCount' | 'lastPostedAt'>
@@ -78,15 +106,17 @@ async function countersDue(em: Em, workspaceId: string): Promise<Omit<Counters, 
   return { walletCount: Number(row!.wallets), orderCount: Number(row!.orders) }
 }
 
-async function writeWallet(em: Em, workspaceId: string, { target: id, after }: WalletChange): Promise<void> {
-  const wallet = await em.findOneOrFail(Wallet, { workspaceId, id })
+function writeWallet(wallet: Wallet, { after }: WalletChange): void {
   wallet.balance = new Decimal(after.balance)
   wallet.sequence = after.sequence
   wallet.orderCount = after.orderCount
   wallet.head = Buffer.from(after.head, 'hex')
+  wallet.name = after.name ?? wallet.name
+  wallet.status = after.status ?? wallet.status
+  replaceRow(wallet)
 }
 
-type WalletChange = LedgerChange & { after: WalletState }
+type WalletChange = LedgerChange & { after: WalletState & Partial<Labels> }
 
 /** The next wallets, in the order of their ids. Their flows have no gaps: that was verified. */
 function compareWallets(em: Em, workspaceId: string, after: string | null): Promise<ComparedRow[]> {
@@ -110,13 +140,54 @@ function compareWallets(em: Em, workspaceId: string, after: string | null): Prom
   )
 }
 
-function changeOf(row: ComparedRow): WalletChange | null {
-  const before = {
-    balance: row.balance,
-    sequence: Number(row.sequence),
-    orderCount: Number(row.orderCount),
-    head: row.head,
+type Labels = Pick<Wallet, 'name' | 'status'>
+
+/** What these wallets are called, and whether they are frozen, as the audit tells of those that no core wrote. */
+async function labelsDue(em: Em, wallets: Wallet[]): Promise<Map<string, Labels>> {
+  const due = new Map<string, Labels>()
+  for (const wallet of wallets.filter(each => !isGenuine(each))) {
+    const acts = await em.find(
+      AuditEntry,
+      { workspaceId: wallet.workspaceId, target: wallet.id, act: { $in: Object.keys(statusAfter) } },
+      { orderBy: { id: 'asc' } },
+    )
+    // The hidden wallets have none: nobody names or freezes those.
+    const labels: Labels = wallet.kind === 'EXTERNAL' ? { name: 'external', status: 'ACTIVE' } : { ...wallet }
+    for (const { act, after } of acts) {
+      labels.status = statusAfter[act as keyof typeof statusAfter]
+      if (act === 'wallet.create') labels.name = (after as { name: string }).name
+    }
+    due.set(wallet.id, labels)
   }
+  return due
+}
+
+const statusAfter = {
+  'wallet.create': 'ACTIVE',
+  'wallet.unfreeze': 'ACTIVE',
+  'wallet.freeze': 'FROZEN',
+  'wallet.close': 'CLOSED',
+} as const satisfies Partial<Record<AuditAct, WalletStatus>>
+
+/** @param labels of a wallet whose row no core wrote */
+function changeOf(row: ComparedRow, wallet: Wallet, labels: Labels | undefined): WalletChange | null {
+  const change = changeOfState(row)
+  if (!labels) return change && { target: wallet.id, ...change }
+  const { name, status } = wallet
+  const { before, after } = change ?? { before: stateOf(row), after: stateOf(row) }
+  return {
+    target: wallet.id,
+    ...signed<WalletState & Labels>({ before: { ...before, name, status }, after: { ...after, ...labels } }),
+  }
+}
+
+function stateOf(row: ComparedRow): WalletState {
+  const { balance, sequence, orderCount, head } = row
+  return { balance, sequence: Number(sequence), orderCount: Number(orderCount), head }
+}
+
+function changeOfState(row: ComparedRow): { before: WalletState; after: WalletState } | null {
+  const before = stateOf(row)
   const after = {
     balance: row.due_balance,
     sequence: Number(row.due_sequence),
@@ -128,5 +199,5 @@ function changeOf(row: ComparedRow): WalletChange | null {
     before.sequence === after.sequence &&
     before.orderCount === after.orderCount &&
     before.head === after.head
-  return isSame ? null : { target: idFromUuid('wallet', row.id), before, after }
+  return isSame ? null : { before, after }
 }

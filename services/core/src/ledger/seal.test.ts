@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../test/setup/database.ts'
+import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '../../client/index.ts'
@@ -32,6 +33,10 @@ async function newBooks(): Promise<Books> {
   const [a, b] = [await newWallet(workspaceId), await newWallet(workspaceId)] as const
   await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00', caller })
   await pay({ workspaceId, a, b }, '1.00')
+  for (const table of ['wallet', 'ledger'])
+    await damage(`
+      create table if not exists kept_${table} as table ${table} with no data;
+      insert into kept_${table} select * from ${table} where ${inWorkspace({ workspaceId })}`)
   await pay({ workspaceId, a, b }, '2.00')
   return { workspaceId, a, b }
 }
@@ -55,21 +60,26 @@ function check(lines: Iterable<string>, { workspaceId }: { workspaceId?: string 
   return verifyLedger(admin, { workspaceId, seal: lines })
 }
 
+async function sign(books: Books): Promise<void> {
+  for (const table of ['wallet', 'ledger'] as const)
+    await signRows(system.database.ownerUrl, chainKey.toString('base64'), table, inWorkspace(books))
+}
+
 const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
 
-const inWorkspace = ({ workspaceId }: Books) => `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+const inWorkspace = ({ workspaceId }: Pick<Books, 'workspaceId'>) =>
+  `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
 const isWallet = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
 
-/** Takes the last transfer out of a workspace without a trace in what is left. */
+/** Takes the last transfer out of a workspace without a trace in what is left: all rows are as they were before. */
 const truncation = (books: Books) => `
   delete from flow f using transfer t
     where f.${inWorkspace(books)} and t.id = f.transfer_id and t.number = 2;
   delete from transfer where ${inWorkspace(books)} and number = 2;
-  update ledger set order_count = 1 where ${inWorkspace(books)};
-  update wallet w set (balance, sequence, order_count, head) = (
-    select balance_after, sequence, order_number, mac from flow f
-    where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1)
-  where w.${inWorkspace(books)} and kind = 'CUSTOMER'`
+  delete from wallet where ${inWorkspace(books)};
+  insert into wallet select * from kept_wallet where ${inWorkspace(books)};
+  delete from ledger where ${inWorkspace(books)};
+  insert into ledger select * from kept_ledger where ${inWorkspace(books)}`
 
 /** "rule wallet" of each violation. */
 const rulesOf = ({ violations }: VerifyReport) => violations.map(({ rule, ids }) => `${rule} ${ids.walletId}`)
@@ -107,10 +117,11 @@ test('a seal of one workspace names it, and its wallets as far as they are', asy
 test('a seal of many wallets comes in parts, and its file may be read in any pieces', async () => {
   const books = await newBooks()
   await damage(`
-    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at)
-    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at
+    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
     from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
     update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+  await sign(books)
   const lines = await seal(books)
   const parts = lines.map(line => JSON.parse(line) as SealPart)
   expect(parts.map(({ part, last, chains }) => [part, last, chains.length])).toEqual([
@@ -195,6 +206,7 @@ test('a wallet, or a flow, that was sealed and is gone is named', async () => {
   await damage(`
     delete from wallet where id = ${isWallet(empty)};
     update ledger set wallet_count = 2 where ${inWorkspace(books)}`)
+  await sign(books)
   expect((await check(lines, books)).violations).toMatchObject([{ rule: 'seal-wallet', ids: { walletId: empty } }])
 
   await damage(`delete from flow where wallet_id = ${isWallet(books.b)} and sequence = 2`)
@@ -239,10 +251,11 @@ test('a seal that was forged or damaged is told apart from a ledger that was cha
 test('parts of a seal cannot be dropped, moved or mixed', async () => {
   const books = await newBooks()
   await damage(`
-    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at)
-    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at
+    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
     from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
     update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+  await sign(books)
   const [first, second, third] = (await seal(books)) as [string, string, string]
   const [, strange] = (await seal(books)) as [string, string]
   const renumbered = JSON.stringify({ ...JSON.parse(third), part: 1 })

@@ -36,6 +36,8 @@ export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, fin
     orderCounts,
     transferTimes,
     bizIds,
+    walletTimes,
+    auditHeads,
   ])
 }
 
@@ -173,6 +175,41 @@ const bizIds: Check = {
     rule: 'transfer-biz-id',
     message: `${found} transfers have the bizId ${bizId}`,
     ids: { ...transferIds(workspace, id), bizId: `${bizId}` },
+  }),
+}
+
+const walletTimes: Check = {
+  sql: `
+    select workspace_id, id, created_at, earlier from (
+      select workspace_id, id, number, created_at,
+        lag(created_at) over (partition by workspace_id order by number) as earlier
+      from public.wallet where number is not null and ($1::uuid is null or workspace_id = $1)) w
+    where created_at < earlier
+    order by workspace_id, number`,
+  violation: ([workspace, id, createdAt, earlier]) => ({
+    rule: 'wallet-time',
+    message: `it is of ${createdAt}, the one before it of ${earlier}`,
+    ids: { ...workspaceIds(workspace), walletId: publicId('wallet', id!) },
+  }),
+}
+
+const auditHeads: Check = {
+  sql: `
+    with last as (
+      select distinct on (workspace_id) coalesce(workspace_id, '00000000-0000-0000-0000-000000000000') as id, position, mac
+      from public.audit where $1::uuid is null or workspace_id = $1
+      order by workspace_id, position desc),
+    head as (
+      select workspace_id as id, position, mac
+      from public.audit_head where ($1::uuid is null or workspace_id = $1) and position <> 0)
+    select nullif(coalesce(head.id, last.id), '00000000-0000-0000-0000-000000000000'), head.position, last.position
+    from head full join last on last.id = head.id
+    where (head.position, head.mac) is distinct from (last.position, last.mac)
+    order by 1`,
+  violation: ([workspace, head, last]) => ({
+    rule: 'audit-head',
+    message: `its audit ends with act ${last ?? 'none'}, and the head is act ${head ?? 'none'} or has another MAC`,
+    ids: workspace === null ? {} : workspaceIds(workspace),
   }),
 }
 

@@ -25,6 +25,13 @@ export type WalletText = {
   orderCount: Text
   head: Text
   lastPostedAt: Text
+  number: Text
+  name: Text
+  status: Text
+  createdAt: Text
+  updatedAt: Text
+  revision: Text
+  mac: Text
 }
 
 /** A flow as stored, and its transfer: null when there is none of that id in the workspace. */
@@ -62,7 +69,8 @@ export type TransferText = {
 /** All wallets in the order of their keys. UUIDs have one order as values and as text. */
 export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<WalletText[]> {
   const sql = `
-    select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at
+    select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at,
+      w.number, w.name, w.status, w.created_at, w.updated_at, w.revision, w.mac
     from public.wallet w left join public.ledger l on l.workspace_id = w.workspace_id
     where $1::uuid is null or w.workspace_id = $1
     order by w.workspace_id, w.id`
@@ -93,6 +101,13 @@ function toWallet(row: TextRow): WalletText {
     orderCount: row[6]!,
     head: row[7]!,
     lastPostedAt: row[8]!,
+    number: row[9]!,
+    name: row[10]!,
+    status: row[11]!,
+    createdAt: row[12]!,
+    updatedAt: row[13]!,
+    revision: row[14]!,
+    mac: row[15]!,
   }
 }
 

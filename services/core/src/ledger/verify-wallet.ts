@@ -1,10 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '../../contract/index.ts'
+import { type WalletRow, walletMac } from '../db/signed-rows.ts'
 import { chainFormat, emptyHead, legMac, transferDigest } from './chain.ts'
 import type { Leg, Transfer } from './posting.ts'
 import { type Findings, publicId } from './verify-findings.ts'
 import type { FlowText, TransferText, WalletText } from './verify-queries.ts'
 import type { SealedHead } from './verify-seal.ts'
+import { bytesOf, dateOf, decimalOf, wholeOf } from './verify-values.ts'
 
 const zero = new Decimal(0)
 /** Which flow of a transfer is on the EXTERNAL wallet. */
@@ -218,6 +220,8 @@ export class WalletWalk {
       )
     if (wallet.head === null || !bytesOf(wallet.head).equals(this.#mac))
       report('wallet-head', 'its head is not the MAC of its last flow')
+    if (!walletMac(this.#key, toRow(wallet)).equals(bytesOf(wallet.mac)))
+      report('wallet-mac', 'its MAC does not follow from its row')
     const { lastPostedAt } = wallet
     // Without a ledger there is none; that is reported once, for the workspace.
     if (lastPostedAt !== null && !(this.#time <= timeOf(lastPostedAt)))
@@ -262,6 +266,25 @@ export class WalletWalk {
 
 type Report = (rule: LedgerRule, message: string) => void
 
+function toRow(wallet: WalletText): WalletRow {
+  return {
+    workspaceId: wallet.workspaceId!,
+    id: wallet.id!,
+    number: wallet.number === null ? null : wholeOf(wallet.number),
+    kind: wallet.kind!,
+    name: wallet.name!,
+    currency: wallet.currency!,
+    status: wallet.status!,
+    balance: decimalOf(wallet.balance),
+    sequence: wholeOf(wallet.sequence),
+    orderCount: wholeOf(wallet.orderCount),
+    head: bytesOf(wallet.head),
+    createdAt: dateOf(wallet.createdAt),
+    updatedAt: dateOf(wallet.updatedAt),
+    revision: wholeOf(wallet.revision),
+  }
+}
+
 function toLeg(flow: FlowText, sequence: number): Leg {
   return {
     workspaceId: flow.workspaceId!,
@@ -297,37 +320,10 @@ function toTransfer({ workspaceId, transferId }: FlowText, transfer: TransferTex
   }
 }
 
-function isSameAmount(a: string | null, b: string | null): boolean {
-  return a === b || decimalOf(a).equals(decimalOf(b))
-}
-
-/** NaN for anything but a whole number that is exact in JavaScript: it equals nothing. */
-function wholeOf(text: string | null): number {
-  const number = text === null ? Number.NaN : Number(text)
-  return Number.isSafeInteger(number) ? number : Number.NaN
-}
-
-/** NaN for what is no finite number: it equals nothing, and neither does any sum with it. */
-function decimalOf(text: string | null): Decimal {
-  return new Decimal(text === null || !/^-?\d/.test(text) ? Number.NaN : text)
-}
-
-function bytesOf(text: string | null): Buffer {
-  return text === null ? emptyHead : Buffer.from(text.slice('\\x'.length), 'hex')
-}
-
 function timeOf(text: string | null): number {
   return dateOf(text).getTime()
 }
 
-// Neighbours often are of one batch, and so of one time.
-let lastText: string | null = null
-let lastDate = new Date(Number.NaN)
-
-/** A time as PostgreSQL writes it, "2026-11-02 10:11:12.345+00". An invalid date for anything else. */
-function dateOf(text: string | null): Date {
-  if (text === lastText) return lastDate
-  lastText = text
-  lastDate = new Date(text === null ? Number.NaN : `${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
-  return lastDate
+function isSameAmount(a: string | null, b: string | null): boolean {
+  return a === b || decimalOf(a).equals(decimalOf(b))
 }

@@ -6,6 +6,7 @@ import { checkCatalog } from './verify-catalog.ts'
 import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './verify-counts.ts'
 import { Findings, publicId } from './verify-findings.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './verify-queries.ts'
+import { checkAudit, checkSignedRows } from './verify-rows.ts'
 import { type SealedHead, UploadedSealReader } from './verify-seal.ts'
 import { Snapshot } from './verify-snapshot.ts'
 import { WalletWalk } from './verify-wallet.ts'
@@ -75,6 +76,8 @@ export async function* checkRows(
   if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
     findings.explain('flow-chain', 'So it is with every flow: was LEDGER_CHAIN_KEY another one when they were posted?')
 
+  await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
+  await checkAudit({ snapshot, chainKey, workspaceId, findings })
   await checkNumbers(snapshot, workspaceId, findings)
   // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
   // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.

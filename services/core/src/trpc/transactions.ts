@@ -1,4 +1,5 @@
 import { accessPollMs } from '../../contract/index.ts'
+import { writeActs } from '../audit/operations.ts'
 import { retryConflicts } from '../db/errors.ts'
 import type { Em } from '../db/orm.ts'
 import type { CallContext } from './context.ts'
@@ -8,7 +9,14 @@ export function inTransaction<Result>(
   { core, actor }: CallContext,
   act: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
-  return retryConflicts(() => core.orm.em.fork().transactional(em => act(em, actor)))
+  return retryConflicts(() =>
+    core.orm.em.fork().transactional(async em => {
+      const result = await act(em, actor)
+      await em.flush()
+      await writeActs(em, core.chainKey)
+      return result
+    }),
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { walletStatuses } from '../../contract/index.ts'
-import { DecimalType, PublicId } from '../db/types.ts'
+import { Decimal, walletStatuses } from '../../contract/index.ts'
+import { DecimalType, PublicId, signature } from '../db/types.ts'
 
 const WalletSchema = defineEntity({
   name: 'Wallet',
@@ -13,12 +13,13 @@ const WalletSchema = defineEntity({
     name: p.text(),
     currency: p.text(),
     status: p.enum(walletStatuses),
-    balance: p.type(DecimalType).defaultRaw('0'),
-    sequence: p.bigint('number').defaultRaw('0'),
-    orderCount: p.bigint('number').defaultRaw('0'),
-    head: p.blob().defaultRaw("''"),
+    balance: p.type(DecimalType).onCreate(() => new Decimal(0)),
+    sequence: p.bigint('number').onCreate(() => 0),
+    orderCount: p.bigint('number').onCreate(() => 0),
+    head: p.blob().onCreate(() => Buffer.alloc(0)),
     createdAt: p.datetime(3),
     updatedAt: p.datetime(3),
+    ...signature(),
   },
 })
 export class Wallet extends WalletSchema.class {}

@@ -13,6 +13,7 @@ import {
 } from '../../contract/index.ts'
 import { recordAct } from '../audit/operations.ts'
 import type { Core } from '../core.ts'
+import { databaseTime } from '../db/clock.ts'
 import type { Em } from '../db/orm.ts'
 import { Ledger } from '../ledger/entities.ts'
 import { Wallet } from './entities.ts'
@@ -27,7 +28,7 @@ export async function createWallet(
   name: string,
 ): Promise<WalletRecord> {
   const ledger = await lockLedger(em, workspaceId)
-  const now = later(new Date(), ledger.lastPostedAt)
+  const now = later(await databaseTime(em), ledger.lastPostedAt)
   const common = { workspaceId, currency, status: 'ACTIVE' as const, createdAt: now, updatedAt: now }
   if (!(await em.findOne(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })))
     em.create(Wallet, { ...common, id: mintId('wallet'), kind: 'EXTERNAL', name: 'external' })
@@ -68,7 +69,7 @@ export async function setWalletStatus(
   if (wallet.status !== status) {
     const before = { status: wallet.status }
     wallet.status = status
-    wallet.updatedAt = later(new Date(), ledger.lastPostedAt)
+    wallet.updatedAt = later(await databaseTime(em), ledger.lastPostedAt)
     const act = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
     recordAct(em, { actor, act, workspaceId, target: walletId, before, after: { status } })
     await em.flush()
@@ -136,7 +137,7 @@ async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
   return ledger
 }
 
-/** Time never runs back within a workspace, whatever our clock says. */
+/** Time never runs back within a workspace, whatever the clock says. */
 function later(now: Date, last: Date): Date {
   return now > last ? now : last
 }

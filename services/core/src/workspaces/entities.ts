@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { PublicId } from '../db/types.ts'
+import { PublicId, signature } from '../db/types.ts'
 
 const WorkspaceSchema = defineEntity({
   name: 'Workspace',
@@ -10,6 +10,7 @@ const WorkspaceSchema = defineEntity({
     createdAt: p.datetime(3),
     updatedAt: p.datetime(3),
     deletedAt: p.datetime(3).nullable(),
+    ...signature(),
   },
 })
 export class Workspace extends WorkspaceSchema.class {}
@@ -22,6 +23,8 @@ const MemberSchema = defineEntity({
     workspaceId: p.type(new PublicId('workspace')).primary(),
     userId: p.text().primary(),
     createdAt: p.datetime(3),
+    removedAt: p.datetime(3).nullable(),
+    ...signature(),
   },
 })
 export class Member extends MemberSchema.class {}

@@ -1,8 +1,10 @@
 import { LockMode } from '@mikro-orm/core'
 import { Decimal, mintId, Refusal } from '../../contract/index.ts'
-import { recordKeyChanges } from '../api-keys/revision.ts'
+import { beginAccessChange, markKeysChanged } from '../api-keys/revision.ts'
 import { recordAct } from '../audit/operations.ts'
+import { databaseTime } from '../db/clock.ts'
 import type { Em } from '../db/orm.ts'
+import { replaceRow } from '../db/row-signer.ts'
 import { Ledger } from '../ledger/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { Member, Workspace } from './entities.ts'
@@ -10,9 +12,9 @@ import { Member, Workspace } from './entities.ts'
 /** A workspace with an empty ledger. */
 export async function createWorkspace(em: Em, actor: string, name: string): Promise<{ workspaceId: string }> {
   const workspaceId = mintId('workspace')
-  const now = new Date()
+  const now = await databaseTime(em)
   em.create(Workspace, { id: workspaceId, name, createdAt: now, updatedAt: now })
-  em.create(Ledger, { workspaceId, status: 'OPEN', walletCount: 0, lastPostedAt: now })
+  em.create(Ledger, { workspaceId, status: 'OPEN', walletCount: 0, orderCount: 0, lastPostedAt: now })
   recordAct(em, { actor, act: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
   await em.flush()
   return { workspaceId }
@@ -24,6 +26,7 @@ export async function createWorkspace(em: Em, actor: string, name: string): Prom
  * @throws Refusal WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
  */
 export async function deleteWorkspace(em: Em, actor: string, workspaceId: string, force: boolean): Promise<void> {
+  const { accessRevision, now } = await beginAccessChange(em)
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   const workspace = await findWorkspace(em, workspaceId)
   const holding = await em.find(Wallet, { workspaceId, kind: 'CUSTOMER', balance: { $gt: new Decimal(0) } })
@@ -32,8 +35,11 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
       'WORKSPACE_HOLDS_MONEY',
       `${holding.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
     )
-  workspace.deletedAt = workspace.updatedAt = new Date()
+  workspace.deletedAt = workspace.updatedAt = now
   ledger!.status = 'CLOSED'
+  // Whatever stood in them: nothing is built on what is deleted.
+  replaceRow(workspace)
+  replaceRow(ledger!)
   const walletsWithMoney = holding.map(wallet => wallet.id)
   recordAct(em, {
     actor,
@@ -42,28 +48,36 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
     target: workspaceId,
     after: { force, walletsWithMoney },
   })
-  await recordKeyChanges(em, { workspaceId })
   await em.flush()
+  await markKeysChanged(em, { workspaceId }, accessRevision)
 }
 
 export async function addMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
+  // Of two who add one user at once, the second waits here and then finds the member.
+  const { accessRevision, now } = await beginAccessChange(em)
   await findWorkspace(em, workspaceId)
-  if (await em.findOne(Member, { workspaceId, userId }))
+  const member = await em.findOne(Member, { workspaceId, userId })
+  if (member && !member.removedAt)
     throw new Refusal('ALREADY_EXISTS', `${userId} is a member of ${workspaceId} already.`)
-  em.create(Member, { workspaceId, userId, createdAt: new Date() })
+  if (member) {
+    replaceRow(member)
+    em.assign(member, { createdAt: now, removedAt: null })
+  } else em.create(Member, { workspaceId, userId, createdAt: now })
   recordAct(em, { actor, act: 'member.add', workspaceId, target: userId })
-  await recordKeyChanges(em, { workspaceId, ownerUserId: userId })
   await em.flush()
+  await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
 /** From now on the member's keys get GA2034. */
 export async function removeMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
-  const member = await em.findOne(Member, { workspaceId, userId })
+  const { accessRevision, now } = await beginAccessChange(em)
+  const member = await em.findOne(Member, { workspaceId, userId, removedAt: null })
   if (!member) throw new Refusal('NOT_FOUND', `${userId} is no member of ${workspaceId}.`)
-  em.remove(member)
+  replaceRow(member)
+  member.removedAt = now
   recordAct(em, { actor, act: 'member.remove', workspaceId, target: userId })
-  await recordKeyChanges(em, { workspaceId, ownerUserId: userId })
   await em.flush()
+  await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
 /** @throws Refusal NOT_FOUND when there is none, or it was deleted */

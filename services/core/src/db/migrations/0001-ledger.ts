@@ -16,34 +16,35 @@ export class Migration0001Ledger extends Migration {
   }
 }
 
+/**
+ * What every row has that decides about money or access: how often it was written, and a MAC over all that decides
+ * (db/row-mac.ts). The count only rises (see `immutability`), so an earlier row cannot be put back with its MAC.
+ */
+const signature = `
+    revision bigint not null check (revision > 0),
+    mac bytea not null`
+
 const directory = `
   create table workspace (
     id uuid primary key,
     name text not null,
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
-    deleted_at timestamptz(3)
+    deleted_at timestamptz(3),
+    ${signature},
+    check (isfinite(created_at) and isfinite(updated_at) and isfinite(deleted_at))
   );
 
+  -- A member who was removed keeps the row: one that is gone could be inserted again as it was.
   create table member (
     workspace_id uuid not null references workspace,
     user_id text collate "C" not null,
     created_at timestamptz(3) not null,
-    primary key (workspace_id, user_id)
+    removed_at timestamptz(3),
+    ${signature},
+    primary key (workspace_id, user_id),
+    check (isfinite(created_at) and isfinite(removed_at))
   );
-
-  -- Who did what, when, and what it changed. One row in the transaction of each administrative act.
-  create table audit (
-    id bigint generated always as identity primary key,
-    at timestamptz(3) not null default clock_timestamp(),
-    actor text not null,
-    act text not null,
-    workspace_id uuid,
-    target text not null,
-    before jsonb,
-    after jsonb
-  );
-  create index audit_workspace on audit (workspace_id, id);
 
   -- Written from the code's table by the migration step.
   create table currency (
@@ -70,11 +71,14 @@ const access = `
     last_used_at timestamptz(3),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
-    -- The access revision of the last change that a gateway must know of.
-    revision bigint not null,
-    check ((previous_secret is null) = (previous_secret_until is null))
+    -- Of the last change that a gateway must know of.
+    access_revision bigint not null,
+    ${signature},
+    check ((previous_secret is null) = (previous_secret_until is null)),
+    check (isfinite(previous_secret_until) and isfinite(expires_at) and isfinite(deleted_at)
+      and isfinite(last_used_at) and isfinite(created_at) and isfinite(updated_at))
   );
-  create index api_key_revision on api_key (revision);
+  create index api_key_access_revision on api_key (access_revision);
   create index api_key_workspace on api_key (workspace_id, owner_user_id);
 
   -- One row. Whoever changes what a key may do takes the next number, so numbers are in order of commit.
@@ -94,7 +98,9 @@ const wallets = `
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,
     last_posted_at timestamptz(3) not null,
-    halt_reason text
+    halt_reason text,
+    ${signature},
+    check (isfinite(last_posted_at))
   ) with (fillfactor = 50);
 
   -- One row: tells the key of the chain (see src/ledger/chain.ts) from any other, and not what it is.
@@ -120,6 +126,7 @@ const wallets = `
     head bytea not null default '',
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
+    ${signature},
     primary key (workspace_id, id),
     unique (workspace_id, id, currency),
     -- PostgreSQL sorts NaN above every number, and Infinity below it.
@@ -127,7 +134,8 @@ const wallets = `
     check (kind = 'EXTERNAL' or balance >= 0),
     check ((kind = 'CUSTOMER') = (number is not null)),
     check (status <> 'CLOSED' or balance = 0),
-    check (order_count <= sequence)
+    check (order_count <= sequence),
+    check (isfinite(created_at) and isfinite(updated_at))
   ) with (fillfactor = 50);
   create unique index wallet_external on wallet (workspace_id, currency) where kind = 'EXTERNAL';
   -- The lists of section 4. No index on what a posting changes: wallet updates stay HOT.
@@ -213,17 +221,27 @@ const immutability = `
   create trigger transfer_is_kept before truncate on transfer for each statement execute function refuse_change();
   create trigger flow_is_immutable before update or delete on flow for each row execute function refuse_change();
   create trigger flow_is_kept before truncate on flow for each statement execute function refuse_change();
-  create trigger audit_is_immutable before update or delete on audit for each row execute function refuse_change();
-  create trigger audit_is_kept before truncate on audit for each statement execute function refuse_change();
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
 
-  -- What a wallet is never changes; what it holds changes only together with a flow, or to what its last flow says.
-  create function refuse_wallet_change() returns trigger language plpgsql as $$
+  -- Each update of a signed row counts one on, and nothing that was ended begins again.
+  create function refuse_row_change() returns trigger language plpgsql as $$
   begin
-    if (new.workspace_id, new.id, new.kind, new.currency) = (old.workspace_id, old.id, old.kind, old.currency)
-      and new.number is not distinct from old.number
-      and not exists (
+    raise exception 'this update of % is refused: its rows keep their identity, count each change, and stay ended',
+      tg_table_name using errcode = 'restrict_violation';
+  end $$;
+
+  -- What a wallet is never changes.
+  create trigger wallet_only_goes_on before update on wallet for each row
+    when (old.workspace_id <> new.workspace_id or old.id <> new.id or old.number is distinct from new.number
+      or old.kind <> new.kind or old.currency <> new.currency or old.created_at <> new.created_at
+      or new.revision <> old.revision + 1 or (old.status = 'CLOSED' and new.status <> 'CLOSED'))
+    execute function refuse_row_change();
+
+  -- What it holds changes only together with a flow, or to what its last flow says.
+  create function refuse_balance_change() returns trigger language plpgsql as $$
+  begin
+    if not exists (
         select from public.flow f
         where f.workspace_id = new.workspace_id and f.wallet_id = new.id and f.sequence > new.sequence)
       and ((new.sequence = 0 and new.balance = 0 and new.head = '') or exists (
@@ -233,12 +251,36 @@ const immutability = `
     then
       return new;
     end if;
-    raise exception 'a wallet keeps its workspace, id, number, kind and currency, and its sequence never runs back'
+    raise exception 'this update of wallet is refused: a balance changes with a flow, and a sequence never runs back'
       using errcode = 'restrict_violation';
   end $$;
-  create trigger wallet_keeps_its_identity before update on wallet for each row
-    when (old.workspace_id <> new.workspace_id or old.id <> new.id or old.number is distinct from new.number
-      or old.kind <> new.kind or old.currency <> new.currency or new.sequence < old.sequence
+  create trigger wallet_follows_its_flows before update on wallet for each row
+    when (new.sequence < old.sequence
       or (new.sequence = old.sequence and (new.balance <> old.balance or new.head <> old.head)))
-    execute function refuse_wallet_change();
+    execute function refuse_balance_change();
+
+  create trigger ledger_only_goes_on before update on ledger for each row
+    when (old.workspace_id <> new.workspace_id or new.revision <> old.revision + 1
+      or (old.status = 'CLOSED' and new.status <> 'CLOSED'))
+    execute function refuse_row_change();
+  create trigger workspace_only_goes_on before update on workspace for each row
+    when (old.id <> new.id or old.created_at <> new.created_at or new.revision <> old.revision + 1
+      or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at))
+    execute function refuse_row_change();
+  create trigger member_only_goes_on before update on member for each row
+    when (old.workspace_id <> new.workspace_id or old.user_id <> new.user_id or new.revision <> old.revision + 1)
+    execute function refuse_row_change();
+  -- When a key was used, and which change gateways must know of, is not signed: both change alone.
+  create trigger api_key_only_goes_on before update on api_key for each row
+    when (old.id <> new.id or old.workspace_id <> new.workspace_id or old.owner_user_id <> new.owner_user_id
+      or old.created_at <> new.created_at or new.secret_version < old.secret_version
+      or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at)
+      or new.access_revision < old.access_revision
+      or (new.revision <> old.revision + 1 and (new.revision, new.mac, new.name, new.status, new.scopes,
+          new.ip_allowlist, new.secret, new.secret_version, new.previous_secret, new.previous_secret_until,
+          new.expires_at, new.deleted_at, new.updated_at)
+        is distinct from (old.revision, old.mac, old.name, old.status, old.scopes,
+          old.ip_allowlist, old.secret, old.secret_version, old.previous_secret, old.previous_secret_until,
+          old.expires_at, old.deleted_at, old.updated_at)))
+    execute function refuse_row_change();
 `

@@ -1,0 +1,95 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { AuditAct } from '../../contract/index.ts'
+import { bytesArray, plainArray, type Statement, statement, textArray } from '../db/statement.ts'
+
+/**
+ * The audit is a chain for each workspace, and one for the acts on none: an act has the next position, and a MAC over
+ * itself and the MAC of the act before it. PostgreSQL lets the service append and nothing else (see migrations).
+ */
+export type Act = {
+  actor: string
+  act: AuditAct
+  /** A UUID; null for an act on no workspace. */
+  workspaceId: string | null
+  /** The id of what was acted on. */
+  target: string
+  /** JSON. */
+  before: string | null
+  after: string | null
+}
+
+export type AuditRow = Act & { at: Date; position: number }
+
+/** The last act of a workspace, locked until the transaction ends, and PostgreSQL's time in milliseconds. */
+export type AuditHead = { workspaceId: string; position: number; mac: Buffer; nowMs: number }
+
+/** Before the first act. */
+export const emptyAuditMac = Buffer.alloc(0)
+
+/** What stands for no workspace among the heads. */
+const noWorkspace = '00000000-0000-0000-0000-000000000000'
+
+/** The content begins with a word, as that of rows does (see db/signed-rows.ts). */
+export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
+  const { workspaceId, position, at, actor, act, target, before, after } = row
+  const content = [workspaceId, position, at.getTime(), actor, act, target, before, after, previous.toString('hex')]
+  return createHmac('sha256', key)
+    .update(JSON.stringify(['audit row', ...content]))
+    .digest()
+}
+
+/** Runs a statement, of which each value stands in the text once and in order. */
+type Run = <Row>(statement: Statement<Row>, values: unknown[]) => Promise<Row[]>
+
+const lockAuditStatement = statement<{ workspaceId: string; position: string; mac: Buffer; nowMs: string }>(
+  'lock-audit',
+  `select workspace_id as "workspaceId", position::text, mac, (extract(epoch from now) * 1000)::bigint::text as "nowMs"
+   from lock_audit($1::uuid[])`,
+)
+
+/**
+ * Locks the audits of these workspaces. A transaction takes this lock once, after the locks of ledgers and of the
+ * access revision, so that two never wait for each other.
+ */
+export async function lockAudit(run: Run, workspaceIds: readonly (string | null)[]): Promise<AuditHead[]> {
+  const rows = await run(lockAuditStatement, [plainArray(workspaceIds.map(id => id ?? noWorkspace))])
+  return rows.map(({ workspaceId, position, mac, nowMs }) => ({
+    workspaceId,
+    position: Number(position),
+    mac,
+    nowMs: Number(nowMs),
+  }))
+}
+
+const appendActsStatement = statement(
+  'append-acts',
+  `insert into audit (at, actor, act, workspace_id, target, before, after, position, mac)
+   select at, actor, act, workspace_id, target, before::json, after::json, position, mac
+   from unnest($1::timestamptz[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+       $9::bytea[])
+     with ordinality as acts (at, actor, act, workspace_id, target, before, after, position, mac, place)
+   order by place`,
+)
+
+/** Appends acts, in this order, behind the heads that `lockAudit` returned in the same transaction. */
+export function appendActs(run: Run, key: KeyObject, locked: AuditHead[], acts: readonly Act[]): Promise<unknown> {
+  const heads = new Map(locked.map(head => [head.workspaceId, head]))
+  const rows = acts.map(act => {
+    const head = heads.get(act.workspaceId ?? noWorkspace)!
+    const row = { ...act, at: new Date(head.nowMs), position: head.position + 1 }
+    const mac = auditMac(key, row, head.mac)
+    heads.set(head.workspaceId, { ...head, position: row.position, mac })
+    return { ...row, mac }
+  })
+  return run(appendActsStatement, [
+    plainArray(rows.map(row => row.at.toISOString())),
+    textArray(rows.map(row => row.actor)),
+    textArray(rows.map(row => row.act)),
+    plainArray(rows.map(row => row.workspaceId)),
+    textArray(rows.map(row => row.target)),
+    textArray(rows.map(row => row.before)),
+    textArray(rows.map(row => row.after)),
+    plainArray(rows.map(row => row.position)),
+    bytesArray(rows.map(row => row.mac)),
+  ])
+}

@@ -1,0 +1,62 @@
+import type { KeyObject } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
+import { idFromUuid } from '../../contract/index.ts'
+import { appendActs, lockAudit } from '../audit/chain.ts'
+import { ledgerMac } from '../db/signed-rows.ts'
+import { run, type Statement } from '../db/statement.ts'
+import type { Log } from '../log.ts'
+import { lockLedgers, writeHalt } from './queries.ts'
+
+/** Somebody, or a bug, wrote to the ledger of this workspace without the service. */
+export type Breach = { workspaceId: string; reason: string }
+
+/**
+ * Stops all postings of a workspace until an operator has looked. Who meets a breach first tells of it; one that cannot
+ * be halted is told of each time.
+ */
+export async function halt(
+  { pool, chainKey, log }: { pool: Pool; chainKey: KeyObject; log: Log },
+  breach: Breach,
+): Promise<void> {
+  try {
+    if (!(await haltOnce(pool, chainKey, breach))) return
+  } catch (error) {
+    log.error({ err: error }, 'a workspace could not be halted')
+  }
+  const { workspaceId, reason } = breach
+  const id = idFromUuid('workspace', workspaceId)
+  log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
+}
+
+/** Whether the workspace took postings until now. */
+async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promise<boolean> {
+  const client = await pool.connect()
+  let failure: Error | undefined
+  try {
+    await client.query('begin')
+    const wasOpen = await writeBreach(client, chainKey, breach)
+    await client.query('commit')
+    return wasOpen
+  } catch (error) {
+    // Closing the connection rolls back.
+    failure = error as Error
+    throw error
+  } finally {
+    client.release(failure)
+  }
+}
+
+async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Breach): Promise<boolean> {
+  const { workspaceId, reason } = breach
+  const [ledger] = await lockLedgers(client, [workspaceId])
+  if (ledger?.status !== 'OPEN') return false
+  const halted = { ...ledger, status: 'HALTED', haltReason: reason, revision: ledger.revision + 1 }
+  // A row that no core wrote stays one: its counters do not become genuine by halting.
+  const mac = ledgerMac(chainKey, ledger).equals(ledger.mac) ? ledgerMac(chainKey, halted) : ledger.mac
+  const onClient = <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
+  const heads = await lockAudit(onClient, [workspaceId])
+  await writeHalt(client, { ...halted, mac })
+  const act = { actor: 'core', act: 'ledger.halt' as const, workspaceId, target: idFromUuid('workspace', workspaceId) }
+  await appendActs(onClient, chainKey, heads, [{ ...act, before: null, after: JSON.stringify({ reason }) }])
+  return true
+}

@@ -1,0 +1,377 @@
+import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core/client'
+import { mintId, uuidFromId } from '@workspace-wallet/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call, createPath } from './setup/client.ts'
+import { execute, query } from './setup/database.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/**
+ * Somebody holds DATABASE_URL, the role that core itself runs under, and not the keys. Triggers are on. Whatever that
+ * role may write, core builds nothing on it, and the verifier names it.
+ */
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system.stop())
+
+const asService = (sql: string) => execute(system.database.serviceUrl, sql)
+const rowsOf = (sql: string) => query(system.database.serviceUrl, sql)
+const garbage = `decode(repeat('01', 33), 'hex')`
+
+type Books = {
+  workspaceId: string
+  workspace: string
+  a: string
+  b: string
+  key: { apiKey: string; apiSecret: string }
+}
+
+/** Wallet `a` holds 100.00, wallet `b` nothing. In SQL ids are literals. */
+async function newBooks(): Promise<Books> {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  const key = await admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'ada',
+    scopes: ['transfer:create', 'wallet:read'],
+  })
+  const [a, b] = [await newWallet(workspaceId), await newWallet(workspaceId)]
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00' })
+  return { workspaceId, workspace: `'${uuidFromId('workspace', workspaceId)}'`, a, b, key }
+}
+
+async function newWallet(workspaceId: string): Promise<string> {
+  return (await system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+}
+
+const literal = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
+const literalOfKey = ({ key }: Books) => `'${uuidFromId('apiKey', key.apiKey)}'`
+
+function pay({ key, a, b }: Books, from = a, to = b, extra = {}): Promise<Answer> {
+  const order = { sourceWalletId: from, targetWalletId: to, amount: '1.00', currency: 'USD', ...extra }
+  return call({ ...key, baseUrl: system.baseUrl }, 'POST', createPath, order)
+}
+
+async function codeAt(baseUrl: string, { key }: Books, apiSecret = key.apiSecret): Promise<string> {
+  return (await call({ baseUrl, apiKey: key.apiKey, apiSecret }, 'GET', '/api/v1/wallets')).body.code
+}
+
+/** The rules that the verifier finds broken in a workspace. */
+async function broken({ workspaceId }: Books): Promise<string[]> {
+  const { violations } = await verify(system.admin, { workspaceId })
+  return [...new Set(violations.map(({ rule }) => rule))]
+}
+
+async function expectHalted(books: Books, reason: RegExp): Promise<void> {
+  const { ledgers } = await system.admin.ledger.halted.query()
+  expect(ledgers).toContainEqual({ workspaceId: books.workspaceId, reason: expect.stringMatching(reason) })
+}
+
+const wasModified = /was modified outside the service$/
+
+describe('money', () => {
+  test('a deposit with MACs that nobody can compute, and everything made to fit it, cannot be spent', async () => {
+    const books = await newBooks()
+    await mint(books, books.b)
+    // Core shows what is there, and builds nothing on it: the wallet can neither pay nor be paid.
+    expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    expect((await pay(books)).body.code).toBe('S002')
+    expect(await broken(books)).toEqual(expect.arrayContaining(['flow-chain', 'wallet-mac']))
+  })
+
+  test('a balance cannot be raised without a flow, and with a higher sequence it is not believed', async () => {
+    const books = await newBooks()
+    const isWallet = `id = ${literal(books.b)}`
+    await expect(
+      asService(`update wallet set balance = 50, revision = revision + 1 where ${isWallet}`),
+    ).rejects.toThrow('this update of wallet is refused')
+    await asService(
+      `update wallet set balance = 50, sequence = sequence + 1, revision = revision + 1 where ${isWallet}`,
+    )
+    expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    expect(await broken(books)).toEqual(expect.arrayContaining(['wallet-balance', 'wallet-mac']))
+  })
+
+  test("a wallet's row cannot be set back, with or without the MAC that it had", async () => {
+    const books = await newBooks()
+    const [row] = await rowsOf(`select * from wallet where id = ${literal(books.a)}`)
+    expect((await pay(books)).body.code).toBe('2000')
+    const earlier = `balance = ${row!.balance}, sequence = ${row!.sequence}, order_count = ${row!.order_count},
+      head = '\\x${(row!.head as Buffer).toString('hex')}', mac = '\\x${(row!.mac as Buffer).toString('hex')}'`
+    for (const revision of [row!.revision, 'revision', 'revision + 1', 'revision + 2'])
+      await expect(
+        asService(`update wallet set ${earlier}, revision = ${revision} where id = ${literal(books.a)}`),
+      ).rejects.toThrow('this update of wallet is refused')
+    await expect(asService(`delete from wallet where id = ${literal(books.a)}`)).rejects.toThrow('permission denied')
+    expect((await pay(books)).body.code).toBe('2000')
+    expect(await broken(books)).toEqual([])
+  })
+
+  test('a wallet that was unfrozen by hand does not pay', async () => {
+    const books = await newBooks()
+    await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.a })
+    await asService(`update wallet set status = 'ACTIVE', revision = revision + 1 where id = ${literal(books.a)}`)
+    expect((await pay(books)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    expect(await broken(books)).toEqual(['wallet-mac'])
+
+    // It is repaired to what the audit says of it.
+    const { workspaceId } = books
+    const { reopened } = await repairLedger(system.admin, { workspaceId, dryRun: false })
+    expect(reopened).toBe(true)
+    expect((await pay(books)).body.code).toBe('W002')
+  })
+
+  test('an administrator who changes a row that was modified does not make it genuine', async () => {
+    const books = await newBooks()
+    const { workspaceId, a: walletId } = books
+    await asService(`update wallet set status = 'FROZEN', revision = revision + 1 where id = ${literal(walletId)}`)
+    const unfreeze = system.admin.wallets.unfreeze.mutate({ workspaceId, walletId })
+    await expect(unfreeze).rejects.toThrow(`${walletId} was modified outside the service`)
+    expect(await broken(books)).toEqual(['wallet-mac'])
+  })
+
+  test('a wallet that was renamed takes no more postings', async () => {
+    const books = await newBooks()
+    await asService(`update wallet set name = 'Mine', revision = revision + 1 where id = ${literal(books.b)}`)
+    expect((await pay(books)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    expect(await broken(books)).toEqual(['wallet-mac'])
+  })
+
+  test('numbers and entries cannot be changed', async () => {
+    const books = await newBooks()
+    expect((await pay(books)).body.code).toBe('2000')
+    for (const sql of [
+      `update wallet set number = 9 where id = ${literal(books.a)}`,
+      `update transfer set number = 9 where workspace_id = ${books.workspace}`,
+      `update flow set order_number = 9 where workspace_id = ${books.workspace}`,
+      `delete from flow where workspace_id = ${books.workspace}`,
+    ])
+      await expect(asService(sql), sql).rejects.toThrow('permission denied')
+    expect(await broken(books)).toEqual([])
+  })
+
+  test.each(['order_count = order_count + 5', 'wallet_count = wallet_count + 1', "last_posted_at = '2099-01-01'"])(
+    'the counters of a workspace only core moves: %s',
+    async change => {
+      const books = await newBooks()
+      await asService(`update ledger set ${change}, revision = revision + 1 where workspace_id = ${books.workspace}`)
+      expect((await pay(books)).body.code).toBe('S002')
+      await expectHalted(books, wasModified)
+      expect(await broken(books)).toContain('ledger-mac')
+    },
+  )
+
+  test('a halted workspace that was opened by hand is halted again, and a closed one stays closed', async () => {
+    const books = await newBooks()
+    await mint(books, books.b)
+    expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
+    await asService(
+      `update ledger set status = 'OPEN', revision = revision + 1 where workspace_id = ${books.workspace}`,
+    )
+    expect((await pay(books)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+
+    const other = await newBooks()
+    await system.admin.workspaces.delete.mutate({ workspaceId: other.workspaceId, force: true })
+    for (const [table, set, id] of [
+      ['ledger', "status = 'OPEN'", 'workspace_id'],
+      ['workspace', 'deleted_at = null', 'id'],
+    ])
+      await expect(
+        asService(`update ${table} set ${set}, revision = revision + 1 where ${id} = ${other.workspace}`),
+      ).rejects.toThrow(`this update of ${table} is refused`)
+    expect(await codeAt(system.baseUrl, other)).toBe('GA2032')
+  })
+
+  test('a transfer that was never posted does not answer for one that a client asks for', async () => {
+    const books = await newBooks()
+    await asService(`
+      insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+        source_sequence, target_sequence, actor, request_id, created_at)
+      values (${books.workspace}, gen_random_uuid(), 'TRANSFER', 'salary', 1, 1.00, 'USD', ${literal(books.a)},
+        ${literal(books.b)}, 2, 1, 'key:forged', 'forged', now())`)
+    expect((await pay(books, books.a, books.b, { bizId: 'salary' })).body.code).toBe('S002')
+    await expectHalted(books, /^transfer trf_\S+ was written outside the service$/)
+    expect(await broken(books)).toContain('transfer-flows')
+  })
+})
+
+/** What was found: a deposit, its flows, both wallets and the ledger, all in accord, and no MAC that is right. */
+async function mint({ workspace }: Books, walletId: string): Promise<void> {
+  await asService(`
+    with external as (select * from wallet where workspace_id = ${workspace} and kind = 'EXTERNAL'),
+    own as (select * from wallet where id = ${literal(walletId)}),
+    posted as (
+      insert into transfer (workspace_id, id, type, amount, currency, source_wallet_id, target_wallet_id,
+        source_sequence, target_sequence, actor, request_id, created_at)
+      select own.workspace_id, gen_random_uuid(), 'DEPOSIT', 5000.00, 'USD', external.id, own.id,
+        external.sequence + 1, own.sequence + 1, 'admin:forged', 'forged', last_posted_at
+      from external, own, ledger where ledger.workspace_id = own.workspace_id returning *),
+    flows as (
+      insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, created_at, mac)
+      select posted.workspace_id, external.id, source_sequence, posted.id, 'OUT', amount, external.balance - amount,
+        posted.created_at, ${garbage} from posted, external
+      union all
+      select posted.workspace_id, own.id, target_sequence, posted.id, 'IN', amount, own.balance + amount,
+        posted.created_at, ${garbage} from posted, own)
+    update wallet w set balance = w.balance + case kind when 'EXTERNAL' then -5000.00 else 5000.00 end,
+      sequence = w.sequence + 1, head = ${garbage}, revision = w.revision + 1
+    from posted where w.workspace_id = posted.workspace_id and w.id in (source_wallet_id, target_wallet_id)`)
+}
+
+describe('access', () => {
+  /** Makes every gateway ask for the key again. */
+  async function follow(books: Books): Promise<void> {
+    await asService(`
+      update access_revision set revision = revision + 1;
+      update api_key set access_revision = (select revision from access_revision) where id = ${literalOfKey(books)}`)
+  }
+
+  async function expectRefused(books: Books, code: string, secret?: string): Promise<void> {
+    await follow(books)
+    await until('the gateway follows', async () => (await codeAt(system.baseUrl, books, secret)) === code)
+    const [core] = system.cores
+    const alarm = 'a row was modified outside the service: the key is refused'
+    await until('it is logged', () => core!.output().includes(alarm))
+    expect(await (await fetch(`${core!.url}/metrics`)).text()).toMatch(/core_modified_rows_total\{table="\w+"\} [1-9]/)
+  }
+
+  test('a secret that was rotated away cannot be put back', async () => {
+    const books = await newBooks()
+    const isKey = `id = ${literalOfKey(books)}`
+    const [old] = await rowsOf(`select * from api_key where ${isKey}`)
+    await system.admin.apiKeys.rotate.mutate(books.key)
+    expect(await codeAt(system.baseUrl, books)).toBe('GA2012')
+    const back = (version: unknown) =>
+      `update api_key set secret = '${old!.secret}', secret_version = ${version}, revision = revision + 1,
+         mac = '\\x${(old!.mac as Buffer).toString('hex')}' where ${isKey}`
+    await expect(asService(back(old!.secret_version))).rejects.toThrow('this update of api_key is refused')
+    await asService(back('secret_version'))
+    await expectRefused(books, 'GA2021')
+    expect(await broken(books)).toEqual(['key-mac'])
+  })
+
+  test('a key cannot be enabled, widened or kept alive, and a deleted one stays deleted', async () => {
+    const books = await newBooks()
+    const isKey = `id = ${literalOfKey(books)}`
+    await system.admin.apiKeys.disable.mutate(books.key)
+    for (const sql of [
+      `update api_key set status = 'ACTIVE' where ${isKey}`,
+      `update api_key set owner_user_id = 'eve', revision = revision + 1 where ${isKey}`,
+      `delete from api_key where ${isKey}`,
+    ])
+      await expect(asService(sql), sql).rejects.toThrow(/refused|permission denied/)
+    await asService(`update api_key set status = 'ACTIVE', expires_at = null, revision = revision + 1 where ${isKey}`)
+    await expectRefused(books, 'GA2021')
+    await expect(system.admin.apiKeys.enable.mutate(books.key)).rejects.toThrow('was modified outside the service')
+    expect(await broken(books)).toEqual(['key-mac'])
+
+    await system.admin.apiKeys.delete.mutate(books.key)
+    expect(await codeAt(system.baseUrl, books)).toBe('GA2011')
+    await expect(
+      asService(`update api_key set deleted_at = null, revision = revision + 1 where ${isKey}`),
+    ).rejects.toThrow('this update of api_key is refused')
+    expect(await broken(books)).toEqual([])
+  })
+
+  test('a key of their own opens nothing', async () => {
+    const books = await newBooks()
+    const [row] = await rowsOf(`select * from api_key where id = ${literalOfKey(books)}`)
+    const apiKey = mintId('apiKey')
+    const copy: Record<string, unknown> = { ...row!, id: uuidFromId('apiKey', apiKey) }
+    const names = Object.keys(copy)
+    await query(
+      system.database.serviceUrl,
+      `insert into api_key (${names}) values (${names.map((_, at) => `$${at + 1}`)})`,
+      Object.values(copy),
+    )
+    const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+    const { keys } = await gateway.access.lookup.query({ apiKeys: [apiKey, books.key.apiKey] })
+    await gateway.close()
+    expect(keys).toHaveLength(2)
+    expect(keys.find(key => key.apiKey === apiKey)).toMatchObject({ status: 'DISABLED', scopes: [], secrets: [] })
+    expect(keys.find(key => key.apiKey !== apiKey)).toMatchObject({ status: 'ACTIVE' })
+    expect(await broken(books)).toEqual(['key-mac'])
+  })
+
+  test('a member who was removed cannot be put back, nor one added', async () => {
+    const books = await newBooks()
+    const { workspaceId, workspace } = books
+    const isMember = `workspace_id = ${workspace} and user_id = 'ada'`
+    const [member] = await rowsOf(`select * from member where ${isMember}`)
+    await system.admin.members.remove.mutate({ workspaceId, userId: 'ada' })
+    expect(await codeAt(system.baseUrl, books)).toBe('GA2034')
+    await expect(asService(`delete from member where ${isMember}`)).rejects.toThrow('permission denied')
+    const mac = `'\\x${(member!.mac as Buffer).toString('hex')}'`
+    await expect(
+      asService(`update member set removed_at = null, revision = ${member!.revision}, mac = ${mac} where ${isMember}`),
+    ).rejects.toThrow('this update of member is refused')
+    await asService(`update member set removed_at = null, revision = revision + 1, mac = ${mac} where ${isMember}`)
+    await expectRefused(books, 'GA2034')
+    await asService(`
+      insert into member (workspace_id, user_id, created_at, revision, mac) values (${workspace}, 'eve', now(), 1, ${mac})`)
+    expect(await broken(books)).toEqual(['member-mac'])
+
+    // An administrator who means it can: nothing of the row as it was is left.
+    await system.admin.members.remove.mutate({ workspaceId, userId: 'ada' })
+    await system.admin.members.add.mutate({ workspaceId, userId: 'ada' })
+    expect(await codeAt(system.baseUrl, books)).toBe('2000')
+  })
+
+  test('a change cannot be kept from the gateways, before or after it was made', async () => {
+    const books = await newBooks()
+    const isKey = `id = ${literalOfKey(books)}`
+    for (const [sql, refusal] of [
+      [`update api_key set access_revision = 1 where ${isKey}`, 'this update of api_key is refused'],
+      [`update api_key set access_revision = access_revision + 1000 where ${isKey}`, 'there is no access revision'],
+      ['update access_revision set revision = revision + 1000', 'the access revision counts each change'],
+      ['update access_revision set revision = revision - 1', 'the access revision counts each change'],
+      ['insert into access_change (revision) select revision + 1 from access_revision', 'permission denied'],
+      ['delete from access_change', 'permission denied'],
+    ] as const)
+      await expect(asService(sql), sql).rejects.toThrow(refusal)
+    expect(await codeAt(system.baseUrl, books)).toBe('2000')
+    await system.admin.apiKeys.disable.mutate(books.key)
+    expect(await codeAt(system.baseUrl, books)).toBe('GA2021')
+  })
+})
+
+describe('the audit', () => {
+  test('it can be neither changed nor cut, and what was added to it is named; acts go on', async () => {
+    const books = await newBooks()
+    const { workspaceId, workspace } = books
+    for (const sql of [
+      `update audit set actor = 'nobody' where workspace_id = ${workspace}`,
+      `delete from audit where workspace_id = ${workspace}`,
+      `update audit_head set position = 0 where workspace_id = ${workspace}`,
+      `delete from audit_head where workspace_id = ${workspace}`,
+    ])
+      await expect(asService(sql), sql).rejects.toThrow('permission denied')
+    const forge = (position: string, at = 'now()') => `
+      insert into audit (at, actor, act, workspace_id, target, position, mac)
+      select ${at}, 'admin:nobody', 'wallet.freeze', workspace_id, 'forged', ${position}, ${garbage}
+      from audit_head where workspace_id = ${workspace}`
+    for (const [sql, refusal] of [
+      [forge('position'), 'is not the next one'],
+      [forge('position + 2'), 'is not the next one'],
+      [forge('position + 1', "now() - interval '1 day'"), 'is of the time of its transaction'],
+      [forge('position + 1', "now() + interval '1 day'"), 'is of the time of its transaction'],
+    ] as const)
+      await expect(asService(sql), sql).rejects.toThrow(refusal)
+    expect(await broken(books)).toEqual([])
+
+    await asService(forge('position + 1'))
+    await system.admin.wallets.freeze.mutate({ workspaceId, walletId: books.b })
+    await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00' })
+    const { violations } = await verify(system.admin, { workspaceId })
+    expect(violations).toMatchObject([{ rule: 'audit-chain', ids: { act: 'wallet.freeze' } }])
+  })
+})

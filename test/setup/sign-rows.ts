@@ -1,0 +1,55 @@
+/** Signs rows that a test wrote by itself, as core would have: what is wrong with them is then in what they say. */
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { Decimal } from '@workspace-wallet/core/contract'
+import type pg from 'pg'
+import { apiKeyMac, ledgerMac, walletMac } from '../../services/core/src/db/signed-rows.ts'
+import { connect } from './database.ts'
+
+type Row = Record<string, unknown>
+
+/** By table: the MAC of a row, which has the names of the entities. */
+const macs = {
+  wallet: (key: KeyObject, row: Row) =>
+    walletMac(key, { ...row, balance: new Decimal(row.balance as string) } as Parameters<typeof walletMac>[1]),
+  ledger: (key: KeyObject, row: Row) => ledgerMac(key, row as Parameters<typeof ledgerMac>[1]),
+  api_key: (key: KeyObject, row: Row) => apiKeyMac(key, row as Parameters<typeof apiKeyMac>[1]),
+}
+
+/**
+ * @param database a connection, or the URL for one, of a role that may write the table
+ * @param chainKey that of core, in base64
+ * @param where which rows, as a condition; without, all of the table
+ */
+export async function signRows(
+  database: pg.Client | string,
+  chainKey: string,
+  table: keyof typeof macs,
+  where = 'true',
+): Promise<void> {
+  const key = createSecretKey(Buffer.from(chainKey, 'base64'))
+  const client = typeof database === 'string' ? await connect(database) : database
+  try {
+    const { rows } = await client.query(`select *, revision + 1 as revision, ctid as row from ${table} where ${where}`)
+    for (const stored of rows) {
+      const mac = macs[table](key, named(stored))
+      await client.query(`update ${table} set revision = $1, mac = $2 where ctid = $3`, [
+        stored.revision,
+        mac,
+        stored.row,
+      ])
+    }
+  } finally {
+    if (typeof database === 'string') await client.end()
+  }
+}
+
+const counts = ['number', 'sequence', 'orderCount', 'walletCount', 'revision', 'secretVersion']
+
+function named(stored: Row): Row {
+  return Object.fromEntries(
+    Object.entries(stored).map(([column, value]) => {
+      const name = column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+      return [name, counts.includes(name) && value !== null ? Number(value) : value]
+    }),
+  )
+}
