@@ -14,6 +14,7 @@ import { uuidFromId } from '@workspace-wallet/core/contract'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { execute, query } from '../test/setup/database.ts'
 import { openPath } from '../test/setup/path.ts'
+import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
 import { commands } from './admin/commands.ts'
 
@@ -564,6 +565,8 @@ describe('ledger seal', () => {
        delete from transfer where id in (select id from last);
        update wallet set balance = 0, sequence = 0, head = '' where currency = 'EUR'`,
     )
+    // As it was before, its MAC included.
+    await signRows(cut.database.ownerUrl, cut.chainKey, 'wallet', "currency = 'EUR'")
     const alone = await run(['ledger', 'verify'], through(cut))
     const against = await run(['ledger', 'verify', '--against', file], through(cut))
     await cut.stop()
@@ -593,7 +596,7 @@ test('ledger halted, reopen and repair: a halted workspace is named, repaired, a
     await ran(`${repair} --dry-run`),
     await ran(`${reopen} --force --json`),
   ] as const
-  await execute(broken.database.ownerUrl, "update ledger set status = 'HALTED', halt_reason = 'once more'")
+  await execute(broken.database.ownerUrl, "update ledger set status = 'HALTED', halt_reason = 'once more', revision = revision + 1")
   const repaired = await ran(repair)
   await broken.stop()
 

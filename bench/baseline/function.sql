@@ -14,7 +14,7 @@ declare
   paid wallet;
   received wallet;
 begin
-  update ledger set order_count = order_count + 1, last_posted_at = clock_timestamp()
+  update ledger set order_count = order_count + 1, last_posted_at = clock_timestamp(), revision = revision + 1
     where workspace_id = workspace and status = 'OPEN'
     returning order_count, last_posted_at into strict order_number, posted_at;
   -- In one order everywhere, so that two transfers between the same wallets cannot wait for each other.
@@ -37,10 +37,10 @@ begin
       (workspace, target, received.sequence + 1, transfer_id, 'IN', amount, received.balance + amount,
         received.order_count + 1, posted_at, mac);
   update wallet set balance = balance - amount, sequence = sequence + 1, order_count = order_count + 1, head = mac,
-      updated_at = posted_at
+      updated_at = posted_at, revision = revision + 1
     where workspace_id = workspace and id = source;
   update wallet set balance = balance + amount, sequence = sequence + 1, order_count = order_count + 1, head = mac,
-      updated_at = posted_at
+      updated_at = posted_at, revision = revision + 1
     where workspace_id = workspace and id = target;
   return transfer_id;
 end $$;

@@ -22,10 +22,10 @@ insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amo
   from transfer, unnest(array['OUT', 'IN']) side
   where workspace_id = '@workspace@' and number is not null;
 
-insert into wallet (workspace_id, id, number, kind, name, currency, status, balance, created_at, updated_at)
+insert into wallet (workspace_id, id, number, kind, name, currency, status, balance, created_at, updated_at, revision, mac)
   select '@workspace@', uuidv7((n - @wallets@) * interval '1 s'), n, 'CUSTOMER', 'Wallet ' || n * 7919 % @wallets@,
     case n % 10 when 0 then 'EUR' else 'USD' end, case n % 100 when 0 then 'FROZEN' else 'ACTIVE' end,
-    n * 7919 % 100000 / 100.0, at, at
+    n * 7919 % 100000 / 100.0, at, at, 1, ''
   from generate_series(5::bigint, @wallets@) n, lateral (select now() + n * interval '1 ms' as at) _;
 
 update wallet set balance = 100000, sequence = count, order_count = count

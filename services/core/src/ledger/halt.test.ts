@@ -43,9 +43,9 @@ const wasModified = /^the row of wallet \S+ was modified outside the service$/
 /** Keeps the rows of the wallets and the ledger as they are now. */
 const keep = (books: Books) =>
   damage(`
-    drop table if exists kept_wallet, kept_ledger;
-    create table kept_wallet as select * from wallet where ${isIn(books)};
-    create table kept_ledger as select * from ledger where ${isIn(books)}`)
+    drop schema if exists kept cascade; create schema kept;
+    create table kept.wallet as select * from wallet where ${isIn(books)};
+    create table kept.ledger as select * from ledger where ${isIn(books)}`)
 
 const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
 const isIn = ({ workspaceId }: Books) => `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
@@ -119,7 +119,7 @@ const breaches: [string, (books: Books) => string, RegExp][] = [
   [
     'a wallet set back to an earlier row, MAC and all',
     ({ a }) =>
-      `delete from wallet where ${isWallet(a)}; insert into wallet select * from kept_wallet where ${isWallet(a)}`,
+      `delete from wallet where ${isWallet(a)}; insert into wallet select * from kept.wallet where ${isWallet(a)}`,
     /names a number that is taken$/,
   ],
   [
@@ -130,7 +130,7 @@ const breaches: [string, (books: Books) => string, RegExp][] = [
   [
     'a ledger set back to an earlier row, MAC and all',
     books =>
-      `delete from ledger where ${isIn(books)}; insert into ledger select * from kept_ledger where ${isIn(books)}`,
+      `delete from ledger where ${isIn(books)}; insert into ledger select * from kept.ledger where ${isIn(books)}`,
     /names a number that is taken$/,
   ],
 ]

@@ -35,8 +35,8 @@ async function newBooks(): Promise<Books> {
   await pay({ workspaceId, a, b }, '1.00')
   for (const table of ['wallet', 'ledger'])
     await damage(`
-      create table if not exists kept_${table} as table ${table} with no data;
-      insert into kept_${table} select * from ${table} where ${inWorkspace({ workspaceId })}`)
+      create schema if not exists kept; create table if not exists kept.${table} as table ${table} with no data;
+      insert into kept.${table} select * from ${table} where ${inWorkspace({ workspaceId })}`)
   await pay({ workspaceId, a, b }, '2.00')
   return { workspaceId, a, b }
 }
@@ -77,9 +77,9 @@ const truncation = (books: Books) => `
     where f.${inWorkspace(books)} and t.id = f.transfer_id and t.number = 2;
   delete from transfer where ${inWorkspace(books)} and number = 2;
   delete from wallet where ${inWorkspace(books)};
-  insert into wallet select * from kept_wallet where ${inWorkspace(books)};
+  insert into wallet select * from kept.wallet where ${inWorkspace(books)};
   delete from ledger where ${inWorkspace(books)};
-  insert into ledger select * from kept_ledger where ${inWorkspace(books)}`
+  insert into ledger select * from kept.ledger where ${inWorkspace(books)}`
 
 /** "rule wallet" of each violation. */
 const rulesOf = ({ violations }: VerifyReport) => violations.map(({ rule, ids }) => `${rule} ${ids.walletId}`)

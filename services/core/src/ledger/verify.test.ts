@@ -633,7 +633,11 @@ const damages: Damage[] = [
       alter table audit alter id drop identity;
       update audit set id = -1 where act = 'wallet.withdraw';
       update audit set id = 9999 where act = 'wallet.freeze'`,
-    told: ['audit-position wallet.withdraw'],
+    told: [
+      'database-object column public.audit.id',
+      'database-object relation public.audit_id_seq',
+      'audit-position wallet.withdraw',
+    ],
   },
   {
     what: 'a ledger deleted',

@@ -30,12 +30,16 @@ beforeAll(async () => {
   const { workspace, ...wallets } = ids
   const tables = ['wallet', 'transfer', 'flow', 'ledger']
   for (const table of tables) await query(database.ownerUrl, `alter table ${table} set (autovacuum_enabled = off)`)
-  await query(database.ownerUrl, 'insert into ledger (workspace_id, last_posted_at) values ($1, now())', [workspace])
+  await query(
+    database.ownerUrl,
+    "insert into ledger (workspace_id, last_posted_at, revision, mac) values ($1, now(), 1, '')",
+    [workspace],
+  )
   for (const [at, [name, id]] of Object.entries(wallets).entries())
     await query(
       database.ownerUrl,
-      `insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at)
-       values ($1, $2, $3, 'CUSTOMER', 'Filled', $4, 'ACTIVE', now(), now())`,
+      `insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+       values ($1, $2, $3, 'CUSTOMER', 'Filled', $4, 'ACTIVE', now(), now(), 1, '')`,
       [workspace, id, at + 1, name.startsWith('dollar') ? 'USD' : 'EUR'],
     )
   const values: Record<string, unknown> = { ...ids, rows, orders: rows + rows / 10, wallets: rows }
