@@ -596,7 +596,10 @@ test('ledger halted, reopen and repair: a halted workspace is named, repaired, a
     await ran(`${repair} --dry-run`),
     await ran(`${reopen} --force --json`),
   ] as const
-  await execute(broken.database.ownerUrl, "update ledger set status = 'HALTED', halt_reason = 'once more', revision = revision + 1")
+  await execute(
+    broken.database.ownerUrl,
+    "update ledger set status = 'HALTED', halt_reason = 'once more', revision = revision + 1",
+  )
   const repaired = await ran(repair)
   await broken.stop()
 
@@ -605,7 +608,7 @@ test('ledger halted, reopen and repair: a halted workspace is named, repaired, a
   expect(listed.stdout).toMatch(new RegExp(`\n${broken.workspaceId}  somebody wrote past it\n`))
   expect(stays).toMatchObject({
     exitCode: 1,
-    stderr: `${broken.workspaceId} breaks its rules in 1 place(s): repair it first (ledger repair), or give --force.\n`,
+    stderr: `${broken.workspaceId} breaks its rules in 3 place(s): repair it first (ledger repair), or give --force.\n`,
   })
   expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
   expect(stays.stdout).toMatch(/stays halted\.\n$/)
@@ -617,7 +620,7 @@ test('ledger halted, reopen and repair: a halted workspace is named, repaired, a
   expect(shown.stdout).toMatch(/stays halted\.\n$/)
   expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
   expect(repaired.stdout).toMatch(change)
-  expect(repaired.stdout).toMatch(/Changed 1 row\(s\)\.\nwsp_\w+ takes postings again\.\n$/)
+  expect(repaired.stdout).toMatch(/Changed 2 row\(s\)\.\nwsp_\w+ takes postings again\.\n$/)
 })
 
 describe('a command line that cannot be followed exits 2 and says why', () => {

@@ -117,13 +117,14 @@ test('a workspace that takes postings is not repaired', async () => {
 test("the service's role can set a wallet to what its last flow says, and to nothing else", async () => {
   const { a } = await newBooks()
   const asService = (sql: string) => execute(system.database.serviceUrl, sql)
-  const refused = 'a wallet keeps its workspace'
-  await expect(asService(`update wallet set balance = 5000 where ${isWallet(a)}`)).rejects.toThrow(refused)
-  await expect(asService(`update wallet set head = '\\x01' where ${isWallet(a)}`)).rejects.toThrow(refused)
+  const refused = 'this update of wallet is refused: a balance changes with a flow'
+  const update = 'update wallet set revision = revision + 1,'
+  await expect(asService(`${update} balance = 5000 where ${isWallet(a)}`)).rejects.toThrow(refused)
+  await expect(asService(`${update} head = '\\x01' where ${isWallet(a)}`)).rejects.toThrow(refused)
   // What an earlier flow says, and what no flow says.
   const earlier = `(balance, sequence, order_count, head) = (
     select balance_after, 1, 0, mac from flow where wallet_${isWallet(a)} and sequence = 1)`
-  await expect(asService(`update wallet set ${earlier} where ${isWallet(a)}`)).rejects.toThrow(refused)
+  await expect(asService(`${update} ${earlier} where ${isWallet(a)}`)).rejects.toThrow(refused)
   const nothing = `balance = 0, sequence = 0, order_count = 0, head = ''`
-  await expect(asService(`update wallet set ${nothing} where ${isWallet(a)}`)).rejects.toThrow(refused)
+  await expect(asService(`${update} ${nothing} where ${isWallet(a)}`)).rejects.toThrow(refused)
 })

@@ -152,7 +152,8 @@ async function labelsDue(em: Em, wallets: Wallet[]): Promise<Map<string, Labels>
       { orderBy: { id: 'asc' } },
     )
     // The hidden wallets have none: nobody names or freezes those.
-    const labels: Labels = wallet.kind === 'EXTERNAL' ? { name: 'external', status: 'ACTIVE' } : { ...wallet }
+    const { name, status } = wallet
+    const labels: Labels = wallet.kind === 'EXTERNAL' ? { name: 'external', status: 'ACTIVE' } : { name, status }
     for (const { act, after } of acts) {
       labels.status = statusAfter[act as keyof typeof statusAfter]
       if (act === 'wallet.create') labels.name = (after as { name: string }).name
