@@ -48,6 +48,7 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
         SERVICE_TOKENS: [
           `gateway:gateway:${secrets.gatewayToken}`,
           `service:service:${secrets.serviceToken}`,
+          `funding:funding:${secrets.fundingToken}`,
           `admin:admin:${secrets.adminToken}`,
         ].join(','),
       },

@@ -141,6 +141,7 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
     SERVICE_TOKENS: [
       `gateway:gateway:${secrets.gatewayToken}`,
       `service:service:${secrets.serviceToken}`,
+      `funding:funding:${secrets.fundingToken}`,
       `admin:admin:${secrets.adminToken}`,
     ].join(','),
   })

@@ -129,12 +129,12 @@ test('an act that is refused leaves no row, and no change that gateways would fo
 })
 
 test('a service that brings money in or out stands in the audit under its own name', async () => {
-  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const service = createCoreClient({ url: system.coreUrl, token: system.fundingToken })
   const { workspaceId, wallets } = system
   const { walletId } = wallets[0]!
   await service.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', caller: { requestId: 'r' } })
   await service.close()
-  expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'service:s', act: 'wallet.deposit' })
+  expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'funding:f', act: 'wallet.deposit' })
 })
 
 test('the list filters by workspace, actor, act, target and time, and pages without gap or repetition', async () => {

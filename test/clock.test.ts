@@ -12,6 +12,7 @@ import { createMetrics } from '../gateway/src/metrics.ts'
 import { openRedisNonces } from '../gateway/src/nonces/redis.ts'
 import { SampledLog } from '../gateway/src/sampled-log.ts'
 import { call } from './setup/client.ts'
+import { query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -107,4 +108,47 @@ test('a clock that is further off than nonces allow for: S002 where the memory o
   // Within the window by the clock of this gateway, and 85 s ahead by that of Redis.
   expect(await send(fresh(85))).toBe('S002')
   expect(await send(fresh(0))).toBe('2000')
+})
+
+/** Node's own clock, a day ahead, for a whole process. */
+const dayAhead = `data:text/javascript,${encodeURIComponent(`
+  const Real = Date
+  const now = () => Real.now() + 86400000
+  globalThis.Date = class Date extends Real {
+    constructor(...parts) { if (parts.length > 0) super(...parts); else super(now()) }
+    static now() { return now() }
+  }`)}`
+
+test("the clock of a core reaches no time that is stored: all of them are PostgreSQL's", async () => {
+  const core = await system.startCore({ NODE_OPTIONS: `--import=${dayAhead}` })
+  const admin = createCoreClient({ url: core.url, token: system.adminToken })
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Ahead' })
+  const member = { workspaceId, userId: 'ada' }
+  await admin.members.add.mutate(member)
+  const key = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  await admin.apiKeys.rotate.mutate({ ...key, graceMs: 60_000 })
+  // A time that is still to come by PostgreSQL's clock has passed by core's.
+  const expiresAt = new Date(Date.now() + 3600_000)
+  expect(await admin.apiKeys.setExpiry.mutate({ ...key, expiresAt })).toEqual({ expiresAt })
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Ahead' })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  await admin.wallets.freeze.mutate({ workspaceId, walletId })
+  await admin.members.remove.mutate(member)
+  await admin.workspaces.delete.mutate({ workspaceId, force: true })
+  await admin.close()
+
+  const { ownerUrl } = system.database
+  const columns = await query(
+    ownerUrl,
+    `select table_name, column_name from information_schema.columns
+     where table_schema = 'public' and data_type = 'timestamp with time zone' and table_name not like 'mikro%'`,
+  )
+  expect(columns.length).toBeGreaterThan(15)
+  for (const { table_name: table, column_name: column } of columns) {
+    const [row] = await query(
+      ownerUrl,
+      `select coalesce(max(${column}) < clock_timestamp() + interval '2 hours', true) as "isPast" from ${table}`,
+    )
+    expect(row!.isPast, `${table}.${column}`).toBe(true)
+  }
 })

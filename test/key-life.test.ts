@@ -192,3 +192,20 @@ test('keys are listed page by page, of a workspace or one, and never with a secr
   for (const apiKey of ['nonsense', 'ak_01h455vb4pex5vsknk084sn02q'])
     expect(await admin.apiKeys.list.query({ apiKey })).toEqual({ keys: [], next: null })
 })
+
+test('of those who add one member at once one succeeds, and the others are told that it is there', async () => {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Race' })
+  for (const userId of ['ada', 'grace']) {
+    const adding = Array.from({ length: 4 }, () => admin.members.add.mutate({ workspaceId, userId }))
+    const outcomes = await Promise.allSettled(adding)
+    const refusals = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason] : []))
+    expect(refusals).toHaveLength(3)
+    for (const refusal of refusals)
+      expect(refusal.data.wire).toEqual({
+        kind: 'refusal',
+        code: 'ALREADY_EXISTS',
+        sentence: `${userId} is a member of ${workspaceId} already.`,
+      })
+  }
+})

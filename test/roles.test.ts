@@ -22,7 +22,12 @@ beforeAll(async () => {
 /** A core that knows two tokens of each role, as while they are changed. */
 let coreOfMany: Program
 const secret = () => randomBytes(32).toString('base64url')
-const tokens = { gateway: [secret(), secret()], service: [secret(), secret()], admin: [secret(), secret()] }
+const tokens = {
+  gateway: [secret(), secret()],
+  service: [secret(), secret()],
+  funding: [secret(), secret()],
+  admin: [secret(), secret()],
+}
 beforeAll(async () => {
   const named = Object.entries(tokens).flatMap(([role, ofRole]) => ofRole.map((token, at) => `n${at}:${role}:${token}`))
   coreOfMany = await system.startCore({ SERVICE_TOKENS: named.join(',') })
@@ -55,20 +60,44 @@ const reach: Record<string, string[]> = {
     'transfers.get',
     'transfers.list',
     'wallets.balance',
-    'wallets.deposit',
     'wallets.flows',
     'wallets.get',
     'wallets.list',
-    'wallets.withdraw',
   ],
+  // Money enters and leaves any workspace: no right of every internal service.
+  funding: ['wallets.balance', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
 }
+
+test('docs/roles.md is the table of this: npm run golden writes it', async () => {
+  const rows = procedures
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .map(
+      ({ path, roles: ofPath }) =>
+        `| ${[`\`${path}\``, ...roles.map(role => (ofPath?.includes(role) ? '✓' : ''))].join(' | ')} |`,
+    )
+  const table = [`| procedure | ${roles.join(' | ')} |`, `| --- ${'| :-: '.repeat(roles.length)}|`, ...rows]
+  await expect(`${rolesIntroduction}\n${table.join('\n')}\n`).toMatchFileSnapshot('../docs/roles.md')
+})
+
+const rolesIntroduction = `# Roles of service tokens
+
+Made from core's router by \`npm run golden\`. Everybody who calls core presents a token of \`SERVICE_TOKENS\`, and the
+token's role decides which procedures it reaches; \`test/roles.test.ts\` tries each of them under each role.
+
+| role | for | workspaces |
+| --- | --- | --- |
+| gateway | gateways, on behalf of an API key | that of the API key it names |
+| service | internal services that move money within a workspace | all |
+| funding | the service that brings money into workspaces and out of them | all |
+| admin | operators | all |
+`
 
 test('every procedure names its roles', () => {
   expect(procedures.length).toBeGreaterThan(25)
   for (const { path, roles } of procedures) expect(roles?.length, path).toBeGreaterThan(0)
 })
 
-const roles = ['gateway', 'service', 'admin'] as const
+const roles = ['gateway', 'service', 'funding', 'admin'] as const
 /** An administrator reaches everything but what makes sense for a key only, or for a gateway. */
 const notForAdmin = ['access.beginNonces', 'access.changes', 'access.lookup', 'access.markUsed', 'transfers.create']
 const isReached = (role: (typeof roles)[number], path: string) =>

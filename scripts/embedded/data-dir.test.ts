@@ -62,8 +62,8 @@ describe('the secrets', () => {
     expect(secrets.keyEncryptionKeys).toMatch(/^k1:/)
     expect(bytes(secrets.keyEncryptionKeys.slice(3))).toBe(32)
     expect(bytes(secrets.ledgerChainKey)).toBe(32)
-    const tokens = [secrets.gatewayToken, secrets.serviceToken, secrets.adminToken]
-    expect(new Set(tokens).size).toBe(3)
+    const tokens = [secrets.gatewayToken, secrets.serviceToken, secrets.fundingToken, secrets.adminToken]
+    expect(new Set(tokens).size).toBe(tokens.length)
     for (const token of tokens) {
       expect(token).toMatch(/^[\w-]+$/)
       expect(bytes(token)).toBe(32)

@@ -13,6 +13,7 @@ export interface Secrets {
   ledgerChainKey: string
   gatewayToken: string
   serviceToken: string
+  fundingToken: string
   adminToken: string
 }
 
@@ -40,6 +41,7 @@ export function makeSecrets(): Secrets {
     ledgerChainKey: randomBytes(32).toString('base64'),
     gatewayToken: token(),
     serviceToken: token(),
+    fundingToken: token(),
     adminToken: token(),
   }
 }

@@ -20,6 +20,7 @@ export type System = {
   adminToken: string
   gatewayToken: string
   serviceToken: string
+  fundingToken: string
   /** In base64. */
   chainKey: string
   admin: CoreClient
@@ -44,7 +45,7 @@ export type SystemOptions = {
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const database = await createTestDatabase()
   const secret = () => randomBytes(32).toString('base64url')
-  const [gatewayToken, serviceToken, adminToken] = [secret(), secret(), secret()]
+  const [gatewayToken, serviceToken, fundingToken, adminToken] = [secret(), secret(), secret(), secret()]
   const keys = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
   const programs: Program[] = []
   const cores: Program[] = []
@@ -61,7 +62,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       CORE_PORT: '0',
       DATABASE_URL: database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
-      SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},a:admin:${adminToken}`,
+      SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},a:admin:${adminToken}`,
       LOG_LEVEL: 'warn',
       ...options.coreEnvironment,
       ...environment,
@@ -117,6 +118,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     adminToken,
     gatewayToken,
     serviceToken,
+    fundingToken,
     chainKey,
     admin,
     workspaceId,

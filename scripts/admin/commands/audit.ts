@@ -58,7 +58,7 @@ function printEntries(entries: AuditEntry[], next: number | null): string {
     actor,
     act,
     target,
-    workspaceId === target ? '' : (workspaceId ?? ''),
+    workspaceId ?? '',
     changeText(change),
   ])
   const rest = next === null ? '' : `\n\nThere are older ones: give --before ${next}.`

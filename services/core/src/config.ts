@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '../contract/index.ts'
 
 /** What a service token may do: see trpc/procedures.ts. */
-export const roles = ['gateway', 'service', 'admin'] as const
+export const roles = ['gateway', 'service', 'funding', 'admin'] as const
 export type Role = (typeof roles)[number]
 export type ServiceToken = { name: string; role: Role; token: string }
 
@@ -25,7 +25,7 @@ export const coreSchema = z.object({
   LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('transfers that may wait in each lane'),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
-    'name:role:token entries separated by commas; a role is gateway, service or admin; a token has 32 characters or more',
+    'name:role:token entries separated by commas; a role is gateway, service, funding or admin; a token has 32 characters or more',
   ),
 })
 export type CoreConfig = z.infer<typeof coreSchema>

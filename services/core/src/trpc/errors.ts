@@ -44,7 +44,18 @@ export function toTRPCError(
   if (cause instanceof Refusal)
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code !== 'INTERNAL_SERVER_ERROR') return error
-  if (cause && classifyDatabaseError(cause) !== 'other') {
+  const fault = cause ? classifyDatabaseError(cause) : 'other'
+  // Somebody else has just made what this act was to make. Whoever asks again is told of it by name.
+  if (fault === 'duplicate')
+    return toTRPCError(
+      new Refusal(
+        'ALREADY_EXISTS',
+        'Somebody else has just made the same: look at what is there before you try again.',
+      ),
+      log,
+      call,
+    )
+  if (fault !== 'other') {
     log.warn({ err: cause, ...call }, 'the database could not be asked')
     return domainError(new DomainError('S002', { retryAfterSeconds: 1 }))
   }

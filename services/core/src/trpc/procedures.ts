@@ -40,14 +40,17 @@ export const adminProcedure = procedureFor('admin')
 /** For gateways. */
 export const gatewayProcedure = procedureFor('gateway')
 
-/** For services and operators: money that enters or leaves a workspace. */
-export const serviceProcedure = procedureFor('admin', 'service')
+/** Money that enters or leaves a workspace: for the one service that may, and operators. */
+export const fundingProcedure = procedureFor('admin', 'funding')
 
 /** For whoever acts on one workspace's resources: gateways, for an API key, and services. */
 export const workspaceProcedure = onWorkspace('gateway', 'service')
 
 /** The same for what only reads; operators may, too. */
 export const workspaceReadProcedure = onWorkspace('gateway', 'service', 'admin')
+
+/** What one wallet is and holds: also for whoever brings its money in or out. */
+export const walletReadProcedure = onWorkspace('gateway', 'service', 'funding', 'admin')
 
 /**
  * A gateway acts for an API key, and only on the workspace of that key: one that is confused, or taken over, cannot

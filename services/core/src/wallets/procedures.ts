@@ -17,18 +17,18 @@ import {
 } from '../../contract/index.ts'
 import type { Context } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, serviceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, fundingProcedure, walletReadProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
 import { findWallet, listFlows, listWallets } from './queries.ts'
 
 export const wallets = router({
-  get: workspaceReadProcedure
+  get: walletReadProcedure
     .input(walletInput)
     .output(wallet)
     .query(({ ctx, input }) => walletOf(ctx, input)),
 
-  balance: workspaceReadProcedure
+  balance: walletReadProcedure
     .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
@@ -66,8 +66,8 @@ export const wallets = router({
   unfreeze: statusProcedure('ACTIVE'),
   close: statusProcedure('CLOSED'),
 
-  deposit: fundingProcedure('DEPOSIT'),
-  withdraw: fundingProcedure('WITHDRAWAL'),
+  deposit: fundingOf('DEPOSIT'),
+  withdraw: fundingOf('WITHDRAWAL'),
 })
 
 async function walletOf(ctx: Context, { workspaceId, walletId }: { workspaceId: string; walletId: string }) {
@@ -85,8 +85,8 @@ function statusProcedure(status: WalletStatus) {
     )
 }
 
-function fundingProcedure(type: Funding['type']) {
-  return serviceProcedure
+function fundingOf(type: Funding['type']) {
+  return fundingProcedure
     .input(fundingInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input: { caller, ...funding } }) =>
