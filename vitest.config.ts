@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['{services,gateway,scripts,test,examples,chaos}/**/*.test.ts'],
+    include: ['{packages,services,gateway,cli,tools,test,examples}/**/*.test.ts'],
     globalSetup: ['test/setup/global.ts'],
     environment: 'node',
     // Processes, not threads: tests start servers, send signals and read environments.

@@ -1,12 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  clientAddress,
-  isListed,
-  parseAddress,
-  parseAddressList,
-  parseBlock,
-} from '../gateway/src/pipeline/addresses.ts'
+import { clientAddress, isListed, parseAddress, parseAddressList, parseBlock } from '../gateway/src/auth/addresses.ts'
 import { call, signedHeaders } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 

@@ -1,5 +1,5 @@
-import { createCoreClient } from '@workspace-wallet/core/client'
-import { type AuditEntry, uuidFromId } from '@workspace-wallet/core/contract'
+import { type AuditEntry, uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from './setup/database.ts'
 import { findProcedures } from './setup/procedures.ts'

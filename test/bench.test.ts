@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { ratioOf } from '../bench/rounds.ts'
-import { isReached, targets } from '../bench/targets.ts'
+import { ratioOf } from '../tools/bench/rounds.ts'
+import { isReached, targets } from '../tools/bench/targets.ts'
 import { makeTempDir } from './setup/temp.ts'
 
 const execute = promisify(execFile)
-const script = fileURLToPath(new URL('../bench/main.ts', import.meta.url))
+const script = fileURLToPath(new URL('../tools/bench/main.ts', import.meta.url))
 
 test('the benchmark runs, fails on no refusal, and writes what it measured', async () => {
   const directory = await makeTempDir('bench')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../scripts/embedded/program.ts'
+import type { Program } from '../tools/services/program.ts'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'

@@ -1,16 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createCoreClient } from '@workspace-wallet/core/client'
-import { parseKeyRing } from '@workspace-wallet/core/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import { createApp } from '../gateway/src/app.ts'
-import { Denials } from '../gateway/src/denials.ts'
-import { KeyDirectory } from '../gateway/src/keys/directory.ts'
-import { createLog } from '../gateway/src/log.ts'
-import { createMetrics } from '../gateway/src/metrics.ts'
-import { openRedisNonces } from '../gateway/src/nonces/redis.ts'
-import { SampledLog } from '../gateway/src/sampled-log.ts'
+import { KeyDirectory } from '../gateway/src/auth/keys/directory.ts'
+import { openRedisNonces } from '../gateway/src/auth/nonces/redis.ts'
+import { createApp } from '../gateway/src/http/app.ts'
+import { Denials } from '../gateway/src/internal/denials.ts'
+import { createMetrics } from '../gateway/src/internal/metrics.ts'
+import { SampledLog } from '../gateway/src/internal/sampled-log.ts'
 import { call } from './setup/client.ts'
 import { query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -29,7 +28,7 @@ const closing: (() => unknown)[] = []
 beforeAll(async () => {
   const keys = { KEY_ENCRYPTION_KEYS: keyEncryptionKeys }
   system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
-  const { log } = createLog('silent')
+  const { log } = createLog('gateway', 'silent')
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
   const directory = new KeyDirectory(core, parseKeyRing(keyEncryptionKeys), log)
   const limits = { key: undefined, failures: undefined }

@@ -4,12 +4,12 @@
  * shown in replicas.test.ts.
  */
 import { execFile } from 'node:child_process'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { glob, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { type AddressInfo, BlockList } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { readEnvironment } from '@workspace-wallet/core/contract'
+import { readEnvironment } from '@workspace-wallet/runtime'
 import { beforeAll, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { gatewaySchema } from '../gateway/src/config.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 
 async function makeSecrets(): Promise<void> {
-  await promisify(execFile)(process.execPath, [join(root, 'containers/secrets.ts'), secretsDir])
+  await promisify(execFile)(process.execPath, [join(root, 'deploy/containers/secrets.ts'), secretsDir])
 }
 
 function service(name: string): Service {
@@ -61,7 +61,7 @@ function environmentOf(service: Service): Record<string, string> {
   return Object.fromEntries([...written, ...set])
 }
 
-/** The folder of containers/secrets.ts that a container sees at /secrets. */
+/** The folder of deploy/containers/secrets.ts that a container sees at /secrets. */
 function secretsOf(each: Service): string {
   const mount = mountsOf(each).find(({ target }) => target === '/secrets')
   return mount ? join(secretsDir, mount.source.replace(/-secrets$/, '')) : ''
@@ -203,7 +203,7 @@ test('every address names a service that listens there, on a network that both a
     for (const text of await Promise.all(values))
       for (const [, host] of text.matchAll(/\w+:\/\/(?:[^@/,]*@)?([\w.-]+:\d+)/g)) addresses.push([name, host!])
   }
-  const balancer = await readFile(join(root, 'containers/haproxy.cfg'), 'utf8')
+  const balancer = await readFile(join(root, 'deploy/containers/haproxy.cfg'), 'utf8')
   for (const [, host] of balancer.matchAll(/^\s+server \S+ (\S+)$/gm)) addresses.push(['balancer', host!])
 
   const ports: Record<string, number> = { postgres: 5432, redis: 6379, balancer: 8080 }
@@ -276,7 +276,7 @@ test('the health checks of our images ask for readiness, and start no Node', asy
   let status = 200
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const check = () => promisify(execFile)('bash', [join(root, 'containers/is-ready.sh'), String(port)])
+  const check = () => promisify(execFile)('bash', [join(root, 'deploy/containers/is-ready.sh'), String(port)])
   try {
     await check()
     status = 503
@@ -293,7 +293,11 @@ test('the health checks of our images ask for readiness, and start no Node', asy
     expect(text('HEALTHCHECK'), stage).toContain(`CMD ["is-ready", "${exposed}"]`)
     const copies = instructions.filter(({ name }) => name === 'COPY').map(({ text }) => readCopy(text))
     expect(copies).toContainEqual(
-      expect.objectContaining({ sources: ['containers/is-ready.sh'], target: '/usr/local/bin/is-ready', mode: '755' }),
+      expect.objectContaining({
+        sources: ['deploy/containers/is-ready.sh'],
+        target: '/usr/local/bin/is-ready',
+        mode: '755',
+      }),
     )
   }
 })
@@ -336,16 +340,21 @@ test('every file that the Dockerfile copies is there and let in; all package.jso
       await expect(stat(join(root, source)), source).resolves.toBeDefined()
       expect(ignored, source).toContain(`!${source.split('/')[0]}`)
     }
-  const manifests = copied.filter(({ stage }) => stage === 'dependencies').flatMap(({ sources }) => sources)
+  const manifests = copied.filter(({ stage }) => stage === 'manifests').flatMap(({ sources }) => sources)
   const wanted = [
     'package.json',
     'package-lock.json',
-    ...packageJson.workspaces.map(workspace => `${workspace}/package.json`),
+    ...(await Array.fromAsync(
+      glob(
+        packageJson.workspaces.map(workspace => `${workspace}/package.json`),
+        { cwd: root },
+      ),
+    )),
   ]
   for (const manifest of wanted) expect(manifests).toContain(manifest)
 })
 
-/** The user of the container that reads a file of containers/secrets.ts. */
+/** The user of the container that reads a file of deploy/containers/secrets.ts. */
 function userOf(file: string): number {
   if (file.startsWith('all/')) return 0
   if (file.startsWith('balancer-config/')) return 99

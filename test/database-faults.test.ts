@@ -4,11 +4,11 @@
  * comes to exactly one transfer.
  */
 import { randomUUID } from 'node:crypto'
-import { createCoreClient, domainErrorOf } from '@workspace-wallet/core/client'
-import { uuidFromId } from '@workspace-wallet/core/contract'
+import { uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chooseSeed, Random } from '../scripts/embedded/random.ts'
+import { chooseSeed, Random } from '../tools/services/random.ts'
 import { call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { type Fault, openPath, type Path } from './setup/path.ts'

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { createCoreClient } from '@workspace-wallet/core/client'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { Program } from '../scripts/embedded/program.ts'
+import type { Program } from '../tools/services/program.ts'
 import { type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { openPath, type Path } from './setup/path.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -10,7 +10,7 @@ import { until } from './setup/until.ts'
 
 /**
  * A change of what a key may do, as clients of two gateways meet it, in health and under each fault. How long a gateway
- * may believe what it has is asserted by its own clock: gateway/src/keys/directory.test.ts.
+ * may believe what it has is asserted by its own clock: gateway/src/auth/keys/directory.test.ts.
  */
 
 let system: System

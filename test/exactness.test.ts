@@ -1,9 +1,9 @@
 /** Money to the last digit: no amount passes through a float, none is rounded, and each is shown as it was sent. */
-import { Decimal } from '@workspace-wallet/core/contract'
+import { Decimal } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chooseSeed, Random } from '../scripts/embedded/random.ts'
-import { decide } from '../services/core/src/ledger/decide.ts'
-import type { LedgerState, Posting, WalletState } from '../services/core/src/ledger/posting.ts'
+import { decide } from '../services/core/src/ledger/posting/decide.ts'
+import type { LedgerState, Posting, WalletState } from '../services/core/src/ledger/posting/posting.ts'
+import { chooseSeed, Random } from '../tools/services/random.ts'
 import { textOf, unitsOf } from './model/books.ts'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'

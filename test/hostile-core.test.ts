@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-wallet/core/contract'
+import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chooseSeed, Random } from '../scripts/embedded/random.ts'
+import { chooseSeed, Random } from '../tools/services/random.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { createCoreClient } from '@workspace-wallet/core/client'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'

@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { createCoreClient } from '@workspace-wallet/core/client'
-import { uuidFromId } from '@workspace-wallet/core/contract'
+import { uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Program } from '../scripts/embedded/program.ts'
+import type { Program } from '../tools/services/program.ts'
 import { type Credentials, call } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
@@ -63,7 +63,7 @@ type Ran = { exitCode: number | null; stdout: string; stderr: string }
 
 /** `npm run admin -- kek …` against one core. */
 function admin(core: Program, verb: string): { process: ChildProcess; ended: Promise<Ran> } {
-  const script = fileURLToPath(new URL('../scripts/admin.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
   const process_ = spawn(process.execPath, [script, 'kek', verb, '--json'], {
     env: { PATH: process.env.PATH, CORE_URL: core.url, CORE_TOKEN: system.adminToken },
   })

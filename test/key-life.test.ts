@@ -1,5 +1,5 @@
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { uuidFromId } from '@workspace-wallet/core/contract'
+import { uuidFromId } from '@workspace-wallet/contract'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call } from './setup/client.ts'
 import { query } from './setup/database.ts'

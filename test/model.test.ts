@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chooseSeed, Random } from '../scripts/embedded/random.ts'
+import { chooseSeed, Random } from '../tools/services/random.ts'
 import { Books, textOf, type Verdict } from './model/books.ts'
 import { type Event, type Found, History } from './model/history.ts'
 import { Draw, type Operation } from './model/operations.ts'

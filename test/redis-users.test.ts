@@ -1,4 +1,4 @@
-/** Redis with the users that containers/secrets.ts writes: what each of them may do, and that it is enough. */
+/** Redis with the users that deploy/containers/secrets.ts writes: what each of them may do, and that it is enough. */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Redis, startRedis } from '../scripts/embedded/redis.ts'
+import { type Redis, startRedis } from '../tools/services/redis.ts'
 import { call } from './setup/client.ts'
 import { readCompose, redisSettings } from './setup/compose.ts'
 import { root } from './setup/images.ts'
@@ -23,7 +23,7 @@ let inspector: ReturnType<typeof createClient>
 beforeAll(async () => {
   const directory = await makeTempDir('redis-users')
   const secretsDir = join(directory, 'secrets')
-  await execute(process.execPath, [join(root, 'containers/secrets.ts'), secretsDir])
+  await execute(process.execPath, [join(root, 'deploy/containers/secrets.ts'), secretsDir])
   const settings = redisSettings(await readCompose(), secretsDir, await makeTempDir('redis'))
   const users = await readFile(settings.include!, 'utf8')
   const include = join(directory, 'redis.conf')

@@ -5,7 +5,7 @@ import { get } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
@@ -280,7 +280,7 @@ test('a backup under load can be restored, verified, and held against a seal', a
     const options = { env: { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL } }
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
-      [join(root, 'scripts/backup.ts'), ...args],
+      [join(root, 'cli/backup.ts'), ...args],
       options,
     )
     expect(stderr).toBe('')

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
-import { packBatch, unpackBatch } from '@workspace-wallet/core/contract'
+import { packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Program } from '../scripts/embedded/program.ts'
+import type { Program } from '../tools/services/program.ts'
 import { findProcedures, type Procedure } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 

@@ -1,5 +1,5 @@
-import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core/client'
-import { mintId, uuidFromId } from '@workspace-wallet/core/contract'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'

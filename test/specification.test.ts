@@ -30,7 +30,7 @@ const rules: Record<string, string[]> = {
   '2.4 The fields of a create': ['test/codes.test.ts: S012 for every faulty field'],
   '2.4 Amounts are decimal strings': [
     'test/lists.test.ts: amounts are what was sent',
-    'services/core/src/ledger/decide.test.ts: keeps the amount as it was sent',
+    'services/core/src/ledger/posting/decide.test.ts: keeps the amount as it was sent',
   ],
   '2.5 The wallet, its balance and its flows': ['test/lists.test.ts: a wallet, its balance and its flows'],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: whether an order is completed'],
@@ -51,7 +51,7 @@ const rules: Record<string, string[]> = {
   ],
   '4.4 An endpoint without a declared scope is unreachable': [
     'test/codes.test.ts: 50090201 for everything under /api/ that no endpoint declares',
-    'gateway/src/app.test.ts: an endpoint that declares no scope cannot be mounted',
+    'gateway/src/http/app.test.ts: an endpoint that declares no scope cannot be mounted',
   ],
   '4.5 Filters': [
     'test/lists.test.ts: orders: status, currency, creation, both prefixes',
@@ -105,7 +105,7 @@ const rules: Record<string, string[]> = {
   '8.1 An empty collection': ['test/lists.test.ts: an empty collection'],
   '8.2 Sixty seconds either side': [
     'test/codes.test.ts: sixty seconds exactly are inside',
-    'gateway/src/pipeline/timestamp.test.ts: ',
+    'gateway/src/auth/timestamp.test.ts: ',
   ],
   '9. /v1 and the format version': [
     'test/transfers.test.ts: moves money and answers with the whole order',
@@ -119,7 +119,7 @@ test.each(Object.entries(rules))('%s', async (_rule, tests) => {
 })
 
 test('the endpoints are those of section 4, with those scopes', async () => {
-  const { endpoints } = await import('../gateway/src/routes/endpoints.ts')
+  const { endpoints } = await import('../gateway/src/api/endpoints.ts')
   expect(endpoints.map(({ scope, method, path }) => `${scope} ${method} ${path.replace(/:(\w+)/g, '{$1}')}`)).toEqual([
     'wallet:read GET /api/v1/wallets',
     'wallet:read GET /api/v1/wallets/{walletId}',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { idFromUuid } from '@workspace-wallet/core/contract'
+import { idFromUuid } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'

@@ -1,5 +1,5 @@
-import { createCoreClient, domainErrorOf } from '@workspace-wallet/core/client'
-import { Decimal } from '@workspace-wallet/core/contract'
+import { Decimal } from '@workspace-wallet/contract'
+import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { payOut } from '@workspace-wallet/example-payouts'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'

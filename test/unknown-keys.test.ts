@@ -1,17 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import {
-  type BatchCall,
-  batchPath,
-  isSealedKeyId,
-  mintId,
-  mintKeyId,
-  parseKeyRing,
-  sealSecret,
-  unpackBatch,
-  uuidFromId,
-} from '@workspace-wallet/core/contract'
+import { type BatchCall, batchPath, mintId, unpackBatch, uuidFromId } from '@workspace-wallet/contract'
+import { isSealedKeyId, mintKeyId, parseKeyRing, sealSecret } from '@workspace-wallet/runtime'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from './setup/client.ts'

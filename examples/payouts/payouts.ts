@@ -2,8 +2,9 @@
  * A TypeScript service that works with core itself: it pays out whatever a wallet holds above what it must keep. All
  * types come from core, and nothing is generated. Its token is a service token of the role service.
  */
-import { type CoreClient, domainErrorOf } from '@workspace-wallet/core/client'
-import { Decimal, formatBalance } from '@workspace-wallet/core/contract'
+
+import { Decimal, formatBalance } from '@workspace-wallet/contract'
+import { type CoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 
 export type Payout = { workspaceId: string; walletId: string; targetWalletId: string; keep: string; day: string }
 

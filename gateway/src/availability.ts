@@ -1,4 +1,4 @@
-import type { Log } from './log.ts'
+import type { Log } from '@workspace-wallet/runtime'
 
 /** Reasons that are logged during one outage: texts of errors may vary without end. */
 const reasonLimit = 10

@@ -6,10 +6,10 @@ import {
   readEnvironment,
   serverUrl,
   wholeNumber,
-} from '@workspace-wallet/core/contract'
+} from '@workspace-wallet/runtime'
 import { z } from 'zod'
-import type { Limits } from './limits/rate.ts'
-import { parseAddressList } from './pipeline/addresses.ts'
+import { parseAddressList } from './auth/addresses.ts'
+import type { Limits } from './auth/limits/rate.ts'
 
 export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('the largest request body, in bytes'),

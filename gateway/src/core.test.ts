@@ -1,5 +1,5 @@
-import { CallAborted, CoreUnreachable } from '@workspace-wallet/core/client'
-import { DomainError } from '@workspace-wallet/core/contract'
+import { DomainError } from '@workspace-wallet/contract'
+import { CallAborted, CoreUnreachable } from '@workspace-wallet/core-client'
 import { expect, test } from 'vitest'
 import { type CoreClient, createTransfer } from './core.ts'
 

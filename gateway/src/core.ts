@@ -1,10 +1,4 @@
 import {
-  type CoreClient as Client,
-  createCoreClient,
-  domainErrorOf,
-  NoAnswerError,
-} from '@workspace-wallet/core/client'
-import {
   type CreateTransferInput,
   DomainError,
   errorTable,
@@ -12,7 +6,13 @@ import {
   mintId,
   postingGraceMs,
   type TransferOrder,
-} from '@workspace-wallet/core/contract'
+} from '@workspace-wallet/contract'
+import {
+  type CoreClient as Client,
+  createCoreClient,
+  domainErrorOf,
+  NoAnswerError,
+} from '@workspace-wallet/core-client'
 
 export type CoreClient = Client
 

@@ -1,29 +1,28 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError } from '@workspace-wallet/core/contract'
-import { createApp } from './app.ts'
+import { ConfigurationError, createLog } from '@workspace-wallet/runtime'
+import { KeyDirectory } from './auth/keys/directory.ts'
+import { FailureLimit } from './auth/limits/failures.ts'
+import { openFileNonces } from './auth/nonces/file.ts'
+import { openRedisNonces } from './auth/nonces/redis.ts'
+import type { IsFirstMemory } from './auth/nonces/store.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
-import { createGuardedServer } from './connections.ts'
 import { openCore } from './core.ts'
-import { Denials } from './denials.ts'
-import { createInternalApp } from './internal.ts'
-import { KeyDirectory } from './keys/directory.ts'
-import { FailureLimit } from './limits/failures.ts'
-import { createLog } from './log.ts'
-import { createMetrics } from './metrics.ts'
-import { openFileNonces } from './nonces/file.ts'
-import { openRedisNonces } from './nonces/redis.ts'
-import type { IsFirstMemory } from './nonces/store.ts'
+import { createApp } from './http/app.ts'
+import { createGuardedServer } from './http/server.ts'
+import { Denials } from './internal/denials.ts'
+import { createMetrics } from './internal/metrics.ts'
+import { SampledLog } from './internal/sampled-log.ts'
+import { createInternalApp } from './internal/server.ts'
 import { type Parts, readReadiness, shared } from './readiness.ts'
-import { SampledLog } from './sampled-log.ts'
 
 const drainDeadlineMs = 9_000
 const sweepMs = 100
 
 /** The gateway, as a program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
-  const { log, output } = createLog(config.LOG_LEVEL)
+  const { log, output } = createLog('gateway', config.LOG_LEVEL)
   const core = openCore(config.CORE_URL, config.CORE_TOKEN)
   const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
   const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst

@@ -1,5 +1,5 @@
 /** What clients of the model tests ask for. Drawn from a seed alone: no answer changes what is asked next. */
-import type { Random } from '../../scripts/embedded/random.ts'
+import type { Random } from '../../tools/services/random.ts'
 
 /** A wallet by its place in the plan, or one that no transfer of the workspace may name. */
 export type WalletRef = number | 'absent' | 'malformed' | 'external' | 'foreign'

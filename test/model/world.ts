@@ -1,6 +1,7 @@
 /** The real system under a model test: two cores, two gateways, every operation through another pair of them. */
-import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core/client'
-import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/core/contract'
+
+import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
 import { call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { type System, startSystem } from '../setup/system.ts'

@@ -1,10 +1,10 @@
 /** The balancer of docker-compose.yml, with its own configuration and the addresses of a test. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Guarded } from '../../scripts/embedded/guarded.ts'
-import { isListenedOn, pickFreePort } from '../../scripts/embedded/ports.ts'
-import { findProgram } from '../../scripts/embedded/programs.ts'
-import { startServer } from '../../scripts/embedded/server.ts'
+import type { Guarded } from '../../tools/services/guarded.ts'
+import { isListenedOn, pickFreePort } from '../../tools/services/ports.ts'
+import { findProgram } from '../../tools/services/programs.ts'
+import { startServer } from '../../tools/services/server.ts'
 import { root } from './images.ts'
 
 export type Balancer = { url: string; pid: number; stop: Guarded['stop'] }
@@ -20,7 +20,7 @@ export async function startBalancer(
 ): Promise<Balancer> {
   const program = await findProgram(['haproxy'], 'haproxy')
   const port = await pickFreePort()
-  let text = await readFile(join(root, 'containers/haproxy.cfg'), 'utf8')
+  let text = await readFile(join(root, 'deploy/containers/haproxy.cfg'), 'utf8')
   for (const [name, host] of Object.entries({ 'bind :8080': `bind 127.0.0.1:${port}`, ...hosts }))
     text = text.replaceAll(name, host)
   const file = join(directory, `haproxy-${port}.cfg`)

@@ -7,9 +7,9 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { type Postgres, startPostgres } from '../../scripts/embedded/postgres.ts'
-import { type Program, startProgram } from '../../scripts/embedded/program.ts'
-import { type Redis, startRedis } from '../../scripts/embedded/redis.ts'
+import { type Postgres, startPostgres } from '../../tools/services/postgres.ts'
+import { type Program, startProgram } from '../../tools/services/program.ts'
+import { type Redis, startRedis } from '../../tools/services/redis.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
 import { type Compose, mountsOf, readCompose, redisSettings, stageOf } from './compose.ts'
 import { buildImage, type Image, readStages, root } from './images.ts'
@@ -54,7 +54,7 @@ export async function startCluster(): Promise<Cluster> {
   }
   try {
     const secretsDir = join(directory, 'secrets')
-    await runInImage(images.tools!, ['containers/secrets.ts', secretsDir])
+    await runInImage(images.tools!, ['deploy/containers/secrets.ts', secretsDir])
     const secretsFile = join(secretsDir, 'all/secrets.json')
     const secrets = JSON.parse(await readFile(secretsFile, 'utf8')) as Record<string, string>
     /** What a service has in its environment, its files being where the secrets are. */
@@ -193,9 +193,9 @@ async function replaceHosts(secretsDir: string, hosts: Record<string, string>): 
   }
 }
 
-/** containers/owner.sql, its one psql command carried out by hand. */
+/** deploy/containers/owner.sql, its one psql command carried out by hand. */
 async function makeOwner(url: string, password: string): Promise<void> {
-  const script = await readFile(join(root, 'containers/owner.sql'), 'utf8')
+  const script = await readFile(join(root, 'deploy/containers/owner.sql'), 'utf8')
   const statements = script
     .replaceAll(/^(--|\\).*$/gm, '')
     .replaceAll(":'password'", pg.escapeLiteral(password))

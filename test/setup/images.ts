@@ -79,7 +79,11 @@ export async function buildImage(stages: Stage[], name: string, directory: strin
     } else if (instruction === 'RUN') {
       await promisify(execFile)('/bin/sh', ['-c', text], {
         cwd: inside('.'),
-        env: { ...process.env, npm_config_prefer_offline: 'true' },
+        env: {
+          ...process.env,
+          PATH: `${join(place, 'usr/local/bin')}:${process.env.PATH}`,
+          npm_config_prefer_offline: 'true',
+        },
         maxBuffer: 64 * 1024 * 1024,
       })
     } else if (instruction === 'ENV') {

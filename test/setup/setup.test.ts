@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { afterAll, expect, inject, test } from 'vitest'
-import { userOf } from '../../scripts/embedded/processes.ts'
-import { startRedis } from '../../scripts/embedded/redis.ts'
+import { userOf } from '../../tools/services/processes.ts'
+import { startRedis } from '../../tools/services/redis.ts'
 import { createTestDatabase, execute, query } from './database.ts'
 import { until } from './until.ts'
 

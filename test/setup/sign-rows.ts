@@ -1,8 +1,8 @@
 /** Signs rows that a test wrote by itself, as core would have: what is wrong with them is then in what they say. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { Decimal } from '@workspace-wallet/core/contract'
+import { Decimal } from '@workspace-wallet/contract'
 import type pg from 'pg'
-import { apiKeyMac, ledgerMac, walletMac } from '../../services/core/src/db/signed-rows.ts'
+import { apiKeyMac, ledgerMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
 import { connect } from './database.ts'
 
 type Row = Record<string, unknown>

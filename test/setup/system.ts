@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core/client'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { inject } from 'vitest'
-import { type Program, startProgram } from '../../scripts/embedded/program.ts'
+import { type Program, startProgram } from '../../tools/services/program.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))

@@ -1,5 +1,5 @@
-import { verifyLedger as verify } from '@workspace-wallet/core/client'
-import type { VerifyReport } from '@workspace-wallet/core/contract'
+import type { VerifyReport } from '@workspace-wallet/contract'
+import { verifyLedger as verify } from '@workspace-wallet/core-client'
 import type { System } from './system.ts'
 
 /** What the verifier says of the whole ledger of a system. */

@@ -1,4 +1,4 @@
-import type { DomainError, ErrorDetails } from '@workspace-wallet/core/contract'
+import type { DomainError, ErrorDetails } from '@workspace-wallet/contract'
 import { enUS } from './en-US.ts'
 import type { Locale } from './locale.ts'
 import { zhCN } from './zh-CN.ts'

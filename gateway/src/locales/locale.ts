@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetails, FieldFault, FieldReason } from '@workspace-wallet/core/contract'
+import type { ErrorCode, ErrorDetails, FieldFault, FieldReason } from '@workspace-wallet/contract'
 
 /**
  * A language: for every code a sentence that says what a person needs to mend the call. The type checker refuses a

@@ -1,4 +1,4 @@
-import { DomainError, type ErrorCode, errorTable, fieldReasons } from '@workspace-wallet/core/contract'
+import { DomainError, type ErrorCode, errorTable, fieldReasons } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import { findLocale, locales, sentenceOf } from './index.ts'
 

@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
+import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '@workspace-wallet/runtime'
 import { z } from 'zod'
-import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '../contract/index.ts'
 
 /** What a service token may do: see trpc/procedures.ts. */
 export const roles = ['gateway', 'service', 'funding', 'admin'] as const

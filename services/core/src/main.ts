@@ -1,15 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { ConfigurationError, createLog, type KeyRing } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
-import { ConfigurationError, type KeyRing } from '../contract/index.ts'
 import { faultOfKeyRing } from './api-keys/rewrap.ts'
+import { type Core, openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
-import { type Core, openCore } from './core.ts'
 import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
-import { isChainKey } from './ledger/chain-key.ts'
-import { createLog } from './log.ts'
+import { isChainKey } from './ledger/chain/chain-key.ts'
 
 /** Core, as a program: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../contract/index.ts'
+import { ConfigurationError } from '@workspace-wallet/runtime'
 import { migrationConfig } from './config.ts'
-import { migrate } from './db/migrate.ts'
+import { migrate } from './database/migrate.ts'
 
 /** The migration step, as a program: `node services/core/src/migrate.ts`. */
 try {

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { keyStatuses, type Scope } from '../../contract/index.ts'
-import { PublicId, signature } from '../db/types.ts'
+import { keyStatuses, type Scope } from '@workspace-wallet/contract'
+import { PublicId, signature } from '../database/types.ts'
 
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',

@@ -5,21 +5,19 @@ import {
   type KeyListing,
   type KeyPage,
   type KeyRecord,
-  type KeyRing,
-  mintKeyId,
   Refusal,
   type Scope,
-  sealSecret,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
+import { type KeyRing, mintKeyId, sealSecret } from '@workspace-wallet/runtime'
+import { beginAccessChange } from '../access/revision.ts'
 import { recordAct } from '../audit/operations.ts'
-import type { Core } from '../core.ts'
-import { databaseTime } from '../db/clock.ts'
-import type { Em } from '../db/orm.ts'
-import { isGenuine, replaceRow } from '../db/row-signer.ts'
+import type { Core } from '../compose.ts'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine, replaceRow } from '../database/row-signer.ts'
 import { Member } from '../workspaces/entities.ts'
 import { findWorkspace } from '../workspaces/operations.ts'
 import { ApiKey } from './entities.ts'
-import { beginAccessChange } from './revision.ts'
 
 export type NewKey = {
   workspaceId: string

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import {
   accessChanges,
   accessChangesInput,
@@ -19,12 +18,13 @@ import {
   setIpsInput,
   setScopesInput,
   usedKeysInput,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
+import { z } from 'zod'
+import { findAccess } from '../access/access.ts'
+import { beginNonceMemory } from '../access/nonce-memory.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
-import { findAccess } from './access.ts'
-import { beginNonceMemory } from './nonce-memory.ts'
 import {
   createKey,
   deleteKey,

@@ -1,6 +1,6 @@
-import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '../../contract/index.ts'
-import type { ApiKeyRow } from '../db/signed-rows.ts'
-import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
+import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '@workspace-wallet/contract'
+import type { ApiKeyRow } from '../database/signed-rows.ts'
+import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 
 /** A key beside its workspace and its owner's membership, as stored: `id` is null when there is no such key. */
 export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {

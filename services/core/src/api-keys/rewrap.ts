@@ -1,18 +1,10 @@
-import {
-  idFromUuid,
-  type KekStatus,
-  type KeyRing,
-  kekOf,
-  openSecret,
-  Refusal,
-  sealSecret,
-  uuidFromId,
-} from '../../contract/index.ts'
+import { idFromUuid, type KekStatus, Refusal, uuidFromId } from '@workspace-wallet/contract'
+import { type KeyRing, kekOf, openSecret, sealSecret } from '@workspace-wallet/runtime'
 import { recordAct } from '../audit/operations.ts'
-import { databaseTime } from '../db/clock.ts'
-import type { Em } from '../db/orm.ts'
-import { isGenuine } from '../db/row-signer.ts'
-import { type Queryable, run, statement } from '../db/statement.ts'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine } from '../database/row-signer.ts'
+import { type Queryable, run, statement } from '../database/statement.ts'
 import { ApiKey } from './entities.ts'
 
 /** The sealed secrets of the table, by key-encryption key: the second part of their text (see contract/secrets.ts). */

@@ -1,4 +1,4 @@
-import { auditPage, listAuditInput } from '../../contract/index.ts'
+import { auditPage, listAuditInput } from '@workspace-wallet/contract'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { listAudit } from './queries.ts'

@@ -1,6 +1,6 @@
-import { type AuditEntry, type AuditListing, type AuditPage, idFromUuid, uuidFromId } from '../../contract/index.ts'
-import { Values } from '../db/lists/conditions.ts'
-import { type Queryable, run, statement } from '../db/statement.ts'
+import { type AuditEntry, type AuditListing, type AuditPage, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { Values } from '../database/lists/conditions.ts'
+import { type Queryable, run, statement } from '../database/statement.ts'
 
 /**
  * A page of the acts, newest first. Only what is asked for is in the statement, so that each filter finds its index. The

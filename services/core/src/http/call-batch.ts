@@ -1,10 +1,10 @@
 import { callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
+import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '../../contract/index.ts'
-import { appRouter } from '../router.ts'
 import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/errors.ts'
 import { isStream } from '../trpc/procedures.ts'
+import { appRouter } from '../trpc/router.ts'
 
 /** Answers a batch of calls, each for itself: one that fails takes no other with it. @throws TRPCError BAD_REQUEST */
 export async function answerBatch(ctx: Context, body: Buffer): Promise<Buffer> {

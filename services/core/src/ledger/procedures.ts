@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import {
   haltedLedger,
   idFromUuid,
@@ -16,21 +15,22 @@ import {
   uuidFromId,
   type VerifyEvent,
   verifyInput,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
+import { z } from 'zod'
 import { recordAct } from '../audit/operations.ts'
-import type { Core } from '../core.ts'
+import type { Core } from '../compose.ts'
 import type { CallContext, Context } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { findHaltedLedgers } from './queries.ts'
+import { sealLedger, uploadSealPart } from './checkpoints/checkpoint.ts'
+import { removeUploads } from './checkpoints/queries.ts'
+import { findHaltedLedgers } from './posting/queries.ts'
 import { findHalted, reopenLedger } from './reopen.ts'
 import { repairLedger } from './repair.ts'
-import { sealLedger, uploadSealPart } from './seal.ts'
-import { removeUploads } from './seal-queries.ts'
-import { workspaceExists } from './verify-queries.ts'
-import { databaseOf } from './verify-snapshot.ts'
-import { verifyInThread } from './verify-thread.ts'
+import { workspaceExists } from './verify/queries.ts'
+import { databaseOf } from './verify/snapshot.ts'
+import { verifyInThread } from './verify/thread.ts'
 
 /** `verify`, `reopen`, `repair` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
 export const ledger = router({

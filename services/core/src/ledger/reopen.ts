@@ -1,8 +1,8 @@
 import { LockMode } from '@mikro-orm/core'
-import { Refusal, type VerifyReport } from '../../contract/index.ts'
+import { Refusal, type VerifyReport } from '@workspace-wallet/contract'
 import { recordAct } from '../audit/operations.ts'
-import type { Em } from '../db/orm.ts'
-import { replaceRow } from '../db/row-signer.ts'
+import type { Em } from '../database/orm.ts'
+import { replaceRow } from '../database/row-signer.ts'
 import { Ledger } from './entities.ts'
 
 /** @throws Refusal unless postings of the workspace are stopped */

@@ -6,11 +6,11 @@ import {
   listedChanges,
   uuidFromId,
   type WalletStatus,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
 import { AuditEntry } from '../audit/entities.ts'
 import { recordAct } from '../audit/operations.ts'
-import type { Em } from '../db/orm.ts'
-import { isGenuine, replaceRow } from '../db/row-signer.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine, replaceRow } from '../database/row-signer.ts'
 import { Wallet } from '../wallets/entities.ts'
 import type { Ledger } from './entities.ts'
 import { findHalted } from './reopen.ts'

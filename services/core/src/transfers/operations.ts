@@ -5,9 +5,9 @@ import {
   mintId,
   type TransferOrder,
   uuidFromId,
-} from '../../contract/index.ts'
-import type { Core } from '../core.ts'
-import { malformedWallet, type Transfer } from '../ledger/posting.ts'
+} from '@workspace-wallet/contract'
+import type { Core } from '../compose.ts'
+import { malformedWallet, type Transfer } from '../ledger/posting/posting.ts'
 
 const defaultBudgetMs = 10_000
 

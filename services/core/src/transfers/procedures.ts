@@ -5,7 +5,7 @@ import {
   listTransfersInput,
   transferOrder,
   transferPage,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
 import { router } from '../trpc/init.ts'
 import { workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
 import { createTransfer, toOrder } from './operations.ts'

@@ -1,12 +1,12 @@
-import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '../../contract/index.ts'
-import { batched } from '../db/batched.ts'
-import { idBeginsWith, isPrefixOfFewIds, textBeginsWith, Values } from '../db/lists/conditions.ts'
-import type { List, ListRequest, Search, Sequence, SortField } from '../db/lists/list.ts'
-import type { ListDatabase } from '../db/lists/list-reader.ts'
-import { readPage } from '../db/lists/page.ts'
-import type { Queryable } from '../db/statement.ts'
-import type { Transfer } from '../ledger/posting.ts'
-import { findByBizId, findById } from '../ledger/queries.ts'
+import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '@workspace-wallet/contract'
+import { batched } from '../database/batched.ts'
+import { idBeginsWith, isPrefixOfFewIds, textBeginsWith, Values } from '../database/lists/conditions.ts'
+import type { List, ListRequest, Search, Sequence, SortField } from '../database/lists/list.ts'
+import type { ListDatabase } from '../database/lists/list-reader.ts'
+import { readPage } from '../database/lists/page.ts'
+import type { Queryable } from '../database/statement.ts'
+import type { Transfer } from '../ledger/posting/posting.ts'
+import { findByBizId, findById } from '../ledger/posting/queries.ts'
 import {
   flowPartsFor,
   flowsOfWallet,

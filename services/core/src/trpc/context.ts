@@ -1,5 +1,5 @@
+import type { Core } from '../compose.ts'
 import type { ServiceToken } from '../config.ts'
-import type { Core } from '../core.ts'
 
 /** What every procedure is called with: core's parts, and the service token that the caller presented. */
 export type Context = { core: Core; token: Pick<ServiceToken, 'name' | 'role'> }

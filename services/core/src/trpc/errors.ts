@@ -8,9 +8,9 @@ import {
   isDomainError,
   Refusal,
   type RefusalCode,
-} from '../../contract/index.ts'
-import { classifyDatabaseError } from '../db/errors.ts'
-import type { Log } from '../log.ts'
+} from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
+import { classifyDatabaseError } from '../database/errors.ts'
 
 /** What an error carries over the wire beside tRPC's own fields: a public code with details, or an operator's sentence. */
 export type WireError =

@@ -1,5 +1,5 @@
 import { initTRPC } from '@trpc/server'
-import { serialization } from '../../contract/index.ts'
+import { serialization } from '@workspace-wallet/contract'
 import type { Role } from '../config.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './errors.ts'

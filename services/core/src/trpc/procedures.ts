@@ -1,5 +1,5 @@
 import { TRPCError } from '@trpc/server'
-import { workspaceCall } from '../../contract/index.ts'
+import { workspaceCall } from '@workspace-wallet/contract'
 import { findWorkspaceOfKey } from '../api-keys/queries.ts'
 import type { Role } from '../config.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'

@@ -1,7 +1,7 @@
-import { accessPollMs } from '../../contract/index.ts'
+import { accessPollMs } from '@workspace-wallet/contract'
 import { writeActs } from '../audit/operations.ts'
-import { retryConflicts } from '../db/errors.ts'
-import type { Em } from '../db/orm.ts'
+import { retryConflicts } from '../database/errors.ts'
+import type { Em } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
 /** Runs an administrative act in one transaction, its audit row included; conflicts are run again. */

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { Decimal, walletStatuses } from '../../contract/index.ts'
-import { DecimalType, PublicId, signature } from '../db/types.ts'
+import { Decimal, walletStatuses } from '@workspace-wallet/contract'
+import { DecimalType, PublicId, signature } from '../database/types.ts'
 
 const WalletSchema = defineEntity({
   name: 'Wallet',

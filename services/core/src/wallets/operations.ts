@@ -10,11 +10,11 @@ import {
   uuidFromId,
   type Wallet as WalletRecord,
   type WalletStatus,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
 import { recordAct } from '../audit/operations.ts'
-import type { Core } from '../core.ts'
-import { databaseTime } from '../db/clock.ts'
-import type { Em } from '../db/orm.ts'
+import type { Core } from '../compose.ts'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
 import { Ledger } from '../ledger/entities.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'

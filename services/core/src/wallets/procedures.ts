@@ -14,7 +14,7 @@ import {
   walletInput,
   walletOfWorkspaceInput,
   walletPage,
-} from '../../contract/index.ts'
+} from '@workspace-wallet/contract'
 import type { Context } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, fundingProcedure, walletReadProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'

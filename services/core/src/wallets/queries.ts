@@ -9,9 +9,9 @@ import {
   type Wallet,
   type WalletFilter,
   type WalletStatus,
-} from '../../contract/index.ts'
-import { batched } from '../db/batched.ts'
-import { idBeginsWith, isPrefixOfFewIds, Values } from '../db/lists/conditions.ts'
+} from '@workspace-wallet/contract'
+import { batched } from '../database/batched.ts'
+import { idBeginsWith, isPrefixOfFewIds, Values } from '../database/lists/conditions.ts'
 import {
   type List,
   type ListRequest,
@@ -20,10 +20,10 @@ import {
   type SortField,
   type Source,
   sortsBy,
-} from '../db/lists/list.ts'
-import type { ListDatabase } from '../db/lists/list-reader.ts'
-import { readPage } from '../db/lists/page.ts'
-import { plainArray, type Queryable, run, statement } from '../db/statement.ts'
+} from '../database/lists/list.ts'
+import type { ListDatabase } from '../database/lists/list-reader.ts'
+import { readPage } from '../database/lists/page.ts'
+import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 
 export type WalletRow = {
   id: string

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { PublicId, signature } from '../db/types.ts'
+import { PublicId, signature } from '../database/types.ts'
 
 const WorkspaceSchema = defineEntity({
   name: 'Workspace',

@@ -1,5 +1,5 @@
+import { createWorkspaceInput, deleteWorkspaceInput, memberInput } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { createWorkspaceInput, deleteWorkspaceInput, memberInput } from '../../contract/index.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'

@@ -1,0 +1,911 @@
+/**
+ * `npm run admin` as its users meet it: a process of its own against a real core. What an operator types has to do what
+ * it says, print what programs can read, and fail with a sentence that mends it.
+ */
+import { execFile, spawnSync } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { uuidFromId } from '@workspace-wallet/contract'
+import { afterAll, describe, expect, inject, test } from 'vitest'
+import { execute, query } from '../test/setup/database.ts'
+import { openPath } from '../test/setup/path.ts'
+import { signRows } from '../test/setup/sign-rows.ts'
+import { type System, startSystem } from '../test/setup/system.ts'
+import { commands } from './admin/commands.ts'
+
+interface Ran {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
+const dataDir = await mkdtemp(join(inject('runDir'), 'admin-'))
+const system = await startSystem({ gateways: 0 })
+const { coreUrl, adminToken, admin: core } = system
+const throughCore = { CORE_URL: coreUrl, CORE_TOKEN: adminToken }
+const used = new Set<string>()
+
+afterAll(() => system.stop())
+
+function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
+  execFile(process.execPath, [script, ...args], { cwd, env }, (error, stdout, stderr) => {
+    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
+  })
+  return promise
+}
+
+/** Runs a command that succeeds, as programs do: one JSON object on one line, and silence beside it. */
+async function json(line: string, ...texts: string[]): Promise<Record<string, unknown>> {
+  const { exitCode, stdout, stderr } = await run([...words(line), ...texts, '--json'])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(stdout).toMatch(/^\{[^\n]*\}\n$/)
+  return JSON.parse(stdout)
+}
+
+/** Runs a command that succeeds, as people do. */
+async function said(line: string, ...texts: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run([...words(line), ...texts])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  return stdout
+}
+
+/** Runs a command that fails: nothing on standard output, one sentence beside it. */
+async function refused(exitCode: number, line: string, ...texts: string[]): Promise<string> {
+  return sentence(exitCode, await run([...words(line), ...texts]))
+}
+
+function sentence(exitCode: number, ran: Ran): string {
+  expect(ran).toMatchObject({ exitCode, stdout: '' })
+  expect(ran.stderr).toMatch(/^\S[^\n]*[.?]\n$/)
+  return ran.stderr.trimEnd()
+}
+
+function words(line: string): string[] {
+  const split = line.split(' ').filter(word => word !== '')
+  used.add(split.slice(0, 2).join(' '))
+  return split
+}
+
+async function newWorkspace(): Promise<string> {
+  const { workspaceId } = await core.workspaces.create.mutate({ name: 'Test' })
+  await core.members.add.mutate({ workspaceId, userId: 'ada' })
+  return workspaceId
+}
+
+async function newKey(workspaceId: string): Promise<string> {
+  const { apiKey } = await core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  return apiKey
+}
+
+async function newWallet(workspaceId: string, currency = 'USD'): Promise<string> {
+  const { walletId } = await core.wallets.create.mutate({ workspaceId, currency, name: 'Main' })
+  return walletId
+}
+
+async function keyRecord(workspaceId: string, apiKey: string) {
+  const { keys } = await core.apiKeys.list.query({ workspaceId })
+  return keys.find(key => key.apiKey === apiKey)
+}
+
+async function balanceOf(workspaceId: string, walletId: string): Promise<string> {
+  const caller = { requestId: 'test' }
+  const { balance } = await core.wallets.balance.query({ workspaceId, walletId, caller })
+  return balance.toFixed(2)
+}
+
+const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`))
+const secret = expect.stringMatching(/^[\w-]{43}$/)
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+describe('workspaces and members', () => {
+  test('workspace create answers with the id, whatever letters the name has', async () => {
+    expect(await json('workspace create --name', 'Ünïcode & Söhne 银行')).toEqual({ workspaceId: id('wsp') })
+    expect(await said('workspace create --name Acme')).toMatch(/^Workspace wsp_\w{26} is there\.\n$/)
+  })
+
+  test('workspace delete ends its keys, and is refused while wallets hold money unless forced', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
+    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toContain(
+      'withdraw it first, or give --force',
+    )
+    expect(await json(`workspace delete --workspace ${workspaceId} --force`)).toEqual({ workspaceId, deleted: true })
+    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toBe(
+      `There is no workspace ${workspaceId}.`,
+    )
+    const empty = await newWorkspace()
+    expect(await said(`workspace delete --workspace ${empty}`)).toBe(
+      `Workspace ${empty} is deleted; its history stays.\n`,
+    )
+  })
+
+  test('member add and remove, twice each', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --user grace@example.com`
+    expect(await json(`member add ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
+    expect(await refused(1, `member add ${flags}`)).toContain('is a member of')
+    expect(await json(`member remove ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
+    expect(await refused(1, `member remove ${flags}`)).toContain('is no member of')
+    expect(await said(`member add ${flags}`)).toBe(`grace@example.com is a member of ${workspaceId}.\n`)
+    expect(await said(`member remove ${flags}`)).toBe(`grace@example.com is no longer a member of ${workspaceId}.\n`)
+  })
+})
+
+describe('keys', () => {
+  test('key create shows the secret, and says that it does so once', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read,transfer:create`
+    const issued = await json(`key create ${flags}`)
+    expect(issued).toEqual({ apiKey: id('ak'), apiSecret: secret })
+    const text = await said(`key create ${flags}`)
+    expect(text).toMatch(
+      /^API key {5}ak_\w{26}\nAPI secret {2}[\w-]{43}\n\nKeep the secret now: it is not shown again\.\n$/,
+    )
+    expect(await keyRecord(workspaceId, String(issued.apiKey))).toMatchObject({
+      ownerUserId: 'ada',
+      status: 'ACTIVE',
+      scopes: ['wallet:read', 'transfer:create'],
+      ipAllowlist: [],
+      expiresAt: null,
+    })
+  })
+
+  test('key create takes addresses, a name, and an expiry as a date, a time or a duration', async () => {
+    const workspaceId = await newWorkspace()
+    const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read`
+    const full = await json(
+      `key create ${flags} --ips 203.0.113.0/24,2001:db8::1 --expires 2099-01-31 --name`,
+      'Night job',
+    )
+    expect(await keyRecord(workspaceId, String(full.apiKey))).toMatchObject({
+      ipAllowlist: ['203.0.113.0/24', '2001:db8::1'],
+      expiresAt: new Date('2099-01-31T00:00:00Z'),
+      name: 'Night job',
+    })
+    const timed = await json(`key create ${flags} --expires 2099-01-31T12:30:00+02:00`)
+    expect((await keyRecord(workspaceId, String(timed.apiKey)))?.expiresAt).toEqual(new Date('2099-01-31T10:30:00Z'))
+    const before = Date.now()
+    const lasting = await json(`key create ${flags} --expires 90d`)
+    const expiresAt = (await keyRecord(workspaceId, String(lasting.apiKey)))?.expiresAt?.getTime() ?? 0
+    expect(expiresAt - before).toBeGreaterThanOrEqual(90 * 86_400_000)
+    expect(expiresAt - Date.now()).toBeLessThanOrEqual(90 * 86_400_000)
+  })
+
+  test('key create is refused for strangers, unknown scopes, bad addresses and a past expiry', async () => {
+    const workspaceId = await newWorkspace()
+    const command = `key create --workspace ${workspaceId} --owner`
+    expect(await refused(1, `${command} eve --scopes wallet:read`)).toContain('add the member first')
+    expect(await refused(2, `${command} ada --scopes wallet:reed`)).toContain('did you mean wallet:read?')
+    expect(await refused(2, `${command} ada --scopes`, '')).toContain('needs at least one of wallet:read')
+    expect(await refused(1, `${command} ada --scopes wallet:read --ips 203.0.113.0/33`)).toContain('nor a CIDR block')
+    expect(await refused(1, `${command} ada --scopes wallet:read --expires 2020-01-01`)).toContain('in the past')
+    expect(await refused(2, `${command} ada --scopes wallet:read --expires tomorrow`)).toContain('2027-01-31')
+    expect((await core.apiKeys.list.query({ workspaceId })).keys).toEqual([])
+  })
+
+  test('key list shows all keys, those of a workspace, or one, and never a secret', async () => {
+    const workspaceId = await newWorkspace()
+    const [first, second] = [await newKey(workspaceId), await newKey(workspaceId)]
+    const listed = await json(`key list --workspace ${workspaceId}`)
+    const record = {
+      workspaceId,
+      ownerUserId: 'ada',
+      name: '',
+      status: 'ACTIVE',
+      scopes: ['wallet:read'],
+      ipAllowlist: [],
+      expiresAt: null,
+      oldSecretUntil: null,
+      lastUsedAt: null,
+      createdAt: isoTime,
+      updatedAt: isoTime,
+    }
+    expect(listed).toEqual({
+      keys: [
+        { apiKey: first, ...record },
+        { apiKey: second, ...record },
+      ],
+    })
+    expect(await json(`key list --key ${second}`)).toEqual({ keys: [{ apiKey: second, ...record }] })
+    const all = (await json('key list')) as { keys: { apiKey: string }[] }
+    expect(all.keys.map(key => key.apiKey)).toEqual(expect.arrayContaining([first, second]))
+    const [headings, ...rows] = (await said(`key list --workspace ${workspaceId}`)).trimEnd().split('\n')
+    expect(headings).toMatch(/^KEY +STATUS +WORKSPACE +OWNER +SCOPES +FROM +EXPIRES +OLD SECRET +LAST USED +NAME$/)
+    expect(rows).toHaveLength(2)
+    expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +no +never$`))
+    expect(await said(`key list --workspace ${await newWorkspace()}`)).toBe('There are no keys.\n')
+  })
+
+  test('a name cannot steer the terminal of whoever lists it', async () => {
+    const workspaceId = await newWorkspace()
+    const create = (name: string) =>
+      core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
+    await expect(create('\u001b[2Jgone')).rejects.toThrow('control characters')
+    await create('gone\u202e')
+    const text = await said(`key list --workspace ${workspaceId}`)
+    expect(text).toContain('gone\uFFFD')
+    expect(text).not.toContain('\u202e')
+  })
+
+  test('key disable, enable and delete', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    expect(await json(`key disable --key ${apiKey}`)).toEqual({ apiKey })
+    expect((await keyRecord(workspaceId, apiKey))?.status).toBe('DISABLED')
+    expect(await said(`key enable --key ${apiKey}`)).toBe(`Key ${apiKey} is enabled.\n`)
+    expect((await keyRecord(workspaceId, apiKey))?.status).toBe('ACTIVE')
+    expect(await json(`key delete --key ${apiKey}`)).toEqual({ apiKey })
+    for (const command of ['key disable', 'key rotate', 'key list'])
+      expect(await refused(1, `${command} --key ${apiKey}`)).toBe(`There is no key ${apiKey}.`)
+  })
+
+  test('key rotate keeps the key, changes the secret, and ends the old one at once or after the grace', async () => {
+    const workspaceId = await newWorkspace()
+    const { apiKey, apiSecret } = await json(`key create --workspace ${workspaceId} --owner ada --scopes wallet:read`)
+    const rotated = await json(`key rotate --key ${apiKey}`)
+    expect(rotated).toEqual({ apiKey, apiSecret: secret })
+    expect(rotated.apiSecret).not.toBe(apiSecret)
+    expect(await said(`key rotate --key ${apiKey} --grace 24h`)).toContain('it is not shown again')
+    const previous = 'select count(*) from api_key where previous_secret_until > now() +'
+    await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '23 hours') = 1; end $$`)
+    await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '24 hours') = 0; end $$`)
+    const again = await refused(1, `key rotate --key ${apiKey} --grace 24h`)
+    expect(again).toMatch(/^The secret before this one works until \S+Z, .*: wait until then, or give --force\.$/)
+    expect(await json(`key rotate --key ${apiKey} --grace 1h --force`)).toEqual({ apiKey, apiSecret: secret })
+    expect(await refused(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be 30d at most.')
+    expect(await refused(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
+  })
+
+  test('key set-expiry ends a key at a time, at once or never', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    const command = `key set-expiry --key ${apiKey} --expires`
+    const expiresAt = '2099-01-31T00:00:00.000Z'
+    expect(await json(`${command} 2099-01-31`)).toEqual({ apiKey, expiresAt })
+    expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toEqual(new Date(expiresAt))
+    expect(await said(`${command} 2099-01-31`)).toBe(`Key ${apiKey} expires at ${expiresAt}.\n`)
+    expect(await said(`${command} now`)).toBe(`Key ${apiKey} has expired.\n`)
+    const ended = (await keyRecord(workspaceId, apiKey))?.expiresAt?.getTime()
+    expect(ended).toBeGreaterThan(Date.parse('2020-01-01'))
+    expect(ended).toBeLessThanOrEqual(Date.now())
+    expect(await said(`${command} never`)).toBe(`Key ${apiKey} never expires.\n`)
+    expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toBeNull()
+    expect(await refused(2, `${command} later`)).toContain('2027-01-31')
+  })
+
+  test('key set-scopes and set-ips replace what was there; empty addresses admit all', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    expect(await json(`key set-scopes --key ${apiKey} --scopes`, 'transfer:read, transfer:create')).toEqual({
+      apiKey,
+      scopes: ['transfer:read', 'transfer:create'],
+    })
+    expect(await said(`key set-scopes --key ${apiKey} --scopes wallet:read`)).toBe(
+      `Key ${apiKey} has the scopes wallet:read.\n`,
+    )
+    expect(await json(`key set-ips --key ${apiKey} --ips 203.0.113.7,2001:db8::/32`)).toEqual({
+      apiKey,
+      ipAllowlist: ['203.0.113.7', '2001:db8::/32'],
+    })
+    expect(await keyRecord(workspaceId, apiKey)).toMatchObject({
+      scopes: ['wallet:read'],
+      ipAllowlist: ['203.0.113.7', '2001:db8::/32'],
+    })
+    expect(await refused(1, `key set-ips --key ${apiKey} --ips 203.0.113.7,,10.0.0.1`)).toContain('CIDR block')
+    expect(await said(`key set-ips --key ${apiKey} --ips`, '')).toBe(`Key ${apiKey} may be used from everywhere.\n`)
+    expect(await json(`key set-ips --key ${apiKey} --ips=`)).toEqual({ apiKey, ipAllowlist: [] })
+    expect((await keyRecord(workspaceId, apiKey))?.ipAllowlist).toEqual([])
+  })
+})
+
+describe('wallets', () => {
+  test('wallet create makes an empty, active wallet', async () => {
+    const workspaceId = await newWorkspace()
+    const made = await json(`wallet create --workspace ${workspaceId} --currency USD --name`, 'Petty cash')
+    expect(made).toEqual({ walletId: id('wal') })
+    expect(await balanceOf(workspaceId, String(made.walletId))).toBe('0.00')
+    expect(await said(`wallet create --workspace ${workspaceId} --currency JPY --name Yen`)).toMatch(
+      /^Wallet wal_\w{26} is there, and empty\.\n$/,
+    )
+    const command = `wallet create --workspace ${workspaceId} --name Main --currency`
+    expect(await refused(2, `${command} usd`)).toContain('in capitals')
+    expect(await refused(2, `${command} XYZ`)).toContain('must be a currency code')
+  })
+
+  test('wallet deposit and withdraw move money and name the bizId and the balance', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const flags = `--workspace ${workspaceId} --wallet ${walletId}`
+    const receipt = { transferId: id('trf'), walletId, currency: 'USD', createdAt: isoTime }
+    expect(await json(`wallet deposit ${flags} --amount 100.5`)).toEqual({
+      ...receipt,
+      type: 'DEPOSIT',
+      amount: '100.5',
+      bizId: expect.stringMatching(/^deposit-[0-9a-f-]{36}$/),
+      balance: '100.50',
+    })
+    expect(await json(`wallet withdraw ${flags} --amount 0.25 --biz-id payout-1`)).toEqual({
+      ...receipt,
+      type: 'WITHDRAWAL',
+      amount: '0.25',
+      bizId: 'payout-1',
+      balance: '100.25',
+    })
+    expect(await said(`wallet deposit ${flags} --amount 10 --biz-id topup-1`)).toBe(
+      `10 USD entered ${walletId} under the bizId topup-1; it now holds 110.25 USD.\n`,
+    )
+    expect(await said(`wallet withdraw ${flags} --amount 0.25`)).toMatch(
+      /^0\.25 USD left wal_\w{26} under the bizId withdraw-[0-9a-f-]{36}; it now holds 110\.00 USD\.\n$/,
+    )
+  })
+
+  test('a bizId moves money once, however often it is given, and only the movement that it names', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --biz-id once`
+    const first = await json(`${command} --amount 7`)
+    expect(await json(`${command} --amount 7.00`)).toEqual(first)
+    expect(await refused(1, `${command} --amount 8`)).toContain('The bizId once names another movement of money')
+    expect(await balanceOf(workspaceId, walletId)).toBe('7.00')
+  })
+
+  test('a deposit whose answer is lost names the bizId under which it can be given again', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
+    // What core has answered is done.
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: 'HTTP/1.1 200', passes: 'none', by: 'reset' })
+    const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
+    const lost = sentence(1, await run(words(command), through))
+    path.cut()
+    const [, bizId] = /give the same command again with --biz-id (\S+),/.exec(lost) ?? []
+    expect(bizId).toMatch(/^deposit-/)
+    expect(await json(`${command} --biz-id ${bizId}`)).toMatchObject({ bizId, balance: '3.00' })
+  })
+
+  test('amounts that cannot be, and money that is not there', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const yen = await newWallet(workspaceId, 'JPY')
+    const on = (wallet: string) => `--workspace ${workspaceId} --wallet ${wallet} --amount`
+    expect(await refused(2, `wallet deposit ${on(walletId)} -5`)).toContain(
+      '--amount must be an amount greater than zero',
+    )
+    expect(await refused(1, `wallet deposit ${on(walletId)} 1.005`)).toBe(
+      "The amount has too many decimals: the wallet's currency has 2.",
+    )
+    expect(await refused(1, `wallet deposit ${on(yen)} 1.5`)).toContain('give a whole number')
+    expect(await refused(1, `wallet withdraw ${on(walletId)} 1`)).toContain('holds less')
+    expect(await refused(2, `wallet deposit ${on(walletId)} 1 --biz-id wallet`)).toContain('be neither "wallet"')
+    expect(await balanceOf(workspaceId, walletId)).toBe('0.00')
+  })
+
+  test('wallet freeze, unfreeze and close', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const flags = `--workspace ${workspaceId} --wallet ${walletId}`
+    await json(`wallet deposit ${flags} --amount 5`)
+    const record = { walletId, name: 'Main', currency: 'USD', balance: '5.00', createdAt: isoTime, updatedAt: isoTime }
+    expect(await json(`wallet freeze ${flags}`)).toEqual({ ...record, status: 'FROZEN' })
+    expect(await refused(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
+    expect(await json(`wallet unfreeze ${flags}`)).toEqual({ ...record, status: 'ACTIVE' })
+    expect(await refused(1, `wallet close ${flags}`)).toContain('only an empty wallet closes')
+    await json(`wallet withdraw ${flags} --amount 5`)
+    expect(await said(`wallet close ${flags}`)).toBe(`Wallet ${walletId} is CLOSED.\n`)
+    expect(await refused(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet stays closed')
+    expect(await refused(1, `wallet deposit ${flags} --amount 5`)).toContain('The wallet is closed')
+  })
+
+  test("another workspace's wallet is not there", async () => {
+    const walletId = await newWallet(await newWorkspace())
+    const flags = `--workspace ${await newWorkspace()} --wallet ${walletId}`
+    for (const command of [`wallet deposit ${flags} --amount 1`, `wallet freeze ${flags}`, `wallet close ${flags}`])
+      expect(await refused(1, command)).toBe('The workspace has no such wallet: compare both ids.')
+  })
+})
+
+describe('ledger verify', () => {
+  test('a sound ledger is said to be sound', async () => {
+    const report = { workspaces: expect.any(Number), wallets: expect.any(Number), flows: expect.any(Number) }
+    const sound = { ok: true, ...report, transfers: expect.any(Number), violations: [], more: 0 }
+    expect(await json('ledger verify')).toMatchObject(sound)
+    expect(await json(`ledger verify --workspace ${system.workspaceId}`)).toMatchObject({ ...sound, workspaces: 1 })
+    expect(await said(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
+      /^The ledger is sound: 1 workspace\(s\), \d+ wallets, \d+ transfers, \d+ flows\.\n$/,
+    )
+  })
+
+  test('a verification that is cut off says so', async () => {
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: '"kind":"result"', passes: 'none', by: 'reset' })
+    const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
+    const ran = await run(words('ledger verify'), through)
+    path.cut()
+    expect(sentence(1, ran)).toContain('was cut off before its end')
+  })
+
+  test('a tampered ledger fails, and says where', async () => {
+    const tamper = `alter table wallet disable trigger user; update wallet set balance = balance + 1 where name = 'Savings'`
+    const tampered = await startSystem({ gateways: 0 })
+    const environment = { CORE_URL: tampered.coreUrl, CORE_TOKEN: tampered.adminToken }
+    await execute(tampered.database.ownerUrl, tamper)
+    const asJson = await run(['ledger', 'verify', '--json'], environment)
+    const asText = await run(['ledger', 'verify'], environment)
+    await tampered.stop()
+    const report = JSON.parse(asJson.stdout)
+    expect(report.ok).toBe(false)
+    expect(report.violations.length).toBeGreaterThan(0)
+    expect(asText.stdout).toMatch(/^RULE +WHERE +WHAT\n/)
+    expect(asText.stdout).toContain(tampered.wallets[1]?.walletId)
+    for (const { exitCode, stderr } of [asJson, asText]) {
+      expect(exitCode).toBe(1)
+      expect(stderr).toMatch(/^The ledger breaks its rules in \d+ place\(s\)[^\n]*\.\n$/)
+    }
+  })
+})
+
+describe('ledger seal', () => {
+  const newFile = (name: string) => join(dataDir, `${name}-${randomUUID()}.seal`)
+  const through = ({ coreUrl, adminToken }: System) => ({ CORE_URL: coreUrl, CORE_TOKEN: adminToken })
+
+  test('a seal is written to a new file, which the ledger continues', async () => {
+    const file = newFile('all')
+    const sealed = await json(`ledger seal --out ${file}`)
+    const bytes = await readFile(file)
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const { wallets } = await json('ledger verify')
+    expect(sealed).toEqual({ file, sealId: expect.any(String), sealedAt: isoTime, workspaceId: null, wallets, sha256 })
+
+    const workspaceId = await newWorkspace()
+    await core.wallets.deposit.mutate({ workspaceId, walletId: await newWallet(workspaceId), amount: '5' })
+    const { sealId, sealedAt } = sealed
+    expect(await json(`ledger verify --against ${file}`)).toMatchObject({
+      ok: true,
+      seal: { sealId, sealedAt, workspaceId: null, wallets, fault: null },
+    })
+    expect(await said(`ledger verify --against ${file}`)).toContain(
+      `\nIt continues the seal of ${sealedAt} (all workspaces, ${wallets} wallets): nothing before that was changed or cut off.\n`,
+    )
+  })
+
+  test('of one workspace, to a file named for the time; who sealed is in the audit', async () => {
+    const workspaceId = await newWorkspace()
+    await newWallet(workspaceId)
+    const { stdout, exitCode } = await run(['ledger', 'seal', '--workspace', workspaceId], throughCore, dataDir)
+    expect(exitCode).toBe(0)
+    const [, name] = /^File +(\S+)$/m.exec(stdout) ?? []
+    expect(name).toMatch(/\/ledger-\d{8}T\d{6}Z\.seal$/)
+    expect(stdout).toContain(`2 wallets of ${workspaceId} were sealed at `)
+    const part = JSON.parse(await readFile(name!, 'utf8'))
+    const rows = await query(system.database.ownerUrl, `select * from audit where target = '${part.sealId}'`)
+    expect(rows).toEqual([
+      expect.objectContaining({
+        actor: 'admin:a',
+        act: 'ledger.seal',
+        workspace_id: uuidFromId('workspace', workspaceId),
+        after: { sealedAt: part.sealedAt, wallets: 2 },
+      }),
+    ])
+    expect(await json(`ledger verify --workspace ${workspaceId} --against ${name}`)).toMatchObject({ ok: true })
+  })
+
+  test('a file is never written over, and none is left of a seal that failed', async () => {
+    const file = newFile('kept')
+    await writeFile(file, 'precious')
+    expect(await refused(1, `ledger seal --out ${file}`)).toBe(
+      `${file} exists already, and a seal is kept: give another --out.`,
+    )
+    expect(await readFile(file, 'utf8')).toBe('precious')
+    expect(await refused(1, `ledger seal --out ${dataDir}/absent/file`)).toContain('(ENOENT): give another --out.')
+
+    const cut = newFile('cut')
+    const path = await openPath(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: '"chains"', passes: 'none', by: 'reset' })
+    const ran = await run(['ledger', 'seal', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
+    path.cut()
+    expect(sentence(1, ran)).toBe('The seal was cut off before its end: run it again, and see the log of core.')
+    const unknown = newFile('unknown')
+    expect(await refused(1, `ledger seal --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
+      /^There is no workspace wsp_/,
+    )
+    for (const left of [cut, unknown]) expect(existsSync(left)).toBe(false)
+  })
+
+  test('a seal that cannot be used fails the verification of a sound ledger, and says how to mend it', async () => {
+    const [whole, other] = [newFile('whole'), await newWorkspace()]
+    await json(`ledger seal --out ${whole}`)
+    const files: [string, string, string][] = [
+      ['empty', '', 'it is cut off: its last part is missing'],
+      ['changed', (await readFile(whole, 'utf8')).replace('"sequence":1', '"sequence":2'), 'part 0 was changed'],
+    ]
+    for (const [name, text, fault] of files) {
+      const file = newFile(name)
+      await writeFile(file, text)
+      const { exitCode, stdout, stderr } = await run(words(`ledger verify --against ${file}`))
+      expect({ exitCode, stderr }).toEqual({
+        exitCode: 1,
+        stderr: expect.stringContaining(`The seal proves nothing, because ${fault}`),
+      })
+      expect(stdout).toMatch(/^The ledger is sound: [^\n]*\n$/)
+    }
+    const narrow = await run(words(`ledger verify --workspace ${other} --against ${whole}`))
+    expect(narrow).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`it is of all workspaces, and ${other} alone was verified`),
+    })
+    expect(await refused(1, `ledger verify --against ${whole}.absent`)).toBe(
+      `The seal cannot be read from ${whole}.absent (ENOENT): give the file that ledger seal wrote.`,
+    )
+    expect(await refused(1, `ledger verify --against ${dataDir}`)).toContain('(EISDIR)')
+    expect(await refused(2, 'ledger seal --out', '')).toBe('--out must be the path of a file.')
+  })
+
+  test('a history that was cut off is shown by the seal alone', async () => {
+    const cut = await startSystem({ gateways: 0 })
+    const file = newFile('before')
+    const seal = await run(['ledger', 'seal', '--out', file], through(cut))
+    // The last deposit, with everything that speaks of it.
+    await execute(
+      cut.database.ownerUrl,
+      `set session_replication_role = replica;
+       create temp table last as select id from transfer where currency = 'EUR';
+       delete from flow where transfer_id in (select id from last);
+       delete from transfer where id in (select id from last);
+       update wallet set balance = 0, sequence = 0, head = '' where currency = 'EUR'`,
+    )
+    // As it was before, its MAC included.
+    await signRows(cut.database.ownerUrl, cut.chainKey, 'wallet', "currency = 'EUR'")
+    const alone = await run(['ledger', 'verify'], through(cut))
+    const against = await run(['ledger', 'verify', '--against', file], through(cut))
+    await cut.stop()
+    expect(seal.exitCode).toBe(0)
+    expect(alone).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('in 2 place(s)') })
+    expect(against.stdout).toContain('it was sealed at sequence 1, and has come only to 0')
+    expect(against.stdout).toMatch(/\nCompared with the seal of .*\n$/)
+  })
+})
+
+test('ledger halted, reopen and repair: a halted workspace is named, repaired, and opened when it is sound or forced', async () => {
+  const broken = await startSystem({ gateways: 0 })
+  const environment = { CORE_URL: broken.coreUrl, CORE_TOKEN: broken.adminToken }
+  const ran = (line: string) => run(words(line), environment)
+  const reopen = `ledger reopen --workspace ${broken.workspaceId}`
+  const before = [await ran('ledger halted'), await ran(reopen)] as const
+  await execute(
+    broken.database.ownerUrl,
+    `set session_replication_role = replica; update wallet set balance = balance + 1 where name = 'Savings';
+     update ledger set status = 'HALTED', halt_reason = 'somebody wrote past it'`,
+  )
+  const repair = `ledger repair --workspace ${broken.workspaceId}`
+  const [listed, stays, shown, forced] = [
+    await ran('ledger halted'),
+    await ran(reopen),
+    await ran(`${repair} --dry-run`),
+    await ran(`${reopen} --force --json`),
+  ] as const
+  await execute(
+    broken.database.ownerUrl,
+    "update ledger set status = 'HALTED', halt_reason = 'once more', revision = revision + 1",
+  )
+  const repaired = await ran(repair)
+  await broken.stop()
+
+  expect(before[0].stdout).toBe('No workspace is halted.\n')
+  expect(sentence(1, before[1])).toBe(`${broken.workspaceId} is not halted: it takes postings.`)
+  expect(listed.stdout).toMatch(new RegExp(`\n${broken.workspaceId}  somebody wrote past it\n`))
+  expect(stays).toMatchObject({
+    exitCode: 1,
+    stderr: `${broken.workspaceId} breaks its rules in 3 place(s): repair it first (ledger repair), or give --force.\n`,
+  })
+  expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
+  expect(stays.stdout).toMatch(/stays halted\.\n$/)
+  expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })
+  const change = /ROW +FIELD +IT SAYS +ITS ENTRIES SAY\nwal_\w+ +balance +251.00 +250.00\n/
+  expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(shown.stdout).toMatch(change)
+  expect(shown.stdout).toMatch(/stays halted\.\n$/)
+  expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(repaired.stdout).toMatch(change)
+  expect(repaired.stdout).toMatch(/Changed 2 row\(s\)\.\nwsp_\w+ takes postings again\.\n$/)
+})
+
+describe('a command line that cannot be followed exits 2 and says why', () => {
+  const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
+  test.each([
+    ['walet create', "Unknown command 'walet': did you mean wallet?"],
+    [
+      'banana',
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, ledger, audit, kek and completion.",
+    ],
+    ['wallet crate', "Unknown command 'crate': did you mean create?"],
+    [
+      'wallet --json',
+      "Unknown option '--json': put a command before it (create, deposit, withdraw, freeze, unfreeze and close).",
+    ],
+    [
+      '--json',
+      "Unknown option '--json': put a command before it (workspace, member, key, wallet, ledger, audit, kek and completion).",
+    ],
+    ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
+    ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
+    [
+      'wallet create --grace 24h',
+      "Unknown option '--grace': the options are --workspace, --currency, --name, --json and --help.",
+    ],
+    ['workspace create', 'workspace create needs --name NAME (display name of the workspace).'],
+    [
+      'wallet create --name Main',
+      'wallet create needs --workspace wsp_… (ID of the workspace) and --currency CODE (currency code, such as USD).',
+    ],
+    ['workspace create --name', '--name needs a value: display name of the workspace.'],
+    ['workspace create --name --json', '--name needs a value: display name of the workspace.'],
+    [
+      'workspace create --name Acme Ltd',
+      "Too many arguments for 'create'. Expected 0 arguments but got 1: Ltd. Leave out the extra words, or quote a text with spaces.",
+    ],
+    ['workspace create --name Acme --name Corp', '--name is given twice: give it once.'],
+    ['workspace create --name Acme --json --json', '--json is given twice: give it once.'],
+    ['workspace create --name Acme --json=yes', "Unknown option '--json=yes': --json takes no value."],
+    ['workspace delete', 'workspace delete needs --workspace wsp_… (ID of the workspace).'],
+    [
+      `workspace delete --workspace ${anyWallet}`,
+      `--workspace must be a whole id (wsp_ and 26 letters and digits), not "${anyWallet}".`,
+    ],
+  ])('%s', async (line, expected) => {
+    expect(sentence(2, await run(line.split(' ')))).toBe(expected)
+  })
+
+  test('a blank name', async () => {
+    expect(await refused(2, 'workspace create --name', ' ')).toContain('at least one of them visible')
+  })
+})
+
+describe('the audit', () => {
+  test('audit list says who did what, and what it changed; by any filter, page after page', async () => {
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
+    await core.apiKeys.disable.mutate({ apiKey })
+    const listed = await json(`audit list --workspace ${workspaceId}`)
+    expect(listed).toEqual({
+      entries: ['key.disable', 'key.create', 'member.add', 'workspace.create'].map(act =>
+        expect.objectContaining({ act, actor: 'admin:a', workspaceId, at: isoTime, id: expect.any(Number) }),
+      ),
+      next: null,
+    })
+    const [headings, row, ...others] = (await said(`audit list --target ${apiKey} --act key.disable`)).split('\n')
+    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACT +TARGET +WORKSPACE +CHANGE$/)
+    expect(row).toMatch(
+      new RegExp(`^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +status "ACTIVE" → "DISABLED"$`),
+    )
+    expect(others).toEqual([''])
+    const text = await said(`audit list --workspace ${workspaceId} --limit 3`)
+    const [, before] = /There are older ones: give --before (\d+)\.\n$/.exec(text) ?? []
+    const rest = (await json(`audit list --workspace ${workspaceId} --before ${before}`)) as { entries: unknown[] }
+    expect(rest.entries).toEqual([expect.objectContaining({ act: 'workspace.create' })])
+    expect(await said('audit list --actor admin:nobody')).toBe('There are no such acts.\n')
+    expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such acts.\n')
+    expect(await said(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
+    const known = 'are kek.rotate, key.create, key.delete'
+    const mistyped = await refused(2, 'audit list --act key.disabled')
+    expect(mistyped).toContain(`--act names "key.disabled", which is no act: did you mean key.disable? There ${known}`)
+    expect(await refused(2, 'audit list --act x')).toContain(`which is no act: there ${known}`)
+    expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
+    expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
+    expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')
+  })
+})
+
+describe('key-encryption keys', () => {
+  test('kek status and kek rotate say under which key the secrets are, and which may go', async () => {
+    await newKey(await newWorkspace())
+    const status = await json('kek status')
+    expect(status).toEqual({ active: 'k1', keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }] })
+    expect(await said('kek status')).toMatch(
+      /^New secrets are sealed under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
+    )
+    expect(await json('kek rotate')).toEqual({ ...status, rewrapped: 0, remaining: 0, unreadable: [] })
+    expect(await said('kek rotate')).toMatch(
+      /^0 secret\(s\) were sealed anew\.\n\n[\s\S]*\n\nEvery secret is under k1: no other key-encryption key is needed/,
+    )
+  })
+})
+
+describe('a core that cannot be asked', () => {
+  const command = ['key', 'list']
+
+  test('none was started here', async () => {
+    expect(sentence(1, await run(command, {}))).toBe(
+      `No core is known here (there is no ${join(dataDir, 'core.json')}): start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
+    )
+  })
+
+  test('nothing listens', async () => {
+    const closed = createServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    closed.close()
+    await once(closed, 'close')
+    const expected = `No core answers at ${url}: start the service with npm start, or correct CORE_URL.`
+    expect(sentence(1, await run(command, { CORE_URL: url, CORE_TOKEN: adminToken }))).toBe(expected)
+    expect(sentence(1, await run(['ledger', 'verify'], { CORE_URL: url, CORE_TOKEN: adminToken }))).toBe(expected)
+  })
+
+  test('the token is wrong, or of another role', async () => {
+    const wrong = { CORE_URL: coreUrl, CORE_TOKEN: 'x'.repeat(43) }
+    const unknown = `The core at ${coreUrl} does not know the token of CORE_TOKEN: use one of its service tokens of role admin.`
+    expect(sentence(1, await run(command, wrong))).toBe(unknown)
+    expect(sentence(1, await run(['ledger', 'verify'], wrong))).toBe(unknown)
+    const lesser = { CORE_URL: coreUrl, CORE_TOKEN: system.serviceToken }
+    expect(sentence(1, await run(command, lesser))).toContain('is not one of role admin')
+  })
+
+  test('the URL is the public one of a gateway', async () => {
+    const { url } = await system.startGateway()
+    const gateway = { CORE_URL: url, CORE_TOKEN: adminToken }
+    const expected = `What answers at ${url} (HTTP 404) is not a core of this version: set CORE_URL to core itself, not to the public URL of a gateway.`
+    expect(sentence(1, await run(command, gateway))).toBe(expected)
+    expect(sentence(1, await run(['ledger', 'verify'], gateway))).toBe(expected)
+  })
+
+  test('half of the environment is set', async () => {
+    expect(sentence(1, await run(command, { CORE_URL: coreUrl }))).toContain('CORE_TOKEN is not')
+    expect(sentence(1, await run(command, { CORE_TOKEN: adminToken }))).toContain('CORE_URL is not')
+    expect(sentence(1, await run(command, { CORE_URL: 'localhost:8081', CORE_TOKEN: adminToken }))).toContain(
+      'must be a URL',
+    )
+  })
+
+  test('its database is out of reach', async () => {
+    const path = await openPath(Number(new URL(system.database.serviceUrl).port))
+    const DATABASE_URL = Object.assign(new URL(system.database.serviceUrl), { port: path.port }).href
+    const other = await system.startCore({ DATABASE_URL })
+    const environment = { CORE_URL: other.url, CORE_TOKEN: adminToken }
+    const create = ['workspace', 'create', '--name', 'Acme']
+    expect((await run(create, environment)).exitCode).toBe(0)
+    path.cut()
+    expect(sentence(1, await run(create, environment))).toMatch(/^Nothing was done, .* try again in \d+ s, /)
+  })
+})
+
+test('what npm start leaves in DATA_DIR is enough, and the environment wins over it', async () => {
+  const embedded = join(dataDir, 'embedded')
+  await mkdir(embedded)
+  const file = join(embedded, 'core.json')
+  const command = ['workspace', 'create', '--name', 'Acme', '--json']
+
+  await writeFile(file, JSON.stringify({ coreUrl, adminToken }))
+  expect((await run(command, { DATA_DIR: embedded })).exitCode).toBe(0)
+
+  await writeFile(file, JSON.stringify({ coreUrl: 'http://127.0.0.1:1', adminToken: 'of another core' }))
+  expect((await run(command, { DATA_DIR: embedded, ...throughCore })).exitCode).toBe(0)
+
+  await writeFile(file, JSON.stringify({ coreUrl, adminToken: 'x'.repeat(43) }))
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain(`the token of ${file}`)
+
+  await writeFile(file, '{\n')
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('is damaged')
+
+  await writeFile(file, '{}')
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('does not name coreUrl and adminToken')
+})
+
+describe('help', () => {
+  test('at the top: every command, with examples', async () => {
+    const shown = await Promise.all([run([]), run(['--help']), run(['-h']), run(['help'])])
+    for (const { exitCode, stdout, stderr } of shown) {
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+      expect(stdout).toBe(shown[0]?.stdout)
+    }
+    const unwrapped = shown[0]?.stdout.replaceAll(/\s+/g, ' ')
+    for (const { noun, verb, help } of commands) expect(unwrapped).toContain(` ${noun} ${verb} ${help} `)
+    expect(shown[0]?.stdout).toContain('Examples:\n  npm run admin -- workspace create --name Acme\n')
+  })
+
+  test('of a noun: its verbs', async () => {
+    const [bare, asked] = await Promise.all([run(['wallet']), run(['wallet', '--help'])])
+    expect(bare).toEqual(asked)
+    expect(asked).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(asked.stdout).toContain('wallet freeze')
+    expect(asked.stdout).not.toContain('key rotate')
+  })
+
+  test('of a command: its flags and examples, without asking core', async () => {
+    const [shown, asked] = await Promise.all([
+      run(['key', 'create', '--owner', '--help'], {}),
+      run(['help', 'key', 'create'], {}),
+    ])
+    expect(asked).toEqual(shown)
+    const { exitCode, stdout } = shown
+    expect(exitCode).toBe(0)
+    for (const { noun, verb, flags } of commands.filter(each => each.noun === 'key' && each.verb === 'create'))
+      for (const flag of [...Object.keys(flags), 'json', 'help'])
+        expect(stdout, `${noun} ${verb}`).toMatch(new RegExp(`^  (-h, )?--${flag}\\b.*  \\S`, 'm'))
+    expect(stdout).toContain('Examples:\n  npm run admin -- key create --workspace wsp_…')
+    expect(stdout).toMatch(/^Required:\n {2}--workspace [\s\S]*\nOptions:\n {2}--ips /m)
+    expect((await run(['audit', 'list', '--help'], {})).stdout).toMatch(/--limit <COUNT> .*\(default: 50\)/)
+  })
+})
+
+describe('shell completion', () => {
+  /** What a shell offers for the last word. */
+  async function offered(...line: string[]): Promise<string[]> {
+    const { exitCode, stdout, stderr } = await run(['complete', '--', ...line], {})
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    return stdout.split('\n').flatMap(row => (row ? [row.split('\t')[0]!] : []))
+  }
+
+  test('completes nouns, verbs, flags and the values of lists', async () => {
+    expect(await offered('')).toEqual([...new Set(commands.map(({ noun }) => noun)), 'completion'])
+    expect(await offered('wal')).toEqual(['wallet'])
+    expect(await offered('wallet', '')).toEqual(
+      commands.filter(({ noun }) => noun === 'wallet').map(({ verb }) => verb),
+    )
+    expect(await offered('wallet', 'create', '--')).toEqual(['--workspace', '--currency', '--name', '--json', '--help'])
+    expect(await offered('wallet', 'create', '--currency', 'USD')).toEqual(['USD', 'USDC', 'USDT'])
+    expect(await offered('key', 'create', '--scopes', 'transfer:')).toEqual(['transfer:read', 'transfer:create'])
+    expect(await offered('key', 'create', '--scopes', 'transfer:read,')).toEqual([
+      'transfer:read,wallet:read',
+      'transfer:read,transfer:create',
+    ])
+    expect(await offered('key', 'create', '--scopes=transfer:c')).toEqual(['--scopes=transfer:create'])
+    expect(await offered('key', 'set-expiry', '--expires', '')).toEqual(['now', 'never'])
+    expect(await offered('key', 'create', '--name', '')).toEqual([])
+    expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish'])
+  })
+
+  test('bash loads the script, and completes words with colons', async () => {
+    const { exitCode, stdout: loaded, stderr } = await run(['completion', 'bash'], {})
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const type = (line: string) =>
+      `COMP_LINE='${line}' COMP_POINT=${line.length}; _wallet_admin; echo "\${COMPREPLY[*]}"`
+    const lines = ['wallet-admin wal', 'wallet-admin key create --scopes wallet:r', 'wallet-admin key list --name ']
+    const bash = spawnSync('bash', {
+      input: [loaded, ...lines.map(type), 'complete -p wallet-admin'].join('\n'),
+      env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}` },
+      encoding: 'utf8',
+    })
+    expect(bash).toMatchObject({ status: 0, stderr: '' })
+    // bash itself puts "wallet:" before the "read".
+    expect(bash.stdout).toBe('wallet\nread\n\ncomplete -o default -F _wallet_admin wallet-admin\n')
+  })
+
+  test('there are scripts for zsh and fish, and for no other shell', async () => {
+    for (const shell of ['zsh', 'fish'])
+      expect((await run(['completion', shell], {})).stdout).toContain('wallet-admin complete -- ')
+    expect(sentence(2, await run(['completion', 'ksh'], {}))).toContain('Allowed choices are bash, zsh, fish.')
+  })
+})
+
+test('through npm, silent: the JSON and nothing else, and the exit code comes through', async () => {
+  const npm = (...args: string[]) => {
+    const { promise, resolve } = Promise.withResolvers<Ran>()
+    const env = { ...process.env, ...throughCore }
+    execFile('npm', ['run', '--silent', 'admin', '--', ...args], { cwd: root, env }, (error, stdout, stderr) =>
+      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+    return promise
+  }
+  const made = await npm('workspace', 'create', '--name', 'A name with spaces', '--json')
+  expect(JSON.parse(made.stdout)).toEqual({ workspaceId: id('wsp') })
+  expect((await npm('workspace', 'create')).exitCode).toBe(2)
+})
+
+test('these tests have used every command', () => {
+  expect([...used].filter(name => commands.some(({ noun, verb }) => name === `${noun} ${verb}`)).toSorted()).toEqual(
+    commands.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
+  )
+})

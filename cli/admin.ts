@@ -1,0 +1,82 @@
+/** `npm run admin -- NOUN VERB …` operates a running service through its typed client. What it can do: admin/commands.ts. */
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { type Command as Group, Help } from 'commander'
+import { type Command, nouns } from './admin/command.ts'
+import { commands } from './admin/commands.ts'
+import { findCore } from './admin/connection.ts'
+import { Progress } from './admin/progress.ts'
+import { sentenceOf } from './admin/sentences.ts'
+import { addCompletion } from './command-line/completion.ts'
+import type { Flags, Values } from './command-line/flags.ts'
+import { createCommand, createGroup, runProgram } from './command-line/program.ts'
+
+const notes = `Every command takes --json, which prints one JSON object and nothing else, and --help. For use in programs,
+npm run --silent admin -- NOUN VERB … --json suppresses npm's own output.
+
+The commands speak to the core that npm start runs, which they find in DATA_DIR (default: .data). To use another core,
+set CORE_URL and CORE_TOKEN, a service token of role admin.
+
+A command that fails exits with 1, an invalid command line with 2. Both print one sentence on standard error.
+
+${examplesOf(Object.keys(nouns).flatMap(noun => commands.find(command => command.noun === noun) ?? []))}`
+
+const groups = Object.entries(nouns).map(([noun, help]) => {
+  const ofNoun = commands.filter(command => command.noun === noun)
+  return createGroup(noun, help, ofNoun.map(createVerb))
+    .description('')
+    .helpGroup(`${help}:`)
+    .addHelpText('after', `\n${examplesOf(ofNoun)}`)
+})
+const program = createGroup('npm run admin --', 'operate a running wallet service', groups).addHelpText(
+  'after',
+  `\n${notes}`,
+)
+program.configureHelp({ ...program.configureHelp(), formatHelp: overview })
+addCompletion(program, 'wallet-admin')
+// The reader of our output may have read enough.
+process.stdout.on('error', () => process.exit())
+await runProgram(program, process.argv.slice(2))
+
+function createVerb(command: Command): Group {
+  const { noun, verb, help, flags, examples } = command
+  return createCommand({
+    name: verb,
+    help,
+    flags: { ...flags, json: { help: 'print one JSON object and nothing else' } },
+    examples,
+    run: values => carryOut(command, values),
+  }).helpGroup(`${nouns[noun]}:`)
+}
+
+/** The first example of each. */
+function examplesOf(shown: readonly Command[]): string {
+  const lines = shown.map(({ noun, verb, examples }) => `  npm run admin -- ${noun} ${verb} ${examples[0]}`.trimEnd())
+  return ['Examples:', ...lines].join('\n')
+}
+
+async function carryOut(command: Command, { json, ...values }: Values<Flags>): Promise<void> {
+  const address = await findCore(process.env)
+  const core = createCoreClient({ url: address.urls, token: address.token })
+  const progress = new Progress(process.stderr)
+  try {
+    const { result, text, complaint } = await command
+      .execute(core, values, progress)
+      .catch(error => {
+        throw new Error(sentenceOf(error, address), { cause: error })
+      })
+      .finally(() => progress.clear())
+    console.log(json ? JSON.stringify(result) : text)
+    if (complaint) throw new Error(complaint)
+  } finally {
+    await core.close()
+  }
+}
+
+/** The help of the program lists every verb, not the nouns alone. */
+function overview(command: Group, helper: Help): string {
+  const visible = helper.visibleCommands(command)
+  helper.visibleCommands = () => visible.flatMap(each => (each.commands.length > 0 ? each.commands : each))
+  const { subcommandTerm } = helper
+  helper.subcommandTerm = each => (each.parent === command ? '' : `${each.parent!.name()} `) + subcommandTerm(each)
+  return Help.prototype.formatHelp.call(helper, command, helper)
+}

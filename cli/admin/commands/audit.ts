@@ -1,0 +1,81 @@
+import { type AuditEntry, type AuditPage, auditActs } from '@workspace-wallet/contract'
+import { anyText } from '../../command-line/flags.ts'
+import { command } from '../command.ts'
+import { table } from '../table.ts'
+import { oneOf, parseCount, parseId, parsePast } from '../values.ts'
+
+const parseAct = oneOf('act', auditActs)
+
+/** Looking into the audit. Nothing changes it. */
+export const auditCommands = [
+  command({
+    noun: 'audit',
+    verb: 'list',
+    help: 'list administrative actions, newest first: who, when, what, and what changed',
+    flags: {
+      workspace: { value: 'wsp_…', help: 'only actions on this workspace', parse: parseId('workspace') },
+      actor: { value: 'ROLE:NAME', help: 'only actions by this actor, such as admin:operator', parse: anyText },
+      act: {
+        value: 'ACT',
+        help: 'only actions of this kind, such as key.disable',
+        choices: auditActs,
+        parse: parseAct,
+      },
+      target: { value: 'ID', help: 'only actions on this key, wallet, member or workspace', parse: anyText },
+      from: {
+        value: 'WHEN',
+        help: 'only since this time: a date, a time with its zone, or a duration before now such as 24h',
+        parse: parsePast,
+      },
+      to: { value: 'WHEN', help: 'only before this time, in the same formats', parse: parsePast },
+      limit: { value: 'COUNT', help: 'maximum number of entries', default: '50', parse: parseCount },
+      before: {
+        value: 'NUMBER',
+        help: 'only entries before this one, to continue where a list ended',
+        parse: parsePlace,
+      },
+    },
+    examples: ['', '--target ak_…', '--workspace wsp_… --from 7d --json'],
+    async run(core, { workspace: workspaceId, actor, act, target, from, to, before, limit }) {
+      const entries: AuditEntry[] = []
+      let next = before ?? null
+      do {
+        const filter = { workspaceId, actor, act, target, from, to, before: next ?? undefined }
+        const page: AuditPage = await core.audit.list.query({ ...filter, limit: Math.min(limit - entries.length, 500) })
+        entries.push(...page.entries)
+        next = page.next
+      } while (next !== null && entries.length < limit)
+      return { entries, next }
+    },
+    print: ({ entries, next }) => (entries.length > 0 ? printEntries(entries, next) : 'There are no such acts.'),
+  }),
+]
+
+function printEntries(entries: AuditEntry[], next: number | null): string {
+  const rows = entries.map(({ id, at, actor, act, target, workspaceId, ...change }) => [
+    String(id),
+    at.toISOString(),
+    actor,
+    act,
+    target,
+    workspaceId ?? '',
+    changeText(change),
+  ])
+  const rest = next === null ? '' : `\n\nThere are older ones: give --before ${next}.`
+  return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACT', 'TARGET', 'WORKSPACE', 'CHANGE'], rows)}${rest}`
+}
+
+/** What is not as it was: `status "ACTIVE" → "DISABLED"`. */
+function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): string {
+  const [old, now] = [before, after].map(view => (view ?? {}) as Record<string, unknown>)
+  return Object.entries(now!)
+    .map(([name, value]) => ({ name, was: JSON.stringify(old![name]), is: JSON.stringify(value) }))
+    .filter(({ was, is }) => was !== is)
+    .map(({ name, was, is }) => (was === undefined ? `${name} ${is}` : `${name} ${was} → ${is}`))
+    .join(', ')
+}
+
+function parsePlace(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be the NUMBER of an act, not "${text}"`)
+  return Number(text)
+}

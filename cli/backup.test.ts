@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate } from '../services/core/src/database/migrate.ts'
+import { execute, query } from '../test/setup/database.ts'
+import { makeTempDir } from '../test/setup/temp.ts'
+import { type Postgres, startPostgres } from '../tools/services/postgres.ts'
+
+// An installation of its own: a backup is of the whole server.
+let directory: string
+let postgres: Postgres
+let secretsFile: string
+
+beforeAll(async () => {
+  directory = await makeTempDir('backup')
+  const secrets = {
+    superuserPassword: 'superuser',
+    servicePassword: 'service',
+    keyEncryptionKeys: `k1:${randomBytes(32).toString('base64')}`,
+    ledgerChainKey: randomBytes(32).toString('base64'),
+  }
+  secretsFile = join(directory, 'secrets.json')
+  await writeFile(secretsFile, JSON.stringify(secrets))
+  postgres = await startPostgres({
+    dataDir: join(directory, 'postgres'),
+    port: 0,
+    durable: false,
+    superuserPassword: secrets.superuserPassword,
+  })
+  await execute(postgres.url('postgres'), 'create database wallet')
+  await migrate(postgres.url('wallet'), postgres.url('wallet', 'wallet_service', secrets.servicePassword))
+})
+afterAll(() => postgres.stop())
+
+/** @throws what it wrote to stderr, when it fails */
+async function backup(...args: string[]): Promise<string> {
+  const script = fileURLToPath(new URL('backup.ts', import.meta.url))
+  const env = { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL: postgres.url('postgres') }
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env }).catch(error => {
+    throw new Error(error.stderr)
+  })
+  return stdout
+}
+
+const check = (file: string) => backup('check', file, '--secrets', secretsFile)
+
+/** Where a file's bytes are in a tar. */
+async function placeInTar(file: string, path: string): Promise<{ start: number; size: number }> {
+  const tar = await readFile(file)
+  for (let at = 0; at < tar.length; ) {
+    const name = tar
+      .subarray(at, at + 100)
+      .toString('latin1')
+      .replace(/\0.*$/s, '')
+    const size = Number.parseInt(tar.subarray(at + 124, at + 136).toString('latin1'), 8) || 0
+    if (name === path) return { start: at + 512, size }
+    at += 512 + Math.ceil(size / 512) * 512
+  }
+  throw new Error(`no ${path} in ${file}`)
+}
+
+async function flipByte(file: string, at: number): Promise<void> {
+  const handle = await open(file, 'r+')
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, at)
+  await handle.write(Buffer.of(buffer[0]! ^ 1), 0, 1, at)
+  await handle.close()
+}
+
+test('a backup is proved file by file and page by page; a flipped byte in an index is found and its file named', async () => {
+  const file = join(directory, 'flipped.tar')
+  await backup('take', file)
+  expect(await check(file)).toContain('The backup can be used.')
+
+  const [index] = await query(postgres.url('wallet'), `select pg_relation_filepath('workspace_pkey') as path`)
+  const { start } = await placeInTar(file, index!.path as string)
+  // In the middle of the page, where nothing is yet: PostgreSQL itself would not look there.
+  await flipByte(file, start + 4000)
+  await expect(check(file)).rejects.toThrow(`  ${index!.path} was changed after it was backed up`)
+})
+
+test('a manifest that was changed, and a backup without one, prove nothing', async () => {
+  const file = join(directory, 'manifest.tar')
+  await backup('take', file)
+  const { start, size } = await placeInTar(file, 'backup_manifest')
+  await flipByte(file, start + Math.floor(size / 2))
+  await expect(check(file)).rejects.toThrow('The manifest of the backup was changed')
+  // The name in its header, and the sum of the header.
+  await flipByte(file, start - 512)
+  const header = (await readFile(file)).subarray(start - 512, start)
+  header.fill(' ', 148, 156)
+  const sum = header.reduce((total, byte) => total + byte)
+  const handle = await open(file, 'r+')
+  await handle.write(`${sum.toString(8).padStart(6, '0')}\0 `, start - 512 + 148, 'latin1')
+  await handle.close()
+  await expect(check(file)).rejects.toThrow('The backup has no manifest, so nothing shows that it is whole')
+})
+
+test('a backup that was cut off between two of its files is not taken for a whole one', async () => {
+  const file = join(directory, 'cut.tar')
+  await backup('take', file)
+  await truncate(file, (await placeInTar(file, 'backup_manifest')).start - 512)
+  await expect(check(file)).rejects.toThrow('cannot be restored, it is no whole base backup: it was cut off.')
+})
+
+test('an index that lacks a row of its table is found, and the log that tells of it is kept', async () => {
+  // As it is after a fault of the storage that no checksum shows: a write that was lost.
+  const setReady = (ready: boolean) =>
+    execute(
+      postgres.url('wallet'),
+      `update pg_index set indisready = ${ready} where indexrelid = 'workspace_pkey'::regclass`,
+    )
+  await setReady(false)
+  await execute(
+    postgres.url('wallet'),
+    'insert into workspace (id, name, created_at, updated_at) values (gen_random_uuid(), $$Lost$$, now(), now())',
+  )
+  await setReady(true)
+  const file = join(directory, 'index.tar')
+  await backup('take', file)
+  const failure = await check(file).catch((error: Error) => error.message)
+  expect(failure).toMatch(/workspace_pkey: heap tuple .* lacks matching index tuple/)
+  const [, logs] = /The logs of PostgreSQL and core are in (\S+)\.\n/.exec(failure)!
+  expect(await readdir(logs!)).toContain('postgres.log')
+  expect(await readFile(join(logs!, 'postgres.log'), 'utf8')).toContain('lacks matching index tuple')
+})

@@ -1,0 +1,240 @@
+/** `npm run call -- METHOD PATH` signs one request as section 5.2 says, sends it, and shows the answer. */
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { join } from 'node:path'
+import { buffer as readBytes, text as readText } from 'node:stream/consumers'
+import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
+import { anyText, UsageError, type Values } from './command-line/flags.ts'
+import { createCommand, runProgram } from './command-line/program.ts'
+import { readJson } from './start/private-file.ts'
+
+const timeoutMs = 30_000
+
+const flags = {
+  body: { value: 'JSON', help: 'the body, sent exactly as given', parse: anyText },
+  'body-file': { value: 'FILE', help: 'a file whose bytes are the body; - is standard input', parse: anyText },
+  key: { value: 'ak_…', help: 'the API key (default: API_KEY, else the key of the demo)', parse: anyText },
+  secret: {
+    value: 'SECRET',
+    help: 'its secret (default: API_SECRET, else that of the demo); other users of this machine can read it in the process list, so prefer API_SECRET',
+    parse: anyText,
+  },
+  'base-url': {
+    value: 'URL',
+    help: 'the gateway (default: BASE_URL, else the gateway of the demo)',
+    parse: parseBaseUrl,
+  },
+  locale: {
+    value: 'TAG',
+    help: 'the language of explanations, such as en-US or zh-CN',
+    choices: ['en-US', 'zh-CN'],
+    parse: anyText,
+  },
+  verbose: { help: 'print what was signed and sent, too' },
+  json: { help: 'print the body of the response as received and nothing else' },
+} as const
+
+type Given = Values<typeof flags>
+type Access = { baseUrl: string; apiKey: string; apiSecret: string }
+type SignedRequest = {
+  url: URL
+  method: string
+  path: string
+  message: string
+  headers: Record<string, string>
+  body: Buffer
+}
+type Answer = { status: string; headers: IncomingHttpHeaders; body: string }
+
+async function call(values: Given, words: string[]): Promise<void> {
+  const { method, target } = readTarget(words)
+  const body = await readBody(values)
+  const request = signRequest(await findAccess(values, process.env), method, target, body, values.locale)
+  if (values.verbose) showRequest(request, values.json)
+  const answer = await send(request, target)
+  if (!show(answer, values)) process.exitCode = 1
+}
+
+function readTarget([method = '', target = '']: string[]): { method: string; target: string } {
+  if (!/^[A-Za-z]+$/.test(method))
+    throw new UsageError(`"${method}" is not a method: put one such as GET before the path.`)
+  if (!target.startsWith('/'))
+    throw new UsageError(`"${target}" is not a path: begin it with a slash, such as /api/v1/wallets.`)
+  if (/[^!-~]/.test(target))
+    throw new UsageError(
+      'The path has a space or a non-ASCII character: percent-encode it, for example %20 for a space.',
+    )
+  return { method: method.toUpperCase(), target }
+}
+
+function parseBaseUrl(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.pathname !== '/' || url.search || url.hash)
+    throw new Error(`must be a URL without a path, such as http://127.0.0.1:8080, not "${text}"`)
+  return url.origin
+}
+
+/** Undefined: no body, and no Content-Type. */
+async function readBody({ body, 'body-file': file }: Given): Promise<Buffer | undefined> {
+  if (body !== undefined && file !== undefined) throw new UsageError('--body and --body-file are both given: keep one.')
+  if (body !== undefined) return Buffer.from(body)
+  if (file === undefined) return undefined
+  try {
+    return file === '-' ? await readBytes(process.stdin) : await readFile(file)
+  } catch (error) {
+    throw new Error(`The body cannot be read from ${file} (${(error as NodeJS.ErrnoException).code}).`, {
+      cause: error,
+    })
+  }
+}
+
+async function findAccess(values: Given, environment: NodeJS.ProcessEnv): Promise<Access> {
+  const apiKey = values.key || environment.API_KEY
+  const apiSecret = values.secret || environment.API_SECRET
+  if (!apiKey !== !apiSecret)
+    throw new Error(
+      apiKey ? 'The key comes without its secret: set API_SECRET.' : 'The secret comes without its key: give --key.',
+    )
+  const baseUrl = values['base-url'] ?? baseUrlOf(environment)
+  if (apiKey && apiSecret && baseUrl) return { baseUrl, apiKey, apiSecret }
+  const demo = await readDemo(environment.DATA_DIR || '.data')
+  return { baseUrl: baseUrl ?? demo.baseUrl, apiKey: apiKey || demo.apiKey, apiSecret: apiSecret || demo.apiSecret }
+}
+
+function baseUrlOf({ BASE_URL: text }: NodeJS.ProcessEnv): string | undefined {
+  try {
+    return text ? parseBaseUrl(text) : undefined
+  } catch (error) {
+    throw new Error(`BASE_URL ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+async function readDemo(dataDir: string): Promise<Access> {
+  const file = join(dataDir, 'demo.json')
+  let demo: Partial<Access> | undefined
+  try {
+    demo = (await readJson(file)) as Partial<Access> | undefined
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+  const { baseUrl, apiKey, apiSecret } = demo ?? {}
+  if (!baseUrl || !apiKey || !apiSecret)
+    throw new Error(
+      `No demo is known here (${file} does not name one): start the service with npm start, or give --key, API_SECRET and --base-url.`,
+    )
+  return { baseUrl, apiKey, apiSecret }
+}
+
+function signRequest(
+  { baseUrl, apiKey, apiSecret }: Access,
+  method: string,
+  target: string,
+  body: Buffer | undefined,
+  locale: string | undefined,
+): SignedRequest {
+  const path = target.split('?', 1)[0]!
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const nonce = randomUUID()
+  const bytes = body ?? Buffer.alloc(0)
+  const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: bodyHash(bytes) })
+  const headers = {
+    'X-Api-Key': apiKey,
+    'X-Timestamp': timestamp,
+    'X-Nonce': nonce,
+    'X-Signature': sign(apiSecret, message),
+    ...(locale ? { 'X-LOCALE': locale } : {}),
+    ...(body ? { 'Content-Type': 'application/json' } : {}),
+    ...(body || method === 'POST' ? { 'Content-Length': String(bytes.length) } : {}),
+  }
+  return { url: new URL(baseUrl), method, path, message, headers, body: bytes }
+}
+
+/** The target goes out as it was typed: a URL parser would rewrite dots and encodings, and break the signature. */
+function send({ url, method, headers, body }: SignedRequest, target: string): Promise<Answer> {
+  const start = url.protocol === 'https:' ? requestHttps : requestHttp
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const request = start(url, { method, path: target, headers, signal: AbortSignal.timeout(timeoutMs) }, response => {
+    const status = `${response.statusCode} ${response.statusMessage}`
+    readText(response).then(text => resolve({ status, headers: response.headers, body: text }), reject)
+  })
+  request.on('error', reject)
+  request.end(body)
+  return promise.catch(error => {
+    throw new Error(explain(error, url.origin), { cause: error })
+  })
+}
+
+function explain(error: NodeJS.ErrnoException, origin: string): string {
+  if (error.name === 'AbortError' || error.name === 'TimeoutError')
+    return `${origin} did not answer within ${timeoutMs / 1000} s: see the log of the gateway.`
+  if (error.code === 'ECONNREFUSED')
+    return `Nothing listens at ${origin}: start the service with npm start, or correct the URL.`
+  return `No answer came from ${origin} (${error.message}): see whether a gateway listens there.`
+}
+
+/** Everything but the secret. It goes beside the answer, not into it. */
+function showRequest({ method, message, headers }: SignedRequest, isAnswerAlone: boolean): void {
+  const lines = [
+    'Canonical message (five lines joined by LF, none at the end):',
+    ...message.split('\n').map(line => `  ${line}`),
+    `Body hash: ${message.slice(message.lastIndexOf('\n') + 1)}`,
+    `Headers of the ${method}:`,
+    ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`),
+    '',
+  ]
+  const print = isAnswerAlone ? console.error : console.log
+  print(lines.join('\n'))
+}
+
+/** Returns whether the answer says success. */
+function show({ status, headers, body }: Answer, { json, verbose, locale }: Given): boolean {
+  const envelope = parseEnvelope(body)
+  if (!envelope) throw new Error(`The answer (${status}) is not the JSON of this service: check the URL.`)
+  if (json) {
+    console.log(body)
+    return envelope.success
+  }
+  console.log(status)
+  if (verbose) for (const [name, value] of Object.entries(headers)) console.log(`  ${name}: ${value}`)
+  console.log(JSON.stringify(envelope, null, 2))
+  if (!envelope.success && !locale) console.error('For the reason in words, add --locale en-US.')
+  return envelope.success
+}
+
+function parseEnvelope(body: string): { success: boolean } | undefined {
+  try {
+    const envelope = JSON.parse(body) as { success?: unknown } | null
+    return typeof envelope?.success === 'boolean' ? (envelope as { success: boolean }) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// The reader of our output may have read enough.
+process.stdout.on('error', () => process.exit())
+await runProgram(
+  createCommand({
+    name: 'npm run call --',
+    help: 'sign a request to the public API, send it and print the response',
+    words: {
+      METHOD: 'the HTTP method, such as GET',
+      PATH: 'the path with its query string, such as /api/v1/wallets?size=5',
+    },
+    flags,
+    examples: [
+      'GET /api/v1/wallets',
+      "GET '/api/v1/wallets?page=0&size=5&sort=createdAt,desc' --verbose",
+      `POST /api/v1/transfer/command/create --locale en-US \\
+    --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD","bizId":"rent-1"}'`,
+      'GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com   (with the secret in API_SECRET)',
+    ],
+    notes: `The demo is the one of npm start, which writes its key to DATA_DIR (default: .data).
+
+Exits with 0 if the response says success, with 1 if it does not or there is none, and with 2 for an invalid command
+line. npm run --silent call suppresses npm's own output.`,
+    run: call,
+  }),
+  process.argv.slice(2),
+)

@@ -1,0 +1,70 @@
+/** The demo workspace that a first start makes, so that there is something to call, and the file that tells of it. */
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import { readJson, writePrivateJson } from './private-file.ts'
+
+export interface Demo {
+  baseUrl: string
+  coreUrl: string
+  workspaceId: string
+  apiKey: string
+  apiSecret: string
+  wallets: { walletId: string; name: string; currency: string; balance: string }[]
+}
+
+interface Addresses {
+  baseUrl: string
+  coreUrl: string
+}
+
+const walletPlans = [
+  { name: 'Main', currency: 'USD', balance: '1000.00' },
+  { name: 'Savings', currency: 'USD', balance: '250.00' },
+  { name: 'Travel', currency: 'EUR', balance: '500.00' },
+]
+
+/**
+ * The file is written last and whole: a start that was cut off in the middle makes a fresh workspace next time, and the
+ * unfinished one stays unused.
+ */
+export async function ensureDemo(
+  path: string,
+  addresses: Addresses,
+  adminToken: string,
+): Promise<{ demo: Demo; isNew: boolean }> {
+  const known = (await readJson(path)) as Demo | undefined
+  const demo = { ...addresses, ...(known ?? (await makeDemo(addresses.coreUrl, adminToken))), ...addresses }
+  if (known?.baseUrl !== demo.baseUrl || known.coreUrl !== demo.coreUrl) await writePrivateJson(path, demo)
+  return { demo, isNew: known === undefined }
+}
+
+async function makeDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, keyof Addresses>> {
+  const core = createCoreClient({ url: coreUrl, token: adminToken })
+  try {
+    return await fillWorkspace(core)
+  } catch (error) {
+    throw new Error(`The demo workspace could not be made: ${(error as Error).message}`, { cause: error })
+  } finally {
+    await core.close()
+  }
+}
+
+async function fillWorkspace(core: CoreClient): Promise<Omit<Demo, keyof Addresses>> {
+  const { workspaceId } = await core.workspaces.create.mutate({ name: 'Demo' })
+  const userId = 'demo'
+  await core.members.add.mutate({ workspaceId, userId })
+  const wallets: Demo['wallets'] = []
+  for (const plan of walletPlans) {
+    const { name, currency, balance } = plan
+    const { walletId } = await core.wallets.create.mutate({ workspaceId, currency, name })
+    const bizId = `demo-${name.toLowerCase()}`
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: balance, bizId, caller: { requestId: bizId } })
+    wallets.push({ walletId, ...plan })
+  }
+  const { apiKey, apiSecret } = await core.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: userId,
+    name: 'Demo',
+    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+  })
+  return { workspaceId, apiKey, apiSecret, wallets }
+}

@@ -1,9 +1,0 @@
-import express from 'express'
-import { expect, test } from 'vitest'
-import { mount } from './app.ts'
-import { endpoints } from './routes/endpoints.ts'
-
-test.each([undefined, '', 'wallet:write'])('an endpoint that declares no scope cannot be mounted: %s', scope => {
-  const endpoint = { ...endpoints[0]!, scope: scope as never }
-  expect(() => mount(express(), endpoint, {} as never, {} as never)).toThrow('declares no scope')
-})

@@ -1,0 +1,65 @@
+import { isAddress, isAddressOrBlock } from '@workspace-wallet/contract'
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+export type AddressBlock = [Address, number]
+
+/**
+ * Reads addresses and CIDR blocks separated by commas.
+ *
+ * @throws Error naming the first entry that is neither
+ */
+export function parseAddressList(text: string): AddressBlock[] {
+  return text.split(',').map(entry => parseBlock(entry.trim()))
+}
+
+/** One address or CIDR block. An IPv4-mapped IPv6 address stands for the IPv4 address. */
+export function parseBlock(entry: string): AddressBlock {
+  if (!isAddressOrBlock(entry)) throw new Error(`has "${entry}", which is neither an IP address nor a CIDR block`)
+  const block = entry.includes('/') ? entry : `${entry}/${entry.includes(':') ? 128 : 32}`
+  const [address, length] = ipaddr.parseCIDR(block)
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && length >= 96)
+    return [address.toIPv4Address(), length - 96]
+  return [address, length]
+}
+
+/** An address in one spelling, or null. IPv4-mapped addresses become IPv4. */
+export function parseAddress(text: string): Address | null {
+  return isAddress(text) ? ipaddr.process(text) : null
+}
+
+/** Whether an address lies in one of the blocks. */
+export function isListed(address: Address, blocks: readonly AddressBlock[]): boolean {
+  return blocks.some(([base, length]) => address.kind() === base.kind() && address.match(base, length))
+}
+
+/**
+ * The address of the client: the socket's, unless that is a trusted proxy. Then X-Forwarded-For is read from its
+ * end, where the nearest proxy wrote, past further trusted proxies. What lies beyond was written by strangers.
+ */
+export function clientAddress(
+  socketAddress: string,
+  forwardedFor: string | undefined,
+  trustedProxies: readonly AddressBlock[],
+): string {
+  let client = parseAddress(socketAddress)
+  if (!client) return socketAddress
+  const hops = forwardedFor === undefined || trustedProxies.length === 0 ? [] : forwardedFor.split(',')
+  while (hops.length > 0 && isListed(client, trustedProxies)) {
+    const next = parseAddress(hops.pop()!.trim())
+    if (!next) break
+    client = next
+  }
+  return client.toString()
+}
+
+/** What is counted as one address: of IPv6 the /64, for that is what a single subscriber gets. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed) return address
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${(parsed as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map(part => part.toString(16))
+    .join(':')}::/64`
+}

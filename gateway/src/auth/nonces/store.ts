@@ -1,0 +1,60 @@
+import { DomainError } from '@workspace-wallet/contract'
+import type { Fault } from '../../readiness.ts'
+import type { Tally } from '../limits/rate.ts'
+import { toleranceSeconds } from '../timestamp.ts'
+
+/** How long a nonce is remembered: both sides of the 60 s window, and clocks that differ (section 8.2). */
+export const nonceLifeMs = 180_000
+/** How far the clocks of a gateway and of the store may differ. A nonce outlives its request by more than twice this. */
+const clockToleranceSeconds = 10
+
+/**
+ * Whether a nonce was new and, when requests under a key are limited and it was, how its bucket stands. A tally that
+ * says to wait means that the nonce was not used up.
+ */
+export type Claim = { isNew: boolean; tally?: Tally }
+
+/**
+ * Remembers which nonces were used, per key, and counts what is limited. Methods throw when the store cannot tell: a
+ * request is never let through unchecked.
+ */
+export interface NonceStore {
+  /**
+   * Uses a nonce up: of any number of claims exactly one finds it new. With a limit on keys the bucket is asked first,
+   * and nothing is remembered of a request that is over it.
+   *
+   * @param timestamp that of the request, in seconds
+   * @throws DomainError S002 when it may have been used in a memory that was lost
+   */
+  claim(apiKey: string, nonce: string, timestamp: number): Promise<Claim>
+  /** Whether a nonce was used; leaves it as it is. Throws as `claim` does. */
+  isUsed(apiKey: string, nonce: string, timestamp: number): Promise<boolean>
+  /** Counts a failed authentication of an address. Only where that is limited. */
+  countFailure(address: string): Promise<Tally>
+  /** Why nonces cannot be claimed now; null when they can. */
+  fault(): Promise<Fault>
+  close(): Promise<void>
+}
+
+/** Asks core whether a memory is the first one that it hears of: then no request was accepted before it began. */
+export type IsFirstMemory = (memoryId: string) => Promise<boolean>
+
+/**
+ * The last timestamp, in seconds, that a request may bear which was accepted before this memory began. Requests up to
+ * it are refused: whether their nonces were used was forgotten. See docs/decisions.
+ *
+ * @param beganAt in seconds, on the clock of the store
+ */
+export function fenceOf(beganAt: number, isFirst: boolean): number {
+  return isFirst ? Number.NEGATIVE_INFINITY : beganAt + toleranceSeconds + clockToleranceSeconds
+}
+
+/**
+ * @param nowSeconds on the clock of the store
+ * @throws DomainError S002 behind the fence; Error when the clocks differ by more than is allowed for
+ */
+export function checkFence(timestamp: number, fence: number, nowSeconds: number): void {
+  if (timestamp <= fence) throw new DomainError('S002', { retryAfterSeconds: Math.max(1, fence + 1 - nowSeconds) })
+  if (Math.abs(timestamp - nowSeconds) > toleranceSeconds + clockToleranceSeconds)
+    throw new Error(`the clocks of this gateway and of the nonce store differ by over ${clockToleranceSeconds} s`)
+}

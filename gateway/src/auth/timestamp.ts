@@ -1,0 +1,22 @@
+import type { IncomingMessage } from 'node:http'
+import { DomainError } from '@workspace-wallet/contract'
+import { header, headerFault } from './request.ts'
+
+/** Section 8.2: either side of server time, exactly this much included. */
+export const toleranceSeconds = 60
+
+/** A Unix time as JavaScript and Java count it, from 2001 to 2286. */
+const millisecondsPattern = /^[1-9]\d{12}$/
+
+/** Step 4 of section 5.3: X-Timestamp, as text. Both clocks are compared in whole seconds. */
+export function checkTimestamp(request: IncomingMessage, nowMs: number): string {
+  const timestamp = header(request, 'x-timestamp')
+  if (millisecondsPattern.test(timestamp))
+    throw new DomainError('GA2013', { header: 'X-Timestamp', reason: 'MILLISECONDS', seconds: timestamp.slice(0, -3) })
+  if (!/^\d{1,10}$/.test(timestamp))
+    throw new DomainError('GA2013', { header: 'X-Timestamp', reason: headerFault(request, 'X-Timestamp') })
+  const secondsOff = Number(timestamp) - Math.floor(nowMs / 1000)
+  if (Math.abs(secondsOff) > toleranceSeconds)
+    throw new DomainError('GA2013', { header: 'X-Timestamp', reason: 'OFF', secondsOff })
+  return timestamp
+}

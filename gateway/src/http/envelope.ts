@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type DomainError, errorTable } from '@workspace-wallet/contract'
+import { findLocale, sentenceOf } from '../locales/index.ts'
+
+/** The version of the response format (section 9). */
+const formatVersion = '1.3.0'
+
+/** One id per request, from the answer's X-Request-Id to the ledger. */
+export function mintRequestId(): string {
+  return `req_${randomUUID()}`
+}
+
+/** The success envelope of section 2.1, as text. */
+export function successBody(data: unknown): string {
+  return JSON.stringify({
+    version: formatVersion,
+    timestamp: Date.now(),
+    success: true,
+    code: '2000',
+    message: 'SUCCESS',
+    data,
+  })
+}
+
+/** The failure envelope of section 7, as text; `detail` when the client asked for a language. */
+export function failureBody(error: DomainError, detail?: string): string {
+  return JSON.stringify({
+    version: formatVersion,
+    timestamp: Date.now(),
+    success: false,
+    code: error.code,
+    message: errorTable[error.code].message,
+    data: null,
+    detail,
+  })
+}
+
+export function sendSuccess(response: ServerResponse, requestId: string, data: unknown): void {
+  send(response, 200, requestId, successBody(data))
+}
+
+/** Answers with an error, in the language of X-LOCALE when there is one. */
+export function sendFailure(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  error: DomainError,
+): void {
+  const tag = request.headers['x-locale']
+  let detail: string | undefined
+  if (tag !== undefined) {
+    const locale = findLocale(String(tag))
+    detail = sentenceOf(error, locale)
+    response.setHeader('Content-Language', locale.tag)
+  }
+  const { details } = error
+  if (details && 'retryAfterSeconds' in details) response.setHeader('Retry-After', String(details.retryAfterSeconds))
+  if (details && 'transferId' in details && details.transferId) response.setHeader('X-Transfer-Id', details.transferId)
+  send(response, errorTable[error.code].http, requestId, failureBody(error, detail))
+}
+
+function send(response: ServerResponse, status: number, requestId: string, body: string): void {
+  // What has not been read of the request would otherwise have to be read before the next one.
+  if (!response.req.complete) response.setHeader('Connection', 'close')
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Request-Id': requestId,
+  })
+  response.end(body)
+}

@@ -1,0 +1,106 @@
+import { Agent } from 'node:http'
+import { Socket } from 'node:net'
+import { DomainError } from '@workspace-wallet/contract'
+import { wasNeverSent } from '@workspace-wallet/core-client'
+import type { Log } from '@workspace-wallet/runtime'
+import express, { type Express } from 'express'
+import { createProxyMiddleware } from 'http-proxy-middleware'
+import { mintRequestId, sendFailure } from '../http/envelope.ts'
+import type { Readiness } from '../readiness.ts'
+import type { Metrics } from './metrics.ts'
+
+export type InternalOptions = {
+  coreUrls: string[]
+  readiness: () => Promise<Readiness>
+  metrics: Metrics
+  log: Log
+}
+
+/** An event stream may be silent for this long. */
+const proxyTimeoutMs = 60_000
+/** How often a core that refused a connection is asked whether it is back; until then it is passed over. */
+const probeMs = 500
+/** What a caller says of where it comes from means nothing: we say it. */
+const forwardedHeaders = [
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/**
+ * The second listener, for operators and internal callers: health, metrics, and core's own API through one edge. It is
+ * bound to loopback unless configured otherwise, and adds no rights: callers present their own service token.
+ */
+export function createInternalApp({ coreUrls, readiness, metrics, log }: InternalOptions): Express {
+  const app = express()
+  app.disable('x-powered-by').disable('etag').set('query parser', false)
+
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))
+  app.get('/readyz', async (_request, response) => {
+    const found = await readiness()
+    response.status(found.status === 'ready' ? 200 : 503).json(found)
+  })
+  app.get('/metrics', async (_request, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+  })
+  app.use(coreProxy(coreUrls, log))
+  app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))
+  return app
+}
+
+/** Streams calls to the cores in turn, event streams and all, untouched. */
+function coreProxy(coreUrls: string[], log: Log) {
+  const cores = coreUrls.map(url => ({ url, isAway: false }))
+  let turn = 0
+
+  function nextCore(): string {
+    turn = (turn + 1) % cores.length
+    const inTurn = [...cores.slice(turn), ...cores.slice(0, turn)]
+    return (inTurn.find(core => !core.isAway) ?? inTurn[0]!).url
+  }
+
+  async function passOver(core: (typeof cores)[number]): Promise<void> {
+    if (core.isAway) return
+    core.isAway = true
+    while (core.isAway) {
+      await new Promise(resolve => setTimeout(resolve, probeMs).unref())
+      const answer = await fetch(`${core.url}/healthz`, { signal: AbortSignal.timeout(probeMs) }).catch(() => null)
+      core.isAway = !answer?.ok
+    }
+  }
+
+  return createProxyMiddleware({
+    target: coreUrls[0]!,
+    router: nextCore,
+    pathFilter: ['/trpc', '/batch'],
+    agent: new Agent({ keepAlive: true }),
+    proxyTimeout: proxyTimeoutMs,
+    xfwd: false,
+    on: {
+      proxyReq(outgoing, request) {
+        for (const name of forwardedHeaders) outgoing.removeHeader(name)
+        outgoing.setHeader('x-forwarded-for', request.socket.remoteAddress ?? '')
+        outgoing.setHeader('x-forwarded-host', request.headers.host ?? '')
+        outgoing.setHeader('x-forwarded-proto', 'http')
+      },
+      error(error, request, response, target) {
+        const wasSent = !wasNeverSent(error)
+        log.warn({ err: error, wasSent }, 'core did not answer an internal call')
+        const core = cores.find(({ url }) => String(target).startsWith(url))
+        if (core && !wasSent) void passOver(core)
+        if (response instanceof Socket || response.headersSent) {
+          response.destroy()
+          return
+        }
+        // 503 promises that nothing was begun; past that nobody knows.
+        const failure = wasSent
+          ? new DomainError('S003', { transferId: '' })
+          : new DomainError('S002', { retryAfterSeconds: 1 })
+        sendFailure(request, response, mintRequestId(), failure)
+      },
+    },
+  })
+}

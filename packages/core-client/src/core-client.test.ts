@@ -1,0 +1,243 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { type BatchAnswer, type BatchCall, packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../../test/setup/until.ts'
+import { type CoreClient, createCoreClient } from './core-client.ts'
+import { domainErrorOf } from './domain-error.ts'
+import { CallAborted, CoreRejected, CoreUnreachable } from './errors.ts'
+
+const servers: Server[] = []
+const clients: CoreClient[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections()
+  await Promise.all(clients.splice(0).map(client => client.close()))
+})
+
+async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function addressWithoutServer(): Promise<string> {
+  const url = await listen(() => {})
+  const server = servers.pop()!.close()
+  await once(server, 'close')
+  return url
+}
+
+function connect(...url: string[]): CoreClient {
+  const client = createCoreClient({ url, token: 'x' })
+  clients.push(client)
+  return client
+}
+
+type Received = { calls: BatchCall[]; response: ServerResponse }
+
+/** A core that keeps the batches it receives, and answers them when it is told to, or at once. */
+async function startCore(answer?: (call: BatchCall) => unknown) {
+  const batches: Received[] = []
+  const url = await listen(async (request, response) => {
+    if (request.url !== '/batch') return void response.end('{}')
+    const received = { calls: unpackBatch(await buffer(request)) as BatchCall[], response }
+    batches.push(received)
+    if (answer) reply(received, received.calls.map(answer))
+  })
+  return { url, batches, paths: () => batches.flatMap(({ calls }) => calls.map(({ path }) => path)) }
+}
+
+function reply({ response }: Received, answers: unknown): void {
+  response.end(packBatch(answers as BatchAnswer[]))
+}
+
+/** Input is checked by core, and none of these is one. */
+const create = (client: CoreClient, name: unknown, signal?: AbortSignal) =>
+  client.transfers.create.mutate({ workspaceId: name } as never, signal && { signal })
+const balance = (client: CoreClient) => client.wallets.balance.query({} as never)
+const succeeded = () => expect.fail('the call succeeded')
+const causeOf = (call: Promise<unknown>) => call.then(succeeded, (error: Error) => error.cause)
+
+describe('abort signals', () => {
+  test('a call that waits is taken back: core never sees it', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const list = (name: string, signal?: AbortSignal) =>
+      client.audit.list.query({ name } as never, signal && { signal })
+    const sent: Promise<unknown>[] = []
+    while (client.load().waiting === 0) {
+      sent.push(list('sent'))
+      await new Promise(setImmediate)
+      await new Promise(setImmediate)
+    }
+    const abort = new AbortController()
+    const aborted = causeOf(list('aborted', abort.signal))
+    const other = list('other')
+    expect(client.load().waiting).toBe(3)
+    abort.abort('enough')
+    expect(await aborted).toMatchObject({ name: 'CallAborted', sent: false, cause: 'enough' })
+    expect(client.load().waiting).toBe(2)
+
+    const names: unknown[] = []
+    while (names.length < sent.length + 1) {
+      await until('a batch has arrived', () => core.batches.length > 0)
+      const batch = core.batches.shift()!
+      names.push(...batch.calls.map(({ input }) => (input as { name: string }).name))
+      reply(batch, [{ data: names.at(-1) }])
+    }
+    expect(names).toEqual([...sent.map(() => 'sent'), 'other'])
+    expect(await other).toBe('other')
+    await Promise.all(sent)
+  })
+
+  test('a call that was sent is abandoned, and others of its batch are answered', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const calledAtMs = performance.now()
+    const abort = new AbortController()
+    const aborted = causeOf(create(client, 'aborted', abort.signal))
+    const other = create(client, 'other')
+    await until('the batch has arrived', () => core.batches.length === 1)
+    abort.abort()
+    const cause = (await aborted) as CallAborted
+    expect(cause).toBeInstanceOf(CallAborted)
+    expect(cause).toMatchObject({ sent: true, cause: { name: 'AbortError' } })
+    expect(cause.sentAtMs).toBeGreaterThanOrEqual(calledAtMs)
+    reply(core.batches[0]!, [{ data: 'ignored' }, { data: 'done' }])
+    expect(await other).toBe('done')
+  })
+
+  test('a time-out is one, too', async () => {
+    const core = await startCore()
+    const cause = await causeOf(create(connect(core.url), 'late', AbortSignal.timeout(50)))
+    expect(cause).toMatchObject({ name: 'CallAborted', cause: { name: 'TimeoutError' } })
+  })
+
+  test('a call that is aborted before it is made is not made', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const client = connect(core.url)
+    expect(await causeOf(create(client, 'aborted', AbortSignal.abort()))).toMatchObject({ sent: false })
+    await create(client, 'other')
+    expect(core.batches.map(({ calls }) => calls.length)).toEqual([1])
+  })
+
+  test('a call that was aborted while a core could not be reached goes to no other core', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const client = connect(await addressWithoutServer(), core.url)
+    for (let turn = 0; turn < 4; turn++) {
+      const abort = new AbortController()
+      const aborted = causeOf(create(client, 'aborted', abort.signal))
+      const other = create(client, 'other')
+      // Its batch is on its way now, and no socket has said anything yet.
+      await new Promise(setImmediate)
+      abort.abort()
+      expect(await aborted).toBeInstanceOf(CallAborted)
+      await other
+    }
+    expect(core.batches.map(({ calls }) => calls.length)).toContain(1)
+  })
+})
+
+test('each kind of call takes turns at the cores for itself', async () => {
+  const cores = await Promise.all([1, 2].map(() => startCore(() => ({ data: null }))))
+  const client = connect(...cores.map(({ url }) => url))
+  for (let turn = 0; turn < 4; turn++) {
+    await create(client, 'w')
+    await balance(client)
+  }
+  for (const core of cores)
+    expect(core.paths().sort()).toEqual(['transfers.create', 'transfers.create', 'wallets.balance', 'wallets.balance'])
+})
+
+describe('what listens there refuses', () => {
+  const streamed = (client: CoreClient) => client.ledger.verify.query({})
+
+  test.each([
+    [401, 'core does not know this token; use one of its SERVICE_TOKENS'],
+    [404, 'this is not a core of this version; use the URL of core'],
+    [503, 'no core is there'],
+  ])('HTTP %i: the call was not begun, and the error says what it was', async (status, sentence) => {
+    const url = await listen((_request, response) => response.writeHead(status).end('no core is there'))
+    const client = connect(url)
+    for (const call of [create, balance, streamed]) {
+      const cause = await causeOf(call(client, 'w'))
+      expect(cause).toBeInstanceOf(CoreRejected)
+      expect(cause).toMatchObject({ status, sent: false, message: expect.stringContaining(sentence) })
+      expect((cause as Error).message).toContain(`${url} answered HTTP ${status}`)
+    }
+  })
+
+  test('HTTP 500 may have come at any time', async () => {
+    const client = connect(await listen((_request, response) => response.writeHead(500).end()))
+    for (const call of [create, streamed])
+      expect(await causeOf(call(client, 'w'))).toMatchObject({ name: 'CoreRejected', sent: true })
+  })
+
+  test.each<[string, Buffer | string]>([
+    ['a page', '<html>'],
+    ['something else than answers', packBatch('yes' as never)],
+    ['fewer answers than calls', packBatch([])],
+    ['an answer that is none', packBatch([null] as never)],
+    ['another one', packBatch([{}] as never)],
+  ])('HTTP 200 with %s: nobody knows whether it was done', async (_, body) => {
+    const client = connect(await listen((_request, response) => response.end(body)))
+    const cause = await causeOf(create(client, 'w'))
+    expect(cause).toBeInstanceOf(CoreUnreachable)
+    expect(cause).toMatchObject({ sent: true })
+  })
+})
+
+describe('streamed answers', () => {
+  /** A core that hangs up on every call, after it has received it. */
+  async function startHangingUp() {
+    const requests: string[] = []
+    const url = await listen((request, response) => {
+      requests.push(`${request.method} ${request.url?.split('?')[0]}`)
+      response.destroy()
+    })
+    return { url, requests }
+  }
+  const reopen = (client: CoreClient) => client.ledger.reopen.mutate({ workspaceId: 'w', force: false })
+
+  test('a mutation that was sent and lost is not sent again, and may have been carried out', async () => {
+    const cores = await Promise.all([startHangingUp(), startHangingUp()])
+    const cause = await causeOf(reopen(connect(...cores.map(({ url }) => url))))
+    expect(cause).toBeInstanceOf(CoreUnreachable)
+    expect(cause).toMatchObject({ sent: true })
+    expect(cores.map(({ requests }) => requests)).toEqual([['POST /trpc/ledger.reopen'], []])
+  })
+
+  test('a mutation that no core received is sent to the next one', async () => {
+    const core = await startHangingUp()
+    const client = connect(await addressWithoutServer(), core.url)
+    expect(await causeOf(reopen(client))).toMatchObject({ sent: true })
+    expect(core.requests).toEqual(['POST /trpc/ledger.reopen'])
+    expect(await causeOf(reopen(connect(await addressWithoutServer())))).toMatchObject({ sent: false })
+  })
+
+  test('a query that was lost is asked again of the next core', async () => {
+    const cores = await Promise.all([startHangingUp(), startHangingUp()])
+    await causeOf(connect(...cores.map(({ url }) => url)).ledger.verify.query({}))
+    expect(cores.map(({ requests }) => requests)).toEqual([['GET /trpc/ledger.verify'], ['GET /trpc/ledger.verify']])
+  })
+})
+
+test('an error code of a newer core arrives as such', async () => {
+  const wire = { kind: 'domain', code: 'X999', details: { limit: 1 } }
+  const core = await startCore(() => ({
+    error: { message: 'X999 NEW', code: -32600, data: { code: 'CONFLICT', wire } },
+  }))
+  const error: unknown = await create(connect(core.url), 'w').then(succeeded, error => error)
+  expect(error).toMatchObject({ message: 'X999 NEW', data: { wire } })
+  expect(domainErrorOf(error)).toBe(null)
+})
+
+test('a call that cannot be written fails, and none with it', async () => {
+  const core = await startCore(() => ({ data: 'done' }))
+  const client = connect(core.url)
+  const calls = ['a', 2n ** 70n, 'b'].map(name => create(client, name))
+  expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})

@@ -1,0 +1,66 @@
+import { TRPCClientError } from '@trpc/client'
+import { type SealPart, sealPart } from '@workspace-wallet/contract'
+import type { CoreClient } from './core-client.ts'
+import { CoreUnreachable } from './errors.ts'
+
+/**
+ * A seal of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.
+ *
+ * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the seal ended before its last part
+ */
+export async function* sealLines(
+  core: CoreClient,
+  { workspaceId }: { workspaceId?: string | undefined } = {},
+): AsyncGenerator<{ part: SealPart; line: string }, void> {
+  for await (const part of await core.ledger.seal.query({ workspaceId })) {
+    yield { part, line: `${JSON.stringify(part)}\n` }
+    if (part.last) return
+  }
+  throw TRPCClientError.from(new CoreUnreachable(true))
+}
+
+/** The parts of a seal in order, or the first thing that is wrong with the file. */
+export async function* readSeal(
+  lines: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<SealPart | { fault: string }> {
+  let before: SealPart | undefined
+  for await (const line of wholeLines(lines)) {
+    const part = partAfter(before, line)
+    yield part
+    if ('fault' in part) return
+    before = part
+  }
+  if (!before?.last) yield { fault: 'it is cut off: its last part is missing' }
+}
+
+function partAfter(before: SealPart | undefined, line: string): SealPart | { fault: string } {
+  const number = before ? before.part + 1 : 0
+  const part = parsePart(line)
+  if (!part) return { fault: `line ${number + 1} is not a part of a seal` }
+  if (before?.last) return { fault: 'something follows its last part' }
+  if (before && part.sealId !== before.sealId) return { fault: `line ${number + 1} belongs to another seal` }
+  if (part.part !== number) return { fault: `part ${number} is missing before part ${part.part}` }
+  return part
+}
+
+function parsePart(line: string): SealPart | null {
+  try {
+    return sealPart.parse(JSON.parse(line))
+  } catch {
+    return null
+  }
+}
+
+/** Longer than any part: a file without line ends is no seal, and need not be read to its end. */
+const longestLine = 2 ** 20
+
+async function* wholeLines(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
+  let rest = ''
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop()!
+    yield* lines.filter(line => line.trim() !== '')
+    if (rest.length > longestLine) break
+  }
+  if (rest.trim() !== '') yield rest
+}

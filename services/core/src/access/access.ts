@@ -1,0 +1,80 @@
+import type { KeyObject } from 'node:crypto'
+import { idFromUuid, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
+import { type AccessRow, findAccessRows } from '../api-keys/queries.ts'
+import { type ApiKeyRow, apiKeyMac, memberMac, type SignedTable, workspaceMac } from '../database/signed-rows.ts'
+import type { Queryable } from '../database/statement.ts'
+import type { Metrics } from '../metrics.ts'
+
+type Parts = { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics }
+
+/**
+ * What these keys may do; unknown, deleted and malformed ones are left out. Rows that no core wrote give no access: such
+ * a key is disabled, such a member is none, and such a workspace does not exist.
+ */
+export async function findAccess(
+  { reads, ...parts }: Parts,
+  apiKeys: string[],
+): Promise<{ revision: number; keys: KeyAccess[] }> {
+  const uuids = apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? [])
+  const rows = await findAccessRows(reads, uuids)
+  return { revision: rows[0]!.accessRevision, keys: rows.flatMap(row => accessOf(parts, row) ?? []) }
+}
+
+function accessOf({ chainKey, log, metrics }: Omit<Parts, 'reads'>, row: AccessRow): KeyAccess | null {
+  if (row.id === null) return null
+  const key = { ...row, id: row.id }
+  const apiKey = idFromUuid('apiKey', row.id)
+  const workspaceId = idFromUuid('workspace', row.workspaceId)
+  const isGenuine = (table: SignedTable, mac: Buffer, stored: Buffer) => {
+    if (mac.equals(stored)) return true
+    metrics.modifiedRow(table)
+    log.fatal({ table, apiKey }, 'a row was modified outside the service: the key is refused; run ledger verify')
+    return false
+  }
+  const workspaceIsGenuine = isGenuine('workspace', workspaceMac(chainKey, workspaceOf(row)), row.workspaceMac)
+  const memberIsGenuine =
+    row.memberMac !== null && isGenuine('member', memberMac(chainKey, memberOf(row)), row.memberMac)
+  const access = {
+    apiKey,
+    workspaceId,
+    workspaceExists: workspaceIsGenuine && row.workspaceDeletedAt === null,
+    ownerIsMember: memberIsGenuine && row.memberRemovedAt === null,
+  }
+  const keyIsGenuine = isGenuine('api_key', apiKeyMac(chainKey, key), row.mac)
+  if (row.deletedAt) return null
+  // Nothing that stands in it is passed on.
+  if (!keyIsGenuine) return { ...access, status: 'DISABLED', expiresAt: null, scopes: [], ipAllowlist: [], secrets: [] }
+  const { status, expiresAt, scopes, ipAllowlist } = row
+  return { ...access, status, expiresAt, scopes, ipAllowlist, secrets: secretsOf(key, row.now) }
+}
+
+function workspaceOf(row: AccessRow) {
+  return {
+    id: row.workspaceId,
+    name: row.workspaceName,
+    createdAt: row.workspaceCreatedAt,
+    updatedAt: row.workspaceUpdatedAt,
+    deletedAt: row.workspaceDeletedAt,
+    revision: row.workspaceRevision,
+  }
+}
+
+function memberOf(row: AccessRow) {
+  return {
+    workspaceId: row.workspaceId,
+    userId: row.ownerUserId,
+    createdAt: row.memberCreatedAt,
+    removedAt: row.memberRemovedAt,
+    revision: row.memberRevision,
+  }
+}
+
+/** The current secret first; the one before it while its grace lasts. */
+function secretsOf(key: ApiKeyRow, now: Date): KeyAccess['secrets'] {
+  const { secret, secretVersion, previousSecret, previousSecretUntil } = key
+  const secrets: KeyAccess['secrets'] = [{ version: secretVersion, ciphertext: secret, validUntil: null }]
+  if (previousSecret !== null && previousSecretUntil! > now)
+    secrets.push({ version: secretVersion - 1, ciphertext: previousSecret, validUntil: previousSecretUntil })
+  return secrets
+}

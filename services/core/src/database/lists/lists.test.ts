@@ -1,0 +1,673 @@
+import { randomBytes } from 'node:crypto'
+import {
+  Decimal,
+  type Flow,
+  idFromUuid,
+  mintId,
+  type Page,
+  type TransferOrder,
+  uuidFromId,
+  type Wallet,
+} from '@workspace-wallet/contract'
+import { createLog } from '@workspace-wallet/runtime'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
+import { type Core, openCore } from '../../compose.ts'
+import { coreSchema } from '../../config.ts'
+import { appRouter } from '../../trpc/router.ts'
+import { listFlows, listWallets } from '../../wallets/queries.ts'
+import { run } from '../statement.ts'
+import type { ListDatabase } from './list-reader.ts'
+
+/**
+ * Every list against a model: all rows in memory, filtered, sorted and cut by plain JavaScript. The rows come about
+ * through the ledger itself, in bursts, so that many share a moment.
+ */
+const seed = chooseSeed()
+console.log(`lists: SEED=${seed}`)
+const random = new Random(seed)
+
+let database: TestDatabase
+let core: Core
+let busy: Books
+let other: Books
+let empty: Books
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const config = coreSchema.parse({
+    DATABASE_URL: database.serviceUrl,
+    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    LEDGER_CHAIN_KEY: randomBytes(32).toString('base64'),
+    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
+  })
+  core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  empty = await newBooks()
+  other = await newBooks()
+  busy = await newBooks()
+  await fill(other, ['USD', 'USD'], 6)
+  await fill(busy, ['USD', 'USD', 'EUR', 'USD', 'EUR', 'JPY', 'EUR', 'USD'], 240)
+  await as('admin').wallets.freeze({ workspaceId: busy.workspaceId, walletId: busy.wallets[3]!.walletId })
+  await as('admin').wallets.close({ workspaceId: busy.workspaceId, walletId: busy.wallets[5]!.walletId })
+  for (const books of [busy, other]) await load(books)
+})
+afterAll(async () => {
+  await core.close()
+  await database.drop()
+})
+
+const caller = { requestId: 'test' }
+const as = (role: 'admin' | 'service') => appRouter.createCaller({ core, token: { name: 'test', role } })
+
+/** A workspace, and what the model knows of it: wallets in order of creation, orders and flows in order of posting. */
+type Books = {
+  workspaceId: string
+  wallets: Wallet[]
+  orders: TransferOrder[]
+  flows: Map<string, Flow[]>
+  /** The hidden wallets. */
+  external: string[]
+}
+
+async function newBooks(): Promise<Books> {
+  const { workspaceId } = await as('admin').workspaces.create({ name: 'Test' })
+  return { workspaceId, wallets: [], orders: [], flows: new Map(), external: [] }
+}
+
+const names = ['b', 'a', 'B', 'Zoë', 'a', '😀', '～', 'a ']
+const amounts = ['1', '1.0', '1.00', '2.5', '0.5', '3', '10', '0.75']
+/** How clients begin their bizIds; null leaves the naming to us. */
+const bizIds = [null, null, null, 't-', 'tr-', 'trf-', 'trf_x-', 'a_b-', 'axb-', 'inv.2026:', 'A-', 'zz-']
+
+/** Wallets of these currencies, then postings in bursts: what travels in one batch has one time. */
+async function fill(books: Books, currencies: string[], orders: number): Promise<void> {
+  const { workspaceId, wallets } = books
+  for (const [at, currency] of currencies.entries())
+    wallets.push(await as('admin').wallets.create({ workspaceId, currency, name: names[at % names.length]! }))
+  const payers = wallets.filter(({ currency }) => currency !== 'JPY')
+  for (const { walletId } of payers)
+    await as('admin').wallets.deposit({ workspaceId, walletId, amount: '1000.00', caller })
+  for (let posted = 0; posted < orders; ) {
+    const burst = Array.from({ length: Math.min(1 + random.int(40), orders - posted) }, (_, at) =>
+      random.chance(0.1) ? fund(books, random.pick(payers)) : order(books, payers, posted + at),
+    )
+    posted += (await Promise.all(burst)).length
+  }
+}
+
+function order({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<unknown> {
+  const source = random.pick(wallets)
+  const target = random.pick(wallets.filter(each => each !== source && each.currency === source.currency))
+  const start = bizIds[at % bizIds.length]
+  return as('service').transfers.create({
+    workspaceId,
+    caller,
+    order: {
+      sourceWalletId: source.walletId,
+      targetWalletId: target.walletId,
+      amount: random.pick(amounts),
+      currency: source.currency,
+      ...(start ? { bizId: `${start}${at}` } : {}),
+      ...(random.chance(0.3) ? { remark: 'for lunch' } : {}),
+    },
+  })
+}
+
+function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
+  const funding = { workspaceId, walletId, amount: random.pick(amounts), caller }
+  return random.chance(0.5) ? as('service').wallets.deposit(funding) : as('service').wallets.withdraw(funding)
+}
+
+/** Reads everything, plainly, as the model's truth. */
+async function load(books: Books): Promise<void> {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  const select = async (sql: string) => (await client.query(sql, [uuidFromId('workspace', books.workspaceId)])).rows
+  const transfers = await select('select * from transfer where workspace_id = $1 order by number nulls first')
+  const flows = await select('select * from flow where workspace_id = $1 order by wallet_id, sequence')
+  const external = await select(`select id from wallet where workspace_id = $1 and kind = 'EXTERNAL'`)
+  await client.end()
+
+  const { workspaceId } = books
+  const get = (walletId: string) => as('service').wallets.get({ workspaceId, walletId, caller })
+  books.wallets = await Promise.all(books.wallets.map(({ walletId }) => get(walletId)))
+  books.external = external.map(({ id }) => idFromUuid('wallet', id))
+  books.orders = transfers.filter(({ number }) => number !== null).map(orderOfRow)
+  const transferById = new Map(transfers.map(transfer => [transfer.id, transfer]))
+  for (const { walletId } of books.wallets) books.flows.set(walletId, [])
+  for (const row of flows) {
+    const walletId = idFromUuid('wallet', row.wallet_id)
+    books.flows.get(walletId)?.push(flowOfRow(walletId, row, transferById.get(row.transfer_id)))
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
+function orderOfRow(row: any): TransferOrder {
+  const transferId = idFromUuid('transfer', row.id)
+  return {
+    transferId,
+    bizId: row.biz_id ?? transferId,
+    status: 'COMPLETED',
+    amount: row.amount,
+    currency: row.currency,
+    sourceWalletId: idFromUuid('wallet', row.source_wallet_id),
+    targetWalletId: idFromUuid('wallet', row.target_wallet_id),
+    remark: row.remark,
+    createdAt: row.created_at,
+    updatedAt: row.created_at,
+    completedAt: row.created_at,
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
+function flowOfRow(walletId: string, flow: any, transfer: any): Flow {
+  const isOut = flow.direction === 'OUT'
+  const uuid = flow.transfer_id as string
+  const flipped = uuid.slice(0, -1) + (Number.parseInt(uuid.slice(-1), 16) ^ 1).toString(16)
+  const counterparty = idFromUuid('wallet', isOut ? transfer.target_wallet_id : transfer.source_wallet_id)
+  return {
+    flowId: idFromUuid('flow', isOut ? uuid : flipped),
+    walletId,
+    sequence: Number(flow.sequence),
+    direction: flow.direction,
+    type: transfer.type,
+    amount: flow.amount,
+    balanceAfter: new Decimal(flow.balance_after),
+    currency: transfer.currency,
+    transferId: idFromUuid('transfer', uuid),
+    counterpartyWalletId: transfer.type === 'TRANSFER' ? counterparty : null,
+    createdAt: flow.created_at,
+  }
+}
+
+type SortField<Field extends string = string> = { field: Field; direction: 'asc' | 'desc' }
+// biome-ignore lint/suspicious/noExplicitAny: filters and sorts are drawn at random, and checked by the schemas
+type Query = { filter: any; sort: any; page: number; size: number }
+
+/** The model: rows in the order of their numbers, what each filter keeps, what each field compares by. */
+type Model<Row> = {
+  rows: Row[]
+  keeps: Record<string, (row: Row, value: never) => boolean>
+  fields: Record<string, (row: Row) => unknown>
+}
+
+const newestFirst = { field: 'createdAt', direction: 'desc' } as const
+
+function pageOfModel<Row>({ rows, keeps, fields }: Model<Row>, { filter, sort, page, size }: Query): Page<Row> {
+  const numbered = rows.map((row, number) => ({ row, number }))
+  const kept = numbered.filter(({ row }) =>
+    Object.entries(filter).every(([name, value]) => value === undefined || keeps[name]!(row, value as never)),
+  )
+  // A field that is the same in all rows orders nothing, nor does one that says what an earlier one said.
+  const said = new Set<unknown>()
+  const effective = (sort as SortField[]).filter(({ field }) => {
+    const isNew = fields[field] !== constant && !said.has(fields[field])
+    said.add(fields[field])
+    return isNew
+  })
+  const numberDirection = effective.at(-1)?.direction ?? newestFirst.direction
+  const sorted = kept.toSorted((a, b) => {
+    for (const { field, direction } of effective) {
+      const order = compare(fields[field]!(a.row), fields[field]!(b.row))
+      if (order !== 0) return direction === 'asc' ? order : -order
+    }
+    return numberDirection === 'asc' ? a.number - b.number : b.number - a.number
+  })
+  const totalElements = sorted.length
+  return {
+    content: sorted.slice(page * size, (page + 1) * size).map(({ row }) => row),
+    page: {
+      size,
+      number: totalElements === 0 ? 0 : page,
+      totalElements,
+      totalPages: Math.ceil(totalElements / size),
+    },
+  }
+}
+
+function compare(a: unknown, b: unknown): number {
+  if (a instanceof Decimal) return a.comparedTo(b as Decimal)
+  if (a instanceof Date) return a.getTime() - (b as Date).getTime()
+  return Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))
+}
+
+const constant = () => 0
+const createdAt = ({ createdAt }: { createdAt: Date }) => createdAt
+const amount = ({ amount }: { amount: string }) => new Decimal(amount)
+const createdKeeps = {
+  createdFrom: (row: { createdAt: Date }, from: Date) => row.createdAt >= from,
+  createdTo: (row: { createdAt: Date }, to: Date) => row.createdAt < to,
+}
+
+const walletModel = (books: Books): Model<Wallet> => ({
+  rows: books.wallets,
+  keeps: {
+    ...createdKeeps,
+    status: (row, status: string) => row.status === status,
+    currency: (row, currency: string) => row.currency === currency,
+    walletIdPrefix: (row, prefix: string) => row.walletId.startsWith(prefix),
+  },
+  fields: {
+    createdAt,
+    updatedAt: row => row.updatedAt,
+    amount: row => row.balance,
+    status: row => row.status,
+    name: row => row.name,
+    currency: row => row.currency,
+  },
+})
+
+const flowModel = (books: Books, walletId: string): Model<Flow> => ({
+  rows: books.flows.get(walletId)!,
+  keeps: {
+    ...createdKeeps,
+    direction: (row, direction: string) => row.direction === direction,
+    type: (row, type: string) => row.type === type,
+    transferIdPrefix: (row, prefix: string) => row.transferId.startsWith(prefix),
+  },
+  fields: { createdAt, updatedAt: createdAt, amount, status: constant },
+})
+
+const orderModel = (books: Books, walletId?: string): Model<TransferOrder> => ({
+  rows: books.orders.filter(
+    row => walletId === undefined || row.sourceWalletId === walletId || row.targetWalletId === walletId,
+  ),
+  keeps: {
+    ...createdKeeps,
+    status: (row, status: string) => row.status === status,
+    currency: (row, currency: string) => row.currency === currency,
+    transferIdPrefix: (row, prefix: string) => row.transferId.startsWith(prefix),
+    bizIdPrefix: (row, prefix: string) => row.bizId.startsWith(prefix),
+  },
+  fields: { createdAt, updatedAt: createdAt, amount, status: constant },
+})
+
+/** A list as it is asked for, and its model. */
+type Subject = {
+  name: string
+  read: (query: Query) => Promise<Page<unknown>>
+  // biome-ignore lint/suspicious/noExplicitAny: each list has rows of its own
+  model: Model<any>
+}
+
+const walletList = (books: Books): Subject => ({
+  name: 'wallets',
+  read: query => as('service').wallets.list({ workspaceId: books.workspaceId, caller, ...query }),
+  model: walletModel(books),
+})
+const flowList = (books: Books, walletId: string): Subject => ({
+  name: 'flows',
+  read: query => as('service').wallets.flows({ workspaceId: books.workspaceId, walletId, caller, ...query }),
+  model: flowModel(books, walletId),
+})
+const orderList = (books: Books, walletId?: string): Subject => ({
+  name: walletId ? "a wallet's orders" : 'orders',
+  read: query =>
+    as('service').transfers.list({
+      workspaceId: books.workspaceId,
+      caller,
+      ...(walletId ? { walletId } : {}),
+      ...query,
+    }),
+  model: orderModel(books, walletId),
+})
+
+/** One of each kind. */
+function allLists(books: Books): Subject[] {
+  const { walletId } = books.wallets[0]!
+  return [walletList(books), flowList(books, walletId), orderList(books), orderList(books, walletId)]
+}
+
+const plain: Query = { filter: {}, sort: [], page: 0, size: 20 }
+
+/** Decimals and dates as they go over the wire. */
+const wire = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+async function expectAsModelled(subject: Subject, query: Partial<Query>): Promise<Page<unknown>> {
+  const asked = { ...plain, ...query }
+  const page = await subject.read(asked)
+  expect(wire(page), `${subject.name} ${JSON.stringify(asked)}`).toEqual(wire(pageOfModel(subject.model, asked)))
+  return page
+}
+
+describe('every list is what the model says', () => {
+  const sortOf = (fields: string[]) =>
+    fc
+      .shuffledSubarray(fields)
+      .chain(chosen =>
+        fc.tuple(...chosen.map(field => fc.constantFrom('asc', 'desc').map(direction => ({ field, direction })))),
+      )
+  const someOf = (filters: Record<string, fc.Arbitrary<unknown>>) => fc.record(filters, { requiredKeys: [] })
+
+  /** Ends and near misses of the times that rows have. */
+  const timeOf = (times: Date[]) =>
+    fc
+      .tuple(fc.constantFrom(...times), fc.constantFrom(-1, 0, 0, 1, -60_000, 60_000))
+      .map(([time, offMs]) => new Date(time.getTime() + offMs))
+
+  /** Beginnings of texts that occur, from nothing in common to all of it, and some that nothing begins with. */
+  const prefixOf = (texts: string[]) =>
+    fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc
+          .tuple(fc.constantFrom(...texts), fc.integer({ min: 1, max: 40 }))
+          .map(([text, length]) => text.slice(0, length)),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('%', '_', 'a_', 'T', 'trf_', 'wal_', 'trf_zz', 'trf_0u', 'é', '\\', '￿'),
+      },
+    )
+
+  const pages = { page: fc.nat({ max: 12 }), size: fc.constantFrom(1, 2, 3, 7, 20, 100) }
+
+  async function check(subject: Subject, fields: string[], filters: Record<string, fc.Arbitrary<unknown>>) {
+    const query = fc.record({ ...pages, sort: sortOf(fields), filter: someOf(filters) })
+    await fc.assert(
+      fc.asyncProperty(query, async drawn => void (await expectAsModelled(subject, drawn))),
+      { seed, numRuns: 1000 },
+    )
+  }
+
+  test('wallets', async () => {
+    const { wallets } = busy
+    await check(walletList(busy), ['createdAt', 'updatedAt', 'amount', 'status', 'name', 'currency'], {
+      status: fc.constantFrom('ACTIVE', 'FROZEN', 'CLOSED'),
+      currency: fc.constantFrom('USD', 'EUR', 'JPY', 'CHF'),
+      createdFrom: timeOf(wallets.map(createdAt)),
+      createdTo: timeOf(wallets.map(createdAt)),
+      walletIdPrefix: prefixOf(wallets.map(({ walletId }) => walletId)),
+    })
+  })
+
+  test('flows', async () => {
+    const { walletId } = busy.wallets[0]!
+    const flows = busy.flows.get(walletId)!
+    await check(flowList(busy, walletId), ['createdAt', 'updatedAt', 'amount', 'status'], {
+      direction: fc.constantFrom('IN', 'OUT'),
+      type: fc.constantFrom('TRANSFER', 'DEPOSIT', 'WITHDRAWAL'),
+      createdFrom: timeOf(flows.map(createdAt)),
+      createdTo: timeOf(flows.map(createdAt)),
+      transferIdPrefix: prefixOf(flows.map(({ transferId }) => transferId)),
+    })
+  })
+
+  test.each(['orders', "a wallet's orders"])('%s', async name => {
+    const { orders } = busy
+    const subject = orderList(busy, name === 'orders' ? undefined : busy.wallets[0]!.walletId)
+    await check(subject, ['createdAt', 'updatedAt', 'amount', 'status'], {
+      status: fc.constant('COMPLETED'),
+      currency: fc.constantFrom('USD', 'USD', 'EUR', 'CHF'),
+      createdFrom: timeOf(orders.map(createdAt)),
+      createdTo: timeOf(orders.map(createdAt)),
+      transferIdPrefix: prefixOf(orders.map(({ transferId }) => transferId)),
+      bizIdPrefix: prefixOf(orders.map(({ bizId }) => bizId)),
+    })
+  })
+})
+
+describe('pages', () => {
+  const middleTime = ({ model }: Subject): Date => model.rows[model.rows.length >> 1].createdAt
+
+  test('newest first, twenty to a page, unless asked otherwise', async () => {
+    const { workspaceId } = busy
+    const page = await as('service').transfers.list({ workspaceId, caller })
+    expect(wire(page.content)).toEqual(wire(busy.orders.toReversed().slice(0, 20)))
+    expect(page.page.size).toBe(20)
+  })
+
+  test('an empty collection has number 0, whatever page was asked for', async () => {
+    const { workspaceId } = empty
+    const nothing = { content: [], page: { size: 7, number: 0, totalElements: 0, totalPages: 0 } }
+    const asked = { workspaceId, caller, size: 7, page: 3 }
+    expect(await as('service').wallets.list(asked)).toEqual(nothing)
+    expect(await as('service').transfers.list(asked)).toEqual(nothing)
+    const { walletId } = await as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Empty' })
+    expect(await as('service').wallets.flows({ ...asked, walletId })).toEqual(nothing)
+    expect(await as('service').transfers.list({ ...asked, walletId })).toEqual(nothing)
+  })
+
+  test('a filter that nothing matches makes the collection empty', async () => {
+    const never = { createdFrom: new Date('2000-01-01'), createdTo: new Date('2000-01-02') }
+    for (const subject of allLists(busy))
+      for (const direction of ['asc', 'desc'])
+        for (const fields of [[], ['createdAt'], ['amount'], ['createdAt', 'amount']])
+          for (const filter of [never, { createdFrom: middleTime(subject), createdTo: middleTime(subject) }]) {
+            const sort = fields.map(field => ({ field, direction }))
+            const { page } = await expectAsModelled(subject, { filter, sort, page: 5 })
+            expect(page).toEqual({ size: 20, number: 0, totalElements: 0, totalPages: 0 })
+            await expectAsModelled(subject, { filter, sort })
+          }
+  })
+
+  test('past the last page the content is empty and the page is echoed, up to 2^53-1', async () => {
+    const [oldestFirst, byAmount] = [
+      { ...newestFirst, direction: 'asc' },
+      { field: 'amount', direction: 'asc' },
+    ]
+    for (const subject of allLists(busy))
+      for (const sort of [[], [oldestFirst], [byAmount], [newestFirst, byAmount], [oldestFirst, byAmount]])
+        for (const filter of [{}, { createdFrom: new Date('2020-01-01') }, { createdFrom: middleTime(subject) }])
+          for (const page of [1000, Number.MAX_SAFE_INTEGER]) {
+            const answer = await expectAsModelled(subject, { page, size: 100, sort, filter })
+            expect(answer.content).toEqual([])
+            expect(answer.page.number).toBe(page)
+            expect(answer.page.totalElements).toBeGreaterThan(0)
+          }
+  })
+
+  test('totalPages counts a last page that is not full', async () => {
+    const total = busy.orders.length
+    for (const size of [1, 99, 100]) {
+      const { page } = await expectAsModelled(orderList(busy), { size })
+      expect(page).toEqual({ size, number: 0, totalElements: total, totalPages: Math.ceil(total / size) })
+    }
+    const wallets = busy.wallets.length
+    expect((await walletList(busy).read({ ...plain, size: wallets })).page.totalPages).toBe(1)
+    expect((await walletList(busy).read({ ...plain, size: wallets - 1 })).page.totalPages).toBe(2)
+  })
+
+  test('ties are broken: page after page has every row once, in any order', async () => {
+    const times = busy.orders.map(({ createdAt }) => createdAt.getTime())
+    expect(new Set(times).size, 'bursts share a time').toBeLessThan(times.length)
+    for (const subject of allLists(busy))
+      for (const field of ['createdAt', 'updatedAt', 'amount', 'status'])
+        for (const direction of ['asc', 'desc']) {
+          const seen: unknown[] = []
+          for (let page = 0, pages = 1; page < pages; page++) {
+            const answer = await expectAsModelled(subject, { page, size: 30, sort: [{ field, direction }] })
+            seen.push(...answer.content.map(item => JSON.stringify(item)))
+            pages = answer.page.totalPages
+          }
+          expect(new Set(seen).size).toBe(subject.model.rows.length)
+          expect(seen.length).toBe(subject.model.rows.length)
+        }
+  })
+
+  test('a page and its totals are from one moment, also while money moves', async () => {
+    const books = await newBooks()
+    await fill(books, ['USD', 'USD'], 1)
+    const { workspaceId, wallets } = books
+    const { walletId } = wallets[0]!
+    let isPosting = true
+    const post = async () => {
+      for (let burst = 1; burst <= 30; burst++)
+        await Promise.all(Array.from({ length: 8 }, (_, at) => order(books, wallets, burst * 8 + at)))
+    }
+    const posting = post().finally(() => {
+      isPosting = false
+    })
+    const createdFrom = new Date('2020-01-01')
+    let reads = 0
+    do {
+      const asked = { workspaceId, walletId, caller, size: 1 }
+      const [byNumber, byTime, filtered] = await Promise.all([
+        as('service').wallets.flows(asked),
+        as('service').wallets.flows({ ...asked, filter: { createdFrom } }),
+        as('service').wallets.flows({ ...asked, filter: { direction: 'OUT' } }),
+      ])
+      for (const { content, page } of [byNumber, byTime]) expect(content[0]!.sequence).toBe(page.totalElements)
+      expect(filtered.page.totalElements).toBeLessThan(filtered.content[0]?.sequence ?? 1)
+      reads++
+    } while (isPosting)
+    await posting
+    expect(reads).toBeGreaterThan(1)
+  })
+})
+
+describe('filters', () => {
+  const total = async (subject: Subject, filter: Record<string, unknown>) =>
+    (await expectAsModelled(subject, { filter, size: 100 })).page.totalElements
+
+  test('creation: from is inclusive, to is exclusive, at every time there is', async () => {
+    for (const subject of allLists(busy)) {
+      const rows = subject.model.rows as { createdAt: Date }[]
+      for (const time of new Set(rows.map(row => row.createdAt.getTime()))) {
+        const [at, next] = [new Date(time), new Date(time + 1)]
+        const [before, here] = [rows.filter(row => row.createdAt < at), rows.filter(row => +row.createdAt === time)]
+        expect(await total(subject, { createdTo: at })).toBe(before.length)
+        expect(await total(subject, { createdFrom: at })).toBe(rows.length - before.length)
+        expect(await total(subject, { createdFrom: at, createdTo: next })).toBe(here.length)
+        expect(await total(subject, { createdFrom: at, createdTo: at })).toBe(0)
+        expect(await total(subject, { createdFrom: next, createdTo: at })).toBe(0)
+      }
+    }
+  })
+
+  test('creation: the first and the last moments that a Date can hold', async () => {
+    const [first, last] = [new Date(-8.64e15), new Date(8.64e15)]
+    for (const subject of allLists(busy)) {
+      const all = subject.model.rows.length
+      for (const sort of [[], [{ field: 'amount', direction: 'asc' }]]) {
+        const count = async (filter: object) => (await subject.read({ ...plain, sort, filter })).page.totalElements
+        expect(await count({ createdFrom: first })).toBe(all)
+        expect(await count({ createdFrom: first, createdTo: last })).toBe(all)
+        expect(await count({ createdFrom: last })).toBe(0)
+        expect(await count({ createdTo: first })).toBe(0)
+      }
+    }
+  })
+
+  const starts = (rows: TransferOrder[], start: string) => rows.filter(({ bizId }) => bizId.startsWith(start)).length
+
+  test('bizIdPrefix: % and _ stand for themselves', async () => {
+    for (const start of ['a_b-', 'axb-']) expect(starts(busy.orders, start)).toBeGreaterThan(0)
+    for (const subject of [orderList(busy), orderList(busy, busy.wallets[0]!.walletId)]) {
+      const named = (start: string) => starts(subject.model.rows, start)
+      expect(await total(subject, { bizIdPrefix: 'a_' })).toBe(named('a_'))
+      expect(await total(subject, { bizIdPrefix: 'a_b-' })).toBe(named('a_b-'))
+      for (const prefix of ['%', '_', 'a%', '%b', '\\', 'a\\_b', '*', '.', "'"])
+        expect(await total(subject, { bizIdPrefix: prefix })).toBe(0)
+    }
+  })
+
+  test('bizIdPrefix: an order without one from its client is found by its transferId', async () => {
+    const counts = ['t', 'tr', 'trf', 'trf_', 'trf_0'].map(start => starts(busy.orders, start))
+    expect(counts, 'each is shared by fewer').toEqual([...new Set(counts)].toSorted((a, b) => b - a))
+    for (const subject of [orderList(busy), orderList(busy, busy.wallets[0]!.walletId)]) {
+      const unnamed = subject.model.rows.filter(row => row.bizId === row.transferId)
+      const named = (start: string) => starts(subject.model.rows, start)
+      expect(unnamed.length).toBeGreaterThan(0)
+      expect(await total(subject, { bizIdPrefix: 't' })).toBe(named('t'))
+      expect(await total(subject, { bizIdPrefix: 'trf' })).toBe(named('trf'))
+      expect(await total(subject, { bizIdPrefix: 'trf_' })).toBe(named('trf_'))
+      expect(await total(subject, { bizIdPrefix: 'trf_x' })).toBe(named('trf_x'))
+      expect(await total(subject, { bizIdPrefix: 'trf_0' })).toBe(unnamed.length)
+      expect(await total(subject, { bizIdPrefix: unnamed[0].transferId })).toBe(1)
+      expect(await total(subject, { bizIdPrefix: unnamed[0].transferId.toUpperCase() })).toBe(0)
+      expect(await total(subject, { bizIdPrefix: `${unnamed[0].transferId}0` })).toBe(0)
+    }
+  })
+
+  test('transferIdPrefix finds orders whatever their bizId, and never another kind of id', async () => {
+    const [row] = busy.orders
+    expect(await total(orderList(busy), { transferIdPrefix: row!.transferId })).toBe(1)
+    expect(await total(orderList(busy), { transferIdPrefix: 'trf_' })).toBe(busy.orders.length)
+    for (const prefix of ['wal_', 'x', 'trf-', 'trf_8', 'trf_i'])
+      expect(await total(orderList(busy), { transferIdPrefix: prefix })).toBe(0)
+  })
+
+  test("a wallet has orders of its own currency only, and no filter shows another's", async () => {
+    const [dollars] = busy.wallets
+    const subject = orderList(busy, dollars!.walletId)
+    expect(await total(subject, { currency: 'USD' })).toBe(subject.model.rows.length)
+    expect(await total(subject, { currency: 'EUR' })).toBe(0)
+    const strange = other.orders[0]!.transferId
+    for (const each of [orderList(busy), subject, flowList(busy, dollars!.walletId)])
+      expect(await total(each, { transferIdPrefix: strange })).toBe(0)
+  })
+
+  test('a direction that a type does not have matches nothing', async () => {
+    const subject = flowList(busy, busy.wallets[0]!.walletId)
+    expect(await total(subject, { type: 'DEPOSIT', direction: 'OUT' })).toBe(0)
+    expect(await total(subject, { type: 'WITHDRAWAL', direction: 'IN' })).toBe(0)
+    expect(await total(subject, { type: 'DEPOSIT', direction: 'IN' })).toBe(await total(subject, { type: 'DEPOSIT' }))
+  })
+})
+
+describe('what is shown', () => {
+  test('deposits and withdrawals are flows, not orders; the wallets behind them are not shown', async () => {
+    const types = new Set([...busy.flows.values()].flat().map(({ type }) => type))
+    expect(types).toEqual(new Set(['TRANSFER', 'DEPOSIT', 'WITHDRAWAL']))
+    const { content } = await expectAsModelled(walletList(busy), { size: 100 })
+    const shown = (content as Wallet[]).map(({ walletId }) => walletId)
+    for (const walletId of busy.external) expect(shown).not.toContain(walletId)
+    const flows = [...busy.flows.values()].flat()
+    for (const { counterpartyWalletId } of flows) expect(busy.external).not.toContain(counterpartyWalletId)
+  })
+
+  test('the two flows of a transfer have different ids, and every flow one of its own', () => {
+    const flows = [...busy.flows.values()].flat()
+    expect(new Set(flows.map(({ flowId }) => flowId)).size).toBe(flows.length)
+    for (const { flowId, transferId, direction } of flows)
+      expect(flowId.slice(4) === transferId.slice(4)).toBe(direction === 'OUT')
+  })
+
+  test('W001 for a wallet that the workspace does not have: malformed, unknown, of another one, hidden', async () => {
+    const { workspaceId } = busy
+    const strangers = ['', 'nonsense', mintId('wallet'), mintId('transfer'), other.wallets[0]!.walletId]
+    for (const walletId of [...strangers, ...busy.external])
+      for (const filter of [{}, { transferIdPrefix: 'trf_' }, { createdFrom: new Date(0) }]) {
+        const asked = { workspaceId, walletId, caller, filter }
+        const refusal = { cause: { code: 'W001', details: { field: 'walletId' } } }
+        await expect(as('service').wallets.flows(asked)).rejects.toMatchObject(refusal)
+        await expect(as('service').transfers.list(asked)).rejects.toMatchObject(refusal)
+        const inDollars = { ...asked, filter: { ...filter, currency: 'USD' } }
+        await expect(as('service').transfers.list(inDollars)).rejects.toMatchObject(refusal)
+      }
+  })
+
+  test('GA2032 for a workspace that is not there', async () => {
+    for (const workspaceId of ['nonsense', mintId('workspace')]) {
+      const refusal = { cause: { code: 'GA2032' } }
+      await expect(as('service').wallets.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
+      await expect(as('service').transfers.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
+      const filter = { createdTo: new Date() }
+      await expect(as('service').transfers.list({ workspaceId, caller, filter })).rejects.toMatchObject(refusal)
+    }
+  })
+})
+
+test('a connection keeps the statements of pages in order of time, and no others: there are too many', async () => {
+  const client = new pg.Client({ connectionString: database.serviceUrl })
+  await client.connect()
+  const db: ListDatabase = { read: ({ statement, values }) => run(client, statement, values) }
+  const kept = async () => (await client.query('select from pg_prepared_statements')).rowCount
+  const by = (...fields: string[]) => fields.map(field => ({ field, direction: 'asc' as const }))
+  const { workspaceId } = busy
+  for (const _ of [1, 2]) {
+    await listWallets(db, workspaceId, plain)
+    for (const sort of [by('name'), by('name', 'createdAt'), by('status', 'currency', 'name', 'amount')])
+      await listWallets(db, workspaceId, { ...plain, sort })
+    await listWallets(db, workspaceId, { ...plain, filter: { currency: 'USD' } })
+    expect(await kept()).toBe(1)
+  }
+  await listFlows(db, workspaceId, busy.wallets[0]!.walletId, plain)
+  await listFlows(db, workspaceId, busy.wallets[0]!.walletId, { ...plain, sort: by('createdAt') })
+  expect(await kept()).toBe(3)
+  await client.end()
+})

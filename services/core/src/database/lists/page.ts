@@ -1,0 +1,216 @@
+import { hash } from 'node:crypto'
+import { maxPageSize, type Page } from '@workspace-wallet/contract'
+import { statement } from '../statement.ts'
+import { bisection } from './bisection.ts'
+import type { Values } from './conditions.ts'
+import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
+import type { ListDatabase, ListQuery } from './list-reader.ts'
+import { numbersBetween } from './numbers.ts'
+
+/** Reads one page. Null when the owner does not exist. */
+export async function readPage<Row, Item>(
+  db: ListDatabase,
+  list: List,
+  values: Values,
+  toItem: (row: Row) => Item,
+): Promise<Page<Item> | null> {
+  const rows = await db.read<PageRow<Row>>(queryOf(list, values))
+  if (rows.length === 0) return null
+  // The totals come with every row, and in a row of nulls when there are none to show.
+  const content = rows.flatMap(({ total: _, number, ...row }) => (number === null ? [] : toItem(row as Row)))
+  return { content, page: totalsOf(list, rows[0]!.total) }
+}
+
+type PageRow<Row> = Row & { total: number; number: number | null }
+
+function totalsOf({ page, size }: PageRequest, totalElements: number): Page<unknown>['page'] {
+  return {
+    size,
+    number: totalElements === 0 ? 0 : page,
+    totalElements,
+    totalPages: Math.ceil(totalElements / size),
+  }
+}
+
+type Order = { columns: { column: string; direction: Direction }[]; numbers: Direction }
+
+/**
+ * What a sort comes to. Ties are broken by number, in the direction of the last field (newest first when there is
+ * none), so that an index can be read in this order. Time, as the last field, is the order of the numbers itself.
+ */
+function orderOf({ sequence, findIn, sort }: List): Order {
+  const source = findIn ?? sequence
+  const columns: Order['columns'] = []
+  for (const { field, direction } of sort) {
+    const column = source.sortable[field]
+    if (column === undefined) throw new Error(`no list is sorted by ${field}`)
+    if (column !== null && !columns.some(earlier => earlier.column === column)) columns.push({ column, direction })
+  }
+  const numbers = columns.at(-1)?.direction ?? 'desc'
+  if (columns.at(-1)?.column === source.createdAt) columns.pop()
+  return { columns, numbers }
+}
+
+function queryOf<Row>(list: List, values: Values): ListQuery<Row> {
+  const order = orderOf(list)
+  const bound: Bound = {
+    created: createdBounds(list.filter, values),
+    page: values.bind(list.page, 'bigint'),
+    size: values.bind(list.size, 'bigint'),
+  }
+  const query = { workspace: list.workspace, values: values.bound }
+  if (!isFiltered(list) && order.columns.length === 0) {
+    const text = rangeText(list, order, bound)
+    return { ...query, cost: 'bounded', statement: statement(`list-${hash('sha256', text).slice(0, 32)}`, text) }
+  }
+  const isByTime = !isFiltered(list) && order.columns[0]!.column === list.sequence.createdAt
+  const text = isByTime ? momentsText(list, order, bound) : searchText(list, order, bound)
+  return { ...query, cost: 'search', statement: statement('', text), blamed: blamedParameter(list) }
+}
+
+/** What to change when a search is too expensive. A filter by time of creation never makes one so. */
+function blamedParameter({ filter }: List): string {
+  const given = Object.keys(filter).filter(name => filter[name] !== undefined && !name.startsWith('created'))
+  return given.find(name => name.endsWith('Prefix')) ?? given[0] ?? 'sort'
+}
+
+/** Whether the matches have to be counted: the numbers alone do not tell. */
+function isFiltered({ conditions, findIn }: List): boolean {
+  return conditions.length > 0 || findIn !== undefined
+}
+
+/** Places of bound values. The product of page and size stays below 2^63. */
+type Bound = { created: { from: string; to: string } | null; page: string; size: string }
+
+/** The page is a range of numbers. Its LIMIT cuts nothing off: it tells the planner how short the range is. */
+function rangeText(list: List, { numbers }: Order, bound: Bound): string {
+  const { sequence, shows } = list
+  return `
+with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(numbers, bound)}
+select page.total, shown.*
+from page left join lateral (
+  select ${sequence.number} as number, ${shows.columns} from ${shows.from}
+  where ${numbersBetween(sequence, 'page.low', 'page.high', numbers)} limit ${maxPageSize}) shown on true
+order by shown.number ${numbers}`
+}
+
+/**
+ * By time, and by something else among rows of one time: the rows of the page are among those of its first and its
+ * last moment and between, however deep it lies.
+ */
+function momentsText(list: List, order: Order, bound: Bound): string {
+  const { sequence } = list
+  const { direction } = order.columns[0]!
+  const timeOf = (end: string) => {
+    const number = `(select ${end} from page where low <= high)`
+    return `(select ${sequence.createdAt} from ${sequence.table} where ${numbersBetween(sequence, number, number)} limit 1)`
+  }
+  const moments = bisection('moments', sequence, timeOf('low'), `${timeOf('high')} + interval '1 millisecond'`)
+  // A page that lies outside the span has no moments, and nothing to skip.
+  const ahead = direction === 'desc' ? 'moments.high - page.high' : 'page.low - moments.low'
+  const skipped = `(select greatest(${ahead}, 0) from moments, page)`
+  return `
+with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(direction, bound)}, ${moments},
+match as not materialized (${matches({ ...list, parts: undefined }, order, isBetween(sequence, 'moments'))})
+${pageOfMatches(list, order, bound, 'select total from page', skipped)}`
+}
+
+/** The page is what is left of the matches, in their order, after an OFFSET. */
+function searchText(list: List, order: Order, bound: Bound): string {
+  const { sequence, findIn } = list
+  const { created, page, size } = bound
+  const total = isFiltered(list) ? 'select count(*) from match' : 'select greatest(high - low + 1, 0) from span'
+  const skipped = `${page} * ${size}`
+  if (findIn) {
+    const isCreated = created && `${findIn.createdAt} >= ${created.from} and ${findIn.createdAt} < ${created.to}`
+    return `
+with ${owner(sequence)}, match as materialized (${matches(list, order, isCreated)})
+${pageOfMatches(list, order, bound, total, skipped)}`
+  }
+  return `
+with recursive ${owner(sequence)}, ${span(sequence, bound)},
+match as not materialized (${matches(list, order, created && isBetween(sequence, 'span'))})
+${pageOfMatches(list, order, bound, total, skipped)}`
+}
+
+function isBetween({ number }: Sequence, ends: string): string {
+  return `${number} between (select low from ${ends}) and (select high from ${ends})`
+}
+
+/** Selects the number and the sort keys of what matches: no more, because there may be very many to sort. */
+function matches(list: List, order: Order, further: string | null): string {
+  const { sequence, conditions, findIn, parts } = list
+  const source = findIn ?? sequence
+  const tieBreak = tieBreakOf(list, order)
+  const columns = [
+    `${source.number} as number`,
+    ...(tieBreak ? [`${tieBreak} as tie_break`] : []),
+    ...order.columns.map(({ column }, index) => `${column} as key${index}`),
+  ]
+  const select = `
+  select ${columns.join(', ')}
+  from ${source.table} where ${[source.where, ...conditions, ...(further ? [further] : [])].join(' and ')}`
+  if (!parts) return select
+  // PostgreSQL merges parts in their order only when each says that it has one.
+  const inOrder = findIn ? '' : ` order by ${orderText(list, order)}`
+  return parts.map(part => `(${select} and ${part}${inOrder})`).join(' union all ')
+}
+
+/** The column that breaks ties, unless it is the number. */
+function tieBreakOf({ sequence, findIn }: List, { columns }: Order): string | undefined {
+  return columns.length > 0 && !findIn ? sequence.tieBreak : undefined
+}
+
+function orderText(list: List, order: Order): string {
+  const tieBreak = tieBreakOf(list, order) ? 'tie_break' : 'number'
+  return [
+    ...order.columns.map(({ direction }, index) => `key${index} ${direction}`),
+    `${tieBreak} ${order.numbers}`,
+  ].join(', ')
+}
+
+/** Only the rows of the page are read whole, each by its number. */
+function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
+  const { sequence, shows } = list
+  const by = orderText(list, order)
+  return `select (${total}) as total, place.number, shown.*
+from owner
+left join lateral (select * from match order by ${by} limit ${size} offset ${skipped}) place on true
+left join lateral (
+  select ${shows.columns} from ${shows.from} where ${numbersBetween(sequence, 'place.number', 'place.number')} limit 1) shown on true
+order by ${by}`
+}
+
+function owner(sequence: Sequence): string {
+  return `owner as (${sequence.owner})`
+}
+
+/** The first and the last number of the rows that were created in the range asked for. */
+function span(sequence: Sequence, { created }: Bound): string {
+  return created
+    ? bisection('span', sequence, created.from, created.to)
+    : 'span as (select 1::bigint as low, total as high from owner)'
+}
+
+/** The first and the last number of a page of the span. */
+function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
+  const [low, high] =
+    numbers === 'desc'
+      ? [`greatest(low, high - ${page} * ${size} - ${size} + 1)`, `high - ${page} * ${size}`]
+      : [`low + ${page} * ${size}`, `least(high, low + ${page} * ${size} + ${size} - 1)`]
+  return `page as (select ${low} as low, ${high} as high, greatest(high - low + 1, 0) as total from span)`
+}
+
+/** An end that is open is infinite. No row is older than the epoch, and PostgreSQL's calendar is shorter than ours. */
+function createdBounds({ createdFrom, createdTo }: CreatedFilter, values: Values): Bound['created'] {
+  if (!createdFrom && !createdTo) return null
+  const end = (time: Date | undefined, open: string) =>
+    time ? new Date(Math.max(0, Math.min(time.getTime(), latestTimeMs))).toISOString() : open
+  return {
+    from: values.bind(end(createdFrom, '-infinity'), 'timestamptz'),
+    to: values.bind(end(createdTo, 'infinity'), 'timestamptz'),
+  }
+}
+
+/** The end of the year 9999, the last that ISO 8601 writes with four digits. */
+const latestTimeMs = Date.UTC(10_000, 0, 1) - 1

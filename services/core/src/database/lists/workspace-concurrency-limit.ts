@@ -1,0 +1,146 @@
+import { DomainError } from '@workspace-wallet/contract'
+
+export type ConcurrencyLimits = {
+  /** How many run at the same time, over all workspaces. */
+  slots: number
+  /** How many of these only a workspace that runs nothing may take. */
+  reservedSlots: number
+  /** How many of one workspace may wait. */
+  waitingPerWorkspace: number
+  /** How many may wait, over all workspaces. Beyond it, each workspace still has one place. */
+  waiting: number
+  /** How long one waits, in milliseconds. */
+  waitMs: number
+}
+
+type Waiter = { start: () => void; timer: NodeJS.Timeout }
+type Share = { running: number; waiters: Waiter[]; usedMs: number; usedAtMs: number }
+
+/** Time that was used counts half after so long. */
+const halfLifeMs = 10_000
+/** Workspaces that are remembered at least, before those that used nothing lately are forgotten. */
+const rememberedShares = 1_000
+
+/**
+ * Shares slots among workspaces. A free slot goes to the waiting workspace that has used the least time lately:
+ * fairness counts time, not calls, so that a few long calls do not count less than many short ones.
+ */
+export class WorkspaceConcurrencyLimit {
+  readonly #limits: ConcurrencyLimits
+  readonly #now: () => number
+  readonly #shares = new Map<string, Share>()
+  #running = 0
+  #waiting = 0
+  #sweepAt = rememberedShares
+
+  /** @param now milliseconds on a clock that never runs back */
+  constructor(limits: ConcurrencyLimits, now = () => performance.now()) {
+    this.#limits = limits
+    this.#now = now
+  }
+
+  /**
+   * Runs `work` when a slot is free for this workspace.
+   *
+   * @throws DomainError S002 when too many wait, or when this one has waited too long: `work` was not begun
+   */
+  async run<Result>(workspace: string, work: () => Promise<Result>): Promise<Result> {
+    const share = this.#shareOf(workspace)
+    if (this.#mayStart(share)) this.#start(share)
+    else await this.#wait(share)
+    const startedAtMs = this.#now()
+    try {
+      return await work()
+    } finally {
+      this.charge(workspace, this.#now() - startedAtMs)
+      share.running--
+      this.#running--
+      this.#startNext()
+      this.#sweep()
+    }
+  }
+
+  /** The time in milliseconds that a workspace has used lately; older use counts less. */
+  usedMs(workspace: string): number {
+    const share = this.#shares.get(workspace)
+    return share ? this.#usedMsOf(share) : 0
+  }
+
+  /** What runs and what waits; of how many workspaces anything is remembered. */
+  get load(): { running: number; waiting: number; workspaces: number } {
+    return { running: this.#running, waiting: this.#waiting, workspaces: this.#shares.size }
+  }
+
+  /** Counts time in milliseconds that a workspace has used elsewhere. */
+  charge(workspace: string, ms: number): void {
+    const share = this.#shareOf(workspace)
+    share.usedMs = this.#usedMsOf(share) + ms
+    share.usedAtMs = this.#now()
+  }
+
+  #shareOf(workspace: string): Share {
+    const share = this.#shares.get(workspace) ?? { running: 0, waiters: [], usedMs: 0, usedAtMs: this.#now() }
+    this.#shares.set(workspace, share)
+    return share
+  }
+
+  #mayStart({ running }: Share): boolean {
+    const free = this.#limits.slots - this.#running
+    return free > (running === 0 ? 0 : this.#limits.reservedSlots)
+  }
+
+  #start(share: Share): void {
+    share.running++
+    this.#running++
+  }
+
+  #wait(share: Share): Promise<void> {
+    const { waitingPerWorkspace, waiting, waitMs } = this.#limits
+    const room = this.#waiting < waiting ? waitingPerWorkspace : 1
+    if (share.waiters.length >= room) throw tooMany()
+    return new Promise((resolve, reject) => {
+      const stopWaiting = () => {
+        clearTimeout(waiter.timer)
+        share.waiters.splice(share.waiters.indexOf(waiter), 1)
+        this.#waiting--
+      }
+      const waiter: Waiter = {
+        start: () => {
+          stopWaiting()
+          // Before the waiter runs, so that nobody takes its slot.
+          this.#start(share)
+          resolve()
+        },
+        timer: setTimeout(() => {
+          stopWaiting()
+          reject(tooMany())
+        }, waitMs),
+      }
+      share.waiters.push(waiter)
+      this.#waiting++
+    })
+  }
+
+  #startNext(): void {
+    let next: Share | undefined
+    for (const share of this.#shares.values())
+      if (share.waiters.length > 0 && this.#mayStart(share))
+        if (!next || this.#usedMsOf(share) < this.#usedMsOf(next)) next = share
+    next?.waiters[0]?.start()
+  }
+
+  #usedMsOf({ usedMs, usedAtMs }: Share): number {
+    return usedMs * 2 ** ((usedAtMs - this.#now()) / halfLifeMs)
+  }
+
+  #sweep(): void {
+    if (this.#shares.size < this.#sweepAt) return
+    for (const [workspace, share] of this.#shares)
+      if (share.running === 0 && share.waiters.length === 0 && this.#usedMsOf(share) < 1) this.#shares.delete(workspace)
+    this.#sweepAt = Math.max(rememberedShares, 2 * this.#shares.size)
+  }
+}
+
+function tooMany(): DomainError<'S002'> {
+  return new DomainError('S002', { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' })
+}

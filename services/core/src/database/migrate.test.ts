@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Migration } from '@mikro-orm/migrations'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { execute, query, urlOf } from '../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../test/setup/system.ts'
+import { until } from '../../../../test/setup/until.ts'
+import { verifyLedger } from '../../../../test/setup/verify.ts'
+import { migrate } from './migrate.ts'
+import { migrations } from './migrations/index.ts'
+
+// A core of today works while the migrations of a later version are run.
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0 })
+})
+afterAll(() => system.stop())
+
+class Additive extends Migration {
+  override up(): void {
+    this.addSql('alter table transfer add column category text')
+    this.addSql(`alter table wallet add column color text not null default 'blue'`)
+    this.addSql('create index transfer_category on transfer (workspace_id, category) where category is not null')
+    this.addSql('create table later (id uuid primary key, wallet_id uuid not null)')
+  }
+}
+
+class Broken extends Migration {
+  override up(): void {
+    this.addSql('alter table wallet add column broken text')
+    this.addSql('drop table transfer cascade')
+    this.addSql('create table half_done ()')
+    this.addSql('select 1 / 0')
+  }
+}
+
+const later = (name: string, next: typeof Additive) => [...migrations, { name, class: next }]
+
+/** Clients pay without a pause; returns how many payments were answered so far, and at the end all answers. */
+function keepPaying() {
+  const [source, target] = system.wallets
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const codes: string[] = []
+  let isPaying = true
+  const order = () => ({
+    bizId: `upgrade-${randomUUID()}`,
+    sourceWalletId: source!.walletId,
+    targetWalletId: target!.walletId,
+    amount: '0.01',
+    currency: 'USD',
+  })
+  const { workspaceId } = system
+  const clients = Array.from({ length: 4 }, async () => {
+    while (isPaying) {
+      const paid = service.transfers.create.mutate({ workspaceId, caller: { requestId: 'test' }, order: order() })
+      codes.push(
+        await paid.then(
+          ({ status }) => status,
+          error => error.data?.wire?.code ?? String(error),
+        ),
+      )
+    }
+  })
+  return {
+    answered: () => codes.length,
+    async stop(): Promise<string[]> {
+      isPaying = false
+      await Promise.all(clients)
+      await service.close()
+      return codes
+    },
+  }
+}
+
+const isReady = async () => (await fetch(`${system.coreUrl}/readyz`)).status === 200
+const namesOf = async (sql: string) => (await query(system.database.ownerUrl, sql)).map(({ name }) => name)
+const tables = () => namesOf('select tablename as name from pg_tables where schemaname = current_schema()')
+const columnsOf = (table: string) =>
+  namesOf(`select column_name as name from information_schema.columns where table_name = '${table}'`)
+const applied = () => namesOf('select name from mikro_orm_migrations order by id')
+
+test('many migrations that start at once on an empty database run once', async () => {
+  const server = inject('databaseServer')
+  const name = `migrated_${randomUUID().replaceAll('-', '')}`
+  const adminUrl = urlOf(server.ownerUrl, 'postgres')
+  await execute(adminUrl, `create database ${name}`)
+  const script = fileURLToPath(new URL('../migrate.ts', import.meta.url))
+  const env = { MIGRATION_DATABASE_URL: urlOf(server.ownerUrl, name), DATABASE_URL: urlOf(server.serviceUrl, name) }
+  const outputs = await Promise.all(
+    Array.from({ length: 6 }, async () => (await promisify(execFile)(process.execPath, [script], { env })).stdout),
+  )
+  const names = migrations.map(migration => migration.name)
+  // The migrator tells of each step before.
+  const lastLines = outputs.map(output => output.trimEnd().split('\n').at(-1))
+  expect(lastLines.toSorted()).toEqual([
+    `Applied ${names.join(', ')}.`,
+    ...Array.from({ length: 5 }, () => 'The schema is up to date.'),
+  ])
+  const rows = await query(env.MIGRATION_DATABASE_URL, 'select name from mikro_orm_migrations order by id')
+  expect(rows.map(row => row.name)).toEqual(names)
+  await execute(adminUrl, `drop database ${name} with (force)`)
+})
+
+test('a migration that fails leaves the old schema whole, and core at work', async () => {
+  const before = { tables: await tables(), columns: await columnsOf('wallet'), applied: await applied() }
+  const load = keepPaying()
+  await until('payments flow', () => load.answered() > 20)
+  const { ownerUrl, serviceUrl } = system.database
+  await expect(migrate(ownerUrl, serviceUrl, later('9001-broken', Broken))).rejects.toThrow('division by zero')
+  const answered = load.answered()
+  await until('payments flow', () => load.answered() > answered + 20)
+  expect([...new Set(await load.stop())]).toEqual(['COMPLETED'])
+  expect({ tables: await tables(), columns: await columnsOf('wallet'), applied: await applied() }).toEqual(before)
+  expect(await isReady()).toBe(true)
+  expect(await migrate(ownerUrl, serviceUrl)).toEqual([])
+})
+
+test('a core of before keeps serving through an additive migration, also while that waits for its lock', async () => {
+  const { ownerUrl, serviceUrl } = system.database
+  const reader = new pg.Client({ connectionString: ownerUrl })
+  await reader.connect()
+  await reader.query('begin; select count(*) from transfer')
+  const load = keepPaying()
+  await until('payments flow', () => load.answered() > 20)
+
+  const migration = migrate(ownerUrl, serviceUrl, later('9002-additive', Additive))
+  await until('the migration waits for the reader', () => isWaiting())
+  await until('it has given way', async () => !(await isWaiting()))
+  const held = load.answered()
+  await until('payments flow', () => load.answered() > held + 20)
+  await reader.end()
+  expect(await migration).toEqual(['9002-additive'])
+
+  const migrated = load.answered()
+  await until('payments flow', () => load.answered() > migrated + 20)
+  expect([...new Set(await load.stop())]).toEqual(['COMPLETED'])
+  expect(await columnsOf('transfer')).toContain('category')
+  expect(await isReady()).toBe(true)
+
+  // Everything that reads and writes the tables that were changed, by connections of before and by new ones.
+  const { workspaceId, admin, wallets } = system
+  const caller = { requestId: 'test' }
+  const another = await system.startCore()
+  const client = createCoreClient({ url: another.url, token: system.adminToken })
+  for (const each of [admin, client]) {
+    const { walletId } = await each.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Later' })
+    await each.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+    await each.wallets.freeze.mutate({ workspaceId, walletId })
+    const orders = await each.transfers.list.query({ workspaceId, caller, page: 0, size: 5, sort: [] })
+    expect(orders.content).toHaveLength(5)
+    const flows = await each.wallets.flows.query({
+      workspaceId,
+      caller,
+      walletId: wallets[0]!.walletId,
+      page: 0,
+      size: 5,
+      sort: [],
+    })
+    expect(flows.content).toHaveLength(5)
+  }
+  await client.close()
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+
+  async function isWaiting(): Promise<boolean> {
+    const waiting = await query(
+      ownerUrl,
+      `select pid from pg_stat_activity
+       where datname = current_database() and application_name = 'core migrate' and wait_event_type = 'Lock'`,
+    )
+    return waiting.length > 0
+  }
+})

@@ -1,0 +1,94 @@
+import { setTimeout } from 'node:timers/promises'
+import type { MigrationObject } from '@mikro-orm/core'
+import { currencyDecimals } from '@workspace-wallet/contract'
+import pg from 'pg'
+import { grants } from './grants.ts'
+import { migrations } from './migrations/index.ts'
+import { type Em, type Orm, openOrm } from './orm.ts'
+
+/** Any number, the same for every core: whoever holds it migrates, the others wait. */
+const migrationLock = 4_283_310_117
+
+/**
+ * A change that waits for a lock makes everybody wait behind it. So it waits less long than core does (see grants.ts),
+ * gives way, and is run again.
+ */
+const lockTimeout = '1s'
+const pauseMs = 1_000
+const maxAttempts = 30
+const lockNotAvailable = '55P03'
+
+/**
+ * Brings a database up to date: the schema, the currencies, the service's role and what it may do. One
+ * transaction under one lock, so that many may start at once and a failure leaves the old schema whole.
+ *
+ * @param ownerUrl a role that owns the schema and may create roles
+ * @param serviceUrl the role that core runs under: another one, created here with this URL's password if absent
+ * @returns the names of the migrations that were applied
+ */
+export async function migrate(
+  ownerUrl: string,
+  serviceUrl: string,
+  list: readonly MigrationObject[] = migrations,
+): Promise<string[]> {
+  const service = serviceRole(ownerUrl, serviceUrl)
+  // An index on a large table takes its time, and so does the one who is first.
+  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, queryTimeoutMs: 0, migrations: list })
+  try {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await migrateOnce(orm, service)
+      } catch (error) {
+        if (attempt >= maxAttempts || (error as { code?: unknown }).code !== lockNotAvailable) throw error
+        await setTimeout(pauseMs)
+      }
+  } finally {
+    await orm.close(true)
+  }
+}
+
+function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
+  return orm.em.fork().transactional(async em => {
+    await em.execute('set local statement_timeout = 0')
+    await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
+    await em.execute(`set local lock_timeout = '${lockTimeout}'`)
+    const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
+    await writeCurrencies(em)
+    await createRole(em, service)
+    for (const sql of grants(pg.escapeIdentifier(service.name))) await em.execute(sql)
+    return applied.map(migration => migration.name)
+  })
+}
+
+type ServiceRole = { name: string; password: string }
+
+function serviceRole(ownerUrl: string, serviceUrl: string): ServiceRole {
+  const owner = decodeURIComponent(new URL(ownerUrl).username)
+  const { username, password } = new URL(serviceUrl)
+  const name = decodeURIComponent(username)
+  if (!name || name === owner)
+    throw new Error(
+      'DATABASE_URL must name a role of its own, other than that of MIGRATION_DATABASE_URL: the service may not own its tables',
+    )
+  return { name, password: decodeURIComponent(password) }
+}
+
+async function createRole(em: Em, { name, password }: ServiceRole): Promise<void> {
+  const existing = await em.execute('select 1 from pg_roles where rolname = ?', [name])
+  if (existing.length > 0) return
+  await em.execute(`create role ${pg.escapeIdentifier(name)} login password ${pg.escapeLiteral(password)}`)
+}
+
+/** Adds what is new in the code's table. A currency whose decimals differ would corrupt balances: refused. */
+async function writeCurrencies(em: Em): Promise<void> {
+  const stored = new Map<string, number>()
+  for (const { code, decimals } of await em.execute<{ code: string; decimals: number }[]>('select * from currency'))
+    stored.set(code, decimals)
+  for (const [code, decimals] of currencyDecimals) {
+    const before = stored.get(code)
+    if (before === decimals) continue
+    if (before !== undefined)
+      throw new Error(`currency ${code} has ${before} decimals in the database and ${decimals} in the code`)
+    await em.execute('insert into currency (code, decimals) values (?, ?)', [code, decimals])
+  }
+}

@@ -1,0 +1,148 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { Decimal } from '@workspace-wallet/contract'
+
+/**
+ * Every row that decides about money or access carries a MAC over all that decides, so that whoever can write to the
+ * database, and has no key, cannot make a row that core believes. Each write raises the row's `revision` by one, and
+ * PostgreSQL lets it do nothing else: an earlier row cannot be put back together with its MAC.
+ *
+ * Ids are UUIDs, `mac` aside everything in these shapes is covered.
+ */
+type Signed = { revision: number }
+
+export type SignedTable = 'api_key' | 'ledger' | 'member' | 'wallet' | 'workspace'
+
+export type WalletRow = Signed & {
+  workspaceId: string
+  id: string
+  number: number | null
+  kind: string
+  name: string
+  currency: string
+  status: string
+  balance: Decimal
+  sequence: number
+  orderCount: number
+  head: Buffer
+  createdAt: Date
+  updatedAt: Date
+}
+
+export type LedgerRow = Signed & {
+  workspaceId: string
+  status: string
+  walletCount: number
+  orderCount: number
+  lastPostedAt: Date
+  haltReason: string | null
+}
+
+export type WorkspaceRow = Signed & {
+  id: string
+  name: string
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
+export type MemberRow = Signed & {
+  workspaceId: string
+  userId: string
+  createdAt: Date
+  removedAt: Date | null
+}
+
+/** When it was last used, and which change gateways must know of, decides nothing and changes alone. */
+export type ApiKeyRow = Signed & {
+  id: string
+  workspaceId: string
+  ownerUserId: string
+  name: string
+  status: string
+  scopes: readonly string[]
+  ipAllowlist: readonly string[]
+  secret: string
+  secretVersion: number
+  previousSecret: string | null
+  previousSecretUntil: Date | null
+  expiresAt: Date | null
+  deletedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+export function walletMac(key: KeyObject, row: WalletRow): Buffer {
+  return rowMac(key, 'wallet', [
+    row.workspaceId,
+    row.id,
+    row.number,
+    row.kind,
+    row.name,
+    row.currency,
+    row.status,
+    row.balance.toFixed(),
+    row.sequence,
+    row.orderCount,
+    row.head.toString('hex'),
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
+}
+
+export function ledgerMac(key: KeyObject, row: LedgerRow): Buffer {
+  const { workspaceId, status, walletCount, orderCount, lastPostedAt, haltReason, revision } = row
+  const content = [workspaceId, status, walletCount, orderCount, timeOf(lastPostedAt), haltReason, revision]
+  return rowMac(key, 'ledger', content)
+}
+
+export function workspaceMac(key: KeyObject, row: WorkspaceRow): Buffer {
+  const { id, name, createdAt, updatedAt, deletedAt, revision } = row
+  return rowMac(key, 'workspace', [id, name, timeOf(createdAt), timeOf(updatedAt), timeOf(deletedAt), revision])
+}
+
+export function memberMac(key: KeyObject, row: MemberRow): Buffer {
+  const { workspaceId, userId, createdAt, removedAt, revision } = row
+  return rowMac(key, 'member', [workspaceId, userId, timeOf(createdAt), timeOf(removedAt), revision])
+}
+
+export function apiKeyMac(key: KeyObject, row: ApiKeyRow): Buffer {
+  return rowMac(key, 'api_key', [
+    row.id,
+    row.workspaceId,
+    row.ownerUserId,
+    row.name,
+    row.status,
+    row.scopes,
+    row.ipAllowlist,
+    row.secret,
+    row.secretVersion,
+    row.previousSecret,
+    timeOf(row.previousSecretUntil),
+    timeOf(row.expiresAt),
+    timeOf(row.deletedAt),
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
+}
+
+/** PostgreSQL's infinity is no Date, and an invalid one has no JSON: neither may look like null. */
+function timeOf(time: Date | null): number | string | null {
+  if (time === null) return null
+  const milliseconds = Number(time)
+  return Number.isFinite(milliseconds) ? milliseconds : String(time)
+}
+
+/** Values that JSON writes in one way only. */
+type Content = readonly (string | number | null | readonly string[])[]
+
+/**
+ * HMAC-SHA256 under the chain key. The content begins with a word that no other content under this key begins with
+ * (see ledger/chain.ts and ledger/seal.ts): a MAC of another kind, or of another table, does not pass for it.
+ */
+function rowMac(key: KeyObject, table: SignedTable, content: Content): Buffer {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([`${table} row`, ...content]))
+    .digest()
+}

@@ -1,0 +1,47 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { Pool } from 'pg'
+import { run, statement } from '../../database/statement.ts'
+import { type LedgerStore, unavailable } from '../posting/batch.ts'
+import type { Posting, PostingResult } from '../posting/posting.ts'
+
+const keepFingerprintStatement = statement(
+  'keep-chain-fingerprint',
+  'insert into chain_key (fingerprint) values ($1) on conflict do nothing',
+)
+const readFingerprintStatement = statement<{ fingerprint: Buffer }>(
+  'read-chain-fingerprint',
+  'select fingerprint from chain_key',
+)
+
+/**
+ * Whether this is the key that the ledger's chain was begun with. The first core to ask leaves the key's fingerprint;
+ * under another key the chain would not continue, and nobody would notice until the next verification.
+ */
+export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean> {
+  const fingerprint = createHmac('sha256', chainKey).update('chain key fingerprint v1').digest()
+  await run(db, keepFingerprintStatement, [fingerprint])
+  const [stored] = await run(db, readFingerprintStatement, [])
+  return stored?.fingerprint.equals(fingerprint) ?? false
+}
+
+/** The key under which ids of API keys are sealed: of this one because it never changes, and all cores have it. */
+export function keySealOf(chainKey: KeyObject): string {
+  return createHmac('sha256', chainKey).update('seal of api key ids v1').digest('base64')
+}
+
+/** Posts only once the key is known to be the right one: checked with the first batch, for core may start before its database. */
+export function underChainKey(
+  store: LedgerStore,
+  post: (postings: Posting[]) => Promise<PostingResult[]>,
+): (postings: Posting[]) => Promise<PostingResult[]> {
+  let isRight = false
+  return async postings => {
+    try {
+      isRight ||= await isChainKey(store.pool, store.chainKey)
+    } catch (error) {
+      store.log.warn({ err: error }, 'the chain key could not be checked')
+    }
+    if (isRight) return post(postings)
+    return postings.map(unavailable)
+  }
+}

@@ -1,0 +1,289 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { type SealPart, sealPartWallets, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '@workspace-wallet/core-client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execute } from '../../../../../test/setup/database.ts'
+import { signRows } from '../../../../../test/setup/sign-rows.ts'
+import { type System, startSystem } from '../../../../../test/setup/system.ts'
+import { until } from '../../../../../test/setup/until.ts'
+
+// Each test damages a workspace of its own, as the owner of the tables, and looks at that one alone.
+const chainKey = randomBytes(32)
+let system: System
+let admin: CoreClient
+let service: CoreClient
+
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0, coreEnvironment: { LEDGER_CHAIN_KEY: chainKey.toString('base64') } })
+  admin = system.admin
+  service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+})
+afterAll(async () => {
+  await service.close()
+  await system.stop()
+})
+
+const caller = { requestId: 'test' }
+
+type Books = { workspaceId: string; a: string; b: string }
+
+/** Two wallets; the first has paid the second twice. */
+async function newBooks(): Promise<Books> {
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
+  const [a, b] = [await newWallet(workspaceId), await newWallet(workspaceId)] as const
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00', caller })
+  await pay({ workspaceId, a, b }, '1.00')
+  for (const table of ['wallet', 'ledger'])
+    await damage(`
+      create schema if not exists kept; create table if not exists kept.${table} as table ${table} with no data;
+      insert into kept.${table} select * from ${table} where ${inWorkspace({ workspaceId })}`)
+  await pay({ workspaceId, a, b }, '2.00')
+  return { workspaceId, a, b }
+}
+
+async function newWallet(workspaceId: string): Promise<string> {
+  return (await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+}
+
+async function pay({ workspaceId, a, b }: Books, amount: string): Promise<void> {
+  const order = { sourceWalletId: a, targetWalletId: b, amount, currency: 'USD' }
+  await service.transfers.create.mutate({ workspaceId, caller, order })
+}
+
+async function seal({ workspaceId }: { workspaceId?: string } = {}): Promise<string[]> {
+  const lines: string[] = []
+  for await (const { line } of sealLines(admin, { workspaceId })) lines.push(line)
+  return lines
+}
+
+function check(lines: Iterable<string>, { workspaceId }: { workspaceId?: string } = {}): Promise<VerifyReport> {
+  return verifyLedger(admin, { workspaceId, seal: lines })
+}
+
+async function sign(books: Books): Promise<void> {
+  for (const table of ['wallet', 'ledger'] as const)
+    await signRows(system.database.ownerUrl, chainKey.toString('base64'), table, inWorkspace(books))
+}
+
+const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
+
+const inWorkspace = ({ workspaceId }: Pick<Books, 'workspaceId'>) =>
+  `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+const isWallet = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
+
+/** Takes the last transfer out of a workspace without a trace in what is left: all rows are as they were before. */
+const truncation = (books: Books) => `
+  delete from flow f using transfer t
+    where f.${inWorkspace(books)} and t.id = f.transfer_id and t.number = 2;
+  delete from transfer where ${inWorkspace(books)} and number = 2;
+  delete from wallet where ${inWorkspace(books)};
+  insert into wallet select * from kept.wallet where ${inWorkspace(books)};
+  delete from ledger where ${inWorkspace(books)};
+  insert into ledger select * from kept.ledger where ${inWorkspace(books)}`
+
+/** "rule wallet" of each violation. */
+const rulesOf = ({ violations }: VerifyReport) => violations.map(({ rule, ids }) => `${rule} ${ids.walletId}`)
+
+test('a seal holds, at once and after further postings', async () => {
+  const books = await newBooks()
+  const lines = await seal()
+  const { sealId, sealedAt, workspaceId } = JSON.parse(lines[0]!) as SealPart
+  expect(workspaceId).toBe(null)
+  expect(Math.abs(Date.parse(sealedAt) - Date.now())).toBeLessThan(60_000)
+  const atOnce = await check(lines)
+  const { wallets } = atOnce
+  expect(atOnce).toMatchObject({ ok: true, violations: [], more: 0, seal: { sealId, sealedAt, wallets, fault: null } })
+
+  await pay(books, '3.00')
+  await newWallet(books.workspaceId)
+  expect(await check(lines)).toMatchObject({ ok: true, wallets: wallets + 1, seal: { wallets, fault: null } })
+})
+
+test('a seal of one workspace names it, and its wallets as far as they are', async () => {
+  const books = await newBooks()
+  const [line, ...rest] = await seal(books)
+  expect(rest).toEqual([])
+  const part = JSON.parse(line!) as SealPart
+  expect(part).toMatchObject({ format: 1, workspaceId: books.workspaceId, part: 0, last: true })
+  expect(part.chains).toHaveLength(3)
+  expect(part.chains).toContainEqual({
+    workspaceId: books.workspaceId,
+    walletId: books.b,
+    sequence: 2,
+    head: expect.stringMatching(/^01[0-9a-f]{64}$/),
+  })
+})
+
+test('a seal of many wallets comes in parts, and its file may be read in any pieces', async () => {
+  const books = await newBooks()
+  await damage(`
+    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
+    from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+  await sign(books)
+  const lines = await seal(books)
+  const parts = lines.map(line => JSON.parse(line) as SealPart)
+  expect(parts.map(({ part, last, chains }) => [part, last, chains.length])).toEqual([
+    [0, false, sealPartWallets],
+    [1, false, sealPartWallets],
+    [2, true, 3],
+  ])
+  const pieces = lines.join('').match(/.{1,1000}\n?/gs)!
+  expect(await check(pieces, books)).toMatchObject({
+    ok: true,
+    seal: { wallets: 2 * sealPartWallets + 3, fault: null },
+  })
+})
+
+test('only the seal shows a history whose end was cut off together with what its wallets say', async () => {
+  const books = await newBooks()
+  const lines = await seal(books)
+  await damage(truncation(books))
+
+  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
+  const report = await check(lines, books)
+  expect(report).toMatchObject({ ok: false, more: 0, seal: { wallets: 3, fault: null } })
+  const { workspaceId, a, b } = books
+  expect(report.violations).toEqual([
+    {
+      rule: 'seal-sequence',
+      message: 'it was sealed at sequence 3, and has come only to 2',
+      ids: { workspaceId, walletId: a, sequence: 3 },
+    },
+    {
+      rule: 'seal-sequence',
+      message: 'it was sealed at sequence 2, and has come only to 1',
+      ids: { workspaceId, walletId: b, sequence: 2 },
+    },
+  ])
+})
+
+test('a history that was cut off and written on does not become the one that was sealed', async () => {
+  const books = await newBooks()
+  const lines = await seal(books)
+  await damage(truncation(books))
+  await pay(books, '2.00')
+  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
+  const { violations } = await check(lines, books)
+  expect(violations.map(({ rule, ids }) => [rule, ids.walletId])).toEqual([
+    ['seal-head', books.a],
+    ['seal-head', books.b],
+  ])
+})
+
+test('what the verifier alone is shown, by tables of the same name on its search path, hides nothing', async () => {
+  const books = await newBooks()
+  const lines = await seal(books)
+  const tables = ['ledger', 'wallet', 'transfer', 'flow']
+  const views = tables.map(
+    table => `
+      create table shown.saved_${table} as table public.${table};
+      create view shown.${table} as
+        select * from shown.saved_${table} where current_setting('application_name') in ('core verify', 'core reads')
+        union all
+        select * from public.${table} where current_setting('application_name') not in ('core verify', 'core reads')`,
+  )
+  const database = new URL(system.database.ownerUrl).pathname.slice(1)
+  await damage(`
+    create schema shown;
+    ${views.join(';')};
+    grant usage on schema shown to wallet_service;
+    grant select on all tables in schema shown to wallet_service;
+    alter role wallet_service in database ${database} set search_path = shown, public;
+    select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}' and pid <> pg_backend_pid();
+    ${truncation(books)}`)
+  const report = await until('core has connected again', () => check(lines, books).catch(() => false as const))
+  await damage(`alter role wallet_service in database ${database} reset search_path; drop schema shown cascade`)
+  expect(rulesOf(report)).toContain(`seal-sequence ${books.a}`)
+  expect(rulesOf(report)).toContain(`seal-sequence ${books.b}`)
+})
+
+test('a wallet, or a flow, that was sealed and is gone is named', async () => {
+  const books = await newBooks()
+  const empty = await newWallet(books.workspaceId)
+  const lines = await seal(books)
+  await damage(`
+    delete from wallet where id = ${isWallet(empty)};
+    update ledger set wallet_count = 2 where ${inWorkspace(books)}`)
+  await sign(books)
+  expect((await check(lines, books)).violations).toMatchObject([{ rule: 'seal-wallet', ids: { walletId: empty } }])
+
+  await damage(`delete from flow where wallet_id = ${isWallet(books.b)} and sequence = 2`)
+  const { violations } = await check(lines, books)
+  expect(violations).toContainEqual({
+    rule: 'seal-sequence',
+    message: 'its flow 2 was sealed, and does not exist any more',
+    ids: { workspaceId: books.workspaceId, walletId: books.b, sequence: 2 },
+  })
+})
+
+test('a seal that was forged or damaged is told apart from a ledger that was changed', async () => {
+  const books = await newBooks()
+  const [line] = (await seal(books)) as [string]
+  const [other] = (await seal(books)) as [string]
+  const part = JSON.parse(line) as SealPart
+  const [chain] = part.chains as [SealPart['chains'][number]]
+  const changed = (change: Partial<SealPart>) => JSON.stringify({ ...part, ...change })
+  const unsigned = "part 0 was changed, or was not signed under this ledger's chain key"
+  const faults: [string, string[], string][] = [
+    ['nothing', [], 'it is cut off: its last part is missing'],
+    ['no seal', ['hello'], 'line 1 is not a part of a seal'],
+    ['a line cut short', [line.slice(0, -20)], 'line 1 is not a part of a seal'],
+    ['a wallet left out', [changed({ chains: part.chains.slice(1) })], unsigned],
+    ['a sequence changed', [changed({ chains: [{ ...chain, sequence: 1 }] })], unsigned],
+    ['a later time', [changed({ sealedAt: new Date().toISOString() })], unsigned],
+    ['another scope', [changed({ workspaceId: null })], unsigned],
+    ['a last part that is not', [changed({ last: false })], unsigned],
+    ['another MAC', [changed({ mac: '0'.repeat(64) })], unsigned],
+    ['a MAC of another seal', [changed({ mac: (JSON.parse(other) as SealPart).mac })], unsigned],
+    ['something after the end', [line, line], 'something follows its last part'],
+  ]
+  for (const [what, lines, fault] of faults) {
+    const report = await check(
+      lines.map(text => `${text.trim()}\n`),
+      books,
+    )
+    expect(report, what).toMatchObject({ ok: false, violations: [], more: 0, seal: { fault } })
+  }
+})
+
+test('parts of a seal cannot be dropped, moved or mixed', async () => {
+  const books = await newBooks()
+  await damage(`
+    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+    select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
+    from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+  await sign(books)
+  const [first, second, third] = (await seal(books)) as [string, string, string]
+  const [, strange] = (await seal(books)) as [string, string]
+  const renumbered = JSON.stringify({ ...JSON.parse(third), part: 1 })
+  const faults: [string[], string][] = [
+    [[first, second], 'it is cut off: its last part is missing'],
+    [[second, third], 'part 0 is missing before part 1'],
+    [[first, third], 'part 1 is missing before part 2'],
+    [[first, third, second], 'part 1 is missing before part 2'],
+    [[first, strange, third], 'line 2 belongs to another seal'],
+    [[first, renumbered], "part 1 was changed, or was not signed under this ledger's chain key"],
+  ]
+  for (const [lines, fault] of faults)
+    expect(await check(lines, books)).toMatchObject({ ok: false, violations: [], seal: { fault } })
+  expect(await check([first, second, third], books)).toMatchObject({ ok: true })
+})
+
+test("a seal's MAC is HMAC-SHA256 over everything in it, as anybody with the key can compute", async () => {
+  const [line] = (await seal(await newBooks())) as [string]
+  const { mac, chains, ...part } = JSON.parse(line) as SealPart
+  const content = [
+    'ledger seal',
+    1,
+    part.sealId,
+    part.sealedAt,
+    part.workspaceId,
+    0,
+    true,
+    chains.map(({ workspaceId, walletId, sequence, head }) => [workspaceId, walletId, sequence, head]),
+  ]
+  expect(createHmac('sha256', chainKey).update(JSON.stringify(content)).digest('hex')).toBe(mac)
+})

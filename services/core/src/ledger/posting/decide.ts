@@ -1,0 +1,137 @@
+import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
+import type { Decision, LedgerState, Leg, Posting, PostingResult, Transfer, WalletState } from './posting.ts'
+
+/**
+ * The rule book of the ledger: what postings, in this order, do to a ledger. Pure: no clock, no database.
+ *
+ * Rules are checked in the order of the contract: replay or T005, T004, W001 (source, target), W002, T003, T002.
+ * A refused posting leaves no trace and does not touch its neighbours; a posting that repeats an earlier one of
+ * the same batch meets it here as it would in the database.
+ *
+ * @param now the database's clock, read under the ledger's lock
+ * @param nowMs the clock of the deadlines, read under the ledger's lock
+ */
+export function decide(ledger: LedgerState, postings: readonly Posting[], now: Date, nowMs: number): Decision {
+  const wallets = new Map<string, WalletState>()
+  const byBizId = new Map(ledger.byBizId)
+  const byTransferId = new Map(ledger.byTransferId)
+  const transfers: Transfer[] = []
+  const legs: Leg[] = []
+  let orderCount = ledger.orderCount
+  // Time never runs back within a ledger, whatever the clock does.
+  const postedAt = now > ledger.lastPostedAt ? now : ledger.lastPostedAt
+
+  const walletOf = (id: string): WalletState | undefined => wallets.get(id) ?? ledger.wallets.get(id)
+
+  const results = postings.map((posting): PostingResult => {
+    const earlier = posting.bizId === null ? undefined : byBizId.get(posting.bizId)
+    const existing = earlier ?? byTransferId.get(posting.transferId)
+    if (existing) {
+      return isSamePosting(existing, posting)
+        ? { kind: 'replayed', transfer: existing }
+        : refused(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
+    }
+    // Its caller may have believed another core's refusal by now.
+    if (nowMs > posting.deadlineMs + postingGraceMs) return refused(new DomainError('S002', { retryAfterSeconds: 1 }))
+    if (ledger.status === 'CLOSED') return refused(new DomainError('GA2032'))
+    if (ledger.status === 'HALTED') return refused(new DomainError('S002', { retryAfterSeconds: 60 }))
+
+    if (posting.sourceWalletId === posting.targetWalletId) return refused(new DomainError('T004'))
+    const source = walletOf(posting.sourceWalletId)
+    if (source?.kind !== (posting.type === 'DEPOSIT' ? 'EXTERNAL' : 'CUSTOMER'))
+      return refused(new DomainError('W001', { field: 'sourceWalletId' }))
+    const target = walletOf(posting.targetWalletId)
+    if (target?.kind !== (posting.type === 'WITHDRAWAL' ? 'EXTERNAL' : 'CUSTOMER'))
+      return refused(new DomainError('W001', { field: 'targetWalletId' }))
+    if (source.status !== 'ACTIVE')
+      return refused(new DomainError('W002', { field: 'sourceWalletId', status: source.status }))
+    if (target.status !== 'ACTIVE')
+      return refused(new DomainError('W002', { field: 'targetWalletId', status: target.status }))
+    if (source.currency !== posting.currency || target.currency !== posting.currency)
+      return refused(new DomainError('T003', { currency: posting.currency }))
+    const amount = new Decimal(posting.amount)
+    // Not "less than": of a balance that is no number, nothing is paid.
+    if (source.kind === 'CUSTOMER' && !source.balance.greaterThanOrEqualTo(amount))
+      return refused(new DomainError('T002'))
+
+    const isOrder = posting.type === 'TRANSFER'
+    const paid = moved(source, amount.negated(), isOrder)
+    const received = moved(target, amount, isOrder)
+    wallets.set(paid.id, paid)
+    wallets.set(received.id, received)
+    if (isOrder) orderCount += 1
+
+    const { mayBePosted: _, deadlineMs: __, ...asked } = posting
+    const transfer: Transfer = {
+      ...asked,
+      number: isOrder ? orderCount : null,
+      sourceSequence: paid.sequence,
+      targetSequence: received.sequence,
+      createdAt: postedAt,
+    }
+    transfers.push(transfer)
+    legs.push(leg(transfer, paid, 'OUT'), leg(transfer, received, 'IN'))
+    if (transfer.bizId !== null) byBizId.set(transfer.bizId, transfer)
+    byTransferId.set(transfer.transferId, transfer)
+    return { kind: 'posted', transfer }
+  })
+
+  const { workspaceId, status, walletCount, haltReason, revision } = ledger
+  return {
+    results,
+    transfers,
+    legs,
+    wallets: Array.from(wallets.values(), wallet => ({
+      ...wallet,
+      updatedAt: postedAt,
+      revision: wallet.revision + 1,
+    })),
+    ledger: {
+      workspaceId,
+      status,
+      walletCount,
+      orderCount,
+      lastPostedAt: postedAt,
+      haltReason,
+      revision: revision + 1,
+    },
+  }
+}
+
+/** Whether a posting asks for what was posted already: the remark, the caller and the time aside. */
+function isSamePosting(existing: Transfer, posting: Posting): boolean {
+  return (
+    existing.type === posting.type &&
+    existing.sourceWalletId === posting.sourceWalletId &&
+    existing.targetWalletId === posting.targetWalletId &&
+    existing.currency === posting.currency &&
+    new Decimal(existing.amount).equals(posting.amount)
+  )
+}
+
+function refused(error: DomainError): PostingResult {
+  return { kind: 'refused', error }
+}
+
+function moved(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletState {
+  return {
+    ...wallet,
+    balance: wallet.balance.plus(amount),
+    sequence: wallet.sequence + 1,
+    orderCount: wallet.orderCount + (isOrder ? 1 : 0),
+  }
+}
+
+function leg(transfer: Transfer, wallet: WalletState, direction: Leg['direction']): Leg {
+  return {
+    workspaceId: transfer.workspaceId,
+    walletId: wallet.id,
+    sequence: wallet.sequence,
+    transferId: transfer.transferId,
+    direction,
+    amount: transfer.amount,
+    balanceAfter: wallet.balance.toFixed(decimalsOf(wallet.currency)),
+    orderNumber: transfer.number === null ? null : wallet.orderCount,
+    createdAt: transfer.createdAt,
+  }
+}

@@ -1,0 +1,84 @@
+import type { DomainError, TransferType, WalletStatus } from '@workspace-wallet/contract'
+import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
+
+/**
+ * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
+ * wallet is ever found under it.
+ */
+export function malformedWallet(text: string): string {
+  return `?${text}`
+}
+
+export function isMalformedWallet(key: string): boolean {
+  return key.startsWith('?')
+}
+
+/** Money that is to move from one wallet to another of one workspace. Ids are UUIDs. */
+export type Posting = {
+  type: TransferType
+  workspaceId: string
+  transferId: string
+  /** Null when the client left the naming to us. */
+  bizId: string | null
+  sourceWalletId: string
+  targetWalletId: string
+  amount: string
+  currency: string
+  remark: string | null
+  actor: string
+  requestId: string
+  clientAddress: string | null
+  /** Look for the transferId first: this may have been posted before. */
+  mayBePosted: boolean
+  /** Until when its caller waits, on the clock of `performance.now()`. */
+  deadlineMs: number
+}
+
+/** A posting that has its place in the ledger. */
+export type Transfer = Omit<Posting, 'mayBePosted' | 'deadlineMs'> & {
+  /** Counts the workspace's transfers between wallets; null for deposits and withdrawals. */
+  number: number | null
+  sourceSequence: number
+  targetSequence: number
+  createdAt: Date
+}
+
+/** One leg of a transfer, before the chain binds it (see chain.ts). */
+export type Leg = {
+  workspaceId: string
+  walletId: string
+  sequence: number
+  transferId: string
+  direction: 'IN' | 'OUT'
+  amount: string
+  balanceAfter: string
+  orderNumber: number | null
+  createdAt: Date
+}
+
+export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
+
+/** A workspace's ledger as it stands under its lock, as far as a batch touches it. */
+export type LedgerState = LedgerRow & {
+  status: 'OPEN' | 'CLOSED' | 'HALTED'
+  wallets: ReadonlyMap<string, WalletState>
+  /** Transfers that exist already, by the names under which they may be asked for again. */
+  byBizId: ReadonlyMap<string, Transfer>
+  byTransferId: ReadonlyMap<string, Transfer>
+}
+
+export type PostingResult =
+  | { kind: 'posted'; transfer: Transfer }
+  | { kind: 'replayed'; transfer: Transfer }
+  | { kind: 'refused'; error: DomainError }
+
+/** What a batch does to one ledger. `results` are in the order of the postings. */
+export type Decision = {
+  results: PostingResult[]
+  transfers: Transfer[]
+  /** Two for each transfer, in its order: what was paid, then what was received. */
+  legs: Leg[]
+  /** The rows as they will be, but for the heads of wallets. */
+  wallets: WalletState[]
+  ledger: LedgerRow
+}

@@ -1,0 +1,195 @@
+import pg, { type Client, type CustomTypesConfig } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { checkCatalog, readCatalog } from './catalog.ts'
+import { Findings } from './findings.ts'
+
+// Each attack is done by the superuser, looked at under the service's role in the same transaction, and rolled back.
+let database: TestDatabase
+let owner: Client
+beforeAll(async () => {
+  database = await createTestDatabase()
+  owner = await connect(database.ownerUrl)
+})
+afterAll(async () => {
+  await owner.end()
+  await database.drop()
+})
+
+const types = { getTypeParser: () => (text: string) => text } as unknown as CustomTypesConfig
+const reader = { rows: async (text: string) => (await owner.query({ text, rowMode: 'array', types })).rows }
+
+async function after<Result>(attack: string, look: () => Promise<Result>): Promise<Result> {
+  await owner.query('begin')
+  try {
+    await owner.query(attack)
+    await owner.query('set local search_path = pg_catalog, pg_temp; set local session authorization wallet_service')
+    return await look()
+  } catch (error) {
+    // The role is of the whole server, and another test file has just been granting to it.
+    if ((error as Error).message !== 'tuple concurrently updated') throw error
+    await owner.query('rollback')
+    return await after(attack, look)
+  } finally {
+    await owner.query('rollback')
+  }
+}
+
+/** "rule object" of each violation. */
+const told = (attack: string) =>
+  after(attack, async () => {
+    const findings = new Findings()
+    await checkCatalog(reader, findings)
+    return findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
+  })
+
+test('expected-catalog.json is what the migrations make: npm run golden writes it anew', async () => {
+  const catalog = await after('', () => readCatalog(reader))
+  const sorted = Object.entries(catalog).map(([rule, objects]) => [
+    rule,
+    Object.fromEntries(Object.entries(objects).sort(([a], [b]) => (a < b ? -1 : 1))),
+  ])
+  const text = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`
+  await expect(text).toMatchFileSnapshot('./expected-catalog.json')
+})
+
+test('what was not altered is ours, and so it is beside what others may have', async () => {
+  expect(await told('')).toEqual([])
+  const others = `
+    create role reporter; grant select on all tables in schema public to reporter;
+    create schema reports; create table reports.totals (total numeric);
+    create function reports.encode(bytea, text) returns text language sql as 'select $2';
+    alter database ${pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))} set work_mem = '8MB';
+    alter role wallet_service set lock_timeout = '1s';
+    alter table flow set (autovacuum_vacuum_scale_factor = 0.01)`
+  expect(await told(others)).toEqual([])
+})
+
+const flow = (object: string) => `database-object ${object.replace(' ', ' public.flow.')}`
+const here = () => pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
+
+/** By what an attacker runs; the objects that are then named. */
+const attacks: [() => string, string[]][] = [
+  // Row security.
+  [() => 'alter table flow enable row level security', ['database-object relation public.flow']],
+  [() => 'alter table flow force row level security', ['database-object relation public.flow']],
+  [() => 'create policy more on flow using (true)', [flow('policy more')]],
+  // Triggers, rules and functions.
+  [() => 'alter table flow disable trigger flow_is_immutable', [flow('trigger flow_is_immutable')]],
+  [() => 'alter table flow enable replica trigger flow_is_kept', [flow('trigger flow_is_kept')]],
+  [() => 'drop trigger flow_is_kept on flow', [flow('trigger flow_is_kept')]],
+  [
+    () => `drop trigger flow_is_kept on flow;
+      create trigger flow_is_kept after truncate on flow for each statement execute function refuse_change()`,
+    [flow('trigger flow_is_kept')],
+  ],
+  [
+    () => 'create trigger more before insert on flow for each row execute function refuse_change()',
+    [flow('trigger more')],
+  ],
+  [
+    () => `create or replace function refuse_change() returns trigger language plpgsql as 'begin return null; end'`,
+    ['database-object function public.refuse_change()'],
+  ],
+  [
+    () => 'alter function refuse_change() set search_path = elsewhere',
+    ['database-object function public.refuse_change()'],
+  ],
+  [
+    () => 'create role stranger; alter function refuse_change() owner to stranger',
+    ['database-object function public.refuse_change()'],
+  ],
+  [() => 'create rule more as on insert to flow do instead nothing', [flow('rule more')]],
+  [
+    () => `create function refuse() returns event_trigger language plpgsql as 'begin end';
+      create event trigger more on login execute function refuse()`,
+    [
+      'database-object event trigger more',
+      'database-object function public.refuse()',
+      'database-grant everybody on function public.refuse()',
+    ],
+  ],
+  // Tables, columns and constraints.
+  [() => 'alter table flow drop constraint flow_amount_check', [flow('constraint flow_amount_check')]],
+  [
+    () => `alter table flow drop constraint flow_amount_check;
+      alter table flow add constraint flow_amount_check check (amount > 0 and amount < 'Infinity') not valid`,
+    [flow('constraint flow_amount_check')],
+  ],
+  [
+    () => 'alter table flow alter constraint flow_workspace_id_transfer_id_fkey not enforced',
+    [
+      flow('constraint flow_workspace_id_transfer_id_fkey'),
+      'database-object enforcement of public.flow.flow_workspace_id_transfer_id_fkey',
+    ],
+  ],
+  [() => 'alter table flow alter mac drop not null', [flow('column mac'), flow('constraint flow_mac_not_null')]],
+  [() => 'alter table flow alter order_number set default 1', [flow('column order_number')]],
+  [() => 'alter table flow add more numeric generated always as (amount * 2) stored', [flow('column more')]],
+  [() => 'alter table flow alter amount type numeric(38, 2)', [flow('column amount')]],
+  [() => 'create index more on flow (amount)', ['database-object index public.more']],
+  [
+    () => `update pg_index set indisvalid = false where indexrelid = 'flow_order'::regclass`,
+    ['database-object index public.flow_order'],
+  ],
+  [
+    () => 'create schema aside; create table aside.more () inherits (flow)',
+    ['database-object inheritance of aside.more'],
+  ],
+  [
+    () => 'create materialized view more as select 1 as one',
+    ['database-object relation public.more', 'database-object rule public.more."_RETURN"'],
+  ],
+  [
+    () => 'alter table flow owner to wallet_service',
+    ['database-object relation public.flow', 'database-grant service on public.flow'],
+  ],
+  // Names that stand in for PostgreSQL's own.
+  [() => 'create cast (bytea as uuid) with inout', ['database-object cast from bytea to uuid']],
+  [
+    () => `create function pg_catalog.encode(bytea, varchar) returns text language sql as 'select $2::text'`,
+    ['database-object function encode(bytea,character varying)'],
+  ],
+  [
+    () => 'create operator public.<> (leftarg = money, rightarg = integer, function = pg_catalog.cash_div_int4)',
+    ['database-object operator public.<>(money,integer)'],
+  ],
+  [() => 'create domain public.numeric as text', ['database-object type public."numeric"']],
+  [() => "create collation public.c (locale = 'C')", ['database-object collation public.c']],
+  // Rights.
+  [() => 'grant update on flow to wallet_service', ['database-grant service on public.flow']],
+  [() => 'grant update (amount) on flow to wallet_service', ['database-grant service on public.flow.amount']],
+  [() => 'revoke insert on transfer from wallet_service', ['database-grant service on public.transfer']],
+  [() => 'grant select on flow to wallet_service with grant option', ['database-grant service on public.flow']],
+  [() => 'grant insert on wallet to public', ['database-grant everybody on public.wallet']],
+  [() => 'create role stranger; grant delete on flow to stranger', ['database-grant stranger on public.flow']],
+  [() => 'grant create on schema public to wallet_service', ['database-grant service on schema public']],
+  [() => 'grant usage on sequence audit_id_seq to wallet_service', ['database-grant service on public.audit_id_seq']],
+  [() => 'alter role wallet_service bypassrls', ['database-grant service']],
+  [() => 'grant pg_write_all_data to wallet_service', ['database-grant service as a member of pg_write_all_data']],
+  [
+    () => 'grant set on parameter session_replication_role to wallet_service',
+    ['database-grant service on parameter session_replication_role'],
+  ],
+  // Settings.
+  [() => 'alter role wallet_service set search_path = elsewhere', ['database-setting service: search_path']],
+  [
+    () => `alter role wallet_service in database ${here()} set row_security = off`,
+    ['database-setting service here: row_security'],
+  ],
+  [() => `alter database ${here()} set search_path = elsewhere`, ['database-setting database here: search_path']],
+  [
+    () => 'alter role all set session_preload_libraries = auto_explain',
+    ['database-setting database: session_preload_libraries'],
+  ],
+  [() => 'set local session_replication_role = replica', ['database-setting session_replication_role']],
+]
+
+describe('what was altered is named, and nothing else is', () => {
+  test.each(attacks.map(([sql, expected]) => ({ sql, expected, name: sql.toString().slice(6) })))(
+    '$name',
+    async ({ sql, expected }) => {
+      expect(await told(sql())).toEqual(expected)
+    },
+  )
+})

@@ -1,0 +1,267 @@
+import type { Violation } from '@workspace-wallet/contract'
+import { type Findings, publicId } from './findings.ts'
+import type { Snapshot, TextRow } from './snapshot.ts'
+
+/**
+ * The checks that need no key: PostgreSQL compares. Each statement returns the rows that break its rule, and takes one
+ * value, the workspace to look at, null for all. What is one more than a damaged number is numeric: it cannot overflow.
+ */
+type Check = { sql: string; violation: (row: TextRow) => Violation }
+
+export type RowCounts = { workspaces: number; wallets: number; transfers: number; flows: number }
+
+/** What there is to verify. The number of flows is the one that wallets tell: counting them is what the pass is for. */
+export async function countRows(snapshot: Snapshot, workspaceId: string | null): Promise<RowCounts> {
+  const [row] = await snapshot.rows(
+    `select
+       (select count(*) from public.workspace where $1::uuid is null or id = $1),
+       (select count(*) from public.wallet where $1::uuid is null or workspace_id = $1),
+       (select count(*) from public.transfer where $1::uuid is null or workspace_id = $1),
+       (select coalesce(sum(sequence), 0) from public.wallet where $1::uuid is null or workspace_id = $1)`,
+    [workspaceId],
+  )
+  const [workspaces, wallets, transfers, flows] = row!.map(Number)
+  return { workspaces: workspaces!, wallets: wallets!, transfers: transfers!, flows: flows! }
+}
+
+/** Counters, numbers, names and times: everything but flows. */
+export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+  return run(snapshot, workspaceId, findings, [
+    ledgerOfWorkspace,
+    walletNumbers,
+    walletCounts,
+    externalWallets,
+    transferNumbers,
+    numberedTypes,
+    orderCounts,
+    transferTimes,
+    bizIds,
+    walletTimes,
+    auditHeads,
+  ])
+}
+
+/** Names the transfers whose flows are not exactly theirs. Slow: every transfer meets all its flows. */
+export function checkTransferFlows(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+  return run(snapshot, workspaceId, findings, [flowsOfTransfers, sumsOfTransfers])
+}
+
+const ledgerOfWorkspace: Check = {
+  sql: `
+    select n.id, w.id is not null
+    from (select id from public.workspace union select workspace_id from public.ledger union select workspace_id from public.wallet) n
+    left join public.workspace w on w.id = n.id
+    left join public.ledger l on l.workspace_id = n.id
+    where ($1::uuid is null or n.id = $1) and (w.id is null or l.last_posted_at is null)
+    order by n.id`,
+  violation: ([workspace, exists]) => ({
+    rule: 'workspace-ledger',
+    message:
+      exists === 't' ? 'it has no ledger, or one without a time' : 'it has a ledger or wallets, and does not exist',
+    ids: workspaceIds(workspace),
+  }),
+}
+
+const walletNumbers: Check = {
+  sql: `
+    select workspace_id, id, number, due from (
+      select workspace_id, id, number, case kind
+        when 'CUSTOMER' then
+          lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1 end as due
+      from public.wallet where $1::uuid is null or workspace_id = $1) w
+    where number is distinct from due
+    order by workspace_id, number`,
+  violation: ([workspace, id, number, due]) => ({
+    rule: 'wallet-number',
+    message: `its number is ${number}, and ${due} was due`,
+    ids: { ...workspaceIds(workspace), walletId: publicId('wallet', id!) },
+  }),
+}
+
+const walletCounts: Check = {
+  sql: `
+    select l.workspace_id, l.wallet_count, coalesce(w.found, 0)
+    from public.ledger l left join (
+      select workspace_id, count(*) as found from public.wallet
+      where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)
+      group by workspace_id) w on w.workspace_id = l.workspace_id
+    where ($1::uuid is null or l.workspace_id = $1) and l.wallet_count is distinct from coalesce(w.found, 0)
+    order by l.workspace_id`,
+  violation: ([workspace, counted, found]) => ({
+    rule: 'ledger-wallet-count',
+    message: `its ledger's wallet_count is ${counted}, and it has ${found} customers' wallets`,
+    ids: workspaceIds(workspace),
+  }),
+}
+
+const externalWallets: Check = {
+  sql: `
+    select workspace_id, currency, count(*) filter (where kind = 'EXTERNAL')
+    from public.wallet where $1::uuid is null or workspace_id = $1
+    group by workspace_id, currency having count(*) filter (where kind = 'EXTERNAL') <> 1
+    order by workspace_id, currency`,
+  violation: ([workspace, currency, found]) => ({
+    rule: 'wallet-external',
+    message: `it has ${found} EXTERNAL wallets in ${currency}`,
+    ids: { ...workspaceIds(workspace), currency: `${currency}` },
+  }),
+}
+
+const transferNumbers: Check = {
+  sql: `
+    select workspace_id, id, number, due from (
+      select workspace_id, id, number,
+        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as due
+      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
+    where number <> due
+    order by workspace_id, number`,
+  violation: ([workspace, id, number, due]) => ({
+    rule: 'transfer-number',
+    message: `its number is ${number}, and ${due} was due`,
+    ids: transferIds(workspace, id),
+  }),
+}
+
+const numberedTypes: Check = {
+  sql: `
+    select workspace_id, id, type, number from public.transfer
+    where (type is not distinct from 'TRANSFER') <> (number is not null) and ($1::uuid is null or workspace_id = $1)
+    order by workspace_id, id`,
+  violation: ([workspace, id, type, number]) => ({
+    rule: 'transfer-number',
+    message: `it is a ${type}, and its number is ${number}`,
+    ids: transferIds(workspace, id),
+  }),
+}
+
+const orderCounts: Check = {
+  sql: `
+    select l.workspace_id, l.order_count, coalesce(t.found, 0)
+    from public.ledger l left join (
+      select workspace_id, count(number) as found from public.transfer
+      where $1::uuid is null or workspace_id = $1
+      group by workspace_id) t on t.workspace_id = l.workspace_id
+    where ($1::uuid is null or l.workspace_id = $1) and l.order_count is distinct from coalesce(t.found, 0)
+    order by l.workspace_id`,
+  violation: ([workspace, counted, found]) => ({
+    rule: 'ledger-order-count',
+    message: `its ledger's order_count is ${counted}, and it has ${found} transfers between wallets`,
+    ids: workspaceIds(workspace),
+  }),
+}
+
+const transferTimes: Check = {
+  sql: `
+    select workspace_id, id, created_at, earlier from (
+      select workspace_id, id, number, created_at,
+        lag(created_at) over (partition by workspace_id order by number) as earlier
+      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
+    where created_at < earlier
+    order by workspace_id, number`,
+  violation: ([workspace, id, createdAt, earlier]) => ({
+    rule: 'transfer-time',
+    message: `it is of ${createdAt}, the one before it of ${earlier}`,
+    ids: transferIds(workspace, id),
+  }),
+}
+
+const bizIds: Check = {
+  sql: `
+    select workspace_id, min(id::text), biz_id, count(*)
+    from public.transfer where biz_id is not null and ($1::uuid is null or workspace_id = $1)
+    group by workspace_id, biz_id having count(*) > 1
+    order by workspace_id, biz_id`,
+  violation: ([workspace, id, bizId, found]) => ({
+    rule: 'transfer-biz-id',
+    message: `${found} transfers have the bizId ${bizId}`,
+    ids: { ...transferIds(workspace, id), bizId: `${bizId}` },
+  }),
+}
+
+const walletTimes: Check = {
+  sql: `
+    select workspace_id, id, created_at, earlier from (
+      select workspace_id, id, number, created_at,
+        lag(created_at) over (partition by workspace_id order by number) as earlier
+      from public.wallet where number is not null and ($1::uuid is null or workspace_id = $1)) w
+    where created_at < earlier
+    order by workspace_id, number`,
+  violation: ([workspace, id, createdAt, earlier]) => ({
+    rule: 'wallet-time',
+    message: `it is of ${createdAt}, the one before it of ${earlier}`,
+    ids: { ...workspaceIds(workspace), walletId: publicId('wallet', id!) },
+  }),
+}
+
+const auditHeads: Check = {
+  sql: `
+    with last as (
+      select distinct on (workspace_id) coalesce(workspace_id, '00000000-0000-0000-0000-000000000000') as id, position, mac
+      from public.audit where $1::uuid is null or workspace_id = $1
+      order by workspace_id, position desc),
+    head as (
+      select workspace_id as id, position, mac
+      from public.audit_head where ($1::uuid is null or workspace_id = $1) and position <> 0)
+    select nullif(coalesce(head.id, last.id), '00000000-0000-0000-0000-000000000000'), head.position, last.position
+    from head full join last on last.id = head.id
+    where (head.position, head.mac) is distinct from (last.position, last.mac)
+    order by 1`,
+  violation: ([workspace, head, last]) => ({
+    rule: 'audit-head',
+    message: `its audit ends with act ${last ?? 'none'}, and the head is act ${head ?? 'none'} or has another MAC`,
+    ids: workspace === null ? {} : workspaceIds(workspace),
+  }),
+}
+
+const transfersWithFlows = `
+  select t.workspace_id, t.id, coalesce(f.found, 0) as found, coalesce(f.sum, 0) as sum
+  from public.transfer t left join (
+    select workspace_id, transfer_id, count(*) as found,
+      sum(case direction when 'IN' then amount when 'OUT' then - amount end) as sum
+    from public.flow where $1::uuid is null or workspace_id = $1
+    group by workspace_id, transfer_id) f on f.workspace_id = t.workspace_id and f.transfer_id = t.id
+  where $1::uuid is null or t.workspace_id = $1`
+
+const flowsOfTransfers: Check = {
+  sql: `select workspace_id, id, found from (${transfersWithFlows}) t where found <> 2 order by workspace_id, id`,
+  violation: ([workspace, id, found]) => ({
+    rule: 'transfer-flows',
+    message: `it has ${found} flows`,
+    ids: transferIds(workspace, id),
+  }),
+}
+
+const sumsOfTransfers: Check = {
+  sql: `select workspace_id, id, sum from (${transfersWithFlows}) t where sum <> 0 order by workspace_id, id`,
+  violation: ([workspace, id, sum]) => ({
+    rule: 'transfer-sum',
+    message: `its flows sum to ${sum}`,
+    ids: transferIds(workspace, id),
+  }),
+}
+
+const rowsPerCheck = 20
+
+async function run(
+  snapshot: Snapshot,
+  workspaceId: string | null,
+  findings: Findings,
+  checks: readonly Check[],
+): Promise<void> {
+  for (const { sql, violation } of checks) {
+    const rows = await snapshot.rows(`select *, count(*) over () from (${sql}) broken limit ${rowsPerCheck}`, [
+      workspaceId,
+    ])
+    for (const row of rows) findings.add(violation(row))
+    const found = Number(rows[0]?.at(-1) ?? 0)
+    findings.addUnlisted(found - rows.length)
+  }
+}
+
+function workspaceIds(workspace: TextRow[number] | undefined) {
+  return { workspaceId: publicId('workspace', workspace ?? null) }
+}
+
+function transferIds(workspace: TextRow[number] | undefined, id: TextRow[number] | undefined) {
+  return { ...workspaceIds(workspace), transferId: publicId('transfer', id ?? null) }
+}

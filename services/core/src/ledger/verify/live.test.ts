@@ -1,0 +1,227 @@
+import { TRPCClientError } from '@trpc/client'
+import { mintId, type VerifyReport } from '@workspace-wallet/contract'
+import { type CoreClient, CoreUnreachable, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execute, query as queryDatabase } from '../../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../../test/setup/system.ts'
+import { until } from '../../../../../test/setup/until.ts'
+
+// Core as a process of its own, verified over the wire while it works.
+let system: System
+let admin: CoreClient
+let service: CoreClient
+
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0 })
+  admin = system.admin
+  service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  // Some tests hold a verification at a lock for as long as they need.
+  const { ownerUrl } = system.database
+  await execute(ownerUrl, `alter role wallet_service in database ${nameOf(ownerUrl)} set lock_timeout = 0`)
+})
+afterAll(async () => {
+  await service.close()
+  await system.stop()
+})
+
+const caller = { requestId: 'test' }
+
+async function newWorkspace(wallets: number, client = admin): Promise<{ workspaceId: string; wallets: string[] }> {
+  const { workspaceId } = await client.workspaces.create.mutate({ name: 'Test' })
+  const walletIds: string[] = []
+  for (let count = 0; count < wallets; count++) {
+    const { walletId } = await client.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })
+    await client.wallets.deposit.mutate({ workspaceId, walletId, amount: '1000.00', caller })
+    walletIds.push(walletId)
+  }
+  return { workspaceId, wallets: walletIds }
+}
+
+function pay(workspaceId: string, sourceWalletId: string, targetWalletId: string, amount: string) {
+  const order = { sourceWalletId, targetWalletId, amount, currency: 'USD' }
+  return service.transfers.create.mutate({ workspaceId, caller, order })
+}
+
+const verify = (client: CoreClient, workspaceId?: string) => verifyLedger(client, { workspaceId })
+
+async function allOf<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
+  const all: Event[] = []
+  for await (const event of events) all.push(event)
+  return all
+}
+
+function query(sql: string): Promise<Record<string, unknown>[]> {
+  return queryDatabase(system.database.ownerUrl, sql)
+}
+
+/** While this goes on nobody reads the table: who wants to stands in the middle of a statement. */
+async function withLocked(table: 'flow' | 'wallet', act: () => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: system.database.ownerUrl })
+  await client.connect()
+  try {
+    await client.query(`begin; lock table ${table} in access exclusive mode`)
+    await act()
+  } finally {
+    await client.end()
+  }
+}
+
+function connectionsOf(name: string): Promise<Record<string, unknown>[]> {
+  const { ownerUrl } = system.database
+  return query(
+    `select pid, wait_event_type as wait from pg_stat_activity
+     where application_name = '${name}' and datname = '${nameOf(ownerUrl)}'`,
+  )
+}
+
+function waitsForLock(name = 'core verify'): Promise<unknown> {
+  return until(`${name} waits for the lock`, async () =>
+    (await connectionsOf(name)).some(({ wait }) => wait === 'Lock'),
+  )
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1)
+}
+
+/** The error that a call ends with. */
+async function failureOf(call: Promise<unknown>): Promise<TRPCClientError<never>> {
+  const outcome: unknown = await call.catch(error => error)
+  expect(outcome).toBeInstanceOf(TRPCClientError)
+  return outcome as TRPCClientError<never>
+}
+
+/** False for a core that is still busy with the verification before. */
+function isRefusal(error: TRPCClientError<never>): false {
+  expect(wireOf(error)).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+  return false
+}
+
+const wireOf = (error: TRPCClientError<never>) => (error.data as { wire?: unknown } | undefined)?.wire
+
+test('a live system is verified again and again while it posts, and there is no false alarm', async () => {
+  const workspaces = [await newWorkspace(4), await newWorkspace(4), await newWorkspace(4)]
+  let posted = 0
+  let isPosting = true
+  const posters = workspaces.flatMap(({ workspaceId, wallets }) =>
+    Array.from({ length: 8 }, async (_, at) => {
+      for (let turn = at; isPosting; turn++) {
+        await pay(workspaceId, wallets[turn % 4]!, wallets[(turn + 1 + (turn % 3)) % 4]!, '0.01')
+        posted++
+      }
+    }),
+  )
+  const administrator = (async () => {
+    while (isPosting) {
+      const { workspaceId, wallets } = await newWorkspace(1)
+      await admin.wallets.freeze.mutate({ workspaceId, walletId: wallets[0]! })
+    }
+  })()
+
+  const reports: VerifyReport[] = []
+  for (let run = 0; run < 8; run++) {
+    const before = posted
+    reports.push(await verify(admin))
+    await until('postings go on', () => posted > before)
+  }
+  isPosting = false
+  await Promise.all([...posters, administrator])
+  reports.push(await verify(admin))
+
+  for (const report of reports) expect(report).toMatchObject({ ok: true, violations: [], more: 0 })
+  const flows = reports.map(report => report.flows)
+  expect(flows).toEqual(flows.toSorted((a, b) => a - b))
+  expect(reports.at(-1)!.transfers).toBeGreaterThan(posted)
+  expect(reports.at(-1)!.flows).toBe(2 * reports.at(-1)!.transfers)
+})
+
+test('a verification tells how far it is, and then its result', async () => {
+  const events = await allOf(await admin.ledger.verify.query({}))
+  expect(events.at(-1)).toMatchObject({ kind: 'result', report: { ok: true } })
+  for (const event of events.slice(0, -1)) {
+    expect(event.kind).toBe('progress')
+    expect(event.kind === 'progress' && event.flows <= event.totalFlows).toBe(true)
+  }
+})
+
+test('one workspace is verified alone; one that does not exist is refused', async () => {
+  const { workspaceId, wallets } = await newWorkspace(2)
+  await pay(workspaceId, wallets[0]!, wallets[1]!, '1.00')
+  expect(await verify(admin, workspaceId)).toEqual({
+    ok: true,
+    workspaces: 1,
+    wallets: 3,
+    transfers: 3,
+    flows: 6,
+    violations: [],
+    more: 0,
+    brokenRules: [],
+  })
+  for (const unknown of [mintId('workspace'), 'nonsense'])
+    expect(wireOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
+})
+
+test('only an admin token may verify and seal', async () => {
+  expect((await failureOf(verify(service))).data).toMatchObject({ code: 'FORBIDDEN' })
+  expect((await failureOf(service.ledger.seal.query({}).then(allOf))).data).toMatchObject({ code: 'FORBIDDEN' })
+})
+
+test('when its caller goes away a verification ends, in the middle of a statement, with its connection', async () => {
+  await withLocked('flow', async () => {
+    const leave = new AbortController()
+    const reading = admin.ledger.verify.query({}, { signal: leave.signal }).then(allOf)
+    const stopped = expect(reading).rejects.toThrow('aborted')
+    await waitsForLock()
+    leave.abort()
+    await stopped
+    await until('its connection is closed', async () => (await connectionsOf('core verify')).length === 0)
+  })
+  await until('core is free for the next one', () => verify(admin).then(({ ok }) => ok, isRefusal))
+})
+
+test('when its caller goes away a seal ends, in the middle of a statement, with its connection', () =>
+  withLocked('wallet', async () => {
+    const leave = new AbortController()
+    const reading = admin.ledger.seal.query({}, { signal: leave.signal }).then(allOf)
+    const stopped = expect(reading).rejects.toThrow('aborted')
+    await waitsForLock('core seal')
+    leave.abort()
+    await stopped
+    await until('its connection is closed', async () => (await connectionsOf('core seal')).length === 0)
+  }))
+
+test('a core verifies once at a time, and says so', async () => {
+  let first: Promise<VerifyReport> | undefined
+  await withLocked('flow', async () => {
+    first = verify(admin)
+    await waitsForLock()
+    expect(wireOf(await failureOf(verify(admin)))).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+  })
+  expect((await first)!.ok).toBe(true)
+  expect((await verify(admin)).ok).toBe(true)
+})
+
+test('a verification that loses the database is S002, and can be run again', async () => {
+  await withLocked('flow', async () => {
+    const failure = failureOf(verify(admin))
+    await waitsForLock()
+    await query(`select pg_terminate_backend(${(await connectionsOf('core verify'))[0]!.pid})`)
+    expect(wireOf(await failure)).toMatchObject({ kind: 'domain', code: 'S002' })
+  })
+  expect((await verify(admin)).ok).toBe(true)
+})
+
+test('when core is killed the caller hears of it; with two cores the next call goes to the other', async () => {
+  const doomed = await system.startCore()
+  const client = createCoreClient({ url: [doomed.url, system.coreUrl], token: system.adminToken })
+  await withLocked('flow', async () => {
+    const failure = failureOf(verify(client))
+    await waitsForLock()
+    await doomed.kill('SIGKILL')
+    expect((await failure).cause).toBeInstanceOf(CoreUnreachable)
+    await until('its connection is closed', async () => (await connectionsOf('core verify')).length === 0)
+  })
+  expect((await verify(client)).ok).toBe(true)
+  await client.close()
+})

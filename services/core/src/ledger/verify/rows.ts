@@ -1,0 +1,178 @@
+import type { KeyObject } from 'node:crypto'
+import type { LedgerRule } from '@workspace-wallet/contract'
+import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
+import { apiKeyMac, ledgerMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
+import { type Findings, publicId } from './findings.ts'
+import type { Snapshot, TextRow } from './snapshot.ts'
+import { bytesOf, dateOf, wholeOf } from './values.ts'
+
+/** What is verified, and where the findings go. */
+type Pass = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
+
+/** A table whose rows are signed: all columns that the MAC covers, and what they come to. */
+type SignedTable = {
+  rule: LedgerRule
+  /** The last two columns are the workspace and the MAC. */
+  sql: string
+  macOf: (key: KeyObject, row: TextRow) => Buffer
+  ids: (row: TextRow) => Record<string, string>
+}
+
+const ledgers: SignedTable = {
+  rule: 'ledger-mac',
+  sql: `
+    select status, wallet_count, order_count, last_posted_at, halt_reason, revision, workspace_id, mac
+    from public.ledger where $1::uuid is null or workspace_id = $1 order by workspace_id`,
+  macOf: (key, [status, walletCount, orderCount, lastPostedAt, haltReason, revision, workspaceId]) =>
+    ledgerMac(key, {
+      workspaceId: workspaceId!,
+      status: status!,
+      walletCount: wholeOf(walletCount!),
+      orderCount: wholeOf(orderCount!),
+      lastPostedAt: dateOf(lastPostedAt!),
+      haltReason: haltReason!,
+      revision: wholeOf(revision!),
+    }),
+  ids: () => ({}),
+}
+
+const workspaces: SignedTable = {
+  rule: 'workspace-mac',
+  sql: `
+    select name, created_at, updated_at, deleted_at, revision, id, mac
+    from public.workspace where $1::uuid is null or id = $1 order by id`,
+  macOf: (key, [name, createdAt, updatedAt, deletedAt, revision, id]) =>
+    workspaceMac(key, {
+      id: id!,
+      name: name!,
+      createdAt: dateOf(createdAt!),
+      updatedAt: dateOf(updatedAt!),
+      deletedAt: timeOrNull(deletedAt!),
+      revision: wholeOf(revision!),
+    }),
+  ids: () => ({}),
+}
+
+const members: SignedTable = {
+  rule: 'member-mac',
+  sql: `
+    select user_id, created_at, removed_at, revision, workspace_id, mac
+    from public.member where $1::uuid is null or workspace_id = $1 order by workspace_id, user_id`,
+  macOf: (key, [userId, createdAt, removedAt, revision, workspaceId]) =>
+    memberMac(key, {
+      workspaceId: workspaceId!,
+      userId: userId!,
+      createdAt: dateOf(createdAt!),
+      removedAt: timeOrNull(removedAt!),
+      revision: wholeOf(revision!),
+    }),
+  ids: ([userId]) => ({ userId: `${userId}` }),
+}
+
+const apiKeys: SignedTable = {
+  rule: 'key-mac',
+  sql: `
+    select id, owner_user_id, name, status, to_json(scopes), to_json(ip_allowlist), secret, secret_version,
+      previous_secret, previous_secret_until, expires_at, deleted_at, created_at, updated_at, revision, workspace_id, mac
+    from public.api_key where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
+  macOf: (key, row) =>
+    apiKeyMac(key, {
+      id: row[0]!,
+      ownerUserId: row[1]!,
+      name: row[2]!,
+      status: row[3]!,
+      scopes: JSON.parse(row[4] ?? 'null'),
+      ipAllowlist: JSON.parse(row[5] ?? 'null'),
+      secret: row[6]!,
+      secretVersion: wholeOf(row[7]!),
+      previousSecret: row[8]!,
+      previousSecretUntil: timeOrNull(row[9]!),
+      expiresAt: timeOrNull(row[10]!),
+      deletedAt: timeOrNull(row[11]!),
+      createdAt: dateOf(row[12]!),
+      updatedAt: dateOf(row[13]!),
+      revision: wholeOf(row[14]!),
+      workspaceId: row[15]!,
+    }),
+  ids: ([id]) => ({ apiKey: publicId('apiKey', id!) }),
+}
+
+/** Every row that decides about money or access, wallets aside: those are met in the replay. */
+export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Pass): Promise<void> {
+  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, members, apiKeys])
+    for await (const rows of snapshot.batches(sql, [workspaceId]))
+      for (const row of rows) {
+        const [workspace, mac] = row.slice(-2)
+        if (macOf(chainKey, row).equals(bytesOf(mac!))) continue
+        const workspaceIds = { workspaceId: publicId('workspace', workspace!) }
+        findings.add({ rule, message: 'its MAC does not follow from its row', ids: { ...workspaceIds, ...ids(row) } })
+      }
+}
+
+const auditSql = `
+  select workspace_id, position, id, at, actor, act, target, before, after, mac
+  from public.audit where $1::uuid is null or workspace_id = $1
+  order by workspace_id, position, id`
+
+/** The audit of each workspace is a chain, and so is that of no workspace, which is looked at with all of them. */
+export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: Pass): Promise<void> {
+  let chain: AuditChain | null = null
+  for await (const rows of snapshot.batches(auditSql, [workspaceId]))
+    for (const row of rows) {
+      if (chain?.workspaceId !== row[0]) chain = new AuditChain(chainKey, findings, row[0]!)
+      chain!.act(row)
+    }
+}
+
+/** Replays the acts on one workspace. Like the replay of a wallet it goes on from what is stored. */
+class AuditChain {
+  readonly workspaceId: string | null
+  readonly #key: KeyObject
+  readonly #findings: Findings
+  #position = 0
+  #id = 0
+  #mac: Buffer = emptyAuditMac
+
+  constructor(key: KeyObject, findings: Findings, workspaceId: string | null) {
+    this.workspaceId = workspaceId
+    this.#key = key
+    this.#findings = findings
+  }
+
+  act(row: TextRow): void {
+    const act = toAct(row)
+    const id = wholeOf(row[2]!)
+    const mac = bytesOf(row[9]!)
+    if (act.position !== this.#position + 1)
+      this.#report('audit-position', row, `its position is ${row[1]}, and ${this.#position + 1} was due`)
+    else if (!auditMac(this.#key, act, this.#mac).equals(mac))
+      this.#report('audit-chain', row, 'its MAC does not follow from its content and the act before it')
+    if (!(id > this.#id)) this.#report('audit-position', row, 'it is listed before the act that it follows')
+    this.#position = act.position
+    this.#id = id
+    this.#mac = mac
+  }
+
+  #report(rule: LedgerRule, [workspaceId, , id, , , act]: TextRow, message: string): void {
+    const ids = workspaceId === null ? {} : { workspaceId: publicId('workspace', workspaceId!) }
+    this.#findings.add({ rule, message, ids: { ...ids, audit: wholeOf(id!), act: `${act}` } })
+  }
+}
+
+function toAct([workspaceId, position, , at, actor, act, target, before, after]: TextRow): AuditRow {
+  return {
+    workspaceId: workspaceId!,
+    position: wholeOf(position!),
+    at: dateOf(at!),
+    actor: actor!,
+    act: act as AuditRow['act'],
+    target: target!,
+    before: before!,
+    after: after!,
+  }
+}
+
+/** Null only where nothing is stored: what cannot be read is no time. */
+function timeOrNull(text: string | null): Date | null {
+  return text === null ? null : dateOf(text)
+}

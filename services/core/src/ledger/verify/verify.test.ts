@@ -1,0 +1,785 @@
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { idFromUuid, listedViolations, mintId, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { execute, query, urlOf } from '../../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../../test/setup/system.ts'
+import { until } from '../../../../../test/setup/until.ts'
+import { Findings } from './findings.ts'
+import { Snapshot } from './snapshot.ts'
+import { checkRows, verifyLedger } from './verify.ts'
+
+// One ledger is kept through core. Each damage is done to a copy of it, by the owner of the tables, past every
+// trigger and foreign key; what the verification then says is compared whole, so that nothing is told too much.
+const chainKey = randomBytes(32)
+let system: System
+let books: Books
+
+type Books = {
+  workspaces: Record<'books' | 'others' | 'deleted', string>
+  wallets: Record<'a' | 'b' | 'c' | 'euro' | 'yen' | 'x' | 'y' | 'externalDollar' | 'externalOfOthers', string>
+  transfers: Record<'rent' | 'back' | 'big' | 'small' | 'last' | 'deposit' | 'withdrawal', string>
+}
+
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0, coreEnvironment: { LEDGER_CHAIN_KEY: chainKey.toString('base64') } })
+  books = await keepBooks(system)
+  // A database can be copied while nobody is connected to it.
+  for (const core of system.cores) await core.stop()
+})
+afterAll(() => system.stop())
+
+/** Two workspaces with transfers, deposits and a withdrawal; one that was deleted with money in it; an empty one. */
+async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Promise<Books> {
+  const service = createCoreClient({ url: coreUrl, token: serviceToken })
+  const caller = { requestId: 'test', address: '203.0.113.9' }
+  const newWorkspace = async (name: string) => (await admin.workspaces.create.mutate({ name })).workspaceId
+  const newWallet = async (workspaceId: string, currency: string) =>
+    (await admin.wallets.create.mutate({ workspaceId, currency, name: 'Wallet' })).walletId
+  const fund = async (kind: 'deposit' | 'withdraw', workspaceId: string, walletId: string, amount: string) =>
+    (await admin.wallets[kind].mutate({ workspaceId, walletId, amount, caller })).transferId
+  const pay = async (sourceWalletId: string, targetWalletId: string, amount: string, extra = {}) => {
+    const order = { sourceWalletId, targetWalletId, amount, currency: 'USD', ...extra }
+    const { transferId, createdAt } = await service.transfers.create.mutate({ workspaceId: ours, caller, order })
+    // No two of the same millisecond, so that their times have one order.
+    await until('the clock has moved on', () => Date.now() > createdAt.getTime())
+    return transferId
+  }
+
+  const ours = await newWorkspace('Books')
+  const a = await newWallet(ours, 'USD')
+  const b = await newWallet(ours, 'USD')
+  const c = await newWallet(ours, 'USD')
+  const euro = await newWallet(ours, 'EUR')
+  const yen = await newWallet(ours, 'JPY')
+  const transfers = {
+    deposit: await fund('deposit', ours, a, '1000.00'),
+    rent: await pay(a, b, '100.50', { bizId: 'inv-1', remark: 'rent "May" \\ 五月' }),
+    back: await pay(b, a, '40'),
+    big: await pay(a, c, '310.25', { bizId: 'inv-3' }),
+    small: await pay(b, c, '5.00'),
+    withdrawal: await fund('withdraw', ours, a, '9.75'),
+    last: await pay(a, b, '1'),
+  }
+  await fund('deposit', ours, euro, '50.0')
+  await fund('deposit', ours, yen, '5000')
+  await admin.wallets.freeze.mutate({ workspaceId: ours, walletId: c })
+
+  const others = await newWorkspace('Others')
+  const x = await newWallet(others, 'USD')
+  const y = await newWallet(others, 'USD')
+  await fund('deposit', others, x, '500.00')
+
+  const deleted = await newWorkspace('Deleted')
+  await fund('deposit', deleted, await newWallet(deleted, 'BTC'), '0.00000001')
+  await admin.workspaces.delete.mutate({ workspaceId: deleted, force: true })
+  await newWorkspace('Empty')
+  await service.close()
+
+  const { workspaceId } = system
+  await admin.members.add.mutate({ workspaceId, userId: 'gone' })
+  await admin.members.remove.mutate({ workspaceId, userId: 'gone' })
+  for await (const _ of await admin.ledger.seal.query({}));
+
+  const external = async (workspaceId: string) => {
+    const isIt = `kind = 'EXTERNAL' and currency = 'USD' and workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+    const [row] = await query(database.ownerUrl, `select id from wallet where ${isIt}`)
+    return idFromUuid('wallet', row!.id as string)
+  }
+  return {
+    workspaces: { books: ours, others, deleted },
+    wallets: {
+      a,
+      b,
+      c,
+      euro,
+      yen,
+      x,
+      y,
+      externalDollar: await external(ours),
+      externalOfOthers: await external(others),
+    },
+    transfers,
+  }
+}
+
+async function verify(
+  serviceUrl: string,
+  { key = createSecretKey(chainKey), workspaceId = null }: { key?: KeyObject; workspaceId?: string | null } = {},
+): Promise<VerifyReport> {
+  for await (const event of verifyLedger({
+    database: { connectionString: serviceUrl },
+    chainKey: key,
+    workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
+    seal: null,
+  }))
+    if (event.kind === 'result') return event.report
+  throw new Error('the verification gave no result')
+}
+
+/** Looks at the rows alone, where tables are not what they should be. */
+async function verifyRows(serviceUrl: string): Promise<{ ok: boolean }> {
+  const snapshot = await Snapshot.open({ connectionString: serviceUrl }, 'test')
+  try {
+    const findings = new Findings()
+    const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    for await (const _ of checkRows(snapshot, createSecretKey(chainKey), null, findings, null, counts));
+    return findings.summary
+  } finally {
+    await snapshot.close()
+  }
+}
+
+type Copy = { ownerUrl: string; serviceUrl: string }
+
+/** Runs something on a copy of the books. */
+async function inCopy<Result>(use: (copy: Copy) => Promise<Result>): Promise<Result> {
+  const { ownerUrl, serviceUrl } = system.database
+  const adminUrl = urlOf(ownerUrl, 'postgres')
+  const name = `copy_${randomUUID().replaceAll('-', '')}`
+  await execute(adminUrl, `create database ${name} template ${new URL(ownerUrl).pathname.slice(1)}`)
+  try {
+    return await use({ ownerUrl: urlOf(ownerUrl, name), serviceUrl: urlOf(serviceUrl, name) })
+  } finally {
+    await execute(adminUrl, `drop database ${name} with (force)`)
+  }
+}
+
+const damage = (ownerUrl: string, sql: string) => execute(ownerUrl, `set session_replication_role = replica; ${sql}`)
+
+/** Where violations are, in the names of this file: "flow-chain b#2", "transfer-sum rent", "workspace-sum books USD". */
+function told({ violations }: VerifyReport): string[] {
+  const names = new Map(
+    Object.entries({ ...books.workspaces, ...books.wallets, ...books.transfers, orphan, stray }).map(([name, id]) => [
+      id,
+      name,
+    ]),
+  )
+  const nameOf = (id: unknown) => names.get(id as string) ?? id
+  return violations.map(
+    ({ rule, ids: { workspaceId, walletId, transferId, sequence, currency, object, act, userId, apiKey } }) => {
+      if (object) return `${rule} ${object}`
+      if (act ?? userId ?? apiKey) return `${rule} ${act ?? userId ?? 'key'}`
+      if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
+      if (transferId) return `${rule} ${nameOf(transferId)}`
+      return [rule, nameOf(workspaceId), currency].filter(each => each !== undefined).join(' ')
+    },
+  )
+}
+
+// SQL literals.
+const wallet = (name: keyof Books['wallets']) => `'${uuidFromId('wallet', books.wallets[name])}'`
+const transfer = (name: keyof Books['transfers']) => `'${uuidFromId('transfer', books.transfers[name])}'`
+const workspace = (name: keyof Books['workspaces']) => `'${uuidFromId('workspace', books.workspaces[name])}'`
+const flow = (name: keyof Books['wallets'], sequence: number) =>
+  `wallet_id = ${wallet(name)} and sequence = ${sequence}`
+
+test('sound books are found sound and counted, all of them and one workspace alone', () =>
+  inCopy(async ({ serviceUrl }) => {
+    const sound = { ok: true, violations: [], more: 0, brokenRules: [] }
+    // The workspace that every test system begins with has three wallets and three deposits.
+    expect(await verify(serviceUrl)).toEqual({ ...sound, workspaces: 5, wallets: 18, transfers: 14, flows: 28 })
+    const one = await verify(serviceUrl, { workspaceId: books.workspaces.books })
+    expect(one).toEqual({ ...sound, workspaces: 1, wallets: 8, transfers: 9, flows: 18 })
+  }))
+
+/** Of a transfer that no flow belongs to, and of a wallet that no core made. */
+const orphan = mintId('transfer')
+const stray = mintId('wallet')
+
+type Damage = { what: string; sql: () => string; told: string[] }
+
+const damages: Damage[] = [
+  {
+    what: 'an amount changed in a flow',
+    sql: () => `update flow set amount = 41 where ${flow('b', 2)}`,
+    told: [
+      'flow-transfer b#2',
+      'flow-balance b#2',
+      'flow-chain b#2',
+      'wallet-balance b',
+      'workspace-sum books USD',
+      'transfer-sum back',
+    ],
+  },
+  {
+    what: 'an amount changed everywhere, with all balances made to fit',
+    sql: () => `
+      update flow set amount = 2 where transfer_id = ${transfer('last')};
+      update transfer set amount = 2 where id = ${transfer('last')};
+      update flow set balance_after = balance_after - 1 where ${flow('a', 6)};
+      update flow set balance_after = balance_after + 1 where ${flow('b', 4)};
+      update wallet set balance = balance - 1 where id = ${wallet('a')};
+      update wallet set balance = balance + 1 where id = ${wallet('b')}`,
+    told: ['flow-chain a#6', 'wallet-mac a', 'flow-chain b#4', 'wallet-mac b'],
+  },
+  {
+    what: 'a balance_after changed',
+    sql: () => `update flow set balance_after = 61.50 where ${flow('b', 2)}`,
+    told: ['flow-balance b#2', 'flow-chain b#2'],
+  },
+  {
+    what: 'the last balance_after changed',
+    sql: () => `update flow set balance_after = 61.50 where ${flow('b', 4)}`,
+    told: ['flow-balance b#4', 'flow-chain b#4', 'wallet-balance b'],
+  },
+  {
+    what: "a wallet's balance changed",
+    sql: () => `update wallet set balance = 9999.00 where id = ${wallet('b')}`,
+    told: ['wallet-balance b', 'wallet-mac b'],
+  },
+  {
+    what: 'a remark changed',
+    sql: () => `update transfer set remark = 'gift' where id = ${transfer('rent')}`,
+    told: ['flow-chain a#2', 'flow-chain b#1'],
+  },
+  {
+    what: 'the last flow deleted',
+    sql: () => `delete from flow where ${flow('b', 4)}`,
+    told: [
+      'wallet-sequence b',
+      'wallet-order-count b',
+      'wallet-balance b',
+      'wallet-head b',
+      'workspace-sum books USD',
+      'transfer-flows last',
+      'transfer-sum last',
+    ],
+  },
+  {
+    what: 'a flow in the middle deleted',
+    sql: () => `delete from flow where ${flow('b', 2)}`,
+    told: [
+      'flow-sequence b#3',
+      'wallet-sequence b',
+      'wallet-order-count b',
+      'wallet-balance b',
+      'workspace-sum books USD',
+      'transfer-flows back',
+      'transfer-sum back',
+    ],
+  },
+  {
+    what: 'the first flow deleted',
+    sql: () => `delete from flow where ${flow('b', 1)}`,
+    told: [
+      'flow-sequence b#2',
+      'wallet-sequence b',
+      'wallet-order-count b',
+      'wallet-balance b',
+      'workspace-sum books USD',
+      'transfer-flows rent',
+      'transfer-sum rent',
+    ],
+  },
+  {
+    what: 'two flows swapped',
+    sql: () => `
+      update flow set sequence = 1000 where ${flow('a', 3)};
+      update flow set sequence = 3 where ${flow('a', 4)};
+      update flow set sequence = 4 where ${flow('a', 1000)}`,
+    told: [
+      'flow-order-number a#3',
+      'flow-transfer a#3',
+      'flow-balance a#3',
+      'flow-chain a#3',
+      'flow-order-number a#4',
+      'flow-transfer a#4',
+      'flow-time a#4',
+      'flow-balance a#4',
+      'flow-chain a#4',
+      'flow-balance a#5',
+      'flow-chain a#5',
+    ],
+  },
+  {
+    what: 'a flow copied to the end',
+    sql: () => `
+      insert into flow
+      select workspace_id, wallet_id, 3, transfer_id, direction, amount, balance_after, 3, created_at, mac
+      from flow where ${flow('c', 2)}`,
+    told: [
+      'flow-transfer c#3',
+      'flow-balance c#3',
+      'flow-chain c#3',
+      'wallet-sequence c',
+      'wallet-order-count c',
+      'wallet-balance c',
+      'workspace-sum books USD',
+      'transfer-flows small',
+      'transfer-sum small',
+    ],
+  },
+  {
+    what: 'a flow copied beside itself',
+    sql: () => `
+      alter table flow drop constraint flow_pkey; drop index flow_order;
+      insert into flow select * from flow where ${flow('b', 2)}`,
+    told: [
+      'database-object constraint public.flow.flow_pkey',
+      'database-object index public.flow_order',
+      'database-object index public.flow_pkey',
+      'flow-sequence b#2',
+      'wallet-sequence b',
+      'wallet-order-count b',
+      'wallet-balance b',
+      'workspace-sum books USD',
+      'transfer-flows back',
+      'transfer-sum back',
+    ],
+  },
+  {
+    what: 'an order_number changed',
+    sql: () => `update flow set order_number = 7 where ${flow('b', 2)}`,
+    told: ['flow-order-number b#2', 'flow-chain b#2'],
+  },
+  {
+    what: 'an order_number on a deposit',
+    sql: () => `update flow set order_number = 7 where ${flow('a', 1)}`,
+    told: ['flow-order-number a#1', 'flow-chain a#1'],
+  },
+  {
+    what: "a wallet's order_count changed",
+    sql: () => `update wallet set order_count = 3 where id = ${wallet('b')}`,
+    told: ['wallet-order-count b', 'wallet-mac b'],
+  },
+  {
+    what: "a wallet's sequence changed",
+    sql: () => `update wallet set sequence = 5 where id = ${wallet('b')}`,
+    told: ['wallet-sequence b', 'wallet-mac b'],
+  },
+  {
+    what: "a wallet's head changed",
+    sql: () => `update wallet set head = '\\x01' where id = ${wallet('b')}`,
+    told: ['wallet-head b', 'wallet-mac b'],
+  },
+  {
+    what: 'a MAC changed',
+    sql: () => `update flow set mac = '\\x01' || sha256('x') where ${flow('b', 2)}`,
+    told: ['flow-chain b#2'],
+  },
+  {
+    what: 'the MAC of another flow put in its place',
+    sql: () => `update flow set mac = (select mac from flow where ${flow('b', 1)}) where ${flow('b', 2)}`,
+    told: ['flow-chain b#2'],
+  },
+  {
+    what: 'a MAC of an unknown format',
+    sql: () => `update flow set mac = '\\x02' || substr(mac, 2) where ${flow('b', 2)}`,
+    told: ['flow-format b#2'],
+  },
+  {
+    what: 'a MAC cut short',
+    sql: () => `update flow set mac = substr(mac, 1, 20) where ${flow('b', 2)}`,
+    told: ['flow-format b#2'],
+  },
+  {
+    what: "a transfer's number changed",
+    sql: () => `update transfer set number = 9 where id = ${transfer('small')}`,
+    told: ['flow-chain b#3', 'flow-chain c#2', 'transfer-number last', 'transfer-number small', 'transfer-time small'],
+  },
+  {
+    what: "a transfer's number removed",
+    sql: () => `
+      alter table transfer drop constraint transfer_check1;
+      update transfer set number = null where id = ${transfer('back')}`,
+    told: [
+      'database-object constraint public.transfer.transfer_check1',
+      'flow-chain a#3',
+      'flow-chain b#2',
+      'transfer-number big',
+      'transfer-number back',
+      'ledger-order-count books',
+    ],
+  },
+  {
+    what: "a ledger's order_count changed",
+    sql: () => `update ledger set order_count = 9 where workspace_id = ${workspace('books')}`,
+    told: ['ledger-mac books', 'ledger-order-count books'],
+  },
+  {
+    what: "a ledger's wallet_count changed",
+    sql: () => `update ledger set wallet_count = 9 where workspace_id = ${workspace('books')}`,
+    told: ['ledger-mac books', 'ledger-wallet-count books'],
+  },
+  {
+    what: "a wallet's number changed",
+    sql: () => `update wallet set number = 9 where id = ${wallet('yen')}`,
+    told: ['wallet-mac yen', 'wallet-number yen'],
+  },
+  {
+    what: 'the time of a flow changed',
+    sql: () => `update flow set created_at = created_at - interval '1 hour' where ${flow('b', 2)}`,
+    told: ['flow-transfer b#2', 'flow-time b#2', 'flow-chain b#2'],
+  },
+  {
+    what: 'the time of a transfer and its flows changed',
+    sql: () => `
+      update transfer set created_at = created_at - interval '1 hour' where id = ${transfer('back')};
+      update flow set created_at = created_at - interval '1 hour' where transfer_id = ${transfer('back')}`,
+    told: ['flow-time a#3', 'flow-chain a#3', 'flow-time b#2', 'flow-chain b#2', 'transfer-time back'],
+  },
+  {
+    what: "a ledger's last_posted_at changed",
+    sql: () =>
+      `update ledger set last_posted_at = last_posted_at - interval '1 hour' where workspace_id = ${workspace('others')}`,
+    told: ['ledger-time externalOfOthers', 'ledger-time x', 'ledger-mac others'],
+  },
+  {
+    what: "a customer's wallet below zero",
+    sql: () => `update flow set balance_after = -5 where ${flow('b', 2)}`,
+    told: ['flow-balance b#2', 'flow-floor b#2', 'flow-chain b#2'],
+  },
+  {
+    what: "a transfer's currency changed",
+    sql: () => `update transfer set currency = 'EUR' where id = ${transfer('back')}`,
+    told: ['flow-currency a#3', 'flow-chain a#3', 'flow-currency b#2', 'flow-chain b#2'],
+  },
+  {
+    what: "a wallet's currency changed",
+    sql: () => `update wallet set currency = 'EUR' where id = ${wallet('c')}`,
+    told: [
+      'flow-currency c#1',
+      'flow-currency c#2',
+      'wallet-mac c',
+      'workspace-sum books USD',
+      'workspace-sum books EUR',
+    ],
+  },
+  {
+    what: 'a currency that the table does not know',
+    sql: () => `update wallet set currency = 'DUCATS' where id = ${wallet('y')}`,
+    told: ['flow-currency y', 'wallet-mac y', 'wallet-external others DUCATS'],
+  },
+  {
+    what: 'a flow moved to another workspace',
+    sql: () => `update flow set workspace_id = ${workspace('others')} where ${flow('b', 4)}`,
+    told: [
+      'wallet-sequence b',
+      'wallet-order-count b',
+      'wallet-balance b',
+      'wallet-head b',
+      'workspace-sum books USD',
+      'flow-wallet b#4',
+      'flow-sequence b#4',
+      'flow-transfer b#4',
+      'workspace-sum others',
+      'transfer-flows last',
+      'transfer-sum last',
+    ],
+  },
+  {
+    what: 'a transfer without flows',
+    sql: () => `
+      insert into transfer
+      select workspace_id, '${uuidFromId('transfer', orphan)}', 'DEPOSIT', null, null, amount, currency,
+        source_wallet_id, target_wallet_id, 77, 77, null, actor, request_id, null, created_at
+      from transfer where id = ${transfer('last')}`,
+    told: ['transfer-flows orphan'],
+  },
+  {
+    what: 'a transfer deleted',
+    sql: () => `delete from transfer where id = ${transfer('back')}`,
+    told: ['flow-transfer a#3', 'flow-transfer b#2', 'transfer-number big', 'ledger-order-count books'],
+  },
+  {
+    what: 'a wallet deleted',
+    sql: () => `delete from wallet where id = ${wallet('c')}`,
+    told: [
+      'flow-wallet c#1',
+      'workspace-sum books USD',
+      'workspace-sum books',
+      'wallet-number euro',
+      'ledger-wallet-count books',
+    ],
+  },
+  {
+    what: 'an empty wallet deleted',
+    sql: () => `delete from wallet where id = ${wallet('y')}`,
+    told: ['ledger-wallet-count others'],
+  },
+  {
+    what: 'a bizId given twice',
+    sql: () => `drop index transfer_biz_id; update transfer set biz_id = 'inv-1' where id = ${transfer('big')}`,
+    told: ['database-object index public.transfer_biz_id', 'flow-chain a#4', 'flow-chain c#1', 'transfer-biz-id rent'],
+  },
+  {
+    what: 'a second EXTERNAL wallet',
+    sql: () => `
+      drop index wallet_external;
+      insert into wallet
+      select workspace_id, '${uuidFromId('wallet', stray)}', number, kind, name, currency, status, 0, 0, 0, '',
+        created_at, updated_at, revision, mac
+      from wallet where id = ${wallet('externalDollar')}`,
+    told: ['database-object index public.wallet_external', 'wallet-mac stray', 'wallet-external books USD'],
+  },
+  {
+    what: 'an amount with too many decimals',
+    sql: () => `
+      update flow set amount = 40.000 where transfer_id = ${transfer('back')};
+      update transfer set amount = 40.000 where id = ${transfer('back')}`,
+    told: ['flow-amount a#3', 'flow-chain a#3', 'flow-amount b#2', 'flow-chain b#2'],
+  },
+  {
+    what: 'an amount of zero',
+    sql: () => `
+      alter table flow drop constraint flow_amount_check; alter table transfer drop constraint transfer_amount_check;
+      update flow set amount = 0 where transfer_id = ${transfer('last')};
+      update transfer set amount = 0 where id = ${transfer('last')}`,
+    told: [
+      'database-object constraint public.flow.flow_amount_check',
+      'database-object constraint public.transfer.transfer_amount_check',
+      'flow-amount a#6',
+      'flow-balance a#6',
+      'flow-chain a#6',
+      'wallet-balance a',
+      'flow-amount b#4',
+      'flow-balance b#4',
+      'flow-chain b#4',
+      'wallet-balance b',
+    ],
+  },
+  {
+    what: 'a withdrawal turned into a deposit',
+    sql: () => `update transfer set type = 'DEPOSIT' where id = ${transfer('withdrawal')}`,
+    told: ['transfer-type externalDollar#2', 'flow-chain externalDollar#2', 'transfer-type a#5', 'flow-chain a#5'],
+  },
+  {
+    what: "a wallet's name changed",
+    sql: () => `update wallet set name = 'Savings' where id = ${wallet('b')}`,
+    told: ['wallet-mac b'],
+  },
+  {
+    what: 'a wallet unfrozen',
+    sql: () => `update wallet set status = 'ACTIVE' where id = ${wallet('c')}`,
+    told: ['wallet-mac c'],
+  },
+  {
+    what: 'two wallets that change places in the list',
+    sql: () => `
+      update wallet set number = 100 where id = ${wallet('a')};
+      update wallet set number = 1 where id = ${wallet('b')};
+      update wallet set number = 2 where id = ${wallet('a')}`,
+    told: ['wallet-mac a', 'wallet-mac b', 'wallet-time a'],
+  },
+  {
+    what: 'two transfers that change places in the list',
+    sql: () => `
+      update transfer set number = 100 where id = ${transfer('rent')};
+      update transfer set number = 1 where id = ${transfer('back')};
+      update transfer set number = 2 where id = ${transfer('rent')}`,
+    told: ['flow-chain a#2', 'flow-chain a#3', 'flow-chain b#1', 'flow-chain b#2', 'transfer-time rent'],
+  },
+  {
+    what: 'a workspace that was deleted and is back',
+    sql: () =>
+      `update workspace set deleted_at = null where name = 'Deleted'; update workspace set name = 'X' where id = ${workspace('books')}`,
+    told: ['workspace-mac books', 'workspace-mac deleted'],
+  },
+  {
+    what: 'a ledger that was closed and is open',
+    sql: () => `update ledger set status = 'OPEN' where status = 'CLOSED'`,
+    told: ['ledger-mac deleted'],
+  },
+  {
+    what: 'a member who was removed and is back',
+    sql: () => `update member set removed_at = null where user_id = 'gone'`,
+    told: ['member-mac gone'],
+  },
+  {
+    what: 'a member whom no core added',
+    sql: () => `
+      insert into member select workspace_id, 'mallory', created_at, null, 1, mac from member where user_id = 'owner'`,
+    told: ['member-mac mallory'],
+  },
+  {
+    what: 'a key with more scopes',
+    sql: () => `update api_key set scopes = array_append(scopes, 'wallet:write')`,
+    told: ['key-mac key'],
+  },
+  {
+    what: 'a key with an earlier row, but for its revision',
+    sql: () => `update api_key set revision = revision + 1`,
+    told: ['key-mac key'],
+  },
+  {
+    what: 'an act changed in the audit',
+    sql: () => `update audit set actor = 'admin:nobody' where act = 'wallet.freeze'`,
+    told: ['audit-chain wallet.freeze'],
+  },
+  {
+    what: 'the time of an act changed',
+    sql: () => `update audit set at = at - interval '1 day' where act = 'wallet.freeze'`,
+    told: ['audit-chain wallet.freeze'],
+  },
+  {
+    what: 'an act deleted from the audit',
+    sql: () => `delete from audit where act = 'wallet.withdraw'`,
+    told: ['audit-position wallet.deposit'],
+  },
+  {
+    what: 'the last act deleted from the audit',
+    sql: () => `delete from audit where act = 'wallet.freeze'`,
+    told: ['audit-head books'],
+  },
+  {
+    what: 'an act on no workspace changed',
+    sql: () => `update audit set target = 'x' where workspace_id is null`,
+    told: ['audit-chain ledger.seal'],
+  },
+  {
+    what: 'two acts that change places in the list',
+    sql: () => `
+      alter table audit alter id drop identity;
+      update audit set id = -1 where act = 'wallet.withdraw';
+      update audit set id = 9999 where act = 'wallet.freeze'`,
+    told: [
+      'database-object column public.audit.id',
+      'database-object relation public.audit_id_seq',
+      'audit-position wallet.withdraw',
+    ],
+  },
+  {
+    what: 'a ledger deleted',
+    sql: () => `delete from ledger where workspace_id = ${workspace('others')}`,
+    told: ['workspace-ledger others'],
+  },
+  {
+    what: 'a workspace deleted',
+    sql: () => `delete from workspace where id = ${workspace('others')}`,
+    told: ['workspace-ledger others'],
+  },
+]
+
+describe('a damage is named, by its rule and where it is, and nothing else is', () => {
+  test.each(damages)('$what', ({ sql, told: expected }) =>
+    inCopy(async ({ ownerUrl, serviceUrl }) => {
+      await damage(ownerUrl, sql())
+      const report = await verify(serviceUrl)
+      expect(report.ok).toBe(false)
+      expect(told(report)).toEqual(expected)
+    }),
+  )
+})
+
+test('no value of any column stops a verification, and whatever the ledger vouches for is noticed', () =>
+  inCopy(async ({ ownerUrl, serviceUrl }) => {
+    const rows = {
+      flow: flow('b', 2),
+      transfer: `id = ${transfer('back')}`,
+      wallet: `id = ${wallet('b')}`,
+      ledger: `workspace_id = ${workspace('books')}`,
+      workspace: `id = ${workspace('books')}`,
+      member: `user_id = 'gone'`,
+      api_key: 'true',
+      audit: `act = 'wallet.withdraw'`,
+    }
+    // What decides nothing.
+    const free = ['api_key.last_used_at', 'api_key.access_revision']
+    await withoutConstraints(ownerUrl, Object.keys(rows))
+    const unnoticed: string[] = []
+    for (const [table, isIt] of Object.entries(rows))
+      for (const { column, type } of await columnsOf(ownerUrl, table))
+        for (const value of oddValues[type as keyof typeof oddValues].slice(hasManyRules(table) ? 0 : -1)) {
+          const changed = await query(
+            ownerUrl,
+            `update ${table} set ${column} = ${value}
+             where ${isIt} and ${column}${type === 'json' ? '::text' : ''} is distinct from ${value} returning 1`,
+          )
+          if (changed.length === 0) continue
+          const { ok } = await verifyRows(serviceUrl)
+          if (ok !== free.includes(`${table}.${column}`)) unnoticed.push(`${table}.${column} = ${value}`)
+          await execute(ownerUrl, `truncate ${table}; insert into ${table} table sound_${table}`)
+        }
+    expect(unnoticed).toEqual([])
+    expect(await verifyRows(serviceUrl)).toMatchObject({ ok: true })
+  }))
+
+/** Of the others only a MAC is looked at: for that one value does. */
+const hasManyRules = (table: string) => ['flow', 'transfer', 'wallet', 'ledger'].includes(table)
+
+/** Values that a column may hold once its constraints are gone. */
+const oddValues = {
+  ARRAY: ['null', `'{}'`, `'{odd}'`],
+  bigint: ['null', '0', '-1', '9223372036854775807'],
+  bytea: ['null', `'\\x'::bytea`, `'\\x00'::bytea`],
+  integer: ['null', '0', '2147483647'],
+  json: ['null', `'null'`, `'{"odd": 1}'`],
+  numeric: ['null', '0', '-1', `'NaN'`, `'Infinity'`, `'-Infinity'`, '1e-30', '1e40'],
+  text: ['null', `''`, `'odd "\\ 😀'`],
+  'timestamp with time zone': ['null', `'infinity'`, `'-infinity'`, `'0044-03-15 BC'`, `'12000-01-01'`],
+  uuid: ['null', `'ffffffff-ffff-ffff-ffff-ffffffffffff'`, `'00000000-0000-0000-0000-000000000000'`],
+}
+
+/** Puts tables without constraints, indexes and triggers in place of these, and keeps a copy of each as it was. */
+async function withoutConstraints(ownerUrl: string, tables: string[]): Promise<void> {
+  for (const table of tables)
+    await execute(
+      ownerUrl,
+      `
+      create table sound_${table} as table ${table};
+      drop table ${table} cascade;
+      create table ${table} as table sound_${table}`,
+    )
+  await execute(ownerUrl, 'grant select on all tables in schema public to wallet_service')
+}
+
+async function columnsOf(ownerUrl: string, table: string): Promise<{ column: string; type: string }[]> {
+  const sql = `select column_name as "column", data_type as type from information_schema.columns where table_name = '${table}'`
+  return (await query(ownerUrl, sql)) as { column: string; type: string }[]
+}
+
+test('rows that a policy hides from everybody but the verification are told, and so is what it cannot read', () =>
+  inCopy(async ({ ownerUrl, serviceUrl }) => {
+    await execute(
+      ownerUrl,
+      `alter table flow enable row level security;
+       create policy hidden on flow for select to wallet_service
+         using (current_setting('application_name') = 'core verify' or sequence < 4)`,
+    )
+    const report = await verify(serviceUrl)
+    expect(report.ok).toBe(false)
+    expect(report.violations.map(({ rule, ids, message }) => `${rule} ${ids.object ?? message}`)).toEqual([
+      'database-object policy public.flow.hidden',
+      'database-object relation public.flow',
+      'database-read query would be affected by row-level security policy for table "flow"',
+    ])
+  }))
+
+test('tables that were put in place of ours are told, although their rows are sound', () =>
+  inCopy(async ({ ownerUrl, serviceUrl }) => {
+    await execute(
+      ownerUrl,
+      `alter table flow rename to flow_kept;
+       create view flow as select * from flow_kept;
+       grant select on flow to wallet_service`,
+    )
+    const { ok, violations } = await verify(serviceUrl)
+    expect(ok).toBe(false)
+    expect(violations.every(({ rule }) => rule.startsWith('database-'))).toBe(true)
+  }))
+
+test('when everything is broken the list stays short, the rest is counted, and no rule hides another', () =>
+  inCopy(async ({ ownerUrl, serviceUrl }) => {
+    await damage(
+      ownerUrl,
+      `drop index flow_order;
+       update flow set amount = amount + 1, balance_after = -1, order_number = 5, created_at = now()`,
+    )
+    const report = await verify(serviceUrl)
+    expect(report.violations.length).toBe(listedViolations)
+    expect(report.more).toBeGreaterThan(50)
+    expect(new Set(report.violations.map(({ rule }) => rule)).size).toBeGreaterThan(5)
+  }))
+
+test('under another key than that of the postings the verification says so', () =>
+  inCopy(async ({ serviceUrl }) => {
+    const report = await verify(serviceUrl, { key: createSecretKey(randomBytes(32)) })
+    expect(report.violations.length + report.more).toBeGreaterThan(28)
+    const ofFlows = report.violations.filter(({ rule }) => rule === 'flow-chain')
+    expect(ofFlows.length).toBeGreaterThan(0)
+    for (const { message } of ofFlows)
+      expect(message).toContain('was LEDGER_CHAIN_KEY another one when they were posted?')
+    // Everything that is signed, and nothing else.
+    for (const { rule } of report.violations) expect(rule).toMatch(/-(chain|mac)$/)
+  }))

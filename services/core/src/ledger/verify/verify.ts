@@ -1,0 +1,236 @@
+import type { KeyObject } from 'node:crypto'
+import type { Decimal, UploadedSeal, VerifyEvent, Violation } from '@workspace-wallet/contract'
+import type { ClientConfig } from 'pg'
+import { classifyDatabaseError } from '../../database/errors.ts'
+import { checkCatalog } from './catalog.ts'
+import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './counts.ts'
+import { Findings, publicId } from './findings.ts'
+import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
+import { checkAudit, checkSignedRows } from './rows.ts'
+import { type SealedHead, UploadedSealReader } from './seal.ts'
+import { Snapshot } from './snapshot.ts'
+import { WalletWalk } from './wallet.ts'
+
+export type Verification = {
+  database: ClientConfig
+  chainKey: KeyObject
+  /** A UUID; null for all workspaces. */
+  workspaceId: string | null
+  /** The ledger must continue it. */
+  seal: UploadedSeal | null
+}
+
+/**
+ * Checks everything that a ledger promises (`ledgerRules`), against what is stored and nothing else: in one snapshot,
+ * in constant memory, without a lock. On a live system it sees whole batches or none, so it raises no false alarm.
+ *
+ * One pass in the order of wallets and sequences replays every chain here, because only here is the key. Counters,
+ * names and numbers are compared by PostgreSQL, one statement for each rule.
+ */
+export async function* verifyLedger({
+  database,
+  chainKey,
+  workspaceId,
+  seal,
+}: Verification): AsyncGenerator<VerifyEvent> {
+  const snapshot = await Snapshot.open(database, 'core verify')
+  try {
+    const findings = new Findings()
+    const uploaded = seal && new UploadedSealReader(snapshot, chainKey, seal)
+    const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    await checkCatalog(snapshot, findings)
+    try {
+      yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
+    } catch (error) {
+      // A table that cannot be read as ours can is a finding, where its definition is one.
+      if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
+      findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
+    }
+    const { ok, ...found } = findings.summary
+    const about = uploaded ? { seal: uploaded.findings } : {}
+    yield { kind: 'result', report: { ok: ok && !uploaded?.findings.fault, ...counts, ...found, ...about } }
+  } finally {
+    await snapshot.close()
+  }
+}
+
+/**
+ * Checks everything but the database itself.
+ *
+ * @param counts what was read is written here
+ */
+export async function* checkRows(
+  snapshot: Snapshot,
+  chainKey: KeyObject,
+  workspaceId: string | null,
+  findings: Findings,
+  seal: UploadedSealReader | null,
+  counts: RowCounts,
+): AsyncGenerator<VerifyEvent> {
+  Object.assign(counts, await countRows(snapshot, workspaceId))
+  const { transfers, flows: totalFlows } = counts
+  yield { kind: 'progress', flows: 0, totalFlows }
+  const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, seal)
+  for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows }
+  counts.flows = pass.flows
+  if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
+    findings.explain('flow-chain', 'So it is with every flow: was LEDGER_CHAIN_KEY another one when they were posted?')
+
+  await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
+  await checkAudit({ snapshot, chainKey, workspaceId, findings })
+  await checkNumbers(snapshot, workspaceId, findings)
+  // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
+  // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.
+  const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
+  if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
+}
+
+/** Walks wallets, flows and sealed heads side by side, all in the order of their keys. */
+class FlowPass {
+  flows = 0
+  outPlaced = 0
+  inPlaced = 0
+  readonly #snapshot: Snapshot
+  readonly #chainKey: KeyObject
+  readonly #workspaceId: string | null
+  readonly #findings: Findings
+  readonly #wallets: Lookahead<WalletText>
+  readonly #sealed: Lookahead<SealedHead>
+  #walk: WalletWalk | null = null
+  #workspace: string | null = null
+  #currency: string | null = null
+  #sums = new Map<string | null, Decimal>()
+
+  constructor(
+    snapshot: Snapshot,
+    chainKey: KeyObject,
+    workspaceId: string | null,
+    findings: Findings,
+    seal: UploadedSealReader | null,
+  ) {
+    this.#snapshot = snapshot
+    this.#chainKey = chainKey
+    this.#workspaceId = workspaceId
+    this.#findings = findings
+    this.#wallets = new Lookahead(walletsInOrder(snapshot, workspaceId))
+    this.#sealed = new Lookahead(seal ? seal.heads() : noHeads())
+  }
+
+  /** Yields, now and then, how many flows it has seen. */
+  async *run(): AsyncGenerator<number> {
+    let key: string | null = null
+    for await (const flows of flowsInOrder(this.#snapshot, this.#workspaceId)) {
+      for (const flow of flows) {
+        const next = keyOf(flow.workspaceId, flow.walletId)
+        if (next !== key) {
+          key = next
+          await this.#goTo(flow, key)
+        }
+        this.#walk!.flow(flow)
+      }
+      this.flows += flows.length
+      yield this.flows
+    }
+    await this.#passWallets(null)
+    await this.#passSealed(null)
+    this.#endWorkspace()
+  }
+
+  /** Ends the wallet before, and begins the one that this flow names. */
+  async #goTo({ workspaceId, walletId }: FlowText, key: string): Promise<void> {
+    await this.#passWallets(key)
+    const wallet = await this.#wallets.peek()
+    const isFound = wallet !== undefined && keyOf(wallet.workspaceId, wallet.id) === key
+    if (isFound) this.#wallets.take()
+    await this.#begin(workspaceId, walletId, isFound ? wallet : null)
+  }
+
+  /** Ends the wallet before, and all that follow it up to this key, or to the end: they have no flows. */
+  async #passWallets(key: string | null): Promise<void> {
+    this.#endWallet()
+    for (;;) {
+      const wallet = await this.#wallets.peek()
+      if (!wallet || (key !== null && keyOf(wallet.workspaceId, wallet.id) >= key)) return
+      await this.#begin(wallet.workspaceId, wallet.id, wallet)
+      this.#endWallet()
+      this.#wallets.take()
+    }
+  }
+
+  /** The sealed head under this key. Those before it are of wallets that have neither a row nor a flow any more. */
+  async #passSealed(key: string | null): Promise<SealedHead | null> {
+    for (;;) {
+      const sealed = await this.#sealed.peek()
+      const sealedKey = sealed && keyOf(sealed.workspaceId, sealed.walletId)
+      if (sealedKey === undefined || (key !== null && sealedKey > key)) return null
+      this.#sealed.take()
+      if (sealedKey === key) return sealed!
+      this.#findings.add(missingSealed(sealed!))
+    }
+  }
+
+  async #begin(workspaceId: string | null, id: string | null, wallet: WalletText | null): Promise<void> {
+    const sealed = await this.#passSealed(keyOf(workspaceId, id))
+    if (workspaceId !== this.#workspace) this.#endWorkspace()
+    this.#workspace = workspaceId
+    this.#currency = wallet?.currency ?? null
+    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet, sealed)
+  }
+
+  #endWallet(): void {
+    if (!this.#walk) return
+    const { sum, outPlaced, inPlaced } = this.#walk.end()
+    this.#walk = null
+    this.outPlaced += outPlaced
+    this.inPlaced += inPlaced
+    this.#sums.set(this.#currency, sum.plus(this.#sums.get(this.#currency) ?? 0))
+  }
+
+  #endWorkspace(): void {
+    const workspaceId = publicId('workspace', this.#workspace)
+    for (const [currency, sum] of this.#sums)
+      if (!sum.isZero()) {
+        const message = `its flows in ${currency ?? 'no known currency'} sum to ${sum}`
+        const ids = currency === null ? { workspaceId } : { workspaceId, currency }
+        this.#findings.add({ rule: 'workspace-sum', message, ids })
+      }
+    this.#sums.clear()
+  }
+}
+
+async function* noHeads(): AsyncGenerator<SealedHead[]> {}
+
+function missingSealed({ workspaceId, walletId, sequence }: SealedHead): Violation {
+  const ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', walletId), sequence }
+  return { rule: 'seal-wallet', message: 'it was sealed, and does not exist any more', ids }
+}
+
+/** Rows one by one, the next one to be seen before it is taken. */
+class Lookahead<Row> {
+  readonly #batches: AsyncIterator<Row[]>
+  #rows: Row[] = []
+  #at = 0
+
+  constructor(batches: AsyncIterable<Row[]>) {
+    this.#batches = batches[Symbol.asyncIterator]()
+  }
+
+  async peek(): Promise<Row | undefined> {
+    while (this.#at === this.#rows.length) {
+      const { done, value } = await this.#batches.next()
+      if (done) return undefined
+      this.#rows = value
+      this.#at = 0
+    }
+    return this.#rows[this.#at]
+  }
+
+  take(): void {
+    this.#at++
+  }
+}
+
+/** Orders like the columns: an id that is missing sorts last, as in PostgreSQL. */
+function keyOf(workspaceId: string | null, walletId: string | null): string {
+  return `${workspaceId ?? '~'}/${walletId ?? '~'}`
+}

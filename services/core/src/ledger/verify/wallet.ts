@@ -1,0 +1,329 @@
+import type { KeyObject } from 'node:crypto'
+import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '@workspace-wallet/contract'
+import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
+import { chainFormat, emptyHead, legMac, transferDigest } from '../chain/chain.ts'
+import type { Leg, Transfer } from '../posting/posting.ts'
+import { type Findings, publicId } from './findings.ts'
+import type { FlowText, TransferText, WalletText } from './queries.ts'
+import type { SealedHead } from './seal.ts'
+import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
+
+const zero = new Decimal(0)
+/** Which flow of a transfer is on the EXTERNAL wallet. */
+const externalSide: Record<TransferType, Leg['direction'] | null> = { TRANSFER: null, DEPOSIT: 'OUT', WITHDRAWAL: 'IN' }
+const macLength = 33
+
+/** What walking over a wallet's flows adds up to, for the checks on its workspace and on all transfers. */
+export type WalletTotals = {
+  sum: Decimal
+  /** Flows that stand where their transfer says, and nowhere else: at most one OUT and one IN for each transfer. */
+  outPlaced: number
+  inPlaced: number
+}
+
+/**
+ * Replays one wallet: its flows in order, then what its row says of them. Pure, and indifferent to what it is given:
+ * whatever cannot be understood is a violation. It goes on from what is stored, so that one damaged row is reported
+ * as one, not as the end of all that follow.
+ */
+export class WalletWalk {
+  readonly #key: KeyObject
+  readonly #findings: Findings
+  /** Null when the flows name a wallet that does not exist. */
+  readonly #wallet: WalletText | null
+  readonly #workspaceId: string | null
+  readonly #id: string | null
+  readonly #sealed: SealedHead | null
+  readonly #decimals: number | null
+
+  #flows = 0
+  #sum = zero
+  #outPlaced = 0
+  #inPlaced = 0
+  #sequence = 0
+  /** The last order_number as written, and how many there were. */
+  #orders = 0
+  #orderFlows = 0
+  #time = Number.NEGATIVE_INFINITY
+  #balance = zero
+  #mac: Buffer = emptyHead
+  /** What the flow before should have said, where it says something else: it may be the only thing that is wrong. */
+  #dueBalance: Decimal | null = null
+  #dueMac: Buffer | null = null
+  /** The MAC at the sealed sequence, once the replay has come there. */
+  #macWhenSealed: Buffer | null = null
+
+  constructor(
+    key: KeyObject,
+    findings: Findings,
+    workspaceId: string | null,
+    id: string | null,
+    wallet: WalletText | null,
+    sealed: SealedHead | null,
+  ) {
+    this.#key = key
+    this.#findings = findings
+    this.#wallet = wallet
+    this.#workspaceId = workspaceId
+    this.#id = id
+    this.#sealed = sealed
+    this.#decimals = currencyDecimals.get(wallet?.currency ?? '') ?? null
+    if (wallet && this.#decimals === null) this.#reportWallet('flow-currency', `its currency is ${wallet.currency}`)
+    if (wallet && wallet.kind !== 'CUSTOMER' && wallet.kind !== 'EXTERNAL')
+      this.#reportWallet('wallet-external', `it is of the unknown kind ${wallet.kind}`)
+  }
+
+  flow(flow: FlowText): void {
+    const report: Report = (rule, message) => this.#reportFlow(rule, flow, message)
+    const sequence = wholeOf(flow.sequence)
+    const isRepeated = sequence === this.#sequence
+    const follows = sequence === this.#sequence + 1
+    if (this.#flows === 0 && !this.#wallet) report('flow-wallet', 'it belongs to a wallet that does not exist')
+    if (!follows) report('flow-sequence', `its sequence is ${flow.sequence}, and ${this.#sequence + 1} was due`)
+
+    const amount = decimalOf(flow.amount)
+    const change = flow.direction === 'OUT' ? amount.negated() : amount
+    this.#flows++
+    this.#sum = this.#sum.plus(change)
+    this.#checkAmount(flow, report)
+    this.#checkOrderNumber(flow, follows, report)
+    const isPlaced = this.#checkTransfer(flow, report)
+    if (isPlaced && !isRepeated) {
+      if (flow.direction === 'OUT') this.#outPlaced++
+      else this.#inPlaced++
+    }
+    // A second row with a number that was there already is no part of the chain.
+    if (isRepeated) return
+    this.#checkTime(flow, report)
+    this.#checkBalance(flow, change, follows, report)
+    this.#checkMac(flow, sequence, follows, report)
+    if (!Number.isNaN(sequence)) this.#sequence = sequence
+    if (sequence === this.#sealed?.sequence) this.#macWhenSealed = this.#mac
+  }
+
+  /** After the last flow: what the wallet's row says of them. */
+  end(): WalletTotals {
+    if (this.#wallet) this.#checkWallet(this.#wallet)
+    if (this.#sealed) this.#checkSealed(this.#sealed)
+    return { sum: this.#sum, outPlaced: this.#outPlaced, inPlaced: this.#inPlaced }
+  }
+
+  #checkAmount({ amount }: FlowText, report: Report): void {
+    if (amount === null || !/^\d+(\.\d+)?$/.test(amount) || !/[1-9]/.test(amount)) {
+      report('flow-amount', `its amount ${amount} is not above zero`)
+      return
+    }
+    const point = amount.indexOf('.')
+    const decimals = point < 0 ? 0 : amount.length - point - 1
+    if (this.#decimals !== null && decimals > this.#decimals)
+      report('flow-amount', `its amount ${amount} has more than ${this.#decimals} decimals`)
+  }
+
+  #checkOrderNumber({ orderNumber, transfer }: FlowText, follows: boolean, report: Report): void {
+    const isOrder = transfer ? transfer.type === 'TRANSFER' : orderNumber !== null
+    if (!isOrder) {
+      if (orderNumber !== null) report('flow-order-number', `its order_number is ${orderNumber}, and none was due`)
+      return
+    }
+    const number = wholeOf(orderNumber)
+    const isDue = number === this.#orders + 1 || number === this.#orderFlows + 1
+    // After a gap nothing is due; the gap itself was reported.
+    if (follows && !isDue)
+      report('flow-order-number', `its order_number is ${orderNumber}, and ${this.#orders + 1} was due`)
+    this.#orders = Number.isNaN(number) ? this.#orders + 1 : number
+    this.#orderFlows++
+  }
+
+  /** Whether the flow stands where its transfer says. */
+  #checkTransfer(flow: FlowText, report: Report): boolean {
+    const { transfer, direction } = flow
+    if (!transfer) {
+      report('flow-transfer', 'its transfer does not exist')
+      return false
+    }
+    if (this.#wallet && transfer.currency !== this.#wallet.currency)
+      report('flow-currency', `its transfer is in ${transfer.currency}, its wallet in ${this.#wallet.currency}`)
+    if (this.#wallet) this.#checkType(transfer, direction, this.#wallet, report)
+    const place =
+      direction === 'OUT'
+        ? { wallet: transfer.sourceWalletId, sequence: transfer.sourceSequence }
+        : { wallet: transfer.targetWalletId, sequence: transfer.targetSequence }
+    const isPlaced =
+      (direction === 'OUT' || direction === 'IN') && place.wallet === flow.walletId && place.sequence === flow.sequence
+    if (!isPlaced) report('flow-transfer', `its transfer has no ${direction} flow on this wallet and sequence`)
+    if (transfer.sourceWalletId === transfer.targetWalletId)
+      report('flow-transfer', 'its transfer pays a wallet from itself')
+    if (!isSameAmount(flow.amount, transfer.amount))
+      report('flow-transfer', `its amount is ${flow.amount}, its transfer's ${transfer.amount}`)
+    if (flow.createdAt !== transfer.createdAt)
+      report('flow-transfer', `it is of ${flow.createdAt}, its transfer of ${transfer.createdAt}`)
+    return isPlaced
+  }
+
+  #checkType({ type }: TransferText, direction: string | null, { kind }: WalletText, report: Report): void {
+    const external = externalSide[type as TransferType]
+    if (external === undefined) report('transfer-type', `its transfer is a ${type}, which is no known type`)
+    else if ((kind === 'EXTERNAL') !== (direction === external))
+      report('transfer-type', `it is the ${direction} flow of a ${type} on a wallet of kind ${kind}`)
+  }
+
+  #checkTime({ createdAt }: FlowText, report: Report): void {
+    const time = timeOf(createdAt)
+    // Comparisons with a time that cannot be read are false.
+    if (!(time >= this.#time)) report('flow-time', `it is of ${createdAt}, earlier than the flow before`)
+    if (!Number.isNaN(time)) this.#time = time
+  }
+
+  #checkBalance({ balanceAfter }: FlowText, change: Decimal, follows: boolean, report: Report): void {
+    const stored = decimalOf(balanceAfter)
+    const due = this.#balance.plus(change)
+    const isDue = !follows || stored.equals(due) || (this.#dueBalance?.plus(change).equals(stored) ?? false)
+    if (!isDue) report('flow-balance', `its balance_after is ${balanceAfter}, and ${this.#money(due)} was due`)
+    if (this.#wallet?.kind === 'CUSTOMER' && !stored.greaterThanOrEqualTo(zero))
+      report('flow-floor', `its balance_after is ${balanceAfter}`)
+    this.#balance = stored
+    this.#dueBalance = isDue ? null : due
+  }
+
+  #checkMac(flow: FlowText, sequence: number, follows: boolean, report: Report): void {
+    const stored = bytesOf(flow.mac)
+    const before = this.#mac
+    const dueBefore = this.#dueMac
+    this.#mac = stored
+    this.#dueMac = null
+    const isKnown = stored[0] === chainFormat && stored.length === macLength
+    if (!isKnown)
+      report('flow-format', `its MAC begins with version ${stored[0] ?? 'none'} and has ${stored.length} bytes`)
+    // Nothing to follow from: the gap, or the missing transfer, was reported.
+    if (!follows || !flow.transfer) return
+    const leg = toLeg(flow, sequence)
+    const digest = transferDigest(toTransfer(flow, flow.transfer))
+    const due = legMac(this.#key, leg, digest, before)
+    if (due.equals(stored) || (dueBefore && legMac(this.#key, leg, digest, dueBefore).equals(stored))) return
+    this.#dueMac = due
+    if (isKnown) report('flow-chain', 'its MAC does not follow from its content, its transfer and the flow before it')
+  }
+
+  #checkWallet(wallet: WalletText): void {
+    const report: Report = (rule, message) => this.#reportWallet(rule, message)
+    if (wholeOf(wallet.sequence) !== this.#flows)
+      report('wallet-sequence', `its sequence is ${wallet.sequence}, and it has ${this.#flows} flows`)
+    if (wholeOf(wallet.orderCount) !== this.#orderFlows)
+      report('wallet-order-count', `its order_count is ${wallet.orderCount}, and it has ${this.#orderFlows} transfers`)
+    const balance = decimalOf(wallet.balance)
+    if (!balance.equals(this.#sum))
+      report('wallet-balance', `its balance is ${wallet.balance}, and its flows sum to ${this.#money(this.#sum)}`)
+    else if (!balance.equals(this.#balance))
+      report(
+        'wallet-balance',
+        `its balance is ${wallet.balance}, and its last balance_after is ${this.#money(this.#balance)}`,
+      )
+    if (wallet.head === null || !bytesOf(wallet.head).equals(this.#mac))
+      report('wallet-head', 'its head is not the MAC of its last flow')
+    if (!walletMac(this.#key, toRow(wallet)).equals(bytesOf(wallet.mac)))
+      report('wallet-mac', 'its MAC does not follow from its row')
+    const { lastPostedAt } = wallet
+    // Without a ledger there is none; that is reported once, for the workspace.
+    if (lastPostedAt !== null && !(this.#time <= timeOf(lastPostedAt)))
+      report('ledger-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
+  }
+
+  #checkSealed({ sequence, head }: SealedHead): void {
+    const report: Report = (rule, message) => this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence } })
+    if (!this.#wallet) {
+      report('seal-wallet', 'it was sealed, and does not exist any more')
+    } else if (sequence === 0) {
+      // There was nothing yet that could be cut off.
+    } else if (this.#macWhenSealed) {
+      if (!this.#macWhenSealed.equals(head))
+        report('seal-head', `its flow ${sequence} bears another MAC than the one that was sealed`)
+    } else if (wholeOf(this.#wallet.sequence) >= sequence) {
+      report('seal-sequence', `its flow ${sequence} was sealed, and does not exist any more`)
+    } else {
+      report('seal-sequence', `it was sealed at sequence ${sequence}, and has come only to ${this.#wallet.sequence}`)
+    }
+  }
+
+  #money(value: Decimal): string {
+    return value.toFixed(Math.max(this.#decimals ?? 0, value.isFinite() ? value.decimalPlaces() : 0))
+  }
+
+  #ids(): { workspaceId: string; walletId: string } {
+    return { workspaceId: publicId('workspace', this.#workspaceId), walletId: publicId('wallet', this.#id) }
+  }
+
+  #reportWallet(rule: LedgerRule, message: string): void {
+    this.#findings.add({ rule, message, ids: this.#ids() })
+  }
+
+  #reportFlow(rule: LedgerRule, flow: FlowText, message: string): void {
+    const whole = wholeOf(flow.sequence)
+    const sequence = Number.isNaN(whole) ? `${flow.sequence}` : whole
+    const transferId = publicId('transfer', flow.transferId)
+    this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence, transferId } })
+  }
+}
+
+type Report = (rule: LedgerRule, message: string) => void
+
+function toRow(wallet: WalletText): WalletRow {
+  return {
+    workspaceId: wallet.workspaceId!,
+    id: wallet.id!,
+    number: wallet.number === null ? null : wholeOf(wallet.number),
+    kind: wallet.kind!,
+    name: wallet.name!,
+    currency: wallet.currency!,
+    status: wallet.status!,
+    balance: decimalOf(wallet.balance),
+    sequence: wholeOf(wallet.sequence),
+    orderCount: wholeOf(wallet.orderCount),
+    head: bytesOf(wallet.head),
+    createdAt: dateOf(wallet.createdAt),
+    updatedAt: dateOf(wallet.updatedAt),
+    revision: wholeOf(wallet.revision),
+  }
+}
+
+function toLeg(flow: FlowText, sequence: number): Leg {
+  return {
+    workspaceId: flow.workspaceId!,
+    walletId: flow.walletId!,
+    sequence,
+    transferId: flow.transferId!,
+    direction: flow.direction as Leg['direction'],
+    amount: flow.amount!,
+    balanceAfter: flow.balanceAfter!,
+    orderNumber: flow.orderNumber === null ? null : Number(flow.orderNumber),
+    createdAt: dateOf(flow.createdAt),
+  }
+}
+
+function toTransfer({ workspaceId, transferId }: FlowText, transfer: TransferText): Transfer {
+  return {
+    workspaceId: workspaceId!,
+    transferId: transferId!,
+    type: transfer.type as TransferType,
+    bizId: transfer.bizId,
+    number: transfer.number === null ? null : Number(transfer.number),
+    amount: transfer.amount!,
+    currency: transfer.currency!,
+    sourceWalletId: transfer.sourceWalletId!,
+    targetWalletId: transfer.targetWalletId!,
+    sourceSequence: Number(transfer.sourceSequence),
+    targetSequence: Number(transfer.targetSequence),
+    remark: transfer.remark,
+    actor: transfer.actor!,
+    requestId: transfer.requestId!,
+    clientAddress: transfer.clientAddress,
+    createdAt: dateOf(transfer.createdAt),
+  }
+}
+
+function timeOf(text: string | null): number {
+  return dateOf(text).getTime()
+}
+
+function isSameAmount(a: string | null, b: string | null): boolean {
+  return a === b || decimalOf(a).equals(decimalOf(b))
+}

@@ -1,0 +1,38 @@
+/** pgbench, the database's own benchmark, with one transfer in one call of a function. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { findProgram } from '../services/programs.ts'
+import type { Database } from './stage.ts'
+
+/** Where pgbench is. @throws when it is not there and cannot be installed */
+export function findPgbench(): Promise<string> {
+  return findProgram(['pgbench'], 'postgresql-contrib')
+}
+
+/**
+ * Transfers in a second, with so many clients. The first `warmUpSeconds`, in which each connection fills its caches,
+ * do not count.
+ */
+export async function runPgbench(
+  program: string,
+  database: Database,
+  kind: 'uniform' | 'hot',
+  clients: number,
+  { warmUpSeconds, seconds }: { warmUpSeconds: number; seconds: number },
+): Promise<number> {
+  const { hostname, port, username } = new URL(database.serviceUrl)
+  const script = fileURLToPath(new URL(`../../bench/baseline/${kind}.pgbench`, import.meta.url))
+  const connection = ['-h', hostname, '-p', port, '-U', username, database.name]
+  const load = ['-M', 'prepared', '-n', '-j', '1', '-c', `${clients}`, '-T', `${warmUpSeconds + seconds}`]
+  const { stderr } = await promisify(execFile)(program, [...load, '-P', '1', '-f', script, ...connection], {
+    env: { PATH: process.env.PATH, PGPASSWORD: database.servicePassword },
+  })
+  const reports = [...stderr.matchAll(/^progress: ([\d.]+) s, ([\d.]+) tps/gm)].map(([, at, rate]) => ({
+    at: Number(at),
+    rate: Number(rate),
+  }))
+  const counted = reports.filter(({ at }) => at > warmUpSeconds + 0.5)
+  if (counted.length === 0) throw new Error(`pgbench reported nothing:\n${stderr}`)
+  return counted.reduce((sum, { rate }) => sum + rate, 0) / counted.length
+}

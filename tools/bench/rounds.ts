@@ -1,0 +1,37 @@
+/** Contenders take turns, in several rounds, so that what the machine does meanwhile befalls all of them alike. */
+import type { Say } from '../services/say.ts'
+
+export type Contenders<Sample> = Record<string, () => Promise<Sample>>
+
+/**
+ * Runs each contender once in a round, in turn forwards and backwards. The first round warms up (the compilers, the
+ * caches) and is thrown away.
+ *
+ * @param rounds those that count
+ */
+export async function inRounds<Sample>(
+  contenders: Contenders<Sample>,
+  rounds: number,
+  say: Say,
+): Promise<Record<string, Sample[]>> {
+  const names = Object.keys(contenders)
+  const samples: Record<string, Sample[]> = Object.fromEntries(names.map(name => [name, []]))
+  for (let round = 0; round <= rounds; round++)
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      say(`${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}: ${name}`)
+      const sample = await contenders[name]!()
+      if (round > 0) samples[name]!.push(sample)
+    }
+  return samples
+}
+
+export function median(numbers: number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2
+}
+
+/** The median of the ratios round by round: what slows the machine for a while divides out. */
+export function ratioOf(numerators: number[], denominators: number[]): number {
+  return median(numerators.map((numerator, round) => numerator / denominators[round]!))
+}

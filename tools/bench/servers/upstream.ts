@@ -1,0 +1,84 @@
+/**
+ * The trivial upstream of gateway and nginx: it answers at once, from memory. To the gateway it is a core with one key,
+ * which comes in the environment; to anybody else any path is the same wallet's balance.
+ */
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  type BatchAnswer,
+  type BatchCall,
+  batchPath,
+  batchType,
+  Decimal,
+  type KeyAccess,
+  mintId,
+  packBatch,
+  unpackBatch,
+} from '@workspace-wallet/contract'
+import { parseKeyRing, sealSecret } from '@workspace-wallet/runtime'
+
+const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
+
+const workspaceId = mintId('workspace')
+const access: KeyAccess = {
+  apiKey,
+  workspaceId,
+  status: 'ACTIVE',
+  expiresAt: null,
+  workspaceExists: true,
+  ownerIsMember: true,
+  scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+  ipAllowlist: [],
+  secrets: [
+    {
+      version: 1,
+      ciphertext: sealSecret(parseKeyRing(keyRing), { apiKey, workspaceId, version: 1 }, apiSecret),
+      validUntil: null,
+    },
+  ],
+}
+const mark = randomUUID()
+const balance = {
+  walletId: mintId('wallet'),
+  currency: 'USD',
+  balance: new Decimal('100000.00'),
+  available: new Decimal('100000.00'),
+  updatedAt: new Date(),
+}
+
+const procedures: Record<string, unknown> = {
+  'access.beginNonces': { isFirst: true },
+  'access.changes': { revision: 1, mark, complete: true, apiKeys: [], seal: 'bench' },
+  'access.lookup': { revision: 1, keys: [access] },
+  'access.markUsed': undefined,
+  'wallets.balance': balance,
+}
+
+function answer({ path }: BatchCall): BatchAnswer {
+  if (!Object.hasOwn(procedures, path)) throw new Error(`the upstream has no ${path}`)
+  return { data: procedures[path] }
+}
+
+// What the gateway makes of it.
+const json = JSON.stringify({
+  version: '1.3.0',
+  timestamp: Date.now(),
+  success: true,
+  code: '2000',
+  message: 'SUCCESS',
+  data: { ...balance, balance: '100000.00', available: '100000.00' },
+})
+
+const server = createServer((request, response) => {
+  const send = (type: string, body: string | Buffer) => {
+    response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+    response.end(body)
+  }
+  if (request.url !== batchPath) return send('application/json', json)
+  const chunks: Buffer[] = []
+  request.on('data', chunk => chunks.push(chunk))
+  request.on('end', () => send(batchType, packBatch((unpackBatch(Buffer.concat(chunks)) as BatchCall[]).map(answer))))
+})
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.once('disconnect', () => process.exit(0))

@@ -1,0 +1,162 @@
+/** What is measured: PostgreSQL that keeps every commit, a real Redis, and our two programs. */
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import pg from 'pg'
+import { makeSecrets } from '../../cli/start/secrets.ts'
+import { type Postgres, startPostgres } from '../services/postgres.ts'
+import { type Program, startProgram } from '../services/program.ts'
+import { type Redis, startRedis } from '../services/redis.ts'
+import type { LoadPlan } from './load.ts'
+
+export type Stage = {
+  directory: string
+  postgres: Postgres
+  redis: Redis
+  keyEncryptionKeys: string
+  /** A new database with the schema, the same for everybody. */
+  createDatabase(name: string): Promise<Database>
+  /** One of ours, or one of the benchmark's own (below `servers`), with these options of Node. */
+  start(path: string, environment: NodeJS.ProcessEnv, options?: string[]): Promise<Program>
+  startGateway(coreUrl: string, options?: string[]): Promise<Program>
+  startService(database: Database, options?: string[]): Promise<Service>
+  stop(): Promise<void>
+}
+
+export type Database = { name: string; ownerUrl: string; serviceUrl: string; servicePassword: string }
+
+export type Service = { core: Program; gateway: Program; admin: CoreClient }
+
+export type Signer = LoadPlan['signers'][number] & { workspaceId: string }
+
+const template = 'bench_template'
+const serviceRole = 'wallet_service'
+const root = new URL('../../', import.meta.url)
+
+export async function openStage(parentDirectory: string): Promise<Stage> {
+  const directory = await mkdtemp(join(parentDirectory, 'wallet-bench-'))
+  const stops: (() => unknown)[] = [() => rm(directory, { recursive: true, force: true })]
+  const stop = async () => {
+    for (const each of stops.splice(0).toReversed()) await each()
+  }
+  try {
+    // PostgreSQL may have to run as another user.
+    await chmod(directory, 0o755)
+    const secrets = makeSecrets()
+    const postgres = await startPostgres({
+      dataDir: join(directory, 'postgres'),
+      port: 0,
+      durable: true,
+      superuserPassword: secrets.superuserPassword,
+      removeWhenStopped: [directory],
+    })
+    stops.push(postgres.stop)
+    const redis = await startRedis()
+    stops.push(redis.stop)
+    const databaseOf = (name: string): Database => ({
+      name,
+      ownerUrl: postgres.url(name),
+      serviceUrl: postgres.url(name, serviceRole, secrets.servicePassword),
+      servicePassword: secrets.servicePassword,
+    })
+    await onDatabase(postgres.url('postgres'), `create database ${template}`)
+    await migrate(databaseOf(template))
+
+    const start: Stage['start'] = async (path, environment, options) => {
+      const program = await startProgram(fileURLToPath(new URL(path, root)), environment, options)
+      stops.push(program.stop)
+      return program
+    }
+    const common = { NODE_ENV: 'production', LOG_LEVEL: 'warn', KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
+    const startGateway: Stage['startGateway'] = (coreUrl, options) =>
+      start(
+        'gateway/src/main.ts',
+        {
+          ...common,
+          GATEWAY_PORT: '0',
+          INTERNAL_PORT: '0',
+          CORE_URL: coreUrl,
+          CORE_TOKEN: secrets.gatewayToken,
+          REDIS_URL: redis.url,
+        },
+        options,
+      )
+    return {
+      directory,
+      postgres,
+      redis,
+      keyEncryptionKeys: secrets.keyEncryptionKeys,
+      async createDatabase(name) {
+        await onDatabase(postgres.url('postgres'), `create database ${name} template ${template}`)
+        return databaseOf(name)
+      },
+      start,
+      startGateway,
+      async startService(database, options) {
+        const tokens = [`g:gateway:${secrets.gatewayToken}`, `a:admin:${secrets.adminToken}`]
+        const core = await start(
+          'services/core/src/main.ts',
+          {
+            ...common,
+            CORE_PORT: '0',
+            DATABASE_URL: database.serviceUrl,
+            LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+            SERVICE_TOKENS: tokens.join(','),
+          },
+          options,
+        )
+        const gateway = await startGateway(core.url, options)
+        const admin = createCoreClient({ url: core.url, token: secrets.adminToken })
+        stops.push(() => admin.close())
+        return { core, gateway, admin }
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function migrate({ ownerUrl, serviceUrl }: Database): Promise<void> {
+  const script = fileURLToPath(new URL('services/core/src/migrate.ts', root))
+  await promisify(execFile)(process.execPath, [script], {
+    env: { PATH: process.env.PATH, MIGRATION_DATABASE_URL: ownerUrl, DATABASE_URL: serviceUrl },
+  })
+}
+
+/** Runs SQL, one statement or several, and returns the rows of the last. */
+export async function onDatabase(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const results = (await client.query(sql)) as pg.QueryResult | pg.QueryResult[]
+    return [results].flat().at(-1)?.rows ?? []
+  } finally {
+    await client.end()
+  }
+}
+
+/** A workspace with a key and wallets of 100,000 dollars each. */
+export async function makeSigner(admin: CoreClient, wallets: number): Promise<Signer> {
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Bench' })
+  await admin.members.add.mutate({ workspaceId, userId: 'bench' })
+  const key = await admin.apiKeys.create.mutate({
+    workspaceId,
+    ownerUserId: 'bench',
+    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+  })
+  const ids = await Promise.all(
+    Array.from({ length: wallets }, async () => {
+      const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Bench' })
+      const bizId = randomUUID()
+      await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100000', bizId })
+      return walletId
+    }),
+  )
+  return { ...key, workspaceId, wallets: ids }
+}

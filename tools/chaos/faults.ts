@@ -1,0 +1,112 @@
+/** What is done to the parts, and the order in which it is done. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
+import type { Random } from '../services/random.ts'
+import { freeze, type Part, type Stage, thaw } from './stage.ts'
+
+export type Fault = {
+  /** As it is counted. */
+  kind: string
+  /** As it is told. */
+  what: string
+  /** Returns when nothing more is done to any part: recovery is counted from here, and begins when `isOver`. */
+  inject(): Promise<{ isOver: () => Promise<boolean> }>
+}
+
+/** Longer than any caller waits for an answer. */
+const longFreezeMs = 13_000
+
+/** Every kind of fault once, each to a part of its kind, in an order of its own. */
+export function roundOf({ parts }: Stage, random: Random): Fault[] {
+  const one = (kind: Part['kind']) => random.pick(parts.filter(part => part.kind === kind))
+  const kinds = ['core', 'gateway', 'PostgreSQL', 'Redis'] as const
+  const some = (count: number) => random.shuffled(parts).slice(0, count)
+  const faults: Fault[][] = [
+    ...kinds.map(kind => [kill(one(kind))]),
+    [killBackend(one('PostgreSQL'), random)],
+    ...kinds.map(kind => [freezeFor(one(kind), freezeMs(random))]),
+    [freezeLong(one(random.pick(kinds)))],
+    // As a deployment does it, one after the other.
+    ['gateway-1', 'gateway-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
+      restart(parts.find(part => part.name === name)!),
+    ),
+    [
+      together(
+        some(2 + random.int(3)).map(part => (random.chance(0.5) ? kill(part) : freezeFor(part, freezeMs(random)))),
+      ),
+    ],
+    [{ ...together(parts.map(kill)), kind: 'kill everything' }],
+  ]
+  return random.shuffled(faults).flat()
+}
+
+function freezeMs(random: Random): number {
+  return 1_000 + random.int(4_000)
+}
+
+function kill(part: Part): Fault {
+  return {
+    kind: `kill ${part.kind}`,
+    what: `kill -9 ${part.name}`,
+    inject: () => end(part, 'SIGKILL'),
+  }
+}
+
+function restart(part: Part): Fault {
+  return {
+    kind: `restart ${part.kind}`,
+    what: `${part.stopSignal} to ${part.name}`,
+    inject: () => end(part, part.stopSignal),
+  }
+}
+
+async function end(part: Part, signal: NodeJS.Signals) {
+  const pid = part.pid()
+  signalProcess(pid, signal)
+  return { isOver: async () => part.pid() !== pid }
+}
+
+/** PostgreSQL then ends all others, too, and recovers. */
+function killBackend(part: Part, random: Random): Fault {
+  return {
+    kind: 'kill a backend',
+    what: 'kill -9 a backend of PostgreSQL',
+    async inject() {
+      const backends: number[] = []
+      for (const pid of await familyOf(part.pid()))
+        if ((await describeProcess(pid))?.command.includes(' wallet_service ')) backends.push(pid)
+      if (backends.length > 0) signalProcess(random.pick(backends), 'SIGKILL')
+      return {
+        isOver: async () => (await Promise.all(backends.map(describeProcess))).every(each => each === undefined),
+      }
+    },
+  }
+}
+
+function freezeFor(part: Part, milliseconds: number): Fault {
+  return {
+    kind: `freeze ${part.kind}`,
+    what: `freeze ${part.name} for ${(milliseconds / 1000).toFixed(1)} s`,
+    async inject() {
+      await freeze(part)
+      await sleep(milliseconds)
+      await thaw(part)
+      return { isOver: async () => true }
+    },
+  }
+}
+
+function freezeLong(part: Part): Fault {
+  return { ...freezeFor(part, longFreezeMs), kind: 'freeze long' }
+}
+
+function together(faults: Fault[]): Fault {
+  return {
+    kind: 'several at once',
+    what: faults.map(({ what }) => what).join(', '),
+    async inject() {
+      const injected = await Promise.all(faults.map(fault => fault.inject()))
+      return { isOver: async () => (await Promise.all(injected.map(each => each.isOver()))).every(Boolean) }
+    },
+  }
+}

@@ -1,0 +1,159 @@
+/** What is put under stress: PostgreSQL that keeps every commit, Redis that keeps every nonce, two cores, two gateways. */
+import { appendFileSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import pg from 'pg'
+import { makeSecrets } from '../../cli/start/secrets.ts'
+import { type Supervised, supervise } from '../../cli/start/supervise.ts'
+import type { Child } from '../services/child.ts'
+import { pickFreePort } from '../services/ports.ts'
+import { startPostgres } from '../services/postgres.ts'
+import { familyOf, signalProcess } from '../services/processes.ts'
+import { findRedis, runRedis } from '../services/redis.ts'
+import { type LoggedCommand, runTask, startService } from '../services/service.ts'
+
+export type PartKind = 'core' | 'gateway' | 'PostgreSQL' | 'Redis'
+
+export type Part = {
+  name: string
+  kind: PartKind
+  /** Its main process as it was last seen ready: another one once the supervisor has started it again. */
+  pid(): number
+  /** Ends it in order. */
+  stopSignal: NodeJS.Signals
+}
+
+export type Stage = {
+  parts: Part[]
+  gatewayUrls: string[]
+  coreUrls: string[]
+  admin: CoreClient
+  /** Holds the logs of all parts. */
+  directory: string
+  /** Ends everything. The directory stays when somebody may want to read the logs. */
+  stop(keepsLogs: boolean): Promise<void>
+}
+
+const root = new URL('../../', import.meta.url)
+const database = 'wallet'
+
+export async function openStage(interrupted: AbortSignal): Promise<Stage> {
+  const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
+  // PostgreSQL may have to run as another user.
+  await chmod(directory, 0o755)
+  const supervised: Supervised[] = []
+  const parts: Part[] = []
+
+  async function stop(keepsLogs: boolean): Promise<void> {
+    // Nothing that is frozen can be stopped in order.
+    for (const part of parts) await thaw(part)
+    for (const each of supervised.toReversed()) await each.stop()
+    if (!keepsLogs) await rm(directory, { recursive: true, force: true })
+  }
+
+  async function keep(
+    name: string,
+    kind: PartKind,
+    start: (signal: AbortSignal) => Promise<Child>,
+    stopSignal: NodeJS.Signals = 'SIGTERM',
+  ): Promise<void> {
+    let current: Child | undefined
+    const say = (line: string) =>
+      appendFileSync(join(directory, 'supervisor.log'), `${new Date().toISOString()} ${line}\n`)
+    const startOnce = async (signal: AbortSignal) => {
+      current = await start(signal)
+      return current
+    }
+    supervised.push(await supervise(name, startOnce, interrupted, say))
+    parts.push({ name, kind, pid: () => current!.pid, stopSignal })
+  }
+
+  try {
+    const secrets = makeSecrets()
+    const ports = await Promise.all(Array.from({ length: 6 }, pickFreePort))
+    const [postgresPort, redisPort, ...programPorts] = ports as [number, number, ...number[]]
+    const corePorts = programPorts.slice(0, 2)
+    const gatewayPorts = programPorts.slice(2)
+    const url = (port: number) => `http://127.0.0.1:${port}`
+    const coreUrls = corePorts.map(url)
+
+    const postgresUrl = (name: string, user: string, password: string) =>
+      `postgresql://${user}:${password}@127.0.0.1:${postgresPort}/${name}`
+    const ownerUrl = (name: string) => postgresUrl(name, 'postgres', secrets.superuserPassword)
+    const serviceUrl = postgresUrl(database, 'wallet_service', secrets.servicePassword)
+    const dataDir = join(directory, 'postgres')
+    const { superuserPassword } = secrets
+    const server = { dataDir, port: postgresPort, durable: true, superuserPassword, removeWhenStopped: [dataDir] }
+    // SIGTERM would wait until its clients leave by themselves; this is what `pg_ctl restart` sends.
+    await keep('PostgreSQL', 'PostgreSQL', signal => startPostgres({ ...server, signal }), 'SIGINT')
+
+    const redis = await findRedis()
+    const redisDir = join(directory, 'redis')
+    await mkdir(redisDir)
+    const durable = { appendonly: 'yes', appendfsync: 'always', dir: redisDir }
+    await keep('Redis', 'Redis', () => runRedis(redis, redisPort, durable))
+
+    const program = (name: string, script: string, env: Record<string, string>): LoggedCommand => ({
+      name,
+      script: fileURLToPath(new URL(script, root)),
+      logFile: join(directory, `${name}.log`),
+      env: { PATH: process.env.PATH, NODE_ENV: 'production', LOG_LEVEL: 'warn', ...env },
+    })
+    await onDatabase(ownerUrl('postgres'), `create database ${database}`)
+    const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
+    await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
+
+    const { keyEncryptionKeys: KEY_ENCRYPTION_KEYS, adminToken } = secrets
+    for (const [at, port] of corePorts.entries()) {
+      const core = program(`core-${at + 1}`, 'services/core/src/main.ts', {
+        CORE_PORT: String(port),
+        DATABASE_URL: serviceUrl,
+        KEY_ENCRYPTION_KEYS,
+        LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+        SERVICE_TOKENS: `gateway:gateway:${secrets.gatewayToken},admin:admin:${adminToken}`,
+      })
+      await keep(core.name, 'core', signal => startService(core, signal))
+    }
+    for (const [at, port] of gatewayPorts.entries()) {
+      const gateway = program(`gateway-${at + 1}`, 'gateway/src/main.ts', {
+        GATEWAY_PORT: String(port),
+        INTERNAL_PORT: '0',
+        CORE_URL: coreUrls.join(','),
+        CORE_TOKEN: secrets.gatewayToken,
+        KEY_ENCRYPTION_KEYS,
+        REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+      })
+      await keep(gateway.name, 'gateway', signal => startService(gateway, signal))
+    }
+    const admin = createCoreClient({ url: coreUrls, token: adminToken })
+    supervised.push({ stop: () => admin.close(), hurry: () => {} })
+    return { parts, gatewayUrls: gatewayPorts.map(url), coreUrls, admin, directory, stop }
+  } catch (error) {
+    await stop(false)
+    throw error
+  }
+}
+
+async function onDatabase(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Every process of the part: its main one first, so that it starts no others meanwhile. */
+export async function freeze(part: Part): Promise<void> {
+  const pid = part.pid()
+  signalProcess(pid, 'SIGSTOP')
+  for (const member of await familyOf(pid)) signalProcess(member, 'SIGSTOP')
+}
+
+export async function thaw(part: Part): Promise<void> {
+  for (const member of await familyOf(part.pid())) signalProcess(member, 'SIGCONT')
+}

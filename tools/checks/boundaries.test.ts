@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { cycles, importsOf, violations } from './boundaries.ts'
+import { readSources } from './sources.ts'
+
+test('every import of the tree keeps the rules', async () => {
+  const sources = await readSources()
+  expect(violations(sources)).toEqual([])
+  // The check reads what it claims to read.
+  expect(sources.flatMap(importsOf).length).toBeGreaterThan(300)
+})
+
+test.each([
+  ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/posting/decide.ts'"],
+  ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],
+  ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/trpc/router.ts'"],
+  ['gateway/src/auth/keys/directory.ts', "import pg from 'pg'"],
+  ['services/core/src/http/server.ts', "import express from 'express'"],
+  ['services/core/src/http/server.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
+  [
+    'services/core/src/wallets/queries.ts',
+    "import { createCoreClient } from '../../../../packages/core-client/src/index.ts'",
+  ],
+  ['packages/contract/src/money.ts', "import { run } from '../../../services/core/src/database/statement.ts'"],
+  ['packages/contract/src/money.ts', "import { readEnvironment } from '../../runtime/src/index.ts'"],
+  ['packages/contract/src/money.ts', "import { createHash } from 'node:crypto'"],
+  ['packages/core-client/src/batch-link.ts', "import { appRouter } from '../../../services/core/src/trpc/router.ts'"],
+  ['packages/core-client/src/call.ts', "import type { Context } from '../../../services/core/src/trpc/context.ts'"],
+  ['services/core/src/ledger/repair.ts', "import { Decimal } from '../../../../packages/contract/src/index.ts'"],
+  ['services/core/src/wallets/queries.ts', "import { wallets } from './procedures.ts'"],
+  ['services/core/src/wallets/operations.ts', "import { inTransaction } from '../trpc/transactions.ts'"],
+  ['services/core/src/wallets/procedures.ts', "import { run } from '../database/statement.ts'"],
+  ['services/core/src/main.ts', "import { startSystem } from '../../../test/setup/system.ts'"],
+  ['gateway/src/http/app.ts', "const start = await import('../../../cli/start.ts')"],
+  ['tools/services/redis.ts', "import { banner } from '../../cli/start/banner.ts'"],
+  ['gateway/src/http/app.ts', 'const level = process.env.LOG_LEVEL'],
+  ['services/core/src/http/call-batch.ts', 'const { middlewares } = appRouter._def'],
+  ['gateway/src/http/app.ts', "import {\n  a,\n  type B,\n} from '../../../services/core/src/main.ts'"],
+])('a planted violation is found: %s, %s', (path, text) => {
+  expect(violations([{ path, text }])).not.toEqual([])
+})
+
+test.each([
+  ['packages/core-client/src/index.ts', "import type { AppRouter } from '../../../services/core/src/trpc/router.ts'"],
+  ['services/core/src/config.ts', 'process.env'],
+  ['test/crash.test.ts', "import { startPostgres } from '../tools/services/postgres.ts'"],
+])('what is allowed passes: %s, %s', (path, text) => {
+  expect(violations([{ path, text }])).toEqual([])
+})
+
+test('circles of files and of folders are found', () => {
+  const files = [
+    { path: 'gateway/src/api/a.ts', text: "import { b } from './b.ts'" },
+    { path: 'gateway/src/api/b.ts', text: "import type { A } from './a.ts'" },
+  ]
+  expect(cycles(files)).toEqual(['gateway/src/api/a.ts -> gateway/src/api/b.ts -> gateway/src/api/a.ts'])
+  const folders = [
+    { path: 'gateway/src/api/a.ts', text: "import { b } from '../auth/b.ts'" },
+    { path: 'gateway/src/auth/c.ts', text: "import { d } from '../api/d.ts'" },
+  ]
+  expect(cycles(folders)).toEqual(['gateway/src/api -> gateway/src/auth -> gateway/src/api'])
+})

@@ -1,0 +1,171 @@
+import { dirname, relative, resolve } from 'node:path'
+
+/** A source file of ours: its path from the root, and its text. */
+export type Source = { path: string; text: string }
+
+type Import = { from: string; to: string; isType: boolean }
+
+/** What a file may not import. Paths of ours are from the root, packages of others by name. */
+type Rule = { why: string; forbids: (imported: Import) => boolean }
+
+const isIn = (path: string, ...folders: string[]) => folders.some(folder => path.startsWith(`${folder}/`))
+const isPackage = (name: string, ...names: string[]) => names.some(each => name === each || name.startsWith(`${each}/`))
+const isTest = (path: string) => path.endsWith('.test.ts') || isIn(path, 'test')
+const isProduct = (path: string) => isIn(path, 'packages', 'services', 'gateway') && !isTest(path)
+
+/** Lowest first. A file imports its own layer and those below it. */
+const layers = [
+  'packages/contract',
+  'packages/runtime',
+  'services/core',
+  'packages/core-client',
+  'gateway',
+  'tools/services',
+  'cli',
+  'deploy',
+  'tools/bench',
+  'tools/chaos',
+  'tools/checks',
+]
+
+const layerOf = (path: string) => layers.findIndex(layer => isIn(path, layer))
+
+const rules: Rule[] = [
+  {
+    why: 'imports go down the layers: contract, runtime, core, core-client, gateway, tools/services, cli, other tools',
+    forbids: ({ from, to }) => !isTest(from) && layerOf(from) >= 0 && layerOf(to) > layerOf(from),
+  },
+  {
+    why: 'only tests import test, and nothing imports examples',
+    forbids: ({ from, to }) => (isIn(to, 'test') && !isTest(from)) || (isIn(to, 'examples') && !isIn(from, 'examples')),
+  },
+  {
+    why: 'packages are imported by name',
+    forbids: ({ from, to }) =>
+      isProduct(from) && isIn(to, 'packages') && !isIn(from, to.split('/').slice(0, 2).join('/')),
+  },
+  {
+    why: 'the contract runs in browsers',
+    forbids: ({ from, to }) => isIn(from, 'packages/contract') && !isTest(from) && to.startsWith('node:'),
+  },
+  {
+    why: "the client knows the type of core's router and nothing else of core",
+    forbids: ({ from, to, isType }) =>
+      isIn(from, 'packages/core-client') &&
+      !isTest(from) &&
+      isIn(to, 'services/core') &&
+      !(isType && to === 'services/core/src/trpc/router.ts'),
+  },
+  {
+    why: 'the gateway knows core by contract and client only, and never opens PostgreSQL',
+    forbids: ({ from, to }) =>
+      isIn(from, 'gateway') &&
+      ((!isTest(from) && isIn(to, 'services')) ||
+        isPackage(to, 'pg', 'kysely', '@mikro-orm', '@workspace-wallet/core')),
+  },
+  {
+    why: 'core never sees the public HTTP API',
+    forbids: ({ from, to }) =>
+      isIn(from, 'services/core') &&
+      !isTest(from) &&
+      isPackage(to, '@workspace-wallet/gateway', 'express', 'http-proxy-middleware', 'redis'),
+  },
+  {
+    why: 'queries, operations and entities do not know procedures',
+    forbids: ({ from, to }) =>
+      /\/(queries|operations|entities)\.ts$/.test(from) &&
+      (to.endsWith('/procedures.ts') || isIn(to, 'services/core/src/trpc')),
+  },
+  {
+    why: 'SQL is written in queries, in the ledger and in database: procedures and operations call them',
+    forbids: ({ from, to, isType }) =>
+      /\/(procedures|operations)\.ts$/.test(from) && to === 'services/core/src/database/statement.ts' && !isType,
+  },
+]
+
+/** What the text of a file says besides its imports. */
+function textViolations({ path, text }: Source): string[] {
+  const found: string[] = []
+  if (isProduct(path) && !path.endsWith('/config.ts') && text.includes('process.env'))
+    found.push(`${path} reads process.env: the environment is read in config.ts alone`)
+  if (!isIn(path, 'tools/checks') && /\._def\b|\['_def'\]/.test(text))
+    found.push(`${path} reads _def: what tRPC keeps there is not its public API`)
+  return found
+}
+
+/** Every import that breaks a rule, and every file that reads the environment, or tRPC's internals, where it may not. */
+export function violations(sources: readonly Source[]): string[] {
+  return sources.flatMap(source => [
+    ...importsOf(source).flatMap(imported =>
+      rules.filter(rule => rule.forbids(imported)).map(rule => `${imported.from} imports ${imported.to}: ${rule.why}`),
+    ),
+    ...textViolations(source),
+  ])
+}
+
+const importPattern =
+  /^\s*(?:import|export)\s+(type\s+)?(?:[\w*{}\s,$]+?\s+from\s+)?'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
+
+export function importsOf({ path, text }: Source): Import[] {
+  return [...text.matchAll(importPattern)].map(([, type, target, dynamic]) => {
+    const to = (target ?? dynamic)!
+    return { from: path, to: to.startsWith('.') ? fromRoot(path, to) : to, isType: type !== undefined }
+  })
+}
+
+function fromRoot(path: string, target: string): string {
+  return relative('/', resolve('/', dirname(path), target))
+}
+
+/**
+ * Files, and folders, of the product that import one another in a circle, each as `a -> b -> a`. Tests may import
+ * anything.
+ */
+export function cycles(sources: readonly Source[]): string[] {
+  const imports = sources
+    .filter(({ path }) => isProduct(path))
+    .flatMap(importsOf)
+    .flatMap(({ from, to }) => ({ from, to: fileOf(to) }))
+  const files = graphOf(imports)
+  const folders = graphOf(imports.map(({ from, to }) => ({ from: dirname(from), to: dirname(to) })))
+  return [...cyclesOf(files), ...cyclesOf(folders)]
+}
+
+/** The file behind the name of a package of ours. */
+function fileOf(target: string): string {
+  return target.replace(/^@workspace-wallet\/(contract|runtime|core-client)$/, 'packages/$1/src/index.ts')
+}
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+function graphOf(edges: readonly { from: string; to: string }[]): Graph {
+  const graph = new Map<string, Set<string>>()
+  for (const { from, to } of edges) {
+    if (from === to) continue
+    graph.set(from, (graph.get(from) ?? new Set()).add(to))
+  }
+  return graph
+}
+
+/** One shortest circle through each node that is on one, without repeats. */
+function cyclesOf(graph: Graph): string[] {
+  const found = new Map<string, string>()
+  for (const start of graph.keys()) {
+    const path = shortestPath(graph, start, start)
+    if (path) found.set(path.slice(1).toSorted().join(), path.join(' -> '))
+  }
+  return [...found.values()]
+}
+
+function shortestPath(graph: Graph, start: string, end: string): string[] | null {
+  const paths = [[start]]
+  const seen = new Set<string>()
+  for (const path of paths)
+    for (const next of graph.get(path.at(-1)!) ?? []) {
+      if (next === end) return [...path, next]
+      if (seen.has(next)) continue
+      seen.add(next)
+      paths.push([...path, next])
+    }
+  return null
+}
