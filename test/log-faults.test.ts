@@ -131,10 +131,10 @@ test('a disk that is full for a while: afterwards a line says how many were lost
 /** A program with nothing but a log, told by messages what to do with it. */
 async function startWriter(stdio: 'pipe' | number): Promise<ChildProcess> {
   const script = join(await makeTempDir('writer'), 'writer.ts')
-  const contract = join(import.meta.dirname, '../services/core/contract/log-output.ts')
+  const runtime = join(import.meta.dirname, '../packages/runtime/src/log-output.ts')
   await writeFile(
     script,
-    `import { LogOutput } from ${JSON.stringify(contract)}
+    `import { LogOutput } from ${JSON.stringify(runtime)}
      const output = new LogOutput(1, loss => JSON.stringify(loss) + '\\n')
      let at = 0
      process.on('message', ({ lines, exit }) => {

