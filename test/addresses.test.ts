@@ -1,6 +1,12 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { clientAddress, isListed, parseAddress, parseAddressList, parseBlock } from '../gateway/src/auth/addresses.ts'
+import {
+  clientAddress,
+  isListed,
+  parseAddress,
+  parseAddressList,
+  parseBlock,
+} from '../gateway/src/network/addresses.ts'
 import { call, signedHeaders } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 

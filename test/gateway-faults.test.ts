@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { Readiness } from '../gateway/src/readiness.ts'
+import type { Readiness } from '../gateway/src/observability/readiness.ts'
 import { call, createPath } from './setup/client.ts'
 import { type Fault, openPath, type Path } from './setup/path.ts'
 import { type System, startSystem } from './setup/system.ts'

@@ -8,8 +8,8 @@ import {
   wholeNumber,
 } from '@workspace-wallet/runtime'
 import { z } from 'zod'
-import { parseAddressList } from './auth/addresses.ts'
 import type { Limits } from './auth/limits/rate.ts'
+import { parseAddressList } from './network/addresses.ts'
 
 export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('the largest request body, in bytes'),

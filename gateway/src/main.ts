@@ -8,14 +8,14 @@ import { openFileNonces } from './auth/nonces/file.ts'
 import { openRedisNonces } from './auth/nonces/redis.ts'
 import type { IsFirstMemory } from './auth/nonces/store.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
-import { openCore } from './core.ts'
+import { openCore } from './core/client.ts'
 import { createApp } from './http/app.ts'
 import { createGuardedServer } from './http/server.ts'
-import { Denials } from './internal/denials.ts'
 import { createMetrics } from './internal/metrics.ts'
-import { SampledLog } from './internal/sampled-log.ts'
 import { createInternalApp } from './internal/server.ts'
-import { type Parts, readReadiness, shared } from './readiness.ts'
+import { Denials } from './observability/denials.ts'
+import { type Parts, readReadiness, shared } from './observability/readiness.ts'
+import { SampledLog } from './observability/sampled-log.ts'
 
 const drainDeadlineMs = 9_000
 const sweepMs = 100

@@ -9,6 +9,11 @@ test('every import of the tree keeps the rules', async () => {
   expect(sources.flatMap(importsOf).length).toBeGreaterThan(300)
 })
 
+test('files and folders of the gateway import one another in one direction', async () => {
+  const sources = await readSources()
+  expect(cycles(sources.filter(({ path }) => path.startsWith('gateway/')))).toEqual([])
+})
+
 test.each([
   ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/posting/decide.ts'"],
   ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],

@@ -15,7 +15,7 @@ import {
   walletSortFields,
   walletStatuses,
 } from '@workspace-wallet/contract'
-import { ask, type CoreClient, createTransfer } from '../core.ts'
+import { ask, type CoreClient, createTransfer } from '../core/client.ts'
 import { parseCreateBody } from './body.ts'
 import { oneOf, parseListQuery, prefix, time } from './list.ts'
 import { balanceRecord, completionRecord, flowRecord, walletRecord } from './records.ts'

@@ -1,5 +1,5 @@
 import { DomainError, type Scope } from '@workspace-wallet/contract'
-import { isListed, parseAddress } from './addresses.ts'
+import { isListed, parseAddress } from '../network/addresses.ts'
 import type { Key } from './keys/directory.ts'
 
 /** Step 7 of section 5.3: the client's address is in the key's list, if it has one. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import type { Denials } from '../internal/denials.ts'
-import type { SampledLog } from '../internal/sampled-log.ts'
+import { type AddressBlock, clientAddress, networkOf } from '../network/addresses.ts'
+import type { Denials } from '../observability/denials.ts'
+import type { SampledLog } from '../observability/sampled-log.ts'
 import { checkAddress } from './access.ts'
-import { type AddressBlock, clientAddress, networkOf } from './addresses.ts'
 import { readBody } from './body.ts'
 import { findUsableKey } from './key.ts'
 import type { Key, KeyDirectory } from './keys/directory.ts'
@@ -36,7 +36,7 @@ export type SignedRequest = { key: Key; address: string; body: Buffer }
 
 /**
  * The pipeline of section 5.3, in its order: the first failure ends it. Step 8, the scope, follows at the route,
- * which declares it (see routes/endpoints.ts).
+ * which declares it (see api/endpoints.ts).
  *
  * @throws DomainError with the code of the step that failed; S029 over a limit that an operator set
  */

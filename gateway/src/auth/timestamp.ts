@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
+import { toleranceSeconds } from './nonces/store.ts'
 import { header, headerFault } from './request.ts'
-
-/** Section 8.2: either side of server time, exactly this much included. */
-export const toleranceSeconds = 60
 
 /** A Unix time as JavaScript and Java count it, from 2001 to 2286. */
 const millisecondsPattern = /^[1-9]\d{12}$/

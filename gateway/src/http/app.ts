@@ -5,10 +5,9 @@ import { type Endpoint, endpoints, noSuchEndpoint } from '../api/endpoints.ts'
 import { checkScope } from '../auth/access.ts'
 import { addressOf, authenticate, type Edge, type SignedRequest } from '../auth/pipeline.ts'
 import { parseTarget, type Target } from '../auth/request.ts'
-import type { CoreClient } from '../core.ts'
-import { isDenial } from '../internal/denials.ts'
-import type { Metrics } from '../internal/metrics.ts'
-import type { Readiness } from '../readiness.ts'
+import type { CoreClient } from '../core/client.ts'
+import { isDenial } from '../observability/denials.ts'
+import type { Readiness } from '../observability/readiness.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 
 declare module 'http' {
@@ -25,11 +24,14 @@ declare module 'http' {
   }
 }
 
+/** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
+export type RequestMetrics = { answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
+
 /** The public application. Whatever happens under /api/, the answer is our envelope. */
 export function createApp(
   edge: Edge,
   core: CoreClient,
-  metrics: Metrics,
+  metrics: RequestMetrics,
   readiness: () => Promise<Readiness>,
 ): Express {
   const app = express()
@@ -57,7 +59,7 @@ type Answered = (request: IncomingMessage, route: string, code: ErrorCode | '200
  * One line in the log and one count in the metrics for each request, under the id that its client got. At the usual
  * level, denied requests and those without a valid signature are sampled instead (see denials.ts).
  */
-function recordOf(edge: Edge, metrics: Metrics): Answered {
+function recordOf(edge: Edge, metrics: RequestMetrics): Answered {
   return (request, route, code) => {
     const milliseconds = performance.now() - request.arrivedAt
     metrics.answered(route, code, milliseconds)

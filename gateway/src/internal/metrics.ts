@@ -3,8 +3,9 @@ import type { LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { KeyDirectory } from '../auth/keys/directory.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
-import type { CoreClient } from '../core.ts'
-import type { Parts } from '../readiness.ts'
+import type { CoreClient } from '../core/client.ts'
+import type { RequestMetrics } from '../http/app.ts'
+import type { Parts } from '../observability/readiness.ts'
 
 /** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
@@ -21,10 +22,8 @@ const stepOfCode: Partial<Record<ErrorCode, string>> = {
   S029: 'rate-limit',
 }
 
-export type Metrics = {
+export type Metrics = RequestMetrics & {
   registry: Registry
-  /** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
-  answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void
   /** Shows how many lines of the log were lost. */
   watchLog: (output: LogOutput) => void
   /** Shows what a directory of keys has in memory; read when somebody asks. */

@@ -6,7 +6,7 @@ import type { Log } from '@workspace-wallet/runtime'
 import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
-import type { Readiness } from '../readiness.ts'
+import type { Readiness } from '../observability/readiness.ts'
 import type { Metrics } from './metrics.ts'
 
 export type InternalOptions = {

@@ -7,7 +7,7 @@ import { openPath, type Path } from '../../../../test/setup/path.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { type CoreClient, openCore } from '../../core.ts'
+import { type CoreClient, openCore } from '../../core/client.ts'
 import { type Key, KeyDirectory } from './directory.ts'
 
 /**

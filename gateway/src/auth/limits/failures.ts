@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { DomainError, type ErrorCode } from '@workspace-wallet/contract'
-import type { NonceStore } from '../nonces/store.ts'
 import { type Rate, setRateFields, type Tally } from './rate.ts'
+
+/** Counts a failed authentication of an address, for all gateways together: the nonce store. */
+type FailureCounter = { countFailure(address: string): Promise<Tally> }
 
 /** What counts as failed authentication: the codes of steps 1 to 6 of section 5.3. */
 const failureCodes: ReadonlySet<ErrorCode> = new Set([
@@ -22,13 +24,13 @@ const blockedLimit = 10_000
  */
 export class FailureLimit {
   readonly #rate: Rate
-  readonly #nonces: NonceStore
+  readonly #counter: FailureCounter
   /** Addresses over the limit, and until when, on the clock of performance.now(); the oldest go first. */
   readonly #blocked = new Map<string, number>()
 
-  constructor(rate: Rate, nonces: NonceStore) {
+  constructor(rate: Rate, counter: FailureCounter) {
     this.#rate = rate
-    this.#nonces = nonces
+    this.#counter = counter
   }
 
   /** @throws DomainError S029 while the address is over the limit */
@@ -44,7 +46,7 @@ export class FailureLimit {
   async answer(error: unknown, address: string, response: ServerResponse): Promise<never> {
     if (!(error instanceof DomainError) || !failureCodes.has(error.code)) throw error
     this.check(address, response)
-    const tally = await this.#nonces.countFailure(address).catch(() => null)
+    const tally = await this.#counter.countFailure(address).catch(() => null)
     // While nobody can count, an error keeps its code.
     if (!tally) throw error
     if (tally.waitMs > 0) {

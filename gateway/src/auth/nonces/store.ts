@@ -1,8 +1,9 @@
 import { DomainError } from '@workspace-wallet/contract'
-import type { Fault } from '../../readiness.ts'
+import type { Fault } from '../../observability/readiness.ts'
 import type { Tally } from '../limits/rate.ts'
-import { toleranceSeconds } from '../timestamp.ts'
 
+/** Section 8.2: a timestamp may be this far from server time, either side, exactly this much included. */
+export const toleranceSeconds = 60
 /** How long a nonce is remembered: both sides of the 60 s window, and clocks that differ (section 8.2). */
 export const nonceLifeMs = 180_000
 /** How far the clocks of a gateway and of the store may differ. A nonce outlives its request by more than twice this. */

@@ -1,7 +1,7 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { CallAborted, CoreUnreachable } from '@workspace-wallet/core-client'
 import { expect, test } from 'vitest'
-import { type CoreClient, createTransfer } from './core.ts'
+import { type CoreClient, createTransfer } from './client.ts'
 
 type Attempt = { atMs: number; resend: boolean }
 /** What becomes of an attempt: how long it takes, and what it fails with; done when with nothing. */
