@@ -116,7 +116,8 @@ test('an index that lacks a row of its table is found, and the log that tells of
   await setReady(false)
   await execute(
     postgres.url('wallet'),
-    'insert into workspace (id, name, created_at, updated_at) values (gen_random_uuid(), $$Lost$$, now(), now())',
+    `insert into workspace (id, name, created_at, updated_at, revision, mac)
+     values (gen_random_uuid(), 'Lost', now(), now(), 1, '')`,
   )
   await setReady(true)
   const file = join(directory, 'index.tar')

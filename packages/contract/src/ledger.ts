@@ -48,6 +48,8 @@ export const ledgerRules = {
   'seal-wallet': 'A wallet that was sealed still exists.',
   'seal-sequence': 'A wallet still has the flows that it had when it was sealed.',
   'seal-head': 'The last flow at the time of a seal still bears the MAC that was sealed.',
+  'seal-revision': 'A row that was sealed still exists, and its revision has not run back.',
+  'seal-audit': 'The last act in the audit at the time of a seal still bears the MAC that was sealed.',
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
 
@@ -154,8 +156,8 @@ export type RepairResult = {
 export type RepairEvent = Extract<VerifyEvent, { kind: 'progress' }> | ({ kind: 'result' } & RepairResult)
 
 export const sealFormat = 1
-/** Wallets in one part of a seal: small enough that checking a part never holds up other calls. */
-export const sealPartWallets = 500
+/** Entries in one part of a seal: small enough that checking a part never holds up other calls. */
+export const sealPartEntries = 500
 
 const hex = /^[0-9a-f]*$/
 
@@ -165,11 +167,32 @@ export const sealedChain = z.strictObject({
   walletId: z.string(),
   sequence: z.int().min(0),
   head: z.string().regex(hex).max(256),
+  /** How often the wallet's row was written. */
+  revision: z.int().min(0),
 })
 export type SealedChain = z.infer<typeof sealedChain>
 
+export const sealedRowKinds = ['workspace', 'ledger', 'member', 'key'] as const
+
+/** How often a row that decides about access was written. `id`: the member's user id, or the API key; empty otherwise. */
+export const sealedRow = z.strictObject({
+  kind: z.enum(sealedRowKinds),
+  workspaceId: z.string(),
+  id: z.string(),
+  revision: z.int().min(0),
+})
+export type SealedRow = z.infer<typeof sealedRow>
+
+/** How far an audit had come: that of a workspace, or of acts on none. `head` is the MAC of its last act in hex. */
+export const sealedAudit = z.strictObject({
+  workspaceId: z.string().nullable(),
+  position: z.int().min(1),
+  head: z.string().regex(hex).length(64),
+})
+export type SealedAudit = z.infer<typeof sealedAudit>
+
 /**
- * One part of a seal: a signed statement of the heads of all chains, for an auditor to keep. The file is JSON Lines,
+ * One part of a seal: a signed statement of the heads of all chains and the revisions of all rows, for an auditor to keep. The file is JSON Lines,
  * a part on each line, numbered from 0; the last one says so. `mac` is HMAC-SHA256 under the chain key, in hex, over
  * everything else in the part: with the seal's id and the part's place in it, so that parts cannot be changed,
  * dropped, reordered or mixed. Each part can be checked by itself: a seal of any size needs constant memory.
@@ -183,7 +206,9 @@ export const sealPart = z.strictObject({
   workspaceId: z.string().nullable(),
   part: z.int().min(0),
   last: z.boolean(),
-  chains: z.array(sealedChain).max(sealPartWallets),
+  chains: z.array(sealedChain).max(sealPartEntries),
+  rows: z.array(sealedRow).max(sealPartEntries),
+  audits: z.array(sealedAudit).max(sealPartEntries),
   mac: z.string().regex(hex).length(64),
 })
 export type SealPart = z.infer<typeof sealPart>

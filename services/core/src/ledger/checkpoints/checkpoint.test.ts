@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { type SealPart, sealPartWallets, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import { type SealPart, sealPartEntries, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../../test/setup/database.ts'
@@ -111,7 +111,13 @@ test('a seal of one workspace names it, and its wallets as far as they are', asy
     walletId: books.b,
     sequence: 2,
     head: expect.stringMatching(/^01[0-9a-f]{64}$/),
+    // Created, and paid twice.
+    revision: 3,
   })
+  const { workspaceId } = books
+  expect(part.rows).toContainEqual({ kind: 'workspace', workspaceId, id: '', revision: 1 })
+  expect(part.rows).toContainEqual({ kind: 'ledger', workspaceId, id: '', revision: expect.any(Number) })
+  expect(part.audits).toEqual([{ workspaceId, position: 4, head: expect.stringMatching(/^[0-9a-f]{64}$/) }])
 })
 
 test('a seal of many wallets comes in parts, and its file may be read in any pieces', async () => {
@@ -119,20 +125,20 @@ test('a seal of many wallets comes in parts, and its file may be read in any pie
   await damage(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
     select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
-    from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
-    update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+    from wallet, generate_series(1, ${2 * sealPartEntries}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * sealPartEntries} where ${inWorkspace(books)}`)
   await sign(books)
   const lines = await seal(books)
   const parts = lines.map(line => JSON.parse(line) as SealPart)
   expect(parts.map(({ part, last, chains }) => [part, last, chains.length])).toEqual([
-    [0, false, sealPartWallets],
-    [1, false, sealPartWallets],
+    [0, false, sealPartEntries],
+    [1, false, sealPartEntries],
     [2, true, 3],
   ])
   const pieces = lines.join('').match(/.{1,1000}\n?/gs)!
   expect(await check(pieces, books)).toMatchObject({
     ok: true,
-    seal: { wallets: 2 * sealPartWallets + 3, fault: null },
+    seal: { wallets: 2 * sealPartEntries + 3, fault: null },
   })
 })
 
@@ -156,6 +162,11 @@ test('only the seal shows a history whose end was cut off together with what its
       message: 'it was sealed at sequence 2, and has come only to 1',
       ids: { workspaceId, walletId: b, sequence: 2 },
     },
+    {
+      rule: 'seal-revision',
+      message: expect.stringMatching(/^the row of its ledger was sealed at revision \d+, and is back at \d+$/),
+      ids: { workspaceId },
+    },
   ])
 })
 
@@ -170,6 +181,64 @@ test('a history that was cut off and written on does not become the one that was
     ['seal-head', books.a],
     ['seal-head', books.b],
   ])
+})
+
+/** A change, what it changed by its table, and what the seal says when all rows of that table are as they were before. */
+const setBack: [string, (books: Books) => Promise<unknown>, string, (books: Books) => object][] = [
+  [
+    'a wallet that was frozen',
+    ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
+    'wallet',
+    ({ b: walletId }) => ({ rule: 'seal-revision', ids: { walletId } }),
+  ],
+  [
+    'a secret that was rotated away',
+    async ({ workspaceId }) => {
+      const { keys } = await admin.apiKeys.list.query({ workspaceId })
+      await admin.apiKeys.rotate.mutate({ apiKey: keys[0]!.apiKey })
+    },
+    'api_key',
+    () => ({ rule: 'seal-revision', ids: { apiKey: expect.stringMatching(/^ak_/) } }),
+  ],
+  [
+    'a member who was removed',
+    ({ workspaceId }) => admin.members.remove.mutate({ workspaceId, userId: 'ada' }),
+    'member',
+    () => ({ rule: 'seal-revision', ids: { userId: 'ada' } }),
+  ],
+  [
+    'a workspace that was deleted',
+    ({ workspaceId }) => admin.workspaces.delete.mutate({ workspaceId, force: true }),
+    'workspace',
+    ({ workspaceId }) => ({ rule: 'seal-revision', ids: { workspaceId } }),
+  ],
+  [
+    'an audit that was cut off',
+    ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
+    'audit',
+    ({ workspaceId }) => ({ rule: 'seal-audit', ids: { workspaceId } }),
+  ],
+]
+
+test.each(setBack)('%s: only the seal shows that the rows were put back as they were', async (_, act, table, told) => {
+  const books = await newBooks()
+  const { workspaceId } = books
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  const tables = table === 'audit' ? ['audit', 'audit_head'] : [table]
+  const rowsOf = (each: string) =>
+    each === 'workspace' ? `id = '${uuidFromId('workspace', workspaceId)}'` : inWorkspace(books)
+  const into = (each: string) => (each === 'audit' ? `${each} overriding system value` : each)
+  for (const each of tables)
+    await damage(`create schema if not exists kept; drop table if exists kept.put_back_${each};
+      create table kept.put_back_${each} as select * from ${each} where ${rowsOf(each)}`)
+  await act(books)
+  const lines = await seal(books)
+  for (const each of tables)
+    await damage(`delete from ${each} where ${rowsOf(each)};
+      insert into ${into(each)} select * from kept.put_back_${each}`)
+  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
+  expect((await check(lines, books)).violations).toMatchObject([told(books)])
 })
 
 test('what the verifier alone is shown, by tables of the same name on its search path, hides nothing', async () => {
@@ -253,8 +322,8 @@ test('parts of a seal cannot be dropped, moved or mixed', async () => {
   await damage(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
     select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
-    from wallet, generate_series(1, ${2 * sealPartWallets}) n where id = ${isWallet(books.b)};
-    update ledger set wallet_count = 2 + ${2 * sealPartWallets} where ${inWorkspace(books)}`)
+    from wallet, generate_series(1, ${2 * sealPartEntries}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * sealPartEntries} where ${inWorkspace(books)}`)
   await sign(books)
   const [first, second, third] = (await seal(books)) as [string, string, string]
   const [, strange] = (await seal(books)) as [string, string]
@@ -274,7 +343,7 @@ test('parts of a seal cannot be dropped, moved or mixed', async () => {
 
 test("a seal's MAC is HMAC-SHA256 over everything in it, as anybody with the key can compute", async () => {
   const [line] = (await seal(await newBooks())) as [string]
-  const { mac, chains, ...part } = JSON.parse(line) as SealPart
+  const { mac, chains, rows, audits, ...part } = JSON.parse(line) as SealPart
   const content = [
     'ledger seal',
     1,
@@ -283,7 +352,9 @@ test("a seal's MAC is HMAC-SHA256 over everything in it, as anybody with the key
     part.workspaceId,
     0,
     true,
-    chains.map(({ workspaceId, walletId, sequence, head }) => [workspaceId, walletId, sequence, head]),
+    chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
+    rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),
+    audits.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
   ]
   expect(createHmac('sha256', chainKey).update(JSON.stringify(content)).digest('hex')).toBe(mac)
 })

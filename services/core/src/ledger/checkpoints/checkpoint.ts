@@ -2,14 +2,16 @@ import { createHmac, type KeyObject, randomUUID, timingSafeEqual } from 'node:cr
 import {
   idFromUuid,
   Refusal,
+  type SealedAudit,
   type SealedChain,
+  type SealedRow,
   type SealPart,
   sealFormat,
-  sealPartWallets,
+  sealPartEntries,
 } from '@workspace-wallet/contract'
 import type { ClientConfig, Pool } from 'pg'
 import { Snapshot } from '../verify/snapshot.ts'
-import { headsInOrder, type SealedWallet, snapshotTime, uploadPart } from './queries.ts'
+import { auditHeads, headsInOrder, type SealedWallet, signedRows, snapshotTime, uploadPart } from './queries.ts'
 
 type Sealing = {
   database: ClientConfig
@@ -19,8 +21,8 @@ type Sealing = {
 }
 
 /**
- * Signs how far every chain has come, as of one snapshot: what a chain cannot show by itself is that its tail was cut
- * off together with the wallet's row. Yields part after part, in constant memory.
+ * Signs how far every chain has come and how often every signed row was written, as of one snapshot: what neither can
+ * show by itself is that it was put back whole to an earlier state. Yields part after part, in constant memory.
  */
 export async function* sealLedger(
   { database, chainKey, workspaceId }: Sealing,
@@ -35,19 +37,35 @@ export async function* sealLedger(
       workspaceId: workspaceId && idFromUuid('workspace', workspaceId),
     } as const
     let part = 0
-    let chains: SealedChain[] = []
-    for await (const wallets of headsInOrder(snapshot, workspaceId))
-      for (const wallet of wallets) {
-        if (chains.length === sealPartWallets) {
-          yield signed(chainKey, { ...seal, part: part++, last: false, chains })
-          chains = []
+    let entries = noEntries()
+    let count = 0
+    for await (const batch of entriesOf(snapshot, workspaceId))
+      for (const add of batch) {
+        if (count === sealPartEntries) {
+          yield signed(chainKey, { ...seal, part: part++, last: false, ...entries })
+          entries = noEntries()
+          count = 0
         }
-        chains.push(sealedChain(wallet))
+        add(entries)
+        count++
       }
-    yield signed(chainKey, { ...seal, part, last: true, chains })
+    yield signed(chainKey, { ...seal, part, last: true, ...entries })
   } finally {
     await snapshot.close()
   }
+}
+
+type Entries = { chains: SealedChain[]; rows: SealedRow[]; audits: SealedAudit[] }
+
+const noEntries = (): Entries => ({ chains: [], rows: [], audits: [] })
+
+/** Everything that is sealed, each entry with the list that it goes to. Wallets come first, in the order of their keys. */
+async function* entriesOf(snapshot: Snapshot, workspaceId: string | null) {
+  for await (const wallets of headsInOrder(snapshot, workspaceId))
+    yield wallets.map(wallet => (to: Entries) => to.chains.push(sealedChain(wallet)))
+  for await (const rows of signedRows(snapshot, workspaceId)) yield rows.map(row => (to: Entries) => to.rows.push(row))
+  for await (const audits of auditHeads(snapshot, workspaceId))
+    yield audits.map(audit => (to: Entries) => to.audits.push(audit))
 }
 
 /**
@@ -85,14 +103,16 @@ function macOf(key: KeyObject, part: Omit<SealPart, 'mac'>): string {
     part.workspaceId,
     part.part,
     part.last,
-    part.chains.map(({ workspaceId, walletId, sequence, head }) => [workspaceId, walletId, sequence, head]),
+    part.chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
+    part.rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),
+    part.audits.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
   ]
   return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
 }
 
-function sealedChain({ workspaceId, walletId, sequence, head }: SealedWallet): SealedChain {
+function sealedChain({ workspaceId, walletId, sequence, head, revision }: SealedWallet): SealedChain {
   const ids = { workspaceId: idFromUuid('workspace', workspaceId), walletId: idFromUuid('wallet', walletId) }
   if ((head === '') !== (sequence === 0))
     throw new Refusal('NOT_ALLOWED', `${ids.walletId} cannot be sealed, its row is damaged: run ledger verify.`)
-  return { ...ids, sequence, head }
+  return { ...ids, sequence, head, revision }
 }

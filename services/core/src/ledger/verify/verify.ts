@@ -78,6 +78,7 @@ export async function* checkRows(
 
   await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
   await checkAudit({ snapshot, chainKey, workspaceId, findings })
+  await seal?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
   // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
   // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.

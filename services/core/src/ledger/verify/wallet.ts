@@ -228,15 +228,15 @@ export class WalletWalk {
       report('ledger-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
   }
 
-  #checkSealed({ sequence, head }: SealedHead): void {
+  #checkSealed({ sequence, head, revision }: SealedHead): void {
     const report: Report = (rule, message) => this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence } })
     if (!this.#wallet) {
       report('seal-wallet', 'it was sealed, and does not exist any more')
-    } else if (sequence === 0) {
-      // There was nothing yet that could be cut off.
+    } else if (sequence === 0 || this.#macWhenSealed?.equals(head)) {
+      if (!(wholeOf(this.#wallet.revision) >= revision))
+        report('seal-revision', `its row was sealed at revision ${revision}, and is back at ${this.#wallet.revision}`)
     } else if (this.#macWhenSealed) {
-      if (!this.#macWhenSealed.equals(head))
-        report('seal-head', `its flow ${sequence} bears another MAC than the one that was sealed`)
+      report('seal-head', `its flow ${sequence} bears another MAC than the one that was sealed`)
     } else if (wholeOf(this.#wallet.sequence) >= sequence) {
       report('seal-sequence', `its flow ${sequence} was sealed, and does not exist any more`)
     } else {
