@@ -875,7 +875,7 @@ describe('shell completion', () => {
     const lines = ['wallet-admin wal', 'wallet-admin key create --scopes wallet:r', 'wallet-admin key list --name ']
     const bash = spawnSync('bash', {
       input: [loaded, ...lines.map(type), 'complete -p wallet-admin'].join('\n'),
-      env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}` },
+      env: { ...process.env, PATH: `${join(root, 'cli')}:${process.env.PATH}` },
       encoding: 'utf8',
     })
     expect(bash).toMatchObject({ status: 0, stderr: '' })
