@@ -163,7 +163,23 @@ test('a core of before keeps serving through an additive migration, also while t
     expect(flows.content).toHaveLength(5)
   }
   await client.close()
-  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+  // The verification of this version names what it does not know, and nothing else is broken.
+  const { violations, more } = await verifyLedger(system)
+  expect(more).toBe(0)
+  expect(violations.map(({ ids }) => ids.object)).toEqual([
+    'column public.later.id',
+    'column public.later.wallet_id',
+    'column public.transfer.category',
+    'column public.wallet.color',
+    'constraint public.later.later_id_not_null',
+    'constraint public.later.later_pkey',
+    'constraint public.later.later_wallet_id_not_null',
+    'constraint public.wallet.wallet_color_not_null',
+    'index public.later_pkey',
+    'index public.transfer_category',
+    'relation public.later',
+    'service on public.later',
+  ])
 
   async function isWaiting(): Promise<boolean> {
     const waiting = await query(
