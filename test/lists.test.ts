@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 
@@ -301,6 +302,15 @@ describe('records', () => {
       })
     const { content } = await list(paths.flows(), 'type=DEPOSIT')
     expect((await call(system, 'GET', `${paths.orders()}/${content[0].transferId}`)).body.code).toBe('T001')
+  })
+
+  test.each(endpoints)('$method $path answers what its schema declares, and nothing else', async endpoint => {
+    const { method, body: schema, answer } = endpoint
+    const path = endpoint.path.replace(':walletId', source).replace(':bizId', orders[0]!.bizId)
+    const body = { sourceWalletId: source, targetWalletId: target, amount: '0.01', currency: 'USD', bizId: 'declared' }
+    const { body: envelope } = await call(system, method, path, schema && body)
+    expect(envelope.code).toBe('2000')
+    expect(answer.safeParse(envelope.data).error).toBeUndefined()
   })
 
   test('a bizId may be percent-encoded in a path', async () => {

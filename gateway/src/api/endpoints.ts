@@ -1,120 +1,156 @@
-import type { IncomingMessage } from 'node:http'
 import {
+  createTransferBody,
   currencyDecimals,
   DomainError,
-  type FlowFilter,
   flowDirections,
   flowSortFields,
   type Page,
-  type Scope,
-  type TransferFilter,
+  pageOf,
   transferSortFields,
   transferStatuses,
   transferTypes,
-  type WalletFilter,
   walletSortFields,
   walletStatuses,
 } from '@workspace-wallet/contract'
-import { ask, type CoreClient, createTransfer } from '../core/client.ts'
-import { parseCreateBody } from './body.ts'
-import { oneOf, parseListQuery, prefix, time } from './list.ts'
-import { balanceRecord, completionRecord, flowRecord, walletRecord } from './records.ts'
+import { z } from 'zod'
+import { ask, createTransfer } from '../core/client.ts'
+import { command, type Endpoint, list, read } from './endpoint.ts'
+import { examples } from './examples.ts'
+import { listQuery, oneOf, prefix, time } from './list.ts'
+import {
+  balanceAnswer,
+  balanceRecord,
+  completionAnswer,
+  completionRecord,
+  flowAnswer,
+  flowRecord,
+  orderAnswer,
+  walletAnswer,
+  walletRecord,
+} from './records.ts'
 
-/** An authenticated call of an endpoint. `on` is the workspace of the key, and on whose behalf it is. */
-export type Call = {
-  core: CoreClient
-  on: { workspaceId: string; caller: { apiKey: string; requestId: string; address: string } }
-  params: Record<string, string>
-  query: string
-  request: IncomingMessage
-  body: Buffer
+const currency = oneOf([...currencyDecimals.keys()]).describe('Currency code, upper case.')
+const created = {
+  createdFrom: time.describe('ISO 8601 time with a zone, inclusive. A bare date is midnight UTC.'),
+  createdTo: time.describe('ISO 8601 time with a zone, exclusive. A bare date is midnight UTC.'),
 }
 
-/** An endpoint of section 4: reached only with the scope that it declares. */
-export type Endpoint = {
-  method: 'GET' | 'POST'
-  path: string
-  scope: Scope
-  handle: (call: Call) => Promise<unknown>
-}
+const noParams = z.object({})
+/** Any text: a malformed id is answered W001, exactly as an unknown one. */
+const walletParams = z.object({ walletId: z.string().describe('A wallet of the workspace. Otherwise: W001.') })
+/** Any text: a malformed one is answered T001, exactly as an unknown one. */
+const orderParams = z.object({
+  bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Otherwise: T001."),
+})
 
+const orderQuery = listQuery(transferSortFields, {
+  status: oneOf(transferStatuses),
+  currency,
+  ...created,
+  transferIdPrefix: prefix,
+  bizIdPrefix: prefix,
+})
+
+/** The endpoints of section 4. Express tries them in this order. */
 export const endpoints: readonly Endpoint[] = [
-  { method: 'GET', path: '/api/v1/wallets', scope: 'wallet:read', handle: listWallets },
-  { method: 'GET', path: '/api/v1/wallets/:walletId', scope: 'wallet:read', handle: getWallet },
-  { method: 'GET', path: '/api/v1/wallets/:walletId/balance', scope: 'wallet:read', handle: getBalance },
-  { method: 'GET', path: '/api/v1/wallets/:walletId/flows', scope: 'wallet:read', handle: listFlows },
-  { method: 'GET', path: '/api/v1/transfer/query/orders', scope: 'transfer:read', handle: listOrders },
-  {
-    method: 'GET',
+  list({
+    title: 'List wallets',
+    path: '/api/v1/wallets',
+    scope: 'wallet:read',
+    params: noParams,
+    query: listQuery(walletSortFields, {
+      status: oneOf(walletStatuses),
+      currency,
+      ...created,
+      walletIdPrefix: prefix,
+    }),
+    answer: pageOf(walletAnswer),
+    example: examples.listWallets,
+    handle: async ({ core, on, list }) => mapPage(await ask(core.wallets.list.query({ ...on, ...list })), walletRecord),
+  }),
+  read({
+    title: 'Get a wallet',
+    path: '/api/v1/wallets/:walletId',
+    scope: 'wallet:read',
+    params: walletParams,
+    answer: walletAnswer,
+    example: examples.getWallet,
+    handle: async ({ core, on, params }) => walletRecord(await ask(core.wallets.get.query({ ...on, ...params }))),
+  }),
+  read({
+    title: "Get a wallet's balance",
+    path: '/api/v1/wallets/:walletId/balance',
+    scope: 'wallet:read',
+    params: walletParams,
+    answer: balanceAnswer,
+    example: examples.getBalance,
+    handle: async ({ core, on, params }) => balanceRecord(await ask(core.wallets.balance.query({ ...on, ...params }))),
+  }),
+  list({
+    title: "List a wallet's flows",
+    path: '/api/v1/wallets/:walletId/flows',
+    scope: 'wallet:read',
+    params: walletParams,
+    query: listQuery(flowSortFields, {
+      direction: oneOf(flowDirections),
+      type: oneOf(transferTypes),
+      ...created,
+      transferIdPrefix: prefix,
+    }),
+    answer: pageOf(flowAnswer),
+    example: examples.listFlows,
+    handle: async ({ core, on, params, list }) =>
+      mapPage(await ask(core.wallets.flows.query({ ...on, ...params, ...list })), flowRecord),
+  }),
+  list({
+    title: 'List transfer orders',
+    path: '/api/v1/transfer/query/orders',
+    scope: 'transfer:read',
+    params: noParams,
+    query: orderQuery,
+    answer: pageOf(orderAnswer),
+    example: examples.listOrders,
+    handle: ({ core, on, list }) => ask(core.transfers.list.query({ ...on, ...list })),
+  }),
+  list({
+    title: "List a wallet's transfer orders",
     path: '/api/v1/transfer/query/orders/wallet/:walletId',
     scope: 'transfer:read',
-    handle: listOrders,
-  },
-  { method: 'GET', path: '/api/v1/transfer/query/orders/:bizId', scope: 'transfer:read', handle: getOrder },
-  {
-    method: 'GET',
+    params: walletParams,
+    query: orderQuery,
+    answer: pageOf(orderAnswer),
+    example: examples.listWalletOrders,
+    handle: ({ core, on, params, list }) => ask(core.transfers.list.query({ ...on, ...params, ...list })),
+  }),
+  read({
+    title: 'Get a transfer order',
+    path: '/api/v1/transfer/query/orders/:bizId',
+    scope: 'transfer:read',
+    params: orderParams,
+    answer: orderAnswer,
+    example: examples.getOrder,
+    handle: ({ core, on, params }) => ask(core.transfers.get.query({ ...on, ...params })),
+  }),
+  read({
+    title: 'Check whether a transfer is completed',
     path: '/api/v1/transfer/query/orders/:bizId/completed',
     scope: 'transfer:read',
-    handle: getCompletion,
-  },
-  { method: 'POST', path: '/api/v1/transfer/command/create', scope: 'transfer:create', handle: createOrder },
+    params: orderParams,
+    answer: completionAnswer,
+    example: examples.getCompletion,
+    handle: async ({ core, on, params }) => completionRecord(await ask(core.transfers.get.query({ ...on, ...params }))),
+  }),
+  command({
+    title: 'Create a transfer order',
+    path: '/api/v1/transfer/command/create',
+    scope: 'transfer:create',
+    params: noParams,
+    body: createTransferBody,
+    answer: orderAnswer,
+    example: examples.createOrder,
+    handle: ({ core, on, body }) => createTransfer(core, { ...on, order: body }),
+  }),
 ]
-
-const currency = oneOf([...currencyDecimals.keys()])
-const created = { createdFrom: time, createdTo: time }
-
-async function listWallets({ core, on, query }: Call) {
-  const list = parseListQuery<(typeof walletSortFields)[number], WalletFilter>(query, walletSortFields, {
-    status: oneOf(walletStatuses),
-    currency,
-    ...created,
-    walletIdPrefix: prefix,
-  })
-  return mapPage(await ask(core.wallets.list.query({ ...on, ...list })), walletRecord)
-}
-
-async function getWallet({ core, on, params }: Call) {
-  return walletRecord(await ask(core.wallets.get.query({ ...on, walletId: params.walletId! })))
-}
-
-async function getBalance({ core, on, params }: Call) {
-  return balanceRecord(await ask(core.wallets.balance.query({ ...on, walletId: params.walletId! })))
-}
-
-async function listFlows({ core, on, params, query }: Call) {
-  const list = parseListQuery<(typeof flowSortFields)[number], FlowFilter>(query, flowSortFields, {
-    direction: oneOf(flowDirections),
-    type: oneOf(transferTypes),
-    ...created,
-    transferIdPrefix: prefix,
-  })
-  return mapPage(await ask(core.wallets.flows.query({ ...on, walletId: params.walletId!, ...list })), flowRecord)
-}
-
-/** Of the workspace, or of one wallet when the path names it. */
-async function listOrders({ core, on, params, query }: Call) {
-  const list = parseListQuery<(typeof transferSortFields)[number], TransferFilter>(query, transferSortFields, {
-    status: oneOf(transferStatuses),
-    currency,
-    ...created,
-    transferIdPrefix: prefix,
-    bizIdPrefix: prefix,
-  })
-  const ofWallet = params.walletId === undefined ? {} : { walletId: params.walletId }
-  return ask(core.transfers.list.query({ ...on, ...ofWallet, ...list }))
-}
-
-async function getOrder({ core, on, params }: Call) {
-  return ask(core.transfers.get.query({ ...on, bizId: params.bizId! }))
-}
-
-async function getCompletion({ core, on, params }: Call) {
-  return completionRecord(await ask(core.transfers.get.query({ ...on, bizId: params.bizId! })))
-}
-
-async function createOrder({ core, on, request, body }: Call) {
-  return createTransfer(core, { ...on, order: parseCreateBody(request, body) })
-}
 
 function mapPage<Item, Shown>({ content, page }: Page<Item>, show: (item: Item) => Shown): Page<Shown> {
   return { content: content.map(show), page }

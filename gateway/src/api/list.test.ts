@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { parseListQuery, prefix, time } from './list.ts'
+import { listQuery, parseListQuery, prefix, time } from './list.ts'
 
-const parse = (query: string) => parseListQuery(query, ['createdAt'], { createdFrom: time, bizIdPrefix: prefix })
+const query = listQuery(['createdAt'], { createdFrom: time, bizIdPrefix: prefix })
+const parse = (text: string) => parseListQuery(text, query)
 
 test('a zone whose plus was not escaped is told so; escaped it is read', () => {
   const told = (text: string) => expect.objectContaining({ details: { field: 'createdFrom', reason: text } })

@@ -1,89 +1,111 @@
-import { DomainError, defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
-import { shown } from './body.ts'
+import { defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
+import { z } from 'zod'
+import { fieldFault, issueFault, shown } from './fault.ts'
 
-/** Reads one filter value; gives its reason when it cannot. */
-type FilterParser<Value> = (text: string) => { value: Value } | { reason: FieldReason; limit?: string | number }
+/** A parameter of a query: its text in, its value out. The schema gives reasons as messages. */
+type Parameter<Value = unknown> = z.ZodType<Value, string>
+type Sort<Field extends string> = { field: Field; direction: 'asc' | 'desc' }
 
-export type ListRequest<Field extends string, Filter> = {
+/** The query of a list endpoint. Every list has `page` and `size` too. */
+export type ListQuery<
+  Field extends string = string,
+  Filters extends Record<string, Parameter> = Record<string, Parameter>,
+> = {
+  sortable: readonly Field[]
+  sort: Parameter<Sort<Field>>
+  filters: Filters
+}
+
+export type ListRequest<Query extends ListQuery> = {
   page: number
   size: number
-  sort: { field: Field; direction: 'asc' | 'desc' }[]
-  filter: Filter
+  sort: z.output<Query['sort']>[]
+  filter: { [Name in keyof Query['filters']]?: z.output<Query['filters'][Name]> }
+}
+
+export function listQuery<const Field extends string, const Filters extends Record<string, Parameter>>(
+  sortable: readonly Field[],
+  filters: Filters,
+): ListQuery<Field, Filters> {
+  return { sortable, sort: sortBy(sortable), filters }
 }
 
 /**
- * The query of a list endpoint (section 8.1). On lists an unknown parameter is an error: a mistyped filter must not
- * return everything.
+ * Parses the query of a list endpoint (section 8.1). An unknown parameter is an error: a mistyped filter must not
+ * return everything. Parameters are parsed one by one, so that the fault is that of the first one as sent.
  *
  * @throws DomainError S012 naming the parameter
  */
-export function parseListQuery<Field extends string, Filter extends Record<string, unknown>>(
-  query: string,
-  sortable: readonly Field[],
-  filters: { [Name in keyof Filter & string]-?: FilterParser<NonNullable<Filter[Name]>> },
-): ListRequest<Field, Filter> {
-  const request: ListRequest<Field, Filter> = { page: 0, size: defaultPageSize, sort: [], filter: {} as Filter }
+export function parseListQuery<Query extends ListQuery>(text: string, query: Query): ListRequest<Query> {
+  const request = { page: 0, size: defaultPageSize, sort: [] as Sort<string>[], filter: {} as Record<string, unknown> }
   const seen = new Set<string>()
-  for (const [name, text] of new URLSearchParams(`?${query}`)) {
+  for (const [name, value] of new URLSearchParams(`?${text}`)) {
     if (name === 'sort') {
-      const sort = parseSort(text, sortable)
-      if (request.sort.some(({ field }) => field === sort.field)) throw fault('sort', 'REPEATED')
+      const sort = parse(name, query.sort, value)
+      if (request.sort.some(({ field }) => field === sort.field)) throw fieldFault('sort', 'REPEATED')
       request.sort.push(sort)
       continue
     }
-    if (seen.has(name)) throw fault(name, 'REPEATED')
+    if (seen.has(name)) throw fieldFault(name, 'REPEATED')
     seen.add(name)
-    const parseFilter = Object.hasOwn(filters, name) ? filters[name] : undefined
-    if (name === 'page') request.page = parsePage(text)
-    else if (name === 'size') request.size = parseSize(text)
-    else if (parseFilter) {
-      const parsed = parseFilter(text)
-      if ('reason' in parsed) throw fault(name, parsed.reason, parsed.limit)
-      ;(request.filter as Record<string, unknown>)[name] = parsed.value
-    } else throw fault(shown(name), 'UNKNOWN')
+    if (name === 'page') request.page = parse(name, page, value)
+    else if (name === 'size') request.size = parse(name, size, value)
+    else if (Object.hasOwn(query.filters, name)) request.filter[name] = parse(name, query.filters[name]!, value)
+    else throw fieldFault(shown(name), 'UNKNOWN')
   }
-  return request
+  return request as ListRequest<Query>
 }
 
-function parsePage(text: string): number {
-  if (!/^\d+$/.test(text)) throw fault('page', 'NOT_AN_INTEGER')
-  const page = Number(text)
-  if (!Number.isSafeInteger(page)) throw fault('page', 'TOO_LARGE', Number.MAX_SAFE_INTEGER)
-  return page
+function parse<Value>(name: string, parameter: Parameter<Value>, text: string): Value {
+  const result = parameter.safeParse(text)
+  if (!result.success) throw issueFault(name, result.error.issues[0]!)
+  return result.data
 }
 
-function parseSize(text: string): number {
-  if (!/^\d+$/.test(text)) throw fault('size', 'NOT_AN_INTEGER')
-  const size = Number(text)
-  if (size < 1) throw fault('size', 'TOO_SMALL', 1)
-  return Math.min(size, maxPageSize)
+const integer = z.string().regex(/^\d+$/, 'NOT_AN_INTEGER').transform(Number)
+
+export const page = integer
+  .refine(Number.isSafeInteger, { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER } })
+  .describe('Page number, zero-based. Default: 0.')
+
+export const size = integer
+  .refine(wanted => wanted >= 1, { error: 'TOO_SMALL', params: { limit: 1 } })
+  .transform(wanted => Math.min(wanted, maxPageSize))
+  .describe(`Items per page, at least 1; values above ${maxPageSize} are capped. Default: ${defaultPageSize}.`)
+
+function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sort<Field>> {
+  return z
+    .string()
+    .transform((text, context) => {
+      const [field = '', direction, ...rest] = text.split(',')
+      if ((direction !== 'asc' && direction !== 'desc') || rest.length > 0) return refuse(context, 'NOT_A_SORT')
+      if (!sortable.includes(field as Field)) return refuse(context, 'NOT_SORTABLE', sortable.join(', '))
+      return { field: field as Field, direction: direction as 'asc' | 'desc' }
+    })
+    .describe(
+      `\`field,direction\`, direction \`asc\` or \`desc\`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: ${sortable.map(field => `\`${field}\``).join(', ')}. Default: newest first.`,
+    )
 }
 
-function parseSort<Field extends string>(text: string, sortable: readonly Field[]) {
-  const [field = '', direction, ...rest] = text.split(',')
-  if ((direction !== 'asc' && direction !== 'desc') || rest.length > 0) throw fault('sort', 'NOT_A_SORT')
-  if (!sortable.includes(field as Field)) throw fault('sort', 'NOT_SORTABLE', sortable.join(', '))
-  return { field: field as Field, direction: direction as 'asc' | 'desc' }
-}
-
-function fault(field: string, reason: FieldReason, limit?: string | number): DomainError {
-  return new DomainError('S012', limit === undefined ? { field, reason } : { field, reason, limit })
+function refuse(context: z.RefinementCtx, reason: FieldReason, limit?: string): never {
+  context.addIssue({ code: 'custom', message: reason, params: { limit } })
+  return z.NEVER
 }
 
 /** One of a few words. */
-export function oneOf<const Word extends string>(words: readonly Word[]): FilterParser<Word> {
-  return text =>
-    words.includes(text as Word) ? { value: text as Word } : { reason: 'NOT_ONE_OF', limit: words.join(', ') }
+export function oneOf<const Word extends string>(words: readonly Word[]) {
+  return z.enum(words, 'NOT_ONE_OF')
 }
 
 const maxPrefixLength = 64
 
 /** The beginning of an identifier, taken as it is. */
-export const prefix: FilterParser<string> = text => {
-  if (text === '') return { reason: 'EMPTY' }
-  if (text.length > maxPrefixLength) return { reason: 'TOO_LONG', limit: maxPrefixLength }
-  return /^[!-~]+$/.test(text) ? { value: text } : { reason: 'BAD_CHARACTER' }
-}
+export const prefix = z
+  .string()
+  .min(1, 'EMPTY')
+  .max(maxPrefixLength, 'TOO_LONG')
+  .regex(/^[!-~]+$/, 'BAD_CHARACTER')
+  .describe(`The beginning of the identifier, 1 to ${maxPrefixLength} visible ASCII characters.`)
 
 const timePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/
@@ -92,16 +114,16 @@ const timePattern =
  * An ISO 8601 time with a zone; a bare date is midnight UTC. Stored times are whole milliseconds, so one between two
  * of them means the later.
  */
-export const time: FilterParser<Date> = text => {
+export const time = z.string().transform((text, context) => {
   const match = timePattern.exec(text)
   // In a query a plus stands for a space.
-  if (!match) return { reason: timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME' }
+  if (!match) return refuse(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')
   const [, year, month, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match
   // Date takes 30 February for 2 March.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  if (Number(month) > 12 || Number(day) > daysOfMonth) return { reason: 'NOT_A_TIME' }
+  if (Number(month) > 12 || Number(day) > daysOfMonth) return refuse(context, 'NOT_A_TIME')
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
   const value = new Date(`${year}-${month}-${day}T${minutes}:${seconds}.${milliseconds}${zone}`)
-  if (Number.isNaN(value.getTime())) return { reason: 'NOT_A_TIME' }
-  return { value: /[1-9]/.test(fraction.slice(3)) ? new Date(value.getTime() + 1) : value }
-}
+  if (Number.isNaN(value.getTime())) return refuse(context, 'NOT_A_TIME')
+  return /[1-9]/.test(fraction.slice(3)) ? new Date(value.getTime() + 1) : value
+})

@@ -24,7 +24,8 @@ export function decimalOf(text: unknown): Decimal {
 }
 
 const amountPattern = /^(0|[1-9]\d*)(\.\d+)?$/
-const maxDigits = 38
+/** The most digits of an amount, before and after its point together. */
+export const maxDigits = 38
 
 /** An amount in canonical form with at most 38 digits: "100", "100.50". Whether its currency allows the decimals is for `amountFault`. */
 export const amountText = z.string('NOT_A_STRING').check(context => {

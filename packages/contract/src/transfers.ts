@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import type { WorkspaceCall } from './caller.ts'
 import { looksLikeOwnId } from './ids.ts'
-import { amountFault, amountText, currencyCode } from './money.ts'
+import { amountFault, amountText, currencyCode, maxDigits } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
 import { plainText } from './text.ts'
 
 /** Every stored transfer is completed: it is written whole, in one commit, or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
+
+const bizIdLength = 64
 
 /**
  * A name that the client chooses and that makes create idempotent, for ever, per workspace.
@@ -15,11 +17,12 @@ export const transferStatuses = ['COMPLETED'] as const
 export const bizId = z
   .string('NOT_A_STRING')
   .min(1, 'EMPTY')
-  .max(64, 'TOO_LONG')
+  .max(bizIdLength, 'TOO_LONG')
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'NOT_A_BIZ_ID')
   .refine(text => text !== 'wallet' && !looksLikeOwnId(text), { error: 'RESERVED' })
 
-const remark = plainText(256)
+const remarkLength = 256
+const remark = plainText(remarkLength)
 
 /**
  * The body of `POST /api/v1/transfer/command/create` (section 2.4). Wallet ids are any text here: a malformed
@@ -27,12 +30,18 @@ const remark = plainText(256)
  */
 export const createTransferBody = z
   .strictObject({
-    sourceWalletId: z.string('NOT_A_STRING'),
-    targetWalletId: z.string('NOT_A_STRING'),
-    amount: amountText,
-    currency: currencyCode,
-    bizId: bizId.optional(),
-    remark: remark.optional(),
+    sourceWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds leave.'),
+    targetWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds enter.'),
+    amount: amountText.describe(
+      `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, exponent or leading zero.`,
+    ),
+    currency: currencyCode.describe('Currency code, upper case. The currency of both wallets.'),
+    bizId: bizId
+      .optional()
+      .describe(
+        `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; neither \`wallet\` nor in the form of our ids. Default: the transferId.`,
+      ),
+    remark: remark.optional().describe(`Text of up to ${remarkLength} characters.`),
   })
   .check(context => {
     const fault = amountFault(context.value.amount, context.value.currency)

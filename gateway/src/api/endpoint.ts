@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http'
+import type { Scope } from '@workspace-wallet/contract'
+import type { z } from 'zod'
+import type { CoreClient } from '../core/client.ts'
+import { type BodySchema, parseBody } from './body.ts'
+import { type ListQuery, type ListRequest, parseListQuery } from './list.ts'
+
+/** Whose call it is: the workspace of the key, and on whose behalf it is made. */
+type Authenticated = {
+  core: CoreClient
+  on: { workspaceId: string; caller: { apiKey: string; requestId: string; address: string } }
+}
+
+/** An authenticated call as it arrived. */
+export type Call = Authenticated & {
+  params: Record<string, string>
+  query: string
+  request: IncomingMessage
+  body: Buffer
+}
+
+/** One path parameter by name. */
+type Params = z.ZodObject<Record<string, z.ZodString>>
+
+/** An endpoint of section 4, reached only with the scope that it declares. docs/api.md is generated from it. */
+export type Endpoint = {
+  title: string
+  method: 'GET' | 'POST'
+  path: string
+  scope: Scope
+  params: Params
+  /** Of lists. Other endpoints ignore the query. */
+  query?: ListQuery
+  /** Of POST. Other endpoints ignore the body. */
+  body?: BodySchema
+  /** `data` of the success envelope. */
+  answer: z.ZodType
+  /** A recorded call. `query` and `body` are what was sent, `data` what was answered. */
+  example: { params?: Record<string, string>; query?: string; body?: unknown; data: unknown }
+  /** Parses the call, and returns `data`. */
+  handle: (call: Call) => Promise<unknown>
+}
+
+type Declared<ParamsSchema, Answer, Parsed> = Pick<Endpoint, 'title' | 'path' | 'scope' | 'example'> & {
+  params: ParamsSchema
+  answer: Answer
+  handle: (call: Authenticated & { params: z.output<ParamsSchema> } & Parsed) => Promise<z.output<Answer>>
+}
+
+/** GET of one record. */
+export function read<const P extends Params, const A extends z.ZodType>(declared: Declared<P, A, unknown>): Endpoint {
+  const { params, handle } = declared
+  return {
+    ...declared,
+    method: 'GET',
+    handle: call => handle({ core: call.core, on: call.on, params: params.parse(call.params) }),
+  }
+}
+
+/** GET of a page. */
+export function list<const P extends Params, const Q extends ListQuery, const A extends z.ZodType>(
+  declared: Declared<P, A, { list: ListRequest<Q> }> & { query: Q },
+): Endpoint {
+  const { params, query, handle } = declared
+  return {
+    ...declared,
+    method: 'GET',
+    handle: async call => {
+      const request = parseListQuery(call.query, query)
+      return handle({ core: call.core, on: call.on, params: params.parse(call.params), list: request })
+    },
+  }
+}
+
+/** POST of a body. */
+export function command<const P extends Params, const B extends BodySchema, const A extends z.ZodType>(
+  declared: Declared<P, A, { body: z.output<B> }> & { body: B },
+): Endpoint {
+  const { params, body: schema, handle } = declared
+  return {
+    ...declared,
+    method: 'POST',
+    handle: async call => {
+      const body = parseBody(schema, call.request, call.body)
+      return handle({ core: call.core, on: call.on, params: params.parse(call.params), body })
+    },
+  }
+}

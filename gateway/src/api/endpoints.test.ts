@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { endpoints } from './endpoints.ts'
+import { parseListQuery } from './list.ts'
+
+test.each(endpoints)('the example of $method $path is what its schemas declare', endpoint => {
+  const { params, query, body, answer, example, path } = endpoint
+  expect(params.strict().safeParse(example.params ?? {}).error).toBeUndefined()
+  expect(path.match(/(?<=:)\w+/g) ?? []).toEqual(Object.keys(params.shape))
+  expect('query' in example).toBe(query !== undefined)
+  if (query) parseListQuery(example.query!, query)
+  expect('body' in example).toBe(body !== undefined)
+  expect(body?.safeParse(example.body).error).toBeUndefined()
+  expect(answer.safeParse(example.data).error).toBeUndefined()
+})
+
+test('an answer with a field that its schema does not declare, or without one that it does, is not one', () => {
+  for (const { answer, example, query } of endpoints) {
+    const data = structuredClone(example.data) as Record<string, unknown> & { content: Record<string, unknown>[] }
+    const record = query ? data.content[0]! : data
+    expect(answer.safeParse(data).success).toBe(true)
+    record.workspaceId = 'wsp_1'
+    expect(answer.safeParse(data).success).toBe(false)
+    delete record.workspaceId
+    delete record[Object.keys(record)[0]!]
+    expect(answer.safeParse(data).success).toBe(false)
+  }
+})
