@@ -99,7 +99,7 @@ test('no procedure that changes something is missing above', async () => {
     // Its rows: test/kek.test.ts.
     'keks.rewrap',
     'ledger.reopen',
-    // Its rows: services/core/src/ledger/repair.test.ts.
+    // Its rows: services/core/src/ledger/repair/repair.test.ts.
     'ledger.repair',
     'members.add',
     'members.remove',

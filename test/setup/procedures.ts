@@ -1,6 +1,6 @@
 import { callTRPCProcedure, TRPCError } from '@trpc/server'
+import { appRouter } from '../../services/core/src/router.ts'
 import type { Context } from '../../services/core/src/trpc/context.ts'
-import { appRouter } from '../../services/core/src/trpc/router.ts'
 
 export type Procedure = { path: string; type: 'query' | 'mutation'; roles: readonly string[] | undefined }
 

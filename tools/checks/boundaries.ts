@@ -54,7 +54,7 @@ const rules: Rule[] = [
       isIn(from, 'packages/core-client') &&
       !isTest(from) &&
       isIn(to, 'services/core') &&
-      !(isType && to === 'services/core/src/trpc/router.ts'),
+      !(isType && to === 'services/core/src/router.ts'),
   },
   {
     why: 'the gateway knows core by contract and client only, and never opens PostgreSQL',

@@ -1,7 +1,7 @@
 import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
 import type { BatchCall, Waiting } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/trpc/router.ts'
+import type { AppRouter } from '../../../services/core/src/router.ts'
 import { CallAborted, CoreUnreachable } from './errors.ts'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>

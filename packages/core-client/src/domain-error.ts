@@ -1,7 +1,7 @@
 import { isTRPCClientError } from '@trpc/client'
 import type { inferRouterError } from '@trpc/server'
 import { DomainError, isErrorCode } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/trpc/router.ts'
+import type { AppRouter } from '../../../services/core/src/router.ts'
 
 /** `data` of a TRPCClientError: what core says of a failed call. */
 export type CoreErrorData = inferRouterError<AppRouter>['data']

@@ -1,6 +1,6 @@
 import { httpBatchStreamLink, TRPCClientError, type TRPCLink } from '@trpc/client'
 import { serialization } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/trpc/router.ts'
+import type { AppRouter } from '../../../services/core/src/router.ts'
 import { CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
 
 type Fetch = NonNullable<Parameters<typeof httpBatchStreamLink>[0]['fetch']>

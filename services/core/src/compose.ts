@@ -1,37 +1,15 @@
-import type { KeyObject } from 'node:crypto'
-import type { KeyRing, Log } from '@workspace-wallet/runtime'
-import type { Pool } from 'pg'
+import type { Log } from '@workspace-wallet/runtime'
 import type { CoreConfig } from './config.ts'
 import { ListReader } from './database/lists/list-reader.ts'
-import { type Orm, openOrm, poolOf } from './database/orm.ts'
-import { keySealOf, underChainKey } from './ledger/chain/chain-key.ts'
+import { openOrm, poolOf } from './database/orm.ts'
+import { entities } from './entities.ts'
+import { keySealOf } from './ledger/chain/chain-key.ts'
 import { postBatch } from './ledger/posting/batch.ts'
 import { inLog } from './ledger/posting/batch-log.ts'
+import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Lanes } from './ledger/posting/shards.ts'
-import { Metrics } from './metrics.ts'
-
-/** The parts that procedures work with. */
-export type Core = {
-  orm: Orm
-  /**
-   * Connections for short reads and for administration. Lists have their own, and the ledger has its own: a slow list
-   * holds up neither money nor anybody else's reads.
-   */
-  reads: Pool
-  lists: ListReader
-  lanes: Lanes
-  keyRing: KeyRing
-  /** Seals the ids of API keys (contract/key-ids.ts). */
-  keySeal: string
-  /** The key of the chain over all flows (see ledger/chain.ts). */
-  chainKey: KeyObject
-  log: Log
-  metrics: Metrics
-  /** Aborted when core begins to stop: what takes minutes ends then. */
-  stopping: AbortSignal
-  /** Answers what was taken, then closes every connection. */
-  close(): Promise<void>
-}
+import { Metrics } from './metrics/metrics.ts'
+import type { Core } from './trpc/context.ts'
 
 /**
  * When a database that does not answer is given up on, while whoever asked for a posting still waits: after
@@ -44,12 +22,19 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const orm = await openOrm(config.DATABASE_URL, {
     name: 'reads',
     max: config.DATABASE_READ_POOL,
+    entities,
     chainKey: config.LEDGER_CHAIN_KEY,
   })
-  const listOrm = await openOrm(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
+  const listOrm = await openOrm(config.DATABASE_URL, {
+    name: 'lists',
+    max: config.DATABASE_LIST_POOL,
+    entities: [],
+    pipeline: true,
+  })
   const ledgerOrm = await openOrm(config.DATABASE_URL, {
     name: 'ledger',
     max: config.LEDGER_LANES,
+    entities: [],
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
@@ -59,7 +44,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lanes: config.LEDGER_LANES,
     queueLimit: config.LEDGER_QUEUE,
     post: metrics.measured(
-      underChainKey(
+      requireChainKey(
         ledger,
         inLog(log, postings => postBatch(ledger, postings)),
       ),

@@ -1,11 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '@workspace-wallet/runtime'
 import { z } from 'zod'
-
-/** What a service token may do: see trpc/procedures.ts. */
-export const roles = ['gateway', 'service', 'funding', 'admin'] as const
-export type Role = (typeof roles)[number]
-export type ServiceToken = { name: string; role: Role; token: string }
+import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
 const databaseUrl = serverUrl('postgres', 'postgresql').describe("the PostgreSQL URL of the service's own role")
 

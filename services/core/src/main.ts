@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { ConfigurationError, createLog, type KeyRing } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { faultOfKeyRing } from './api-keys/rewrap.ts'
-import { type Core, openCore } from './compose.ts'
+import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
 import { isChainKey } from './ledger/chain/chain-key.ts'
+import { appRouter } from './router.ts'
+import type { Core } from './trpc/context.ts'
 
 /** Core, as a program: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {
@@ -17,7 +19,7 @@ async function main(config: CoreConfig): Promise<void> {
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
   await refuseWrongKeys(core)
-  const server = createCoreServer(core, tokenTable(config.SERVICE_TOKENS))
+  const server = createCoreServer(core, appRouter, tokenTable(config.SERVICE_TOKENS))
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })

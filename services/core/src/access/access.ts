@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { idFromUuid, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { type AccessRow, findAccessRows } from '../api-keys/queries.ts'
 import { type ApiKeyRow, apiKeyMac, memberMac, type SignedTable, workspaceMac } from '../database/signed-rows.ts'
 import type { Queryable } from '../database/statement.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { type AccessRow, findAccessRows } from './queries.ts'
 
 type Parts = { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics }
 

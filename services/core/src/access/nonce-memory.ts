@@ -1,6 +1,6 @@
 import type { AuditAct } from '@workspace-wallet/contract'
-import { AuditEntry } from '../audit/entities.ts'
-import { recordAct } from '../audit/operations.ts'
+import { AuditEntry } from '../audit/chain/entities.ts'
+import { recordAct } from '../audit/chain/record.ts'
 import type { Em } from '../database/orm.ts'
 
 const act = 'nonces.begin' satisfies AuditAct

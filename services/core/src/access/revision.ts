@@ -1,4 +1,4 @@
-import { ApiKey } from '../api-keys/entities.ts'
+import { uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
 
 /** A change of what keys may do: its number, and PostgreSQL's time of it. */
@@ -17,11 +17,14 @@ export async function beginAccessChange(em: Em): Promise<AccessChange> {
   return { accessRevision: Number(row!.revision), now: new Date(Number(row!.ms)) }
 }
 
-/** Tells the gateways that what these keys may do has changed. */
+/** Tells the gateways that what the keys of a workspace, or of one of its members, may do has changed. */
 export async function markKeysChanged(
   em: Em,
-  keys: { workspaceId: string; ownerUserId?: string },
+  { workspaceId, ownerUserId }: { workspaceId: string; ownerUserId?: string },
   accessRevision: number,
 ): Promise<void> {
-  await em.nativeUpdate(ApiKey, keys, { accessRevision })
+  await em.execute(
+    'update api_key set access_revision = ? where workspace_id = ? and owner_user_id = coalesce(?, owner_user_id)',
+    [accessRevision, uuidFromId('workspace', workspaceId), ownerUserId ?? null],
+  )
 }

@@ -1,5 +1,8 @@
+import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
-import { keyStatuses, type Scope } from '@workspace-wallet/contract'
+import { keyStatuses, type Scope, uuidFromId } from '@workspace-wallet/contract'
+import type { SignedEntity } from '../database/row-signer.ts'
+import { apiKeyMac } from '../database/signed-rows.ts'
 import { PublicId, signature } from '../database/types.ts'
 
 const ApiKeySchema = defineEntity({
@@ -26,5 +29,17 @@ const ApiKeySchema = defineEntity({
     ...signature(),
   },
 })
-export class ApiKey extends ApiKeySchema.class {}
+export class ApiKey extends ApiKeySchema.class implements SignedEntity {
+  macUnder(chainKey: KeyObject): Buffer {
+    return apiKeyMac(chainKey, {
+      ...this,
+      id: uuidFromId('apiKey', this.id)!,
+      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      previousSecret: this.previousSecret ?? null,
+      previousSecretUntil: this.previousSecretUntil ?? null,
+      expiresAt: this.expiresAt ?? null,
+      deletedAt: this.deletedAt ?? null,
+    })
+  }
+}
 ApiKeySchema.setClass(ApiKey)

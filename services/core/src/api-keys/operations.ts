@@ -10,8 +10,7 @@ import {
 } from '@workspace-wallet/contract'
 import { type KeyRing, mintKeyId, sealSecret } from '@workspace-wallet/runtime'
 import { beginAccessChange } from '../access/revision.ts'
-import { recordAct } from '../audit/operations.ts'
-import type { Core } from '../compose.ts'
+import { recordAct } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow } from '../database/row-signer.ts'
@@ -32,7 +31,7 @@ export type IssuedKey = { apiKey: string; apiSecret: string }
 /** Issues a key to a member. The secret is in the answer and nowhere else in plain text. */
 export async function createKey(
   em: Em,
-  { keyRing, keySeal }: Pick<Core, 'keyRing' | 'keySeal'>,
+  { keyRing, keySeal }: { keyRing: KeyRing; keySeal: string },
   actor: string,
   key: NewKey,
 ): Promise<IssuedKey> {

@@ -22,6 +22,7 @@ import {
 import { z } from 'zod'
 import { findAccess } from '../access/access.ts'
 import { beginNonceMemory } from '../access/nonce-memory.ts'
+import { findAccessChanges, markKeysUsed } from '../access/queries.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
@@ -35,7 +36,6 @@ import {
   setKeyScopes,
   setKeyStatus,
 } from './operations.ts'
-import { findAccessChanges, markKeysUsed } from './queries.ts'
 import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
 /** The life of a key, for operators. */

@@ -1,6 +1,6 @@
 import { idFromUuid, type KekStatus, Refusal, uuidFromId } from '@workspace-wallet/contract'
 import { type KeyRing, kekOf, openSecret, sealSecret } from '@workspace-wallet/runtime'
-import { recordAct } from '../audit/operations.ts'
+import { recordAct } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'

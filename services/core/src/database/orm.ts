@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto'
-import type { MigrationObject } from '@mikro-orm/core'
+import type { EntityClass, MigrationObject } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { MikroORM, type PostgreSqlConnection, type SqlEntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
-import { entities } from './entities.ts'
 import { migrations } from './migrations/index.ts'
 import { RowSigner } from './row-signer.ts'
 
@@ -25,6 +24,7 @@ export async function openOrm(
   pool: {
     name: string
     max: number
+    entities: readonly EntityClass[]
     pipeline?: boolean
     queryTimeoutMs?: number
     /** Signs what the unit of work writes (see row-signer.ts). Without it, nothing can be written that is signed. */
@@ -34,7 +34,8 @@ export async function openOrm(
 ) {
   return MikroORM.init({
     clientUrl: url,
-    entities: [...entities],
+    entities: [...pool.entities],
+    discovery: { warnWhenNoEntities: false },
     extensions: [Migrator],
     subscribers: pool.chainKey ? [new RowSigner(pool.chainKey)] : [],
     // Everything is listed: nothing is discovered from the file system, nothing is cached on it.

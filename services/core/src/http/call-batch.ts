@@ -1,21 +1,20 @@
-import { callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
+import { type AnyTRPCRouter, callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/errors.ts'
 import { isStream } from '../trpc/procedures.ts'
-import { appRouter } from '../trpc/router.ts'
 
 /** Answers a batch of calls, each for itself: one that fails takes no other with it. @throws TRPCError BAD_REQUEST */
-export async function answerBatch(ctx: Context, body: Buffer): Promise<Buffer> {
-  return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(ctx, call))))
+export async function answerBatch(router: AnyTRPCRouter, ctx: Context, body: Buffer): Promise<Buffer> {
+  return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(router, ctx, call))))
 }
 
-async function answerCall(ctx: Context, { path, type, input }: BatchCall): Promise<BatchAnswer> {
+async function answerCall(router: AnyTRPCRouter, ctx: Context, { path, type, input }: BatchCall): Promise<BatchAnswer> {
   try {
     const getRawInput = async () => input
     // Without a signal: what was begun is finished, whether or not its caller still waits.
-    const call = { router: appRouter, ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 }
+    const call = { router, ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 }
     const data = await callTRPCProcedure(call)
     if (isStream(data))
       throw new TRPCError({ code: 'BAD_REQUEST', message: `${path} streams its answer: call it at /trpc` })

@@ -1,12 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
+import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
 import { batchByteLimit, batchPath, batchType, serialization } from '@workspace-wallet/contract'
-import type { Core } from '../compose.ts'
 import { isSchemaCurrent } from '../database/readiness.ts'
-import type { Context } from '../trpc/context.ts'
+import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/errors.ts'
-import { appRouter } from '../trpc/router.ts'
 import { readBody } from './body.ts'
 import { answerBatch } from './call-batch.ts'
 import { findToken, type TokenTable } from './tokens.ts'
@@ -17,9 +15,9 @@ const trpcPath = '/trpc/'
  * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed answers, `/healthz`,
  * `/readyz` and `/metrics`. Every call presents a service token; none of this is meant for the public.
  */
-export function createCoreServer(core: Core, tokens: TokenTable): Server {
+export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: TokenTable): Server {
   const trpc = createHTTPHandler({
-    router: appRouter,
+    router,
     basePath: trpcPath,
     maxBodySize: batchByteLimit,
     maxBatchSize: 100,
@@ -36,7 +34,7 @@ export function createCoreServer(core: Core, tokens: TokenTable): Server {
     const path = request.url ?? ''
     if (path === batchPath && request.method === 'POST') {
       const context = contextOf(request)
-      send(response, 200, await answerBatch(context, await readBody(request, batchByteLimit)), batchType)
+      send(response, 200, await answerBatch(router, context, await readBody(request, batchByteLimit)), batchType)
     } else if (path.startsWith(trpcPath)) {
       // Strangers are turned away before anything of theirs is read.
       contextOf(request)

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { ServiceToken } from '../config.ts'
+import type { ServiceToken } from '../trpc/service-token.ts'
 
 export type TokenTable = { digest: Buffer; token: Pick<ServiceToken, 'name' | 'role'> }[]
 

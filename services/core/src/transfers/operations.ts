@@ -6,8 +6,9 @@ import {
   type TransferOrder,
   uuidFromId,
 } from '@workspace-wallet/contract'
-import type { Core } from '../compose.ts'
-import { malformedWallet, type Transfer } from '../ledger/posting/posting.ts'
+import type { Transfer } from '../ledger/chain/transfer.ts'
+import { malformedWallet } from '../ledger/posting/posting.ts'
+import type { Lanes } from '../ledger/posting/shards.ts'
 
 const defaultBudgetMs = 10_000
 
@@ -18,7 +19,7 @@ const defaultBudgetMs = 10_000
  * @throws DomainError GA2032, T005, T004, W001, W002, T003, T002; S002 not done; S003 unknown
  */
 export async function createTransfer(
-  { lanes }: Pick<Core, 'lanes'>,
+  { lanes }: { lanes: Lanes },
   actor: string,
   input: CreateTransferInput,
 ): Promise<TransferOrder> {

@@ -5,7 +5,7 @@ import type { List, ListRequest, Search, Sequence, SortField } from '../database
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import type { Queryable } from '../database/statement.ts'
-import type { Transfer } from '../ledger/posting/posting.ts'
+import type { Transfer } from '../ledger/chain/transfer.ts'
 import { findByBizId, findById } from '../ledger/posting/queries.ts'
 import {
   flowPartsFor,

@@ -1,8 +1,8 @@
 import { initTRPC } from '@trpc/server'
 import { serialization } from '@workspace-wallet/contract'
-import type { Role } from '../config.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './errors.ts'
+import type { Role } from './service-token.ts'
 
 /** `roles`: the roles of service tokens that reach a procedure. One without them is reached by nobody. */
 export type Meta = { roles: readonly Role[] }

@@ -1,11 +1,11 @@
 import { TRPCError } from '@trpc/server'
 import { workspaceCall } from '@workspace-wallet/contract'
-import { findWorkspaceOfKey } from '../api-keys/queries.ts'
-import type { Role } from '../config.ts'
+import { findWorkspaceOfKey } from '../access/queries.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
 import { t } from './init.ts'
+import type { Role } from './service-token.ts'
 
 /**
  * Base procedures, named for their callers. All begin with one middleware, which admits the roles that `meta` names,

@@ -1,5 +1,5 @@
 import { accessPollMs } from '@workspace-wallet/contract'
-import { writeActs } from '../audit/operations.ts'
+import { writeActs } from '../audit/chain/record.ts'
 import { retryConflicts } from '../database/errors.ts'
 import type { Em } from '../database/orm.ts'
 import type { CallContext } from './context.ts'

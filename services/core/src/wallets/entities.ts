@@ -1,5 +1,8 @@
+import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
-import { Decimal, walletStatuses } from '@workspace-wallet/contract'
+import { Decimal, uuidFromId, walletStatuses } from '@workspace-wallet/contract'
+import type { SignedEntity } from '../database/row-signer.ts'
+import { walletMac } from '../database/signed-rows.ts'
 import { DecimalType, PublicId, signature } from '../database/types.ts'
 
 const WalletSchema = defineEntity({
@@ -22,5 +25,15 @@ const WalletSchema = defineEntity({
     ...signature(),
   },
 })
-export class Wallet extends WalletSchema.class {}
+export class Wallet extends WalletSchema.class implements SignedEntity {
+  macUnder(chainKey: KeyObject): Buffer {
+    return walletMac(chainKey, {
+      ...this,
+      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      id: uuidFromId('wallet', this.id)!,
+      number: this.number ?? null,
+      head: Buffer.from(this.head),
+    })
+  }
+}
 WalletSchema.setClass(Wallet)

@@ -11,11 +11,12 @@ import {
   type Wallet as WalletRecord,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-import { recordAct } from '../audit/operations.ts'
-import type { Core } from '../compose.ts'
+import { recordAct } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
-import { Ledger } from '../ledger/entities.ts'
+import type { Queryable } from '../database/statement.ts'
+import { Ledger } from '../ledger/posting/entities.ts'
+import type { Lanes } from '../ledger/posting/shards.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -91,7 +92,7 @@ const fundingBudgetMs = 10_000
 
 /** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
 export async function fundWallet(
-  { reads, lanes }: Pick<Core, 'reads' | 'lanes'>,
+  { reads, lanes }: { reads: Queryable; lanes: Lanes },
   funding: Funding,
 ): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding

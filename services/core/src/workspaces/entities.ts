@@ -1,4 +1,8 @@
+import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
+import { uuidFromId } from '@workspace-wallet/contract'
+import type { SignedEntity } from '../database/row-signer.ts'
+import { memberMac, workspaceMac } from '../database/signed-rows.ts'
 import { PublicId, signature } from '../database/types.ts'
 
 const WorkspaceSchema = defineEntity({
@@ -13,7 +17,15 @@ const WorkspaceSchema = defineEntity({
     ...signature(),
   },
 })
-export class Workspace extends WorkspaceSchema.class {}
+export class Workspace extends WorkspaceSchema.class implements SignedEntity {
+  macUnder(chainKey: KeyObject): Buffer {
+    return workspaceMac(chainKey, {
+      ...this,
+      id: uuidFromId('workspace', this.id)!,
+      deletedAt: this.deletedAt ?? null,
+    })
+  }
+}
 WorkspaceSchema.setClass(Workspace)
 
 const MemberSchema = defineEntity({
@@ -27,5 +39,13 @@ const MemberSchema = defineEntity({
     ...signature(),
   },
 })
-export class Member extends MemberSchema.class {}
+export class Member extends MemberSchema.class implements SignedEntity {
+  macUnder(chainKey: KeyObject): Buffer {
+    return memberMac(chainKey, {
+      ...this,
+      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      removedAt: this.removedAt ?? null,
+    })
+  }
+}
 MemberSchema.setClass(Member)

@@ -1,11 +1,11 @@
 import { LockMode } from '@mikro-orm/core'
 import { Decimal, mintId, Refusal } from '@workspace-wallet/contract'
 import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
-import { recordAct } from '../audit/operations.ts'
+import { recordAct } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { replaceRow } from '../database/row-signer.ts'
-import { Ledger } from '../ledger/entities.ts'
+import { Ledger } from '../ledger/posting/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { Member, Workspace } from './entities.ts'
 

@@ -1,8 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Pool } from 'pg'
 import { run, statement } from '../../database/statement.ts'
-import { type LedgerStore, unavailable } from '../posting/batch.ts'
-import type { Posting, PostingResult } from '../posting/posting.ts'
 
 const keepFingerprintStatement = statement(
   'keep-chain-fingerprint',
@@ -27,21 +25,4 @@ export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean
 /** The key under which ids of API keys are sealed: of this one because it never changes, and all cores have it. */
 export function keySealOf(chainKey: KeyObject): string {
   return createHmac('sha256', chainKey).update('seal of api key ids v1').digest('base64')
-}
-
-/** Posts only once the key is known to be the right one: checked with the first batch, for core may start before its database. */
-export function underChainKey(
-  store: LedgerStore,
-  post: (postings: Posting[]) => Promise<PostingResult[]>,
-): (postings: Posting[]) => Promise<PostingResult[]> {
-  let isRight = false
-  return async postings => {
-    try {
-      isRight ||= await isChainKey(store.pool, store.chainKey)
-    } catch (error) {
-      store.log.warn({ err: error }, 'the chain key could not be checked')
-    }
-    if (isRight) return post(postings)
-    return postings.map(unavailable)
-  }
 }

@@ -1,5 +1,5 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
-import type { Leg, Transfer } from '../posting/posting.ts'
+import type { Leg, Transfer } from './transfer.ts'
 
 /**
  * The keyed chain. Each flow carries an HMAC over its own content, the digest of its transfer and the HMAC of

@@ -10,7 +10,7 @@ import {
   sealPartEntries,
 } from '@workspace-wallet/contract'
 import type { ClientConfig, Pool } from 'pg'
-import { Snapshot } from '../verify/snapshot.ts'
+import { Snapshot } from '../../database/snapshot.ts'
 import { auditHeads, headsInOrder, type SealedWallet, signedRows, snapshotTime, uploadPart } from './queries.ts'
 
 type Sealing = {

@@ -1,6 +1,6 @@
 import { idFromUuid, type SealedAudit, type SealedRow, uuidFromId } from '@workspace-wallet/contract'
+import type { Snapshot } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
-import type { Snapshot } from '../verify/snapshot.ts'
 
 /** How far a wallet's chain has come; `head` in hex. Ids are UUIDs. */
 export type SealedWallet = { workspaceId: string; walletId: string; sequence: number; head: string; revision: number }

@@ -3,22 +3,16 @@ import type { Socket } from 'node:net'
 import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Client, Pool, PoolClient } from 'pg'
-import { type Act, type AuditHead, appendActs, lockAudit } from '../../audit/chain.ts'
+import { type Act, type AuditHead, appendActs, lockAudit } from '../../audit/chain/chain.ts'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
 import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
 import { run, type Statement } from '../../database/statement.ts'
 import { emptyHead, legMac, transferDigest } from '../chain/chain.ts'
-import { type Breach, halt } from '../halt.ts'
+import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
 import { decide } from './decide.ts'
-import {
-  type Decision,
-  isMalformedWallet,
-  type LedgerState,
-  type Posting,
-  type PostingResult,
-  type Transfer,
-} from './posting.ts'
+import { type Breach, halt } from './halt.ts'
+import { type Decision, isMalformedWallet, type LedgerState, type Posting, type PostingResult } from './posting.ts'
 import {
   type ChainedPostings,
   findByBizId,

@@ -1,5 +1,6 @@
 import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
-import type { Decision, LedgerState, Leg, Posting, PostingResult, Transfer, WalletState } from './posting.ts'
+import type { Leg, Transfer } from '../chain/transfer.ts'
+import type { Decision, LedgerState, Posting, PostingResult, WalletState } from './posting.ts'
 
 /**
  * The rule book of the ledger: what postings, in this order, do to a ledger. Pure: no clock, no database.

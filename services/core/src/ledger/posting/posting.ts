@@ -1,5 +1,6 @@
-import type { DomainError, TransferType, WalletStatus } from '@workspace-wallet/contract'
+import type { DomainError, WalletStatus } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
+import type { Leg, Transfer } from '../chain/transfer.ts'
 
 /**
  * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
@@ -14,46 +15,11 @@ export function isMalformedWallet(key: string): boolean {
 }
 
 /** Money that is to move from one wallet to another of one workspace. Ids are UUIDs. */
-export type Posting = {
-  type: TransferType
-  workspaceId: string
-  transferId: string
-  /** Null when the client left the naming to us. */
-  bizId: string | null
-  sourceWalletId: string
-  targetWalletId: string
-  amount: string
-  currency: string
-  remark: string | null
-  actor: string
-  requestId: string
-  clientAddress: string | null
+export type Posting = Omit<Transfer, 'number' | 'sourceSequence' | 'targetSequence' | 'createdAt'> & {
   /** Look for the transferId first: this may have been posted before. */
   mayBePosted: boolean
   /** Until when its caller waits, on the clock of `performance.now()`. */
   deadlineMs: number
-}
-
-/** A posting that has its place in the ledger. */
-export type Transfer = Omit<Posting, 'mayBePosted' | 'deadlineMs'> & {
-  /** Counts the workspace's transfers between wallets; null for deposits and withdrawals. */
-  number: number | null
-  sourceSequence: number
-  targetSequence: number
-  createdAt: Date
-}
-
-/** One leg of a transfer, before the chain binds it (see chain.ts). */
-export type Leg = {
-  workspaceId: string
-  walletId: string
-  sequence: number
-  transferId: string
-  direction: 'IN' | 'OUT'
-  amount: string
-  balanceAfter: string
-  orderNumber: number | null
-  createdAt: Date
 }
 
 export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }

@@ -1,7 +1,8 @@
 import { Decimal, formatBalance, type TransferType } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
-import type { LedgerState, Leg, Transfer, WalletState } from './posting.ts'
+import type { Leg, Transfer } from '../chain/transfer.ts'
+import type { LedgerState, WalletState } from './posting.ts'
 
 type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer }
 

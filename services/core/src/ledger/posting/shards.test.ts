@@ -1,6 +1,7 @@
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
-import type { Posting, PostingResult, Transfer } from './posting.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import type { Posting, PostingResult } from './posting.ts'
 import { Lanes } from './shards.ts'
 
 /** A lane whose batches stay under way until the test lets them go. */

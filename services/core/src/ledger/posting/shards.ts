@@ -1,5 +1,6 @@
 import { DomainError, FairQueue, type Waiting } from '@workspace-wallet/contract'
-import type { Posting, PostingResult, Transfer } from './posting.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import type { Posting, PostingResult } from './posting.ts'
 
 type WaitingPosting = Waiting & {
   posting: Posting

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { LedgerRule } from '@workspace-wallet/contract'
+import type { TextRow } from '../../database/snapshot.ts'
 import expected from './expected-catalog.json' with { type: 'json' }
 import type { Findings } from './findings.ts'
-import type { TextRow } from './snapshot.ts'
 
 /** Who answers: the snapshot of a verification. */
 type Reader = { rows(sql: string): Promise<TextRow[]> }

@@ -1,6 +1,6 @@
 import type { Violation } from '@workspace-wallet/contract'
+import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
-import type { Snapshot, TextRow } from './snapshot.ts'
 
 /**
  * The checks that need no key: PostgreSQL compares. Each statement returns the rows that break its rule, and takes one

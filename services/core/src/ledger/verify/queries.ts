@@ -1,5 +1,5 @@
+import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
-import type { Snapshot, TextRow } from './snapshot.ts'
 
 const findWorkspaceStatement = statement<{ found: number }>(
   'verify-find-workspace',

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { LedgerRule } from '@workspace-wallet/contract'
-import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
+import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
 import { apiKeyMac, ledgerMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
+import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
-import type { Snapshot, TextRow } from './snapshot.ts'
 import { bytesOf, dateOf, wholeOf } from './values.ts'
 
 /** What is verified, and where the findings go. */

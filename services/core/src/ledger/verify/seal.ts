@@ -7,10 +7,10 @@ import {
   type UploadedSeal,
   uuidFromId,
 } from '@workspace-wallet/contract'
+import type { Snapshot } from '../../database/snapshot.ts'
 import { isGenuine } from '../checkpoints/checkpoint.ts'
 import { actMacs, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
 import type { Findings } from './findings.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /** How far a wallet's chain had come when it was sealed. Ids are UUIDs. */
 export type SealedHead = { workspaceId: string; walletId: string; sequence: number; head: Buffer; revision: number }

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { execute, query, urlOf } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
+import { Snapshot } from '../../database/snapshot.ts'
 import { Findings } from './findings.ts'
-import { Snapshot } from './snapshot.ts'
 import { checkRows, verifyLedger } from './verify.ts'
 
 // One ledger is kept through core. Each damage is done to a copy of it, by the owner of the tables, past every

@@ -1,10 +1,10 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { call, createPath } from '../../../../test/setup/client.ts'
-import { execute, query } from '../../../../test/setup/database.ts'
-import { type System, startSystem } from '../../../../test/setup/system.ts'
-import { until } from '../../../../test/setup/until.ts'
+import { call, createPath } from '../../../../../test/setup/client.ts'
+import { execute, query } from '../../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../../test/setup/system.ts'
+import { until } from '../../../../../test/setup/until.ts'
 
 // Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
 let system: System

@@ -1,8 +1,8 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute, query } from '../../../../test/setup/database.ts'
-import { type System, startSystem } from '../../../../test/setup/system.ts'
+import { execute, query } from '../../../../../test/setup/database.ts'
+import { type System, startSystem } from '../../../../../test/setup/system.ts'
 
 // Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
 let system: System

@@ -7,12 +7,12 @@ import {
   uuidFromId,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-import { AuditEntry } from '../audit/entities.ts'
-import { recordAct } from '../audit/operations.ts'
-import type { Em } from '../database/orm.ts'
-import { isGenuine, replaceRow } from '../database/row-signer.ts'
-import { Wallet } from '../wallets/entities.ts'
-import type { Ledger } from './entities.ts'
+import { AuditEntry } from '../../audit/chain/entities.ts'
+import { recordAct } from '../../audit/chain/record.ts'
+import type { Em } from '../../database/orm.ts'
+import { isGenuine, replaceRow } from '../../database/row-signer.ts'
+import { Wallet } from '../../wallets/entities.ts'
+import type { Ledger } from '../posting/entities.ts'
 import { findHalted } from './reopen.ts'
 
 /** Wallets of one step: each statement stays short, and memory small. */

@@ -2,11 +2,11 @@ import { setTimeout } from 'node:timers/promises'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { ListReader } from './database/lists/list-reader.ts'
-import type { SignedTable } from './database/signed-rows.ts'
-import type { Posting, PostingResult } from './ledger/posting/posting.ts'
-import { findHaltedLedgers } from './ledger/posting/queries.ts'
-import type { Lanes } from './ledger/posting/shards.ts'
+import type { ListReader } from '../database/lists/list-reader.ts'
+import type { SignedTable } from '../database/signed-rows.ts'
+import type { Posting, PostingResult } from '../ledger/posting/posting.ts'
+import { findHaltedLedgers } from '../ledger/posting/queries.ts'
+import type { Lanes } from '../ledger/posting/shards.ts'
 
 /** What Prometheus scrapes at core's /metrics. */
 export class Metrics {

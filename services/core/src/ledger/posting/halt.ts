@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { appendActs, lockAudit } from '../audit/chain.ts'
-import { ledgerMac } from '../database/signed-rows.ts'
-import { run, type Statement } from '../database/statement.ts'
-import { lockLedgers, writeHalt } from './posting/queries.ts'
+import { appendActs, lockAudit } from '../../audit/chain/chain.ts'
+import { ledgerMac } from '../../database/signed-rows.ts'
+import { run, type Statement } from '../../database/statement.ts'
+import { lockLedgers, writeHalt } from './queries.ts'
 
 /** Somebody, or a bug, wrote to the ledger of this workspace without the service. */
 export type Breach = { workspaceId: string; reason: string }

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { PublicId } from '../database/types.ts'
+import { PublicId } from '../../database/types.ts'
 
 const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',

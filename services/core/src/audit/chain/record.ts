@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { type AuditAct, uuidFromId } from '@workspace-wallet/contract'
-import type { Em } from '../database/orm.ts'
-import type { Statement } from '../database/statement.ts'
+import type { Em } from '../../database/orm.ts'
+import type { Statement } from '../../database/statement.ts'
 import { type Act, appendActs, lockAudit } from './chain.ts'
 
 export type AuditedAct = {

@@ -1,9 +1,9 @@
 import { LockMode } from '@mikro-orm/core'
 import { Refusal, type VerifyReport } from '@workspace-wallet/contract'
-import { recordAct } from '../audit/operations.ts'
-import type { Em } from '../database/orm.ts'
-import { replaceRow } from '../database/row-signer.ts'
-import { Ledger } from './entities.ts'
+import { recordAct } from '../../audit/chain/record.ts'
+import type { Em } from '../../database/orm.ts'
+import { replaceRow } from '../../database/row-signer.ts'
+import { Ledger } from '../posting/entities.ts'
 
 /** @throws Refusal unless postings of the workspace are stopped */
 export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {

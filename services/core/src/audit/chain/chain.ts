@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { AuditAct } from '@workspace-wallet/contract'
-import { bytesArray, plainArray, type Statement, statement, textArray } from '../database/statement.ts'
+import { bytesArray, plainArray, type Statement, statement, textArray } from '../../database/statement.ts'
 
 /**
  * The audit is a chain for each workspace, and one for the acts on none: an act has the next position, and a MAC over

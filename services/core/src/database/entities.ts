@@ -1,8 +1,0 @@
-import { ApiKey } from '../api-keys/entities.ts'
-import { AuditEntry } from '../audit/entities.ts'
-import { Ledger } from '../ledger/entities.ts'
-import { Wallet } from '../wallets/entities.ts'
-import { Member, Workspace } from '../workspaces/entities.ts'
-
-/** Every entity, by name: nothing is discovered. */
-export const entities = [ApiKey, AuditEntry, Ledger, Member, Wallet, Workspace] as const

@@ -1,0 +1,31 @@
+import type { KeyObject } from 'node:crypto'
+import { defineEntity, p } from '@mikro-orm/core'
+import { uuidFromId } from '@workspace-wallet/contract'
+import type { SignedEntity } from '../../database/row-signer.ts'
+import { ledgerMac } from '../../database/signed-rows.ts'
+import { PublicId, signature } from '../../database/types.ts'
+
+/** A workspace's lock and counters: see ledger/batch.ts. */
+const LedgerSchema = defineEntity({
+  name: 'Ledger',
+  tableName: 'ledger',
+  properties: {
+    workspaceId: p.type(new PublicId('workspace')).primary(),
+    status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
+    walletCount: p.bigint('number'),
+    orderCount: p.bigint('number'),
+    lastPostedAt: p.datetime(3),
+    haltReason: p.text().nullable(),
+    ...signature(),
+  },
+})
+export class Ledger extends LedgerSchema.class implements SignedEntity {
+  macUnder(chainKey: KeyObject): Buffer {
+    return ledgerMac(chainKey, {
+      ...this,
+      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      haltReason: this.haltReason ?? null,
+    })
+  }
+}
+LedgerSchema.setClass(Ledger)

@@ -1,0 +1,11 @@
+import { access, apiKeys, keks } from './api-keys/procedures.ts'
+import { audit } from './audit/procedures.ts'
+import { ledger } from './ledger/procedures.ts'
+import { transfers } from './transfers/procedures.ts'
+import { router } from './trpc/init.ts'
+import { wallets } from './wallets/procedures.ts'
+import { members, workspaces } from './workspaces/procedures.ts'
+
+/** Everything that core does for other services. Its type is their contract. */
+export const appRouter = router({ access, apiKeys, audit, keks, ledger, members, transfers, wallets, workspaces })
+export type AppRouter = typeof appRouter
