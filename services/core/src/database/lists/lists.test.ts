@@ -119,7 +119,7 @@ function order({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<u
 
 function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
   const funding = { workspaceId, walletId, amount: random.pick(amounts), caller }
-  return random.chance(0.5) ? as('service').wallets.deposit(funding) : as('service').wallets.withdraw(funding)
+  return random.chance(0.5) ? as('admin').wallets.deposit(funding) : as('admin').wallets.withdraw(funding)
 }
 
 /** Reads everything, plainly, as the model's truth. */
