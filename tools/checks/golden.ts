@@ -4,12 +4,14 @@ import { errorTable } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import { gatewaySchema } from '../../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
+import { apiPage } from './api-page.ts'
 
 /**
  * Pages that are made from the code: `npm run golden` writes them, `npm run check` fails when one is not what the code
  * says.
  */
 const pages: Record<string, () => string> = {
+  'docs/api.md': apiPage,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorPage,
 }

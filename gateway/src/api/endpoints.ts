@@ -37,10 +37,12 @@ const created = {
 
 const noParams = z.object({})
 /** Any text: a malformed id is answered W001, exactly as an unknown one. */
-const walletParams = z.object({ walletId: z.string().describe('A wallet of the workspace. Otherwise: W001.') })
+const walletParams = z.object({
+  walletId: z.string().describe('ID of a wallet of the workspace. Any other text is `W001`.'),
+})
 /** Any text: a malformed one is answered T001, exactly as an unknown one. */
 const orderParams = z.object({
-  bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Otherwise: T001."),
+  bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
 })
 
 const orderQuery = listQuery(transferSortFields, {

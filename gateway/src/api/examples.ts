@@ -1,7 +1,7 @@
 /** Recorded answers, for docs/api.md. A test parses them with the schemas of their endpoints. */
 
-const main = 'wal_01m7x9yvs9fedtk1y22q471ss8'
-const savings = 'wal_01m7x9yvx9fcprx4qsdgycwdwt'
+const main = 'wal_01m809xk67ebjrys8zaamprvkg'
+const savings = 'wal_01m809xkk4fgcbphgjzmbmv7s2'
 
 const wallet = {
   walletId: main,
@@ -9,12 +9,12 @@ const wallet = {
   currency: 'USD',
   status: 'ACTIVE',
   balance: '899.50',
-  createdAt: '2026-11-20T20:21:55.113Z',
-  updatedAt: '2026-11-20T20:21:58.245Z',
+  createdAt: '2026-11-22T00:18:56.818Z',
+  updatedAt: '2026-11-22T00:18:57.594Z',
 }
 
 const flow = {
-  flowId: 'flw_01m7x9yyv1fjz8dcx9yrx2jq7a',
+  flowId: 'flw_01m809xkx4f5dtvepqgyyx9kyn',
   walletId: main,
   sequence: 2,
   direction: 'OUT',
@@ -22,13 +22,13 @@ const flow = {
   amount: '100.50',
   balanceAfter: '899.50',
   currency: 'USD',
-  transferId: 'trf_01m7x9yyv0erqrzvctc0b3s1hm',
+  transferId: 'trf_01m809xkx4f5dtvepqgyyx9kyn',
   counterpartyWalletId: savings,
-  createdAt: '2026-11-20T20:21:58.245Z',
+  createdAt: '2026-11-22T00:18:57.594Z',
 }
 
 const order = {
-  transferId: 'trf_01m7x9yyv0erqrzvctc0b3s1hm',
+  transferId: 'trf_01m809xkx4f5dtvepqgyyx9kyn',
   bizId: 'rent-2026-11',
   status: 'COMPLETED',
   amount: '100.50',
@@ -36,9 +36,9 @@ const order = {
   sourceWalletId: main,
   targetWalletId: savings,
   remark: null,
-  createdAt: '2026-11-20T20:21:58.245Z',
-  updatedAt: '2026-11-20T20:21:58.245Z',
-  completedAt: '2026-11-20T20:21:58.245Z',
+  createdAt: '2026-11-22T00:18:57.594Z',
+  updatedAt: '2026-11-22T00:18:57.594Z',
+  completedAt: '2026-11-22T00:18:57.594Z',
 }
 
 const { transferId, bizId, status, amount, currency } = order
@@ -48,7 +48,7 @@ function pageOf(totalElements: number, item: object) {
 }
 
 export const examples = {
-  listWallets: { query: 'size=1&currency=USD', data: pageOf(2, wallet) },
+  listWallets: { query: 'size=1&currency=USD&sort=name,asc', data: pageOf(2, wallet) },
   getWallet: { params: { walletId: main }, data: wallet },
   getBalance: {
     params: { walletId: main },

@@ -66,12 +66,15 @@ const integer = z.string().regex(/^\d+$/, 'NOT_AN_INTEGER').transform(Number)
 
 export const page = integer
   .refine(Number.isSafeInteger, { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER } })
-  .describe('Page number, zero-based. Default: 0.')
+  .meta({ type: 'integer', description: 'Page number, zero-based. Default: 0.' })
 
 export const size = integer
   .refine(wanted => wanted >= 1, { error: 'TOO_SMALL', params: { limit: 1 } })
   .transform(wanted => Math.min(wanted, maxPageSize))
-  .describe(`Items per page, at least 1; values above ${maxPageSize} are capped. Default: ${defaultPageSize}.`)
+  .meta({
+    type: 'integer',
+    description: `Items per page, at least 1. Values above ${maxPageSize} are capped. Default: ${defaultPageSize}.`,
+  })
 
 function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sort<Field>> {
   return z
@@ -105,7 +108,7 @@ export const prefix = z
   .min(1, 'EMPTY')
   .max(maxPrefixLength, 'TOO_LONG')
   .regex(/^[!-~]+$/, 'BAD_CHARACTER')
-  .describe(`The beginning of the identifier, 1 to ${maxPrefixLength} visible ASCII characters.`)
+  .describe(`The beginning of the ID, 1 to ${maxPrefixLength} visible ASCII characters.`)
 
 const timePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/

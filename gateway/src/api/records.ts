@@ -29,12 +29,12 @@ const balance = z.string().describe("Decimal, with exactly its currency's decima
 const amount = z.string().describe('Decimal, as it was sent.')
 const walletId = z.string().describe('`wal_…`')
 const transferId = z.string().describe('`trf_…`')
-const bizId = z.string().describe('The one that was sent, otherwise the transferId.')
+const bizId = z.string().describe('As it was sent, otherwise the transferId.')
 const orderStatus = z.enum(transferStatuses)
 
 export const walletAnswer = z.strictObject({
   walletId,
-  name: z.string(),
+  name: z.string().describe('The name that the operator gave it.'),
   currency,
   status: z.enum(walletStatuses),
   balance,
@@ -46,7 +46,7 @@ export const balanceAnswer = z.strictObject({
   walletId,
   currency,
   balance,
-  available: balance.describe('What can be spent of it.'),
+  available: balance.describe('The part of the balance that can be spent.'),
   updatedAt,
 })
 
@@ -60,7 +60,10 @@ export const flowAnswer = z.strictObject({
   balanceAfter: balance,
   currency,
   transferId,
-  counterpartyWalletId: z.string().nullable().describe('Null for deposits and withdrawals.'),
+  counterpartyWalletId: z
+    .string()
+    .nullable()
+    .describe('The other wallet of the transfer. Null for deposits and withdrawals.'),
   createdAt,
 })
 
@@ -70,15 +73,20 @@ export const orderAnswer = z.strictObject({
   status: orderStatus,
   amount,
   currency,
-  sourceWalletId: z.string(),
-  targetWalletId: z.string(),
-  remark: z.string().nullable(),
+  sourceWalletId: walletId,
+  targetWalletId: walletId,
+  remark: z.string().nullable().describe('As it was sent, or null.'),
   createdAt,
   updatedAt,
   completedAt: time.describe('ISO 8601, UTC, in milliseconds.'),
 })
 
-export const completionAnswer = z.strictObject({ transferId, bizId, status: orderStatus, completed: z.boolean() })
+export const completionAnswer = z.strictObject({
+  transferId,
+  bizId,
+  status: orderStatus,
+  completed: z.boolean().describe('Whether the status is `COMPLETED`.'),
+})
 
 export function walletRecord(wallet: Wallet): z.output<typeof walletAnswer> {
   return { ...wallet, balance: formatBalance(wallet.balance, wallet.currency) }

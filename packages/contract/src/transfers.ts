@@ -39,7 +39,7 @@ export const createTransferBody = z
     bizId: bizId
       .optional()
       .describe(
-        `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; neither \`wallet\` nor in the form of our ids. Default: the transferId.`,
+        `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; neither \`wallet\` nor in the form of an ID of the service. Default: the transferId.`,
       ),
     remark: remark.optional().describe(`Text of up to ${remarkLength} characters.`),
   })
