@@ -1,49 +1,7 @@
-import { Migration } from '@mikro-orm/migrations'
-
-/** Marks for the changes that gateways follow, and the audit. */
-export class Migration0002Access extends Migration {
-  override up(): void {
-    this.addSql(accessChange)
-    this.addSql(audit)
-    this.addSql(auditChain)
-  }
-}
-
-// The functions below run with the rights of whoever owns the tables, and name what they use in full: the service's
-// role cannot write these rows in any other way.
-const accessChange = `
-  -- A name for each access revision. A database that was restored counts the same numbers again; marks do not repeat.
-  create table access_change (
-    revision bigint primary key,
-    mark uuid not null default gen_random_uuid()
-  );
-  insert into access_change (revision) select revision from access_revision;
-
-  create function name_access_change() returns trigger language plpgsql
-    security definer set search_path = pg_catalog, pg_temp as $$
-  begin
-    if new.revision <> old.revision + 1 then
-      raise exception 'the access revision counts each change' using errcode = 'restrict_violation';
-    end if;
-    insert into public.access_change (revision) values (new.revision);
-    return new;
-  end $$;
-  create trigger access_change_has_a_name before update on access_revision for each row
-    execute function name_access_change();
-
-  -- One ahead of the counter could not be changed again until the counter is there.
-  create function check_access_revision() returns trigger language plpgsql as $$
-  begin
-    if new.access_revision > (select revision from access_revision) then
-      raise exception 'there is no access revision % yet', new.access_revision using errcode = 'restrict_violation';
-    end if;
-    return new;
-  end $$;
-  create trigger api_key_names_an_access_revision before insert or update of access_revision on api_key for each row
-    execute function check_access_revision();
-`
-
-const audit = `
+/**
+ * The audit: a chain for each workspace, and one for the acts on none. Functions with `security definer`: see access.ts.
+ */
+export const audit = `
   -- Who did what, when, and what it changed. One row in the transaction of each administrative act.
   create table audit (
     id bigint generated always as identity primary key,
@@ -68,9 +26,7 @@ const audit = `
 
   create trigger audit_is_immutable before update or delete on audit for each row execute function refuse_change();
   create trigger audit_is_kept before truncate on audit for each statement execute function refuse_change();
-`
 
-const auditChain = `
   -- The last act of each workspace. The nil UUID stands for acts on no workspace.
   create table audit_head (
     workspace_id uuid primary key,

@@ -1,0 +1,34 @@
+import { signature } from './signature.ts'
+
+/** Workspaces and their members. */
+export const workspaces = `
+  create table workspace (
+    id uuid primary key,
+    name text not null,
+    created_at timestamptz(3) not null,
+    updated_at timestamptz(3) not null,
+    deleted_at timestamptz(3),
+    ${signature},
+    check (isfinite(created_at) and isfinite(updated_at) and isfinite(deleted_at))
+  );
+
+  -- A member who was removed keeps the row: one that is gone could be inserted again as it was.
+  create table member (
+    workspace_id uuid not null references workspace,
+    user_id text collate "C" not null,
+    created_at timestamptz(3) not null,
+    removed_at timestamptz(3),
+    ${signature},
+    primary key (workspace_id, user_id),
+    check (isfinite(created_at) and isfinite(removed_at))
+  );
+
+  create trigger workspace_only_goes_on before update on workspace for each row
+    when (old.id <> new.id or old.created_at <> new.created_at or new.revision <> old.revision + 1
+      or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at))
+    execute function refuse_row_change();
+
+  create trigger member_only_goes_on before update on member for each row
+    when (old.workspace_id <> new.workspace_id or old.user_id <> new.user_id or new.revision <> old.revision + 1)
+    execute function refuse_row_change();
+`
