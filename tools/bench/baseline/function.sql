@@ -6,7 +6,7 @@ language plpgsql as $$
 declare
   -- In order of time, as core mints them: random ones would touch a new page of the index each.
   transfer_id uuid := uuidv7();
-  mac bytea := decode(repeat('01', 33), 'hex');
+  flow_mac bytea := decode(repeat('01', 33), 'hex');
   posted_at timestamptz(3);
   order_number bigint;
   lower wallet;
@@ -33,13 +33,13 @@ begin
       created_at, mac)
     values
       (workspace, source, paid.sequence + 1, transfer_id, 'OUT', amount, paid.balance - amount, paid.order_count + 1,
-        posted_at, mac),
+        posted_at, flow_mac),
       (workspace, target, received.sequence + 1, transfer_id, 'IN', amount, received.balance + amount,
-        received.order_count + 1, posted_at, mac);
-  update wallet set balance = balance - amount, sequence = sequence + 1, order_count = order_count + 1, head = mac,
+        received.order_count + 1, posted_at, flow_mac);
+  update wallet set balance = balance - amount, sequence = sequence + 1, order_count = order_count + 1, head = flow_mac,
       updated_at = posted_at, revision = revision + 1
     where workspace_id = workspace and id = source;
-  update wallet set balance = balance + amount, sequence = sequence + 1, order_count = order_count + 1, head = mac,
+  update wallet set balance = balance + amount, sequence = sequence + 1, order_count = order_count + 1, head = flow_mac,
       updated_at = posted_at, revision = revision + 1
     where workspace_id = workspace and id = target;
   return transfer_id;
