@@ -1,11 +1,4 @@
-import {
-  createServer,
-  IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  ServerResponse,
-} from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
@@ -52,15 +45,7 @@ export function createGuardedServer(app: Express): Server {
     app(request, response)
   }
 
-  const server = createServer(
-    {
-      ...options,
-      // Born as what Express would make of them: an object whose prototype is changed later is slow from then on.
-      IncomingMessage: withPrototype(IncomingMessage, app.request),
-      ServerResponse: withPrototype(ServerResponse, app.response),
-    },
-    handle,
-  )
+  const server = createServer(options, handle)
   // An Expect header that Node does not know is ours to answer, as any other request.
   server.on('checkExpectation', handle)
   // Nobody is invited to send a body before steps 1 to 4 have passed.
@@ -80,15 +65,6 @@ export function createGuardedServer(app: Express): Server {
     refuse(socket, 'BAD_CHARACTER')
   })
   return server
-}
-
-/** A class whose instances have another prototype, which must inherit from its own. */
-function withPrototype<Class extends object>(original: Class, prototype: object): Class {
-  function Made(...values: unknown[]): object {
-    return Reflect.construct(original as unknown as new () => object, values, Made)
-  }
-  Made.prototype = prototype
-  return Made as unknown as Class
 }
 
 /** What is not even HTTP never reaches the application: its answer is written by hand, and the connection closed. */
