@@ -2,6 +2,7 @@ import type { Log } from '@workspace-wallet/runtime'
 import type { CoreConfig } from './config.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
+import { openPool } from './database/pool.ts'
 import { entities } from './entities.ts'
 import { keySealOf } from './ledger/chain/chain-key.ts'
 import { postBatch } from './ledger/posting/batch.ts'
@@ -25,20 +26,15 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     entities,
     chainKey: config.LEDGER_CHAIN_KEY,
   })
-  const listOrm = await openOrm(config.DATABASE_URL, {
-    name: 'lists',
-    max: config.DATABASE_LIST_POOL,
-    entities: [],
-    pipeline: true,
-  })
-  const ledgerOrm = await openOrm(config.DATABASE_URL, {
+  const reads = await poolOf(orm)
+  const listPool = openPool(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
+  const ledgerPool = openPool(config.DATABASE_URL, {
     name: 'ledger',
     max: config.LEDGER_LANES,
-    entities: [],
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const ledger = { pool: await poolOf(ledgerOrm), chainKey: config.LEDGER_CHAIN_KEY, log }
+  const ledger = { pool: ledgerPool, chainKey: config.LEDGER_CHAIN_KEY, log }
   const metrics = new Metrics()
   const lanes = new Lanes({
     lanes: config.LEDGER_LANES,
@@ -50,10 +46,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       ),
     ),
   })
-  const reads = await poolOf(orm)
-  const listPool = await poolOf(listOrm)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  metrics.watch(lanes, lists, { reads, lists: listPool, ledger: ledger.pool })
+  metrics.watch(lanes, lists, { reads, lists: listPool, ledger: ledgerPool })
   return {
     orm,
     reads,
@@ -67,7 +61,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     log,
     async close() {
       await lanes.close()
-      await Promise.all([orm, listOrm, ledgerOrm].map(each => each.close(true)))
+      await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
     },
   }
 }

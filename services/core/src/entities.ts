@@ -1,8 +1,27 @@
+import { AccessChange, AccessRevision } from './access/entities.ts'
 import { ApiKey } from './api-keys/entities.ts'
-import { AuditEntry } from './audit/chain/entities.ts'
+import { AuditEntry, AuditHead } from './audit/chain/entities.ts'
+import { ChainKey } from './ledger/chain/entities.ts'
+import { CheckpointPart } from './ledger/checkpoints/entities.ts'
 import { Ledger } from './ledger/posting/entities.ts'
-import { Wallet } from './wallets/entities.ts'
+import { Flow, Transfer } from './transfers/entities.ts'
+import { Currency, Wallet } from './wallets/entities.ts'
 import { Member, Workspace } from './workspaces/entities.ts'
 
-/** Every entity, by name: nothing is discovered. */
-export const entities = [ApiKey, AuditEntry, Ledger, Member, Wallet, Workspace] as const
+/** Every entity, one for each table: nothing is discovered. */
+export const entities = [
+  AccessChange,
+  AccessRevision,
+  ApiKey,
+  AuditEntry,
+  AuditHead,
+  ChainKey,
+  CheckpointPart,
+  Currency,
+  Flow,
+  Ledger,
+  Member,
+  Transfer,
+  Wallet,
+  Workspace,
+] as const

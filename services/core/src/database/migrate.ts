@@ -33,7 +33,7 @@ export async function migrate(
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
   // An index on a large table takes its time, and so does the one who is first.
-  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, entities: [], queryTimeoutMs: 0, migrations: list })
+  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, queryTimeoutMs: 0, migrations: list })
   try {
     for (let attempt = 1; ; attempt++)
       try {

@@ -37,3 +37,15 @@ export class Wallet extends WalletSchema.class implements SignedEntity {
   }
 }
 WalletSchema.setClass(Wallet)
+
+/** Written by the migration step. */
+const CurrencySchema = defineEntity({
+  name: 'Currency',
+  tableName: 'currency',
+  properties: {
+    code: p.text().primary(),
+    decimals: p.smallint(),
+  },
+})
+export class Currency extends CurrencySchema.class {}
+CurrencySchema.setClass(Currency)

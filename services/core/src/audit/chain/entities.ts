@@ -19,3 +19,16 @@ const AuditEntrySchema = defineEntity({
 })
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry)
+
+/** The last act of a workspace; the nil UUID stands for the acts on none. */
+const AuditHeadSchema = defineEntity({
+  name: 'AuditHead',
+  tableName: 'audit_head',
+  properties: {
+    workspaceId: p.uuid().primary(),
+    position: p.bigint('number'),
+    mac: p.blob(),
+  },
+})
+export class AuditHead extends AuditHeadSchema.class {}
+AuditHeadSchema.setClass(AuditHead)

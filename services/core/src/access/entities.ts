@@ -1,0 +1,25 @@
+import { defineEntity, p } from '@mikro-orm/core'
+
+/** How often what keys may do has changed: see revision.ts. */
+const AccessRevisionSchema = defineEntity({
+  name: 'AccessRevision',
+  tableName: 'access_revision',
+  properties: {
+    theOnlyRow: p.boolean().primary(),
+    revision: p.bigint('number'),
+  },
+})
+export class AccessRevision extends AccessRevisionSchema.class {}
+AccessRevisionSchema.setClass(AccessRevision)
+
+/** The name of an access revision, given by a trigger. */
+const AccessChangeSchema = defineEntity({
+  name: 'AccessChange',
+  tableName: 'access_change',
+  properties: {
+    revision: p.bigint('number').primary().autoincrement(false),
+    mark: p.uuid(),
+  },
+})
+export class AccessChange extends AccessChangeSchema.class {}
+AccessChangeSchema.setClass(AccessChange)

@@ -1,0 +1,13 @@
+import { defineEntity, p } from '@mikro-orm/core'
+
+/** Tells the chain key of this ledger from any other: see chain-key.ts. */
+const ChainKeySchema = defineEntity({
+  name: 'ChainKey',
+  tableName: 'chain_key',
+  properties: {
+    theOnlyRow: p.boolean().primary(),
+    fingerprint: p.blob(),
+  },
+})
+export class ChainKey extends ChainKeySchema.class {}
+ChainKeySchema.setClass(ChainKey)
