@@ -2,7 +2,7 @@ import { uuidFromId } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../../../../../test/setup/client.ts'
-import { execute, query } from '../../../../../test/setup/database.ts'
+import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 
@@ -209,4 +209,38 @@ test('what is not halted is not opened', async () => {
   expect(refused).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
   for (const workspaceId of ['wsp_01k9x5zq3sf4x9vtgkz3b8cdef', 'nonsense'])
     expect(await reopen({ ...books, workspaceId }).catch(wireOf)).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
+})
+
+test('a ledger that is modified after the verification has read it is not signed by reopening it', async () => {
+  const books = await newBooks()
+  await damage(`update wallet set name = 'Mine' where ${isIn(books)} and ${isWallet(books.b)}`)
+  expect(await books.pay()).toBe('S002')
+  await damage(`update wallet set name = 'Wallet' where ${isIn(books)} and ${isWallet(books.b)}`)
+
+  const blocker = await connect(system.database.ownerUrl)
+  try {
+    // The verification takes its snapshot first, and meets this lock later.
+    await blocker.query('begin; lock table audit in access exclusive mode')
+    const reopening = reopen(books).catch((error: Error) => error)
+    await until('the verification waits', async () => {
+      const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
+      return (await query(system.database.ownerUrl, waiting)).length > 0
+    })
+    await execute(
+      system.database.serviceUrl,
+      `update ledger set last_posted_at = '2099-01-01', revision = revision + 1 where ${isIn(books)}`,
+    )
+    await blocker.query('commit')
+    expect(await reopening).toMatchObject({ message: expect.stringContaining('was modified outside the service') })
+  } finally {
+    await blocker.end()
+  }
+  expect(await halted()).toMatchObject([{ workspaceId: books.workspaceId }])
+  expect(await repair(books)).toMatchObject({ repaired: true, reopened: true, report: { ok: true } })
+  expect(await books.pay()).toBe('2000')
+  const after = await query(
+    system.database.ownerUrl,
+    `select last_posted_at > now() + interval '1 day' as "isAhead" from ledger where ${isIn(books)}`,
+  )
+  expect(after).toEqual([{ isAhead: false }])
 })

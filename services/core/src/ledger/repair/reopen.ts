@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import { Refusal, type VerifyReport } from '@workspace-wallet/contract'
 import { recordAct } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
-import { replaceRow } from '../../database/row-signer.ts'
+import { isGenuine, replaceRow } from '../../database/row-signer.ts'
 import { Ledger } from '../posting/entities.ts'
 
 /** @throws Refusal unless postings of the workspace are stopped */
@@ -22,7 +22,13 @@ export async function reopenLedger(
 ): Promise<void> {
   const ledger = await findHalted(em, workspaceId)
   const { status, haltReason } = ledger
-  // Its counters were verified a moment ago, or somebody answers for them.
+  // A sound verification read a genuine row: this one was written since, and signing it would make it genuine.
+  if (ok && !isGenuine(ledger))
+    throw new Refusal(
+      'NOT_ALLOWED',
+      `The ledger of ${workspaceId} was modified outside the service while it was verified: run ledger repair.`,
+    )
+  // With --force an operator answers for its counters.
   replaceRow(ledger)
   ledger.status = 'OPEN'
   ledger.haltReason = null
