@@ -159,7 +159,10 @@ async function* verifyAndRepair(
       yield { kind: 'result', ...unchanged, report }
       return
     }
-    const changes = await inTransaction(ctx, (em, actor) => repairLedger(em, actor, workspaceId, dryRun))
+    const { chainKey } = ctx.core
+    const changes = await inTransaction(ctx, (em, actor) =>
+      repairLedger(em, { actor, chainKey }, workspaceId, report, dryRun),
+    )
     if (dryRun) {
       yield { kind: 'result', ...unchanged, ...changes, report }
       return

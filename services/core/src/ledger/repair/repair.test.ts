@@ -1,8 +1,9 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute, query } from '../../../../../test/setup/database.ts'
+import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
+import { until } from '../../../../../test/setup/until.ts'
 
 // Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
 let system: System
@@ -128,3 +129,80 @@ test("the service's role can set a wallet to what its last flow says, and to not
   const nothing = `balance = 0, sequence = 0, order_count = 0, head = ''`
   await expect(asService(`${update} ${nothing} where ${isWallet(a)}`)).rejects.toThrow(refused)
 })
+
+const asService = (sql: string) => execute(system.database.serviceUrl, sql)
+/** As the service's role, which has no key: a row of the ledger that is not genuine. */
+const haltAsService = (books: Books) =>
+  asService(`update ledger set status = 'HALTED', revision = revision + 1 where ${isIn(books)}`)
+
+test('a wallet that the service never made is not signed', async () => {
+  const books = await newBooks()
+  await asService(`
+    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+    select workspace_id, gen_random_uuid(), 4, kind, name, currency, status, '2099-01-01', '2099-01-01', 1, mac
+    from wallet where ${isWallet(books.a)}`)
+  await haltAsService(books)
+  const damaged = await rowsOf(books)
+  await expect(repair(books)).rejects.toThrow('no act in the audit created it')
+  expect(await rowsOf(books)).toEqual(damaged)
+
+  await damage(`delete from wallet where ${isIn(books)} and number = 4`)
+  expect(await repair(books)).toMatchObject({ reopened: true, report: { ok: true } })
+  const [counters] = await query(
+    system.database.ownerUrl,
+    `select last_posted_at < now() + interval '1 day' as "isNow" from ledger where ${isIn(books)}`,
+  )
+  expect(counters).toEqual({ isNow: true })
+})
+
+/** What somebody with the service's role inserts once the verification has read everything that it will read of it. */
+const insertions: [string, (books: Books) => string, string][] = [
+  [
+    'flows',
+    ({ a, b }) => `
+      insert into transfer select workspace_id, gen_random_uuid(), type, 'forged', 2, 1000, currency, source_wallet_id,
+        target_wallet_id, 3, 3, remark, actor, request_id, client_address, created_at
+        from transfer where source_wallet_${isWallet(a)} and number = 1;
+      insert into flow select t.workspace_id, w.id, 3, t.id, case w.id when t.source_wallet_id then 'OUT' else 'IN' end,
+        1000, 5000, 2, t.created_at, w.head
+        from transfer t join wallet w on w.id in (t.source_wallet_id, t.target_wallet_id)
+        where t.biz_id = 'forged' and t.source_wallet_${isWallet(a)} and t.target_wallet_${isWallet(b)}`,
+    'Flows of',
+  ],
+  [
+    'acts',
+    ({ b }) => `
+      insert into audit (at, actor, act, workspace_id, target, after, position, mac)
+      select now(), actor, act, workspace_id, target, '{"name":"Forged","currency":"USD"}', (
+        select max(position) + 1 from audit l where l.workspace_id = a.workspace_id), mac
+      from audit a where target = '${b}' and act = 'wallet.create'`,
+    'was inserted outside the service',
+  ],
+]
+
+test.each(insertions)(
+  '%s that are inserted after the verification has read them: nothing is signed',
+  async (...row) => {
+    const [, insertion, message] = row
+    const books = await newBooks()
+    await asService(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
+    await haltAsService(books)
+    const damaged = await rowsOf(books)
+    const blocker = await connect(system.database.ownerUrl)
+    try {
+      // The verification takes its snapshot first, and meets this lock later.
+      await blocker.query('begin; lock table access_change, member in access exclusive mode')
+      const repairing = repair(books).catch((error: Error) => error)
+      await until('the verification waits', async () => {
+        const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
+        return (await query(system.database.ownerUrl, waiting)).length > 0
+      })
+      await asService(insertion(books))
+      await blocker.query('commit')
+      expect(await repairing).toMatchObject({ message: expect.stringContaining(message) })
+    } finally {
+      await blocker.end()
+    }
+    expect(await rowsOf(books)).toEqual(damaged)
+  },
+)

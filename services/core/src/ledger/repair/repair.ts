@@ -1,13 +1,16 @@
+import type { KeyObject } from 'node:crypto'
 import {
   type AuditAct,
   Decimal,
   idFromUuid,
   type LedgerChange,
   listedChanges,
+  Refusal,
   uuidFromId,
+  type VerifyReport,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-import { AuditEntry } from '../../audit/chain/entities.ts'
+import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
 import { recordAct } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine, replaceRow } from '../../database/row-signer.ts'
@@ -29,14 +32,24 @@ export type Changes = { changes: LedgerChange[]; moreChanges: number }
 
 /**
  * Makes the rows of a halted workspace's wallets, and the counters of its ledger, from its entries, and name and status
- * of a wallet whose row no core wrote from its audit: somebody has verified both a moment ago. Entries are read and never
- * written. PostgreSQL lets the service set a wallet to what its last flow says and to nothing else (see the
- * migrations), so this is no way to make money. Each change is an act in the audit, with the row before and after.
+ * of a wallet whose row no core wrote from its audit. Entries are read and never written. PostgreSQL lets the service
+ * set a wallet to what its last flow says and to nothing else (see the migrations), so this is no way to make money.
+ * Each change is an act in the audit, with the row before and after.
  *
+ * What is signed here becomes genuine. So nothing is that was inserted after `verified` was read: there are as many
+ * flows as then, acts continue their chain, and each wallet was created by an act.
+ *
+ * @param verified what a verification of this workspace found a moment ago
  * @param dryRun changes nothing
- * @throws Refusal unless postings of the workspace are stopped
+ * @throws Refusal unless postings of the workspace are stopped; when rows were inserted outside the service
  */
-export async function repairLedger(em: Em, actor: string, workspaceId: string, dryRun: boolean): Promise<Changes> {
+export async function repairLedger(
+  em: Em,
+  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  workspaceId: string,
+  verified: VerifyReport,
+  dryRun: boolean,
+): Promise<Changes> {
   const { lastPostedAt } = await findHalted(em, workspaceId)
   const found: Changes = { changes: [], moreChanges: 0 }
   function note(change: LedgerChange): void {
@@ -45,17 +58,23 @@ export async function repairLedger(em: Em, actor: string, workspaceId: string, d
     if (!dryRun) recordAct(em, { actor, act: 'ledger.repair', workspaceId, ...change })
   }
 
-  let lastFlowAt = new Date(0)
+  const totals = { flows: 0, orderFlows: 0, wallets: 0 }
+  let latestAt = new Date(0)
   let after: string | null = null
   do {
     const rows = await compareWallets(em, workspaceId, after)
     const wallets = await em.find(Wallet, { workspaceId, id: { $in: rows.map(row => idFromUuid('wallet', row.id)) } })
     const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
-    const labels = await labelsDue(em, wallets)
+    const labels = await labelsDue(em, chainKey, wallets)
     for (const row of rows) {
       const wallet = walletById.get(idFromUuid('wallet', row.id))!
-      for (const time of [wallet.createdAt, row.lastFlowAt === null ? null : new Date(row.lastFlowAt)])
-        if (time && time > lastFlowAt) lastFlowAt = time
+      totals.flows += Number(row.due_sequence)
+      totals.orderFlows += Number(row.due_orderCount)
+      if (wallet.kind === 'CUSTOMER') totals.wallets++
+      // The time of a row that no core wrote says nothing.
+      const createdAt = isGenuine(wallet) ? wallet.createdAt : null
+      for (const time of [createdAt, row.lastFlowAt === null ? null : new Date(row.lastFlowAt)])
+        if (time && time > latestAt) latestAt = time
       const change = changeOf(row, wallet, labels.get(wallet.id))
       if (!change) continue
       note(change)
@@ -65,12 +84,17 @@ export async function repairLedger(em: Em, actor: string, workspaceId: string, d
     em.clear()
     after = rows.at(-1)?.id ?? null
   } while (after !== null)
+  if (totals.flows !== verified.flows)
+    throw new Refusal(
+      'NOT_ALLOWED',
+      `Flows of ${workspaceId} were inserted outside the service while it was verified: nothing was repaired, run ledger verify.`,
+    )
 
   const ledger = await findHalted(em, workspaceId)
   const isOurs = isGenuine(ledger)
-  // The time of a row that no core wrote says nothing.
-  const latest = isOurs && lastPostedAt > lastFlowAt ? lastPostedAt : lastFlowAt
-  const due = { ...(await countersDue(em, workspaceId)), lastPostedAt: latest }
+  const latest = isOurs && lastPostedAt > latestAt ? lastPostedAt : latestAt
+  // Each transfer between wallets has two flows: that was verified.
+  const due = { walletCount: totals.wallets, orderCount: totals.orderFlows / 2, lastPostedAt: latest }
   const before = countersOf(ledger)
   const counters = countersOf(due)
   if (!isOurs || JSON.stringify(before) !== JSON.stringify(counters)) {
@@ -93,17 +117,6 @@ type Counters = Pick<Ledger, 'walletCount' | 'orderCount' | 'lastPostedAt'>
 
 function countersOf({ walletCount, orderCount, lastPostedAt }: Counters): LedgerChange['before'] {
   return { walletCount, orderCount, lastPostedAt: lastPostedAt.toISOString() }
-}
-
-/** Wallets and transfers are numbered without gaps: that was verified. */
-async function countersDue(em: Em, workspaceId: string): Promise<Omit<Counters, 'lastPostedAt'>> {
-  const id = uuidFromId('workspace', workspaceId)
-  const [row] = await em.execute<{ wallets: string; orders: string }[]>(
-    `select (select coalesce(max(number), 0)::text from public.wallet where workspace_id = ?) as wallets,
-       (select coalesce(max(number), 0)::text from public.transfer where workspace_id = ?) as orders`,
-    [id, id],
-  )
-  return { walletCount: Number(row!.wallets), orderCount: Number(row!.orders) }
 }
 
 function writeWallet(wallet: Wallet, { after }: WalletChange): void {
@@ -142,25 +155,59 @@ function compareWallets(em: Em, workspaceId: string, after: string | null): Prom
 
 type Labels = Pick<Wallet, 'name' | 'status'>
 
-/** What these wallets are called, and whether they are frozen, as the audit tells of those that no core wrote. */
-async function labelsDue(em: Em, wallets: Wallet[]): Promise<Map<string, Labels>> {
+/**
+ * What these wallets are called, and whether they are frozen, as the audit tells of those that no core wrote.
+ *
+ * @throws Refusal when no act created a wallet: its row would be signed although the service never made it
+ */
+async function labelsDue(em: Em, chainKey: KeyObject, wallets: Wallet[]): Promise<Map<string, Labels>> {
   const due = new Map<string, Labels>()
   for (const wallet of wallets.filter(each => !isGenuine(each))) {
-    const acts = await em.find(
-      AuditEntry,
-      { workspaceId: wallet.workspaceId, target: wallet.id, act: { $in: Object.keys(statusAfter) } },
-      { orderBy: { id: 'asc' } },
-    )
-    // The hidden wallets have none: nobody names or freezes those.
-    const { name, status } = wallet
-    const labels: Labels = wallet.kind === 'EXTERNAL' ? { name: 'external', status: 'ACTIVE' } : { name, status }
-    for (const { act, after } of acts) {
-      labels.status = statusAfter[act as keyof typeof statusAfter]
-      if (act === 'wallet.create') labels.name = (after as { name: string }).name
+    // The hidden wallets have no acts: nobody names or freezes those.
+    if (wallet.kind === 'EXTERNAL') {
+      due.set(wallet.id, { name: 'external', status: 'ACTIVE' })
+      continue
     }
+    const labels: Labels = { name: wallet.name, status: wallet.status }
+    let isCreated = false
+    for (const { act, after } of await actsOn(em, chainKey, wallet)) {
+      labels.status = statusAfter[act as keyof typeof statusAfter]
+      if (act !== 'wallet.create') continue
+      const created = JSON.parse(after!) as { name: string; currency: string }
+      labels.name = created.name
+      isCreated = created.currency === wallet.currency
+    }
+    if (!isCreated)
+      throw new Refusal(
+        'NOT_ALLOWED',
+        `${wallet.id} was inserted outside the service, no act in the audit created it: delete its row as the owner of the tables, then run ledger repair again.`,
+      )
     due.set(wallet.id, labels)
   }
   return due
+}
+
+/** The acts that made a wallet what it is, oldest first. @throws Refusal when one does not continue its chain */
+async function actsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
+  const acts = Object.keys(statusAfter)
+  const rows = await em.execute<(AuditRow & { ms: string; mac: Buffer; previous: Buffer | null })[]>(
+    `select a.actor, a.act, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
+       a.position::int, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
+     from public.audit a
+     left join public.audit p on p.workspace_id = a.workspace_id and p.position = a.position - 1
+     where a.workspace_id = ? and a.target = ? and a.act in (${acts.map(() => '?').join(', ')})
+     order by a.position`,
+    [uuidFromId('workspace', workspaceId), id, ...acts],
+  )
+  return rows.map(({ ms, mac, previous, ...row }) => {
+    const act = { ...row, at: new Date(Number(ms)) }
+    if (!auditMac(chainKey, act, previous ?? emptyAuditMac).equals(mac))
+      throw new Refusal(
+        'NOT_ALLOWED',
+        `Act ${row.position} in the audit of ${workspaceId} was inserted outside the service: nothing was repaired, run ledger verify.`,
+      )
+    return act
+  })
 }
 
 const statusAfter = {
