@@ -1,7 +1,7 @@
 import pg, { type Client, type CustomTypesConfig } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
-import { checkCatalog, readCatalog } from './catalog.ts'
+import { checkCatalog, checkUnaltered, readCatalog, readCatalogVersion } from './catalog.ts'
 import { Findings } from './findings.ts'
 
 // Each attack is done by the superuser, looked at under the service's role in the same transaction, and rolled back.
@@ -20,7 +20,7 @@ const types = { getTypeParser: () => (text: string) => text } as unknown as Cust
 const reader = { rows: async (text: string) => (await owner.query({ text, rowMode: 'array', types })).rows }
 
 async function after<Result>(attack: string, look: () => Promise<Result>): Promise<Result> {
-  await owner.query('begin')
+  await owner.query('begin; set local allow_system_table_mods = on')
   try {
     await owner.query(attack)
     await owner.query('set local search_path = pg_catalog, pg_temp; set local session authorization wallet_service')
@@ -66,6 +66,7 @@ test('what was not altered is ours, and so it is beside what others may have', a
 })
 
 const flow = (object: string) => `database-object ${object.replace(' ', ' public.flow.')}`
+const builtins = 'database-object functions of PostgreSQL'
 const here = () => pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
 
 /** By what an attacker runs; the objects that are then named. */
@@ -154,6 +155,28 @@ const attacks: [() => string, string[]][] = [
     () => 'create operator public.<> (leftarg = money, rightarg = integer, function = pg_catalog.cash_div_int4)',
     ['database-object operator public.<>(money,integer)'],
   ],
+  // PostgreSQL's own objects, and others under the ids of such.
+  [
+    () => `insert into pg_class select (jsonb_populate_record(c, '{"oid": 15999, "relname": "wallet"}')).*
+      from pg_class c where oid = 'pg_roles'::regclass`,
+    [builtins],
+  ],
+  [
+    () => `insert into pg_proc select (jsonb_populate_record(p, '{"oid": 15999, "proname": "rownumber"}')).*
+      from pg_proc p where oid = 'int8eq'::regproc`,
+    [builtins],
+  ],
+  [
+    () => `insert into pg_operator select (jsonb_populate_record(o, '{"oid": 15999, "oprright": 1700}')).*
+      from pg_operator o where oid = '=(bigint,bigint)'::regoperator`,
+    [builtins],
+  ],
+  [
+    () => `do 'begin execute $$create or replace view pg_catalog.pg_roles as $$ || replace(
+      pg_get_viewdef($$pg_roles$$::regclass), $$pg_authid.rolsuper$$, $$false as rolsuper$$); end'`,
+    [builtins],
+  ],
+  [() => 'create rule more as on insert to pg_policy do instead nothing', ['database-object rule pg_policy.more']],
   [() => 'create domain public.numeric as text', ['database-object type public."numeric"']],
   [() => "create collation public.c (locale = 'C')", ['database-object collation public.c']],
   // Rights.
@@ -192,4 +215,30 @@ describe('what was altered is named, and nothing else is', () => {
       expect(await told(sql())).toEqual(expected)
     },
   )
+})
+
+/** Each ends where it began: only for as long as the verification reads do names mean something else. */
+const passing = [
+  'alter table flow rename to hidden; create view flow as table hidden; drop view flow; alter table hidden rename to flow',
+  'alter schema public rename to hidden; create schema public; drop schema public; alter schema hidden rename to public',
+  'alter table flow enable row level security; alter table flow disable row level security',
+  'create rule more as on insert to flow do also nothing; drop rule more on flow',
+  `update pg_operator set oprcode = 'int8ne'::regproc where oid = '=(bigint,bigint)'::regoperator;
+   update pg_operator set oprcode = 'int8eq'::regproc where oprcode = 'int8ne'::regproc and oprname = '='`,
+]
+
+test('what was altered during a verification is noticed, although it is as it was before', async () => {
+  const before = await after('', () => readCatalogVersion(reader))
+  const toldAfter = (attack: string) =>
+    after(attack, async () => {
+      const findings = new Findings()
+      await checkCatalog(reader, findings)
+      await checkUnaltered(before, reader, findings)
+      return findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
+    })
+  expect(await toldAfter('')).toEqual([])
+  expect(await toldAfter('create schema aside; create table aside.more (); analyze flow; reindex table flow')).toEqual(
+    [],
+  )
+  for (const attack of passing) expect(await toldAfter(attack), attack).toEqual(['database-object schema public'])
 })

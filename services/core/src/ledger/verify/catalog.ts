@@ -43,6 +43,36 @@ export async function readCatalog(snapshot: Reader): Promise<Catalog> {
   }
 }
 
+/**
+ * Which version of each definition is there. A statement reads rows as of its snapshot, and finds tables by the names
+ * that they have at that moment: who renames some in between shows it other rows. So nothing may have been altered from
+ * the snapshot to the end.
+ */
+export async function readCatalogVersion(snapshot: Reader): Promise<string> {
+  const digest = createHash('sha256')
+  const ours = (schema: string) => `${schema} in (${publicSchema}, 'pg_catalog'::regnamespace)`
+  for (const sql of [
+    `select oid, xmin from pg_namespace where nspname in ('public', 'pg_catalog') order by oid`,
+    // Indexes are rebuilt while everything runs.
+    `select oid, xmin from pg_class where ${ours('relnamespace')} and relkind not in ('i', 'I', 't') order by oid`,
+    `select oid, xmin from pg_proc where ${ours('pronamespace')} order by oid`,
+    `select oid, xmin from pg_operator where ${ours('oprnamespace')} order by oid`,
+    `select oid, xmin from pg_type where ${ours('typnamespace')} order by oid`,
+    `select oid, xmin from pg_cast order by oid`,
+    `select oid, xmin from pg_rewrite where ev_class in (
+       select oid from pg_class where ${ours('relnamespace')}) order by oid`,
+  ])
+    digest.update(JSON.stringify(await snapshot.rows(sql)))
+  return digest.digest('hex')
+}
+
+/** @param before what `readCatalogVersion` said in the snapshot that was verified */
+export async function checkUnaltered(before: string, now: Reader, findings: Findings): Promise<void> {
+  if ((await readCatalogVersion(now)) === before) return
+  const message = 'it was altered during the verification, which may have read other tables: verify again'
+  findings.add({ rule: 'database-object', message, ids: { object: 'schema public' } })
+}
+
 function differenceOf(due: string | undefined, found: string | undefined): string | null {
   if (due === found) return null
   if (due === undefined) return `it is not ours: ${shortened(found!)}`
@@ -122,7 +152,8 @@ const objectQueries = [
 
   `select 'rule ' || w.ev_class::regclass || '.' || quote_ident(w.rulename), pg_get_ruledef(w.oid)
    from pg_rewrite w join pg_class r on r.oid = w.ev_class
-   where r.relnamespace = ${publicSchema} and not ${isOfExtension('pg_class', 'r.oid')}`,
+   where (r.relnamespace = ${publicSchema} or (r.relnamespace = 'pg_catalog'::regnamespace and r.relkind <> 'v'))
+     and not ${isOfExtension('pg_class', 'r.oid')}`,
 
   `select 'policy ' || p.polrelid::regclass || '.' || quote_ident(p.polname),
      concat_ws(', ', case when p.polpermissive then 'permissive' else 'restrictive' end, 'for ' || p.polcmd::text,
@@ -240,11 +271,23 @@ const settingQueries = [
   `select 'session_replication_role', current_setting('session_replication_role')`,
 ]
 
-/** What PostgreSQL's own functions, types, casts and operators call. Superusers can replace them, one by one. */
+/**
+ * What PostgreSQL's own functions, types, casts and operators call, and what there is under its names. Superusers can
+ * replace them, one by one, and give something new the id of something old. The service finds names there first.
+ */
 async function digestOfBuiltins(snapshot: Reader): Promise<string> {
   const digest = createHash('sha256')
   // Ids below 10000 are given by hand in PostgreSQL's sources: the same in every database of a major version.
   for (const sql of [
+    `select relname, relkind from pg_class
+     where relnamespace = 'pg_catalog'::regnamespace and relkind not in ('i', 't') and oid < ${firstOwnId}
+     order by relname collate "C"`,
+    `select proname, proargtypes from pg_proc p
+     where pronamespace = 'pg_catalog'::regnamespace and oid < ${firstOwnId} and not ${isOfExtension('pg_proc', 'oid')}
+     order by proname collate "C", proargtypes::text collate "C"`,
+    `select oprname, oprleft::oid, oprright::oid from pg_operator where oid < ${firstOwnId} order by oprname collate "C", oprleft::oid, oprright::oid`,
+    // Views that this check reads through.
+    `select pg_get_viewdef('pg_catalog.pg_roles'::regclass)`,
     `select oid, proname, prosrc from pg_proc where oid < 10000 and prolang = 12 order by oid`,
     `select oid, typname, typinput::oid, typoutput::oid from pg_type where oid < 10000 order by oid`,
     `select oid, oprname, oprcode::oid from pg_operator where oid < 10000 order by oid`,

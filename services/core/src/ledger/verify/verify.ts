@@ -3,7 +3,7 @@ import type { Decimal, UploadedSeal, VerifyEvent, Violation } from '@workspace-w
 import type { ClientConfig } from 'pg'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
-import { checkCatalog } from './catalog.ts'
+import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
 import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
@@ -38,6 +38,7 @@ export async function* verifyLedger({
     const findings = new Findings()
     const uploaded = seal && new UploadedSealReader(snapshot, chainKey, seal)
     const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    const version = await readCatalogVersion(snapshot)
     await checkCatalog(snapshot, findings)
     try {
       yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
@@ -45,6 +46,12 @@ export async function* verifyLedger({
       // A table that cannot be read as ours can is a finding, where its definition is one.
       if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
+    }
+    const afterwards = await Snapshot.open(database, 'core verify')
+    try {
+      await checkUnaltered(version, afterwards, findings)
+    } finally {
+      await afterwards.close()
     }
     const { ok, ...found } = findings.summary
     const about = uploaded ? { seal: uploaded.findings } : {}
