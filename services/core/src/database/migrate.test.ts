@@ -12,6 +12,7 @@ import { until } from '../../../../test/setup/until.ts'
 import { verifyLedger } from '../../../../test/setup/verify.ts'
 import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
+import { openPool } from './pool.ts'
 
 // A core of today works while the migrations of a later version are run.
 let system: System
@@ -188,5 +189,19 @@ test('a core of before keeps serving through an additive migration, also while t
        where datname = current_database() and application_name = 'core migrate' and wait_event_type = 'Lock'`,
     )
     return waiting.length > 0
+  }
+})
+
+test('what the role has set for itself does not let a commit be answered before it is durable', async () => {
+  const { serviceUrl } = system.database
+  const database = pg.escapeIdentifier(new URL(serviceUrl).pathname.slice(1))
+  await execute(serviceUrl, `alter role wallet_service in database ${database} set synchronous_commit = off`)
+  expect(await query(serviceUrl, 'show synchronous_commit')).toEqual([{ synchronous_commit: 'off' }])
+  const pool = openPool(serviceUrl, { name: 'test', max: 1 })
+  try {
+    const { rows } = await pool.query('show synchronous_commit')
+    expect(rows).toEqual([{ synchronous_commit: 'on' }])
+  } finally {
+    await pool.end()
   }
 })

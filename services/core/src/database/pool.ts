@@ -4,8 +4,11 @@ import pg from 'pg'
 const defaultQueryTimeoutMs = 12_000
 const connectTimeoutMs = 2_000
 const idleTimeoutMs = 60_000
-/** Set on connecting, it overrides the settings of the role and the database. PostgreSQL's own names come first. */
-const startOptions = '-c search_path=public,pg_temp'
+/**
+ * Set on connecting, they override the settings of the role and the database, which the service's role may change.
+ * PostgreSQL's own names come first, and a commit is durable before it is answered.
+ */
+const startOptions = '-c search_path=public,pg_temp -c synchronous_commit=on'
 
 export type PoolOptions = {
   /** Shown in `pg_stat_activity`. */
