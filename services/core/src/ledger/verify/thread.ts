@@ -20,6 +20,8 @@ export async function* verifyInThread(
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
   })
+  // `on` listens only while it iterates. Without a listener, a fault while the thread ends would end core.
+  thread.on('error', () => {})
   let result: VerifyEvent | undefined
   try {
     const messages = on(thread, 'message', { ...(signal && { signal }), close: ['exit'] })
