@@ -456,76 +456,85 @@ describe('ledger verify', () => {
   })
 })
 
-describe('ledger seal', () => {
-  const newFile = (name: string) => join(dataDir, `${name}-${randomUUID()}.seal`)
+describe('ledger checkpoint', () => {
+  const newFile = (name: string) => join(dataDir, `${name}-${randomUUID()}.checkpoint`)
   const through = ({ coreUrl, adminToken }: System) => ({ CORE_URL: coreUrl, CORE_TOKEN: adminToken })
 
-  test('a seal is written to a new file, which the ledger continues', async () => {
+  test('a checkpoint is written to a new file, which the ledger continues', async () => {
     const file = newFile('all')
-    const sealed = await json(`ledger seal --out ${file}`)
+    const taken = await json(`ledger checkpoint --out ${file}`)
     const bytes = await readFile(file)
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const { wallets } = await json('ledger verify')
-    expect(sealed).toEqual({ file, sealId: expect.any(String), sealedAt: isoTime, workspaceId: null, wallets, sha256 })
+    expect(taken).toEqual({
+      file,
+      checkpointId: expect.any(String),
+      takenAt: isoTime,
+      workspaceId: null,
+      wallets,
+      sha256,
+    })
 
     const workspaceId = await newWorkspace()
     await core.wallets.deposit.mutate({ workspaceId, walletId: await newWallet(workspaceId), amount: '5' })
-    const { sealId, sealedAt } = sealed
+    const { checkpointId, takenAt } = taken
     expect(await json(`ledger verify --against ${file}`)).toMatchObject({
       ok: true,
-      seal: { sealId, sealedAt, workspaceId: null, wallets, fault: null },
+      checkpoint: { checkpointId, takenAt, workspaceId: null, wallets, fault: null },
     })
     expect(await said(`ledger verify --against ${file}`)).toContain(
-      `\nIt continues the seal of ${sealedAt} (all workspaces, ${wallets} wallets): nothing before that was changed or cut off.\n`,
+      `\nIt continues the checkpoint of ${takenAt} (all workspaces, ${wallets} wallets): nothing before that was changed or cut off.\n`,
     )
   })
 
-  test('of one workspace, to a file named for the time; who sealed is in the audit', async () => {
+  test('of one workspace, to a file named for the time; who took it is in the audit', async () => {
     const workspaceId = await newWorkspace()
     await newWallet(workspaceId)
-    const { stdout, exitCode } = await run(['ledger', 'seal', '--workspace', workspaceId], throughCore, dataDir)
+    const { stdout, exitCode } = await run(['ledger', 'checkpoint', '--workspace', workspaceId], throughCore, dataDir)
     expect(exitCode).toBe(0)
     const [, name] = /^File +(\S+)$/m.exec(stdout) ?? []
-    expect(name).toMatch(/\/ledger-\d{8}T\d{6}Z\.seal$/)
-    expect(stdout).toContain(`2 wallets of ${workspaceId} were sealed at `)
+    expect(name).toMatch(/\/ledger-\d{8}T\d{6}Z\.checkpoint$/)
+    expect(stdout).toContain(`2 wallets of ${workspaceId} are in the checkpoint of `)
     const part = JSON.parse(await readFile(name!, 'utf8'))
-    const rows = await query(system.database.ownerUrl, `select * from audit where target = '${part.sealId}'`)
+    const rows = await query(system.database.ownerUrl, `select * from audit where target = '${part.checkpointId}'`)
     expect(rows).toEqual([
       expect.objectContaining({
         actor: 'admin:a',
-        act: 'ledger.seal',
+        action: 'ledger.checkpoint',
         workspace_id: uuidFromId('workspace', workspaceId),
-        after: { sealedAt: part.sealedAt, wallets: 2 },
+        after: { takenAt: part.takenAt, wallets: 2 },
       }),
     ])
     expect(await json(`ledger verify --workspace ${workspaceId} --against ${name}`)).toMatchObject({ ok: true })
   })
 
-  test('a file is never written over, and none is left of a seal that failed', async () => {
+  test('a file is never written over, and none is left of a checkpoint that failed', async () => {
     const file = newFile('kept')
     await writeFile(file, 'precious')
-    expect(await refused(1, `ledger seal --out ${file}`)).toBe(
-      `${file} exists already, and a seal is kept: give another --out.`,
+    expect(await refused(1, `ledger checkpoint --out ${file}`)).toBe(
+      `${file} exists already, and a checkpoint is kept: give another --out.`,
     )
     expect(await readFile(file, 'utf8')).toBe('precious')
-    expect(await refused(1, `ledger seal --out ${dataDir}/absent/file`)).toContain('(ENOENT): give another --out.')
+    expect(await refused(1, `ledger checkpoint --out ${dataDir}/absent/file`)).toContain(
+      '(ENOENT): give another --out.',
+    )
 
     const cut = newFile('cut')
     const path = await openPath(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: '"chains"', passes: 'none', by: 'reset' })
-    const ran = await run(['ledger', 'seal', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
+    const ran = await run(['ledger', 'checkpoint', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
     path.cut()
-    expect(sentence(1, ran)).toBe('The seal was cut off before its end: run it again, and see the log of core.')
+    expect(sentence(1, ran)).toBe('The checkpoint was cut off before its end: run it again, and see the log of core.')
     const unknown = newFile('unknown')
-    expect(await refused(1, `ledger seal --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
+    expect(await refused(1, `ledger checkpoint --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
       /^There is no workspace wsp_/,
     )
     for (const left of [cut, unknown]) expect(existsSync(left)).toBe(false)
   })
 
-  test('a seal that cannot be used fails the verification of a sound ledger, and says how to mend it', async () => {
+  test('a checkpoint that cannot be used fails the verification of a sound ledger, and says how to mend it', async () => {
     const [whole, other] = [newFile('whole'), await newWorkspace()]
-    await json(`ledger seal --out ${whole}`)
+    await json(`ledger checkpoint --out ${whole}`)
     const files: [string, string, string][] = [
       ['empty', '', 'it is cut off: its last part is missing'],
       ['changed', (await readFile(whole, 'utf8')).replace('"sequence":1', '"sequence":2'), 'part 0 was changed'],
@@ -536,7 +545,7 @@ describe('ledger seal', () => {
       const { exitCode, stdout, stderr } = await run(words(`ledger verify --against ${file}`))
       expect({ exitCode, stderr }).toEqual({
         exitCode: 1,
-        stderr: expect.stringContaining(`The seal proves nothing, because ${fault}`),
+        stderr: expect.stringContaining(`The checkpoint proves nothing, because ${fault}`),
       })
       expect(stdout).toMatch(/^The ledger is sound: [^\n]*\n$/)
     }
@@ -546,16 +555,16 @@ describe('ledger seal', () => {
       stderr: expect.stringContaining(`it is of all workspaces, and ${other} alone was verified`),
     })
     expect(await refused(1, `ledger verify --against ${whole}.absent`)).toBe(
-      `The seal cannot be read from ${whole}.absent (ENOENT): give the file that ledger seal wrote.`,
+      `The checkpoint cannot be read from ${whole}.absent (ENOENT): give the file that ledger checkpoint wrote.`,
     )
     expect(await refused(1, `ledger verify --against ${dataDir}`)).toContain('(EISDIR)')
-    expect(await refused(2, 'ledger seal --out', '')).toBe('--out must be the path of a file.')
+    expect(await refused(2, 'ledger checkpoint --out', '')).toBe('--out must be the path of a file.')
   })
 
-  test('a history that was cut off is shown by the seal alone', async () => {
+  test('a history that was cut off is shown by the checkpoint alone', async () => {
     const cut = await startSystem({ gateways: 0 })
     const file = newFile('before')
-    const seal = await run(['ledger', 'seal', '--out', file], through(cut))
+    const checkpoint = await run(['ledger', 'checkpoint', '--out', file], through(cut))
     // The last deposit, with everything that speaks of it.
     await execute(
       cut.database.ownerUrl,
@@ -570,11 +579,11 @@ describe('ledger seal', () => {
     const alone = await run(['ledger', 'verify'], through(cut))
     const against = await run(['ledger', 'verify', '--against', file], through(cut))
     await cut.stop()
-    expect(seal.exitCode).toBe(0)
+    expect(checkpoint.exitCode).toBe(0)
     expect(alone).toMatchObject({ exitCode: 0, stderr: '' })
     expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('in 2 place(s)') })
-    expect(against.stdout).toContain('it was sealed at sequence 1, and has come only to 0')
-    expect(against.stdout).toMatch(/\nCompared with the seal of .*\n$/)
+    expect(against.stdout).toContain('the checkpoint names sequence 1, and it is at 0')
+    expect(against.stdout).toMatch(/\nCompared with the checkpoint of .*\n$/)
   })
 })
 
@@ -681,13 +690,13 @@ describe('the audit', () => {
     await core.apiKeys.disable.mutate({ apiKey })
     const listed = await json(`audit list --workspace ${workspaceId}`)
     expect(listed).toEqual({
-      entries: ['key.disable', 'key.create', 'member.add', 'workspace.create'].map(act =>
-        expect.objectContaining({ act, actor: 'admin:a', workspaceId, at: isoTime, id: expect.any(Number) }),
+      entries: ['key.disable', 'key.create', 'member.add', 'workspace.create'].map(action =>
+        expect.objectContaining({ action, actor: 'admin:a', workspaceId, at: isoTime, id: expect.any(Number) }),
       ),
       next: null,
     })
-    const [headings, row, ...others] = (await said(`audit list --target ${apiKey} --act key.disable`)).split('\n')
-    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACT +TARGET +WORKSPACE +CHANGE$/)
+    const [headings, row, ...others] = (await said(`audit list --target ${apiKey} --action key.disable`)).split('\n')
+    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACTION +TARGET +WORKSPACE +CHANGE$/)
     expect(row).toMatch(
       new RegExp(`^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +status "ACTIVE" → "DISABLED"$`),
     )
@@ -695,14 +704,16 @@ describe('the audit', () => {
     const text = await said(`audit list --workspace ${workspaceId} --limit 3`)
     const [, before] = /There are older ones: give --before (\d+)\.\n$/.exec(text) ?? []
     const rest = (await json(`audit list --workspace ${workspaceId} --before ${before}`)) as { entries: unknown[] }
-    expect(rest.entries).toEqual([expect.objectContaining({ act: 'workspace.create' })])
-    expect(await said('audit list --actor admin:nobody')).toBe('There are no such acts.\n')
-    expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such acts.\n')
+    expect(rest.entries).toEqual([expect.objectContaining({ action: 'workspace.create' })])
+    expect(await said('audit list --actor admin:nobody')).toBe('There are no such actions.\n')
+    expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such actions.\n')
     expect(await said(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
     const known = 'are kek.rotate, key.create, key.delete'
-    const mistyped = await refused(2, 'audit list --act key.disabled')
-    expect(mistyped).toContain(`--act names "key.disabled", which is no act: did you mean key.disable? There ${known}`)
-    expect(await refused(2, 'audit list --act x')).toContain(`which is no act: there ${known}`)
+    const mistyped = await refused(2, 'audit list --action key.disabled')
+    expect(mistyped).toContain(
+      `--action names "key.disabled", which is no action: did you mean key.disable? There ${known}`,
+    )
+    expect(await refused(2, 'audit list --action x')).toContain(`which is no action: there ${known}`)
     expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
     expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
     expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')
@@ -715,11 +726,11 @@ describe('key-encryption keys', () => {
     const status = await json('kek status')
     expect(status).toEqual({ active: 'k1', keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }] })
     expect(await said('kek status')).toMatch(
-      /^New secrets are sealed under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
+      /^New secrets are encrypted under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
     )
     expect(await json('kek rotate')).toEqual({ ...status, rewrapped: 0, remaining: 0, unreadable: [] })
     expect(await said('kek rotate')).toMatch(
-      /^0 secret\(s\) were sealed anew\.\n\n[\s\S]*\n\nEvery secret is under k1: no other key-encryption key is needed/,
+      /^0 secret\(s\) were re-encrypted\.\n\n[\s\S]*\n\nEvery secret is under k1: no other key-encryption key is needed/,
     )
   })
 })

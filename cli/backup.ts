@@ -26,7 +26,7 @@ const checkFlags = {
     help: 'secrets.json of the installation (default: the one in DATA_DIR, else in .data)',
     parse: anyText,
   },
-  against: { value: 'FILE', help: 'a seal that the restored ledger must continue', parse: anyText },
+  against: { value: 'FILE', help: 'a checkpoint that the restored ledger must continue', parse: anyText },
 } as const
 
 const program = createGroup('npm run backup --', 'back up the database, and prove that the backup can be used', [
@@ -43,7 +43,7 @@ const program = createGroup('npm run backup --', 'back up the database, and prov
     help: 'restore FILE into a temporary directory, compare it with its manifest, and verify its database and ledger',
     words: { FILE: 'the backup' },
     flags: checkFlags,
-    examples: ['wallet.tar', 'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.seal'],
+    examples: ['wallet.tar', 'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.checkpoint'],
     run: (values, [file]) => check(file!, values),
   }),
   createCommand({
@@ -171,8 +171,8 @@ async function check(file: string, { secrets: secretsFile, against }: Values<typ
     const core = await startService({ name: 'core', script, logFile, env: environment, identity }, ending.signal)
     stops.push(core.stop)
     console.log('PostgreSQL and core run on the restored copy.')
-    const seal = against ? ['--against', resolve(against)] : []
-    const verify = spawn(process.execPath, [join(root, 'cli/admin.ts'), 'ledger', 'verify', ...seal], {
+    const checkpoint = against ? ['--against', resolve(against)] : []
+    const verify = spawn(process.execPath, [join(root, 'cli/admin.ts'), 'ledger', 'verify', ...checkpoint], {
       env: { PATH: process.env.PATH, CORE_URL: `http://127.0.0.1:${corePort}`, CORE_TOKEN: adminToken },
       stdio: 'inherit',
       signal: ending.signal,

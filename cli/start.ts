@@ -54,7 +54,7 @@ const say = (text: string) => log.say(text)
 async function start(): Promise<void> {
   const running: Supervised[] = []
   const interrupted = listenForTheEnd(() => {
-    for (const each of running) each.hurry()
+    for (const each of running) each.forceStop()
   })
   let exitCode = 0
   try {
@@ -78,7 +78,7 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   const inDataDir = (...names: string[]) => join(dataDir, ...names)
   await mkdir(inDataDir('logs'), { recursive: true, mode: 0o755 })
   const { wasCutOff, release } = await claim(dataDir)
-  running.push({ stop: release, hurry: () => {} })
+  running.push({ stop: release, forceStop: () => {} })
   await requirePorts(settings, wasCutOff)
   const secrets = await loadSecrets(dataDir, inDataDir('postgres'))
 
@@ -87,7 +87,7 @@ async function startAll(running: Supervised[], interrupted: AbortSignal): Promis
   for (const path of logFiles) await rotateLog(path)
   log.openFile(logFile('supervisor'))
   const rotation = keepRotated(logFiles)
-  running.push({ stop: rotation.end, hurry: () => {} })
+  running.push({ stop: rotation.end, forceStop: () => {} })
   const keep = async (name: string, start: Parameters<typeof supervise>[1]) => {
     const startOrExplain = (signal: AbortSignal) =>
       start(signal).catch(async error => Promise.reject(await orDiskFull(error, dataDir)))
@@ -252,8 +252,8 @@ async function createDatabase(adminUrl: string): Promise<void> {
   }
 }
 
-/** Aborts on the first signal to stop, or when whoever started us is gone; later signals call `hurry`. */
-function listenForTheEnd(hurry: () => void): AbortSignal {
+/** Aborts on the first signal to stop, or when whoever started us is gone; later signals call `forceStop`. */
+function listenForTheEnd(forceStop: () => void): AbortSignal {
   const end = new AbortController()
   let since = 0
   const stop = () => {
@@ -264,7 +264,7 @@ function listenForTheEnd(hurry: () => void): AbortSignal {
       return
     }
     // npm passes a Ctrl-C on to us that the terminal has sent us already: that is not a second one.
-    if (Date.now() - since > 500) hurry()
+    if (Date.now() - since > 500) forceStop()
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
   // npm killed by SIGKILL passes nothing on.

@@ -5,7 +5,7 @@ import { query } from './setup/database.ts'
 import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
-/** The audit: every administrative act leaves a row, in its transaction, that nobody can change. */
+/** The audit: every administrative action leaves a row, in its transaction, that nobody can change. */
 
 let system: System
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function entriesOf(filter: { workspaceId?: string; target?: string }): Pro
   return (await system.admin.audit.list.query({ ...filter, limit: 500 })).entries
 }
 
-test('every act of an administrator is there, with who, what, before and after', async () => {
+test('every action of an administrator is there, with who, what, before and after', async () => {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Audited' })
   await admin.members.add.mutate({ workspaceId, userId: 'ada' })
@@ -38,12 +38,12 @@ test('every act of an administrator is there, with who, what, before and after',
   await admin.wallets.freeze.mutate(wallet)
   await admin.wallets.unfreeze.mutate(wallet)
   await admin.wallets.close.mutate(wallet)
-  for await (const _ of await admin.ledger.seal.query({ workspaceId }));
+  for await (const _ of await admin.ledger.checkpoint.query({ workspaceId }));
   await admin.members.remove.mutate({ workspaceId, userId: 'ada' })
   await admin.workspaces.delete.mutate({ workspaceId })
 
   const entries = (await entriesOf({ workspaceId })).toReversed()
-  expect(entries.map(({ act }) => act)).toEqual([
+  expect(entries.map(({ action }) => action)).toEqual([
     'workspace.create',
     'member.add',
     'key.create',
@@ -60,11 +60,11 @@ test('every act of an administrator is there, with who, what, before and after',
     'wallet.freeze',
     'wallet.unfreeze',
     'wallet.close',
-    'ledger.seal',
+    'ledger.checkpoint',
     'member.remove',
     'workspace.delete',
   ])
-  const of = (act: string) => entries.find(each => each.act === act)!
+  const of = (action: string) => entries.find(each => each.action === action)!
   expect(of('key.disable')).toMatchObject({
     actor: 'admin:a',
     workspaceId,
@@ -84,9 +84,9 @@ test('every act of an administrator is there, with who, what, before and after',
 
 test('no procedure that changes something is missing above', async () => {
   const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
-  // Not acts of an administrator: a verification removes what was uploaded for it, a customer's transfer has its actor in
-  // its own row, and use is not an act.
-  const others = ['ledger.uploadSeal', 'transfers.create', 'access.markUsed', 'access.beginNonces']
+  // Not actions of an administrator: a verification removes what was uploaded for it, a customer's transfer has its actor in
+  // its own row, and use is not an action.
+  const others = ['ledger.uploadCheckpoint', 'transfers.create', 'access.markUsed', 'access.beginNonceGeneration']
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
     'apiKeys.create',
     'apiKeys.delete',
@@ -114,7 +114,7 @@ test('no procedure that changes something is missing above', async () => {
   ])
 })
 
-test('an act that is refused leaves no row, and no change that gateways would follow', async () => {
+test('an action that is refused leaves no row, and no change that gateways would follow', async () => {
   const revision = async () =>
     (await query(system.database.ownerUrl, 'select revision from access_revision'))[0]!.revision
   const newest = async () => (await system.admin.audit.list.query({ limit: 1 })).entries[0]!
@@ -134,10 +134,10 @@ test('a service that brings money in or out stands in the audit under its own na
   const { walletId } = wallets[0]!
   await service.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', caller: { requestId: 'r' } })
   await service.close()
-  expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'funding:f', act: 'wallet.deposit' })
+  expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'funding:f', action: 'wallet.deposit' })
 })
 
-test('the list filters by workspace, actor, act, target and time, and pages without gap or repetition', async () => {
+test('the list filters by workspace, actor, action, target and time, and pages without gap or repetition', async () => {
   const { admin, workspaceId } = system
   const all = await entriesOf({ workspaceId })
   expect(all.length).toBeGreaterThan(8)
@@ -151,15 +151,15 @@ test('the list filters by workspace, actor, act, target and time, and pages with
   }
   expect(paged).toEqual(all)
   const middle = all[4]!
-  const { at, act, actor, target } = middle
-  const filtered = await admin.audit.list.query({ workspaceId, act, actor, target, from: at })
+  const { at, action, actor, target } = middle
+  const filtered = await admin.audit.list.query({ workspaceId, action, actor, target, from: at })
   expect(filtered.entries).toContainEqual(middle)
-  for (const entry of filtered.entries) expect(entry).toMatchObject({ workspaceId, act, actor, target })
+  for (const entry of filtered.entries) expect(entry).toMatchObject({ workspaceId, action, actor, target })
   for (const filter of [
-    { act, actor },
-    { act, target },
-    { act, actor, target },
-    { act, actor, target, from: at },
+    { action, actor },
+    { action, target },
+    { action, actor, target },
+    { action, actor, target, from: at },
   ]) {
     const everything = (await admin.audit.list.query({ workspaceId, ...filter })).entries
     const newest = await admin.audit.list.query({ workspaceId, ...filter, limit: 1 })
@@ -178,8 +178,8 @@ describe('append only', () => {
     "update audit set actor = 'nobody'",
     'delete from audit',
     'truncate audit',
-    "insert into audit (id, actor, act, target) overriding system value values (1, 'a', 'b', 'c')",
-    "insert into audit (at, actor, act, target) values ('2020-01-01', 'a', 'b', 'c')",
+    "insert into audit (id, actor, action, target) overriding system value values (1, 'a', 'b', 'c')",
+    "insert into audit (at, actor, action, target) values ('2020-01-01', 'a', 'b', 'c')",
   ]
 
   test.each(changes)("the service's own role may not: %s", async sql => {
@@ -194,7 +194,7 @@ describe('append only', () => {
 
   test("the service's own role can append", async () => {
     const sql = `
-      insert into audit (at, actor, act, workspace_id, target, position, mac)
+      insert into audit (at, actor, action, workspace_id, target, position, mac)
       select now, 'test', 'test', workspace_id, 't', position + 1, '' from lock_audit(array[$1::uuid])`
     await query(system.database.serviceUrl, sql, [uuidFromId('workspace', system.workspaceId)])
     expect((await entriesOf({ target: 't' })).map(({ actor }) => actor)).toEqual(['test'])

@@ -75,7 +75,7 @@ test('a core that is only slow is waited for', async () => {
   await owner.query('begin; select * from ledger for update')
   // Core waits for the lock for longer than it takes to notice that a core is silent, and has the last word.
   await expect(admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).rejects.toMatchObject({
-    data: { wire: { code: 'S002' } },
+    data: { appError: { code: 'S002' } },
   })
   await owner.query('rollback')
   await owner.end()

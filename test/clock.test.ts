@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import { KeyDirectory } from '../gateway/src/auth/keys/directory.ts'
+import { KeyCache } from '../gateway/src/auth/keys/key-cache.ts'
 import { openRedisNonces } from '../gateway/src/auth/nonces/redis.ts'
 import { createApp } from '../gateway/src/http/app.ts'
 import { createMetrics } from '../gateway/src/internal/metrics.ts'
@@ -30,9 +30,10 @@ beforeAll(async () => {
   system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
   const { log } = createLog('gateway', 'silent')
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
-  const directory = new KeyDirectory(core, parseKeyRing(keyEncryptionKeys), log)
+  const directory = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log)
   const limits = { key: undefined, failures: undefined }
-  const isFirst = async (memoryId: string) => (await core.access.beginNonces.mutate({ memoryId })).isFirst
+  const isFirst = async (generationId: string) =>
+    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
   const nonces = openRedisNonces(inject('redisUrl'), isFirst, limits, log)
   const metrics = createMetrics()
   const sampled = new SampledLog(log)

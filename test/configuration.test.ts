@@ -44,7 +44,7 @@ test('core names every fault at once, and no secret', () => {
     DATABASE_URL: 'mysql://root:hunter2@localhost/wallet',
     KEY_ENCRYPTION_KEYS: 'k1:c2hvcnQ=',
     LEDGER_CHAIN_KEY: 'hunter2',
-    LEDGER_LANES: '0',
+    LEDGER_SHARDS: '0',
     LOG_LEVEL: 'loud',
     SERVICE_TOKENS: 'gateway:king:hunter2',
   })
@@ -54,7 +54,7 @@ test('core names every fault at once, and no secret', () => {
     'DATABASE_URL',
     'KEY_ENCRYPTION_KEYS',
     'LEDGER_CHAIN_KEY',
-    'LEDGER_LANES',
+    'LEDGER_SHARDS',
     'LOG_LEVEL',
     'SERVICE_TOKENS',
   ])

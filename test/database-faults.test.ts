@@ -205,8 +205,8 @@ test('a database that is gone is S002 for all, at once, and back when it is back
 describe('PostgreSQL refuses', () => {
   const owner = () => system.database.ownerUrl
 
-  /** Lets the first writes of a workspace fail with this SQLSTATE, as often as said, while `act` runs. */
-  async function withPlanted<Result>(books: Books, sqlState: string, times: number, act: () => Promise<Result>) {
+  /** Lets the first writes of a workspace fail with this SQLSTATE, as often as said, while `action` runs. */
+  async function withPlanted<Result>(books: Books, sqlState: string, times: number, action: () => Promise<Result>) {
     await execute(
       owner(),
       `create sequence planted;
@@ -218,7 +218,7 @@ describe('PostgreSQL refuses', () => {
          when (new.workspace_id = '${uuidFromId('workspace', books.workspaceId)}') execute function plant()`,
     )
     try {
-      return await act()
+      return await action()
     } finally {
       await execute(owner(), 'drop trigger planted on flow; drop function plant; drop sequence planted')
     }

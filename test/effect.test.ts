@@ -10,7 +10,7 @@ import { until } from './setup/until.ts'
 
 /**
  * A change of what a key may do, as clients of two gateways meet it, in health and under each fault. How long a gateway
- * may believe what it has is asserted by its own clock: gateway/src/auth/keys/directory.test.ts.
+ * may believe what it has is asserted by its own clock: gateway/src/auth/keys/key-cache.test.ts.
  */
 
 let system: System
@@ -64,7 +64,7 @@ async function untilBoth(key: Issued, code: string): Promise<void> {
   for (const gateway of [near, far]) await until(`${code} at both`, async () => (await codeAt(gateway, key)) === code)
 }
 
-test.each<[act: string, code: string, act: (key: Issued) => Promise<unknown>]>([
+test.each<[action: string, code: string, action: (key: Issued) => Promise<unknown>]>([
   ['disable', 'GA2021', key => system.admin.apiKeys.disable.mutate(key)],
   ['delete', 'GA2011', key => system.admin.apiKeys.delete.mutate(key)],
   ['set-expiry', 'GA2021', key => system.admin.apiKeys.setExpiry.mutate({ ...key, expiresAt: new Date(0) })],
@@ -73,10 +73,10 @@ test.each<[act: string, code: string, act: (key: Issued) => Promise<unknown>]>([
   ['rotate', 'GA2012', key => system.admin.apiKeys.rotate.mutate(key)],
   ['member remove', 'GA2034', key => system.admin.members.remove.mutate({ ...key, userId: 'owner' })],
   ['workspace delete', 'GA2032', key => system.admin.workspaces.delete.mutate(key)],
-])('%s is in force on both gateways: %s', async (_act, code, act) => {
+])('%s is in force on both gateways: %s', async (_action, code, action) => {
   const key = await newKey()
   await untilBoth(key, accepted)
-  await act(key)
+  await action(key)
   await untilBoth(key, code)
 })
 

@@ -147,7 +147,7 @@ test('one bizId names one order in each workspace', async () => {
 
 const nextOfWallet = 'update wallet set revision = revision + 1, sequence = sequence + 1'
 
-test('the database itself refuses a leg across workspaces or currencies, a change and a removal of entries', async () => {
+test('the database itself refuses an entry across workspaces or currencies, a change and a removal of entries', async () => {
   const attempts: [string, RegExp][] = [
     ['update transfer set amount = amount + 1', /permission denied/],
     ['delete from flow', /permission denied/],

@@ -44,7 +44,7 @@ beforeAll(async () => {
   await execute(ownerUrl, `alter role wallet_service in database ${database} set lock_timeout = 0`)
   await execute(ownerUrl, `alter role wallet_service in database ${database} set statement_timeout = 0`)
   keys = await Promise.all(Array.from({ length: keyCount }, newKey))
-  // Step 2: cores seal under the new one from now on.
+  // Step 2: cores encrypt under the new one from now on.
   const reordered = { KEY_ENCRYPTION_KEYS: ringOf('k2', 'k1') }
   cores = [await system.startCore(reordered), await system.startCore(reordered)]
   const through = { CORE_URL: cores.map(({ url }) => url).join(',') }
@@ -74,11 +74,11 @@ function admin(core: Program, verb: string): { process: ChildProcess; ended: Pro
   return { process: process_, ended }
 }
 
-/** Starts a rotation, and runs `act` once it stands at the secret of one key, in the middle of a step. */
+/** Starts a rotation, and runs `action` once it stands at the secret of one key, in the middle of a step. */
 async function heldAt(
   { apiKey }: Credentials,
   core: Program,
-  act: (rotation: ReturnType<typeof admin>) => Promise<unknown>,
+  action: (rotation: ReturnType<typeof admin>) => Promise<unknown>,
 ): Promise<Ran> {
   const holder = new pg.Client({ connectionString: system.database.ownerUrl })
   await holder.connect()
@@ -91,7 +91,7 @@ async function heldAt(
         where datname = current_database() and wait_event_type = 'Lock' and query ilike 'update%"api_key"%'`
       return (await query(system.database.ownerUrl, sql)).length > 0
     })
-    await act(rotation)
+    await action(rotation)
   } finally {
     await holder.end()
   }
@@ -204,8 +204,8 @@ describe('a rotation of the key-encryption key, under traffic', () => {
     expect(JSON.parse(stdout)).toMatchObject({ rewrapped: 0, remaining: 0 })
   })
 
-  test('leaves acts in the audit, without a secret; a dump still reveals none', async () => {
-    const { entries } = await system.admin.audit.list.query({ act: 'kek.rotate' })
+  test('leaves actions in the audit, without a secret; a dump still reveals none', async () => {
+    const { entries } = await system.admin.audit.list.query({ action: 'kek.rotate' })
     expect(entries.length).toBeGreaterThan(1)
     expect(entries[0]).toMatchObject({ actor: 'admin:a', target: 'k2', after: { secrets: expect.any(Number) } })
     await expectNoSecretInDump()
@@ -234,7 +234,7 @@ describe('a core with another ring', () => {
   })
 
   test('refuses a step of a rotation to a key that it does not have first', async () => {
-    // The core of the first step: it would seal under the old key again what another one has just sealed under the new.
+    // The core of the first step: it would encrypt under the old key again what another one has just encrypted under the new.
     await expect(system.admin.keks.rewrap.mutate({ to: 'k2' })).rejects.toThrow(
       'The first key-encryption key of this core is k1, and that of another one is k2',
     )

@@ -123,8 +123,8 @@ test('a key is disabled, enabled, given other scopes and addresses, expired and 
   await untilCode(key, '2000', orders)
   await apiKeys.delete.mutate(key)
   await untilCode(key, 'GA2011', orders)
-  for (const act of [apiKeys.disable, apiKeys.enable, apiKeys.rotate, apiKeys.delete])
-    await expect(act.mutate(key)).rejects.toThrow(`There is no key ${key.apiKey}.`)
+  for (const action of [apiKeys.disable, apiKeys.enable, apiKeys.rotate, apiKeys.delete])
+    await expect(action.mutate(key)).rejects.toThrow(`There is no key ${key.apiKey}.`)
 })
 
 test('an expiry needs no news: the key ends by itself', async () => {
@@ -202,8 +202,8 @@ test('of those who add one member at once one succeeds, and the others are told 
     const refusals = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason] : []))
     expect(refusals).toHaveLength(3)
     for (const refusal of refusals)
-      expect(refusal.data.wire).toEqual({
-        kind: 'refusal',
+      expect(refusal.data.appError).toEqual({
+        kind: 'admin',
         code: 'ALREADY_EXISTS',
         sentence: `${userId} is a member of ${workspaceId} already.`,
       })

@@ -75,8 +75,8 @@ async function untilReady({ baseUrl }: At): Promise<void> {
 /** Moves the beginning of the memory into the past, as if the wait were over. For what comes after it only. */
 async function age(url: string): Promise<void> {
   const client = await createClient({ url }).connect()
-  const [server, durable, id] = (await client.get('nonces:memory'))!.split(' ')
-  await client.set('nonces:memory', `${server} ${durable} ${id} 1`)
+  const [server, durable, id] = (await client.get('nonces:generation'))!.split(' ')
+  await client.set('nonces:generation', `${server} ${durable} ${id} 1`)
   client.destroy()
 }
 
@@ -228,7 +228,7 @@ describe('a Redis that has its marker but may lack the last nonces', () => {
     await command(replica.url, 'REPLICAOF', 'NO', 'ONE')
     door.leadTo(replica.port)
     await untilReady(gateway)
-    expect(await command(replica.url, 'EXISTS', 'nonces:memory')).toBe(1)
+    expect(await command(replica.url, 'EXISTS', 'nonces:generation')).toBe(1)
     await expectFenced(gateway, lost)
     await door.close()
     await replica.stop()
@@ -255,7 +255,7 @@ test('a move to another Redis is a loss as well; the audit names each', async ()
   await other.stop()
   const client = new pg.Client({ connectionString: system.database.ownerUrl })
   await client.connect()
-  const { rows } = await client.query("select actor, target from audit where act = 'nonces.begin'")
+  const { rows } = await client.query("select actor, target from audit where action = 'nonces.begin'")
   await client.end()
   expect(new Set(rows.map(({ target }) => target)).size).toBe(rows.length)
   for (const { actor } of rows) expect(actor).toBe('gateway:g')

@@ -277,9 +277,11 @@ test('a gateway and a core that are stopped for an upgrade answer what they have
   await verify()
 })
 
-test('a backup under load can be restored, verified, and held against a seal', async () => {
+test('a backup under load can be restored, verified, and held against a checkpoint', async () => {
   const directory = await makeTempDir('backup')
-  const [file, sealBefore, sealAfter] = ['wallet.tar', 'before.seal', 'after.seal'].map(name => join(directory, name))
+  const [file, checkpointBefore, checkpointAfter] = ['wallet.tar', 'before.checkpoint', 'after.checkpoint'].map(name =>
+    join(directory, name),
+  )
   const secrets = ['--secrets', cluster.secretsFile]
   const backup = async (...args: string[]) => {
     const BACKUP_DATABASE_URL = cluster.postgres.url('postgres')
@@ -299,27 +301,27 @@ test('a backup under load can be restored, verified, and held against a seal', a
   const load = Array.from({ length: 4 }, async () => {
     while (isLoaded) if ((await codeOf(next++)) === '2000') made++
   })
-  await cluster.run('admin', ['ledger', 'seal', '--out', sealBefore!])
+  await cluster.run('admin', ['ledger', 'checkpoint', '--out', checkpointBefore!])
   await backup('take', file!)
   const madeBefore = made
   // Those that were under way may be in the backup.
   await until('more is made after the backup', () => made > madeBefore + load.length)
-  await cluster.run('admin', ['ledger', 'seal', '--out', sealAfter!])
+  await cluster.run('admin', ['ledger', 'checkpoint', '--out', checkpointAfter!])
   isLoaded = false
   await Promise.all(load)
 
-  const printed = await backup('check', file!, '--against', sealBefore!, ...secrets)
+  const printed = await backup('check', file!, '--against', checkpointBefore!, ...secrets)
   expect(printed).toContain('The ledger is sound')
   expect(printed).toContain('The backup can be used.')
   // What happened after the backup is not in it, and the check says so.
-  await expect(backup('check', file!, '--against', sealAfter!, ...secrets)).rejects.toMatchObject({
+  await expect(backup('check', file!, '--against', checkpointAfter!, ...secrets)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining('The backup does not hold a sound ledger.'),
   })
   // Nothing of the scratch copies stays but the logs of the check that failed.
   expect((await readdir(directory)).sort()).toEqual([
-    'after.seal',
-    'before.seal',
+    'after.checkpoint',
+    'before.checkpoint',
     expect.stringMatching(/^wallet-backup-logs-/),
     'wallet.tar',
   ])
@@ -416,7 +418,7 @@ test('after all of this, and more trouble, no log holds a secret; each line has 
       return [/a procedure failed/, /cannot be decrypted/].every(line => line.test(logs))
     })
     const logs = await cluster.logs()
-    // A secret as core seals it, stored or refused.
+    // A secret as core checkpoints it, stored or refused.
     expect(logs).not.toMatch(/v1\.k1\.[\w-]{10}/)
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret.length, name).toBeGreaterThan(16)

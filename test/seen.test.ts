@@ -94,14 +94,14 @@ test('what keeps PostgreSQL waiting says which request it is for; who came along
   const [name] = await until('the first waits', async () =>
     (await isWaiting('core req_%')).length > 0 ? isWaiting('core req_%') : null,
   )
-  // What an internal service calls at the same time comes in one batch of calls, and waits in one lane.
+  // What an internal service calls at the same time comes in one batch of calls, and waits in one shard.
   const { workspaceId } = system
   const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
   const ids = ['a', 'b', 'c'].map(name => `job-17/${name}`)
   const others = ids.map(requestId =>
     service.transfers.create.mutate({ workspaceId, caller: { requestId }, order: transfer() }),
   )
-  await until('the others wait in their lane', async () =>
+  await until('the others wait in their shard', async () =>
     /^core_postings\{state="waiting"\} 3$/m.test(await (await fetch(`${system.coreUrl}/metrics`)).text()),
   )
   await blocker.query('rollback')

@@ -345,7 +345,7 @@ describe('access', () => {
 })
 
 describe('the audit', () => {
-  test('it can be neither changed nor cut, and what was added to it is named; acts go on', async () => {
+  test('it can be neither changed nor cut, and what was added to it is named; actions go on', async () => {
     const books = await newBooks()
     const { workspaceId, workspace } = books
     for (const sql of [
@@ -356,7 +356,7 @@ describe('the audit', () => {
     ])
       await expect(asService(sql), sql).rejects.toThrow('permission denied')
     const forge = (position: string, at = 'now()') => `
-      insert into audit (at, actor, act, workspace_id, target, position, mac)
+      insert into audit (at, actor, action, workspace_id, target, position, mac)
       select ${at}, 'admin:nobody', 'wallet.freeze', workspace_id, 'forged', ${position}, ${garbage}
       from audit_head where workspace_id = ${workspace}`
     for (const [sql, refusal] of [
@@ -372,6 +372,6 @@ describe('the audit', () => {
     await system.admin.wallets.freeze.mutate({ workspaceId, walletId: books.b })
     await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00' })
     const { violations } = await verify(system.admin, { workspaceId })
-    expect(violations).toMatchObject([{ rule: 'audit-chain', ids: { act: 'wallet.freeze' } }])
+    expect(violations).toMatchObject([{ rule: 'audit-chain', ids: { action: 'wallet.freeze' } }])
   })
 })

@@ -22,15 +22,16 @@ export function wasCutOff(error: unknown): boolean {
 export function isOutcomeUnknown(error: unknown): boolean {
   const data = dataOf(error)
   if (!data) return noAnswerOf(error)?.sent ?? false
-  return data.wire ? data.wire.code === 'S003' : data.code === 'INTERNAL_SERVER_ERROR'
+  return data.appError ? data.appError.code === 'S003' : data.code === 'INTERNAL_SERVER_ERROR'
 }
 
 function answerSentence(data: CoreErrorData, message: string, core: CoreAddress): string {
-  const { wire, code } = data
-  if (wire?.kind === 'refusal') return wire.sentence
-  if (wire?.kind === 'domain' && !isErrorCode(wire.code))
+  const { appError, code } = data
+  if (appError?.kind === 'admin') return appError.sentence
+  if (appError?.kind === 'domain' && !isErrorCode(appError.code))
     return `Core refused this with a code that is unknown here (${message}): use the admin command of core's version.`
-  if (wire?.kind === 'domain') return domainSentences[wire.code]?.(wire.details) ?? tableSentence(wire.code)
+  if (appError?.kind === 'domain')
+    return domainSentences[appError.code]?.(appError.details) ?? tableSentence(appError.code)
   if (code === 'FORBIDDEN') return `The token of ${core.source} is not one of role admin (${message}): use one that is.`
   if (code === 'NOT_FOUND')
     return `The core at ${core.urls.join(', ')} is of another version (${message}): restart it from this checkout.`

@@ -47,7 +47,7 @@ async function currentPid(): Promise<number> {
 async function start(body: string): Promise<Child> {
   const running = await startService(await program(body), abort.signal)
   cleanUp.push(async () => {
-    running.hurry()
+    running.forceStop()
     await running.exited
   })
   return running
@@ -85,7 +85,7 @@ describe('a service', () => {
     const running = await start(`process.on('SIGTERM', () => console.log('no')); ${staysUp}`)
     const stopped = running.stop()
     await until('it has ignored SIGTERM', async () => (await readFile(join(home, 'program.log'), 'utf8')) === 'no\n')
-    running.hurry()
+    running.forceStop()
     await stopped
     expect(await running.exited).toBe('SIGKILL')
   })

@@ -9,7 +9,7 @@ const healthyAfterMs = 30_000
 
 export interface Supervised {
   stop(): Promise<void>
-  hurry(): void
+  forceStop(): void
 }
 
 /**
@@ -52,7 +52,7 @@ export async function supervise(
   }
 
   return {
-    hurry: () => current.hurry(),
+    forceStop: () => current.forceStop(),
     async stop() {
       ending.abort()
       await current.stop()

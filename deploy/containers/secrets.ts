@@ -72,7 +72,7 @@ function ownFile(name: string): Promise<string> {
 
 /** What gateway/src/auth/nonces sends, and what its scripts call. */
 const gatewayCommands = 'eval evalsha script|load info config|get ping time get set exists'.split(' ')
-const gatewayKeys = ['nonces:memory', 'nonce:*', 'limit:*']
+const gatewayKeys = ['nonces:generation', 'nonce:*', 'limit:*']
 
 /**
  * Redis's users: a gateway has the commands and keys that it needs, the health check has PING. Nobody can log in as

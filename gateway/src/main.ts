@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigurationError, createLog } from '@workspace-wallet/runtime'
-import { KeyDirectory } from './auth/keys/directory.ts'
+import { KeyCache } from './auth/keys/key-cache.ts'
 import { FailureLimit } from './auth/limits/failures.ts'
 import { openFileNonces } from './auth/nonces/file.ts'
 import { openRedisNonces } from './auth/nonces/redis.ts'
-import type { IsFirstMemory } from './auth/nonces/store.ts'
+import type { IsFirstGeneration } from './auth/nonces/store.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { openCore } from './core/client.ts'
 import { createApp } from './http/app.ts'
@@ -24,8 +24,9 @@ const sweepMs = 100
 async function main(config: GatewayConfig): Promise<void> {
   const { log, output } = createLog('gateway', config.LOG_LEVEL)
   const core = openCore(config.CORE_URL, config.CORE_TOKEN)
-  const keys = new KeyDirectory(core, config.KEY_ENCRYPTION_KEYS, log)
-  const isFirst: IsFirstMemory = async memoryId => (await core.access.beginNonces.mutate({ memoryId })).isFirst
+  const keys = new KeyCache(core, config.KEY_ENCRYPTION_KEYS, log)
+  const isFirst: IsFirstGeneration = async generationId =>
+    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
   const limits = limitsOf(config)
   const metrics = createMetrics()
   const nonces = metrics.measured(

@@ -167,8 +167,8 @@ async function answerOf(asked: Promise<object>): Promise<Answer> {
   } catch (error) {
     const { data } = error as { data?: CoreErrorData }
     if (!data) throw error
-    const { wire, code } = data
+    const { appError, code } = data
     // What the schema refuses has no public code of its own between services.
-    return { code: wire?.code ?? (code === 'BAD_REQUEST' ? 'S012' : code), data: null }
+    return { code: appError?.code ?? (code === 'BAD_REQUEST' ? 'S012' : code), data: null }
   }
 }

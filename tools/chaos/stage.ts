@@ -129,7 +129,7 @@ export async function openStage(interrupted: AbortSignal): Promise<Stage> {
       await keep(gateway.name, 'gateway', signal => startService(gateway, signal))
     }
     const admin = createCoreClient({ url: coreUrls, token: adminToken })
-    supervised.push({ stop: () => admin.close(), hurry: () => {} })
+    supervised.push({ stop: () => admin.close(), forceStop: () => {} })
     return { parts, gatewayUrls: gatewayPorts.map(url), coreUrls, admin, directory, stop }
   } catch (error) {
     await stop(false)

@@ -17,7 +17,7 @@ test.each([
   ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/posting/decide.ts'"],
   ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],
   ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/router.ts'"],
-  ['gateway/src/auth/keys/directory.ts', "import pg from 'pg'"],
+  ['gateway/src/auth/keys/key-cache.ts', "import pg from 'pg'"],
   ['services/core/src/http/server.ts', "import express from 'express'"],
   ['services/core/src/http/server.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
   [

@@ -9,7 +9,7 @@ export interface Child {
   exited: Promise<string>
   stop(): Promise<void>
   /** Makes a stop that is under way wait no longer. */
-  hurry(): void
+  forceStop(): void
 }
 
 /** A program of ours. */
@@ -53,7 +53,7 @@ export function spawnNode(command: NodeCommand, output: { stdout: Output; stderr
     pid: child.pid!,
     exited,
     ready,
-    hurry: () => child.kill('SIGKILL'),
+    forceStop: () => child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM')
       const deadline = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs)

@@ -68,7 +68,7 @@ function takeNextStep(): void {
 process.on('message', (message: ToGuard) => {
   if (message.type === 'run') run(message.command)
   if (message.type === 'stop') stop()
-  if (message.type === 'hurry') {
+  if (message.type === 'forceStop') {
     if (stopping) takeNextStep()
     else stop()
   }

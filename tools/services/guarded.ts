@@ -30,13 +30,13 @@ export interface GuardedCommand {
   removeWhenStopped?: string[] | undefined
 }
 
-export type ToGuard = { type: 'run'; command: GuardedCommand } | { type: 'stop' } | { type: 'hurry' }
+export type ToGuard = { type: 'run'; command: GuardedCommand } | { type: 'stop' } | { type: 'forceStop' }
 export type FromGuard =
   | { type: 'started'; pid: number }
   | { type: 'failed'; message: string }
   | { type: 'exited'; reason: string }
 
-/** `pid` is the program's own, and `hurry` goes on to the next, harsher step. */
+/** `pid` is the program's own, and `forceStop` goes on to the next, harsher step. */
 export interface Guarded extends Child {
   guard: ChildProcess
   hasExited(): boolean
@@ -81,7 +81,7 @@ export async function runGuarded(command: GuardedCommand, output: number | 'igno
     guard,
     exited,
     hasExited: () => ended,
-    hurry: () => send({ type: 'hurry' }),
+    forceStop: () => send({ type: 'forceStop' }),
     async stop() {
       send({ type: 'stop' })
       await exited

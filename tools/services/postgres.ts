@@ -51,7 +51,7 @@ export interface Postgres {
   /** Lets transactions in progress be rolled back and data be flushed; after ten seconds it does not wait any longer. */
   stop(): Promise<void>
   /** Makes a stop that is under way wait no longer. The next start then replays the log. */
-  hurry(): void
+  forceStop(): void
   child: Guarded['guard']
 }
 
@@ -82,7 +82,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     exited: guarded.exited,
     url: (database, user = superuser, password = options.superuserPassword) =>
       `postgresql://${encodeURIComponent(user)}:${encodeURIComponent(password)}@127.0.0.1:${port}/${encodeURIComponent(database)}`,
-    hurry: guarded.hurry,
+    forceStop: guarded.forceStop,
     async stop() {
       stopping = true
       await guarded.stop()
@@ -290,7 +290,7 @@ function serverArguments(server: Server, port: number): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(server.durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
-    // The text of a failed statement can hold what was to be stored, sealed secrets among it.
+    // The text of a failed statement can hold what was to be stored, encrypted secrets among it.
     log_min_error_statement: 'panic',
     ...server.settings,
   }

@@ -2,6 +2,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawnNode } from './child.ts'
 
+/** How much of a program's output is printed when it ends by itself, in characters. */
+const outputTail = 10_000
+
 /** A running program of ours. */
 export type Program = {
   process: ChildProcess
@@ -36,6 +39,11 @@ export async function startProgram(
   const outcome = await Promise.race([ready, exited])
   if (typeof outcome === 'string') throw new Error(`${script} ended before it was ready (${outcome}):\n${output}`)
   const { port, internalPort } = outcome as { port: number; internalPort?: number }
+  let isAsked = false
+  void exited.then(how => {
+    // A test sees only that its calls fail: what ended the program is in the program's own output.
+    if (!isAsked) console.error(`${script} ended by itself (${how}):\n${output.slice(-outputTail)}`)
+  })
   return {
     process: child,
     port,
@@ -43,6 +51,7 @@ export async function startProgram(
     internalUrl: `http://127.0.0.1:${internalPort}`,
     output: () => output,
     async stop() {
+      isAsked = true
       child.kill('SIGCONT')
       // No deadline: an exit code that a test asserts must not depend on how busy the machine is.
       child.kill('SIGTERM')
@@ -50,6 +59,7 @@ export async function startProgram(
       return child.exitCode
     },
     async kill(signal) {
+      isAsked = true
       child.kill(signal)
       if (signal === 'SIGKILL') await exited
     },

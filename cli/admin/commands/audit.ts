@@ -1,10 +1,10 @@
-import { type AuditEntry, type AuditPage, auditActs } from '@workspace-wallet/contract'
+import { type AuditEntry, type AuditPage, auditActions } from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { table } from '../table.ts'
 import { oneOf, parseCount, parseId, parsePast } from '../values.ts'
 
-const parseAct = oneOf('act', auditActs)
+const parseAction = oneOf('action', auditActions)
 
 /** Looking into the audit. Nothing changes it. */
 export const auditCommands = [
@@ -15,11 +15,11 @@ export const auditCommands = [
     flags: {
       workspace: { value: 'wsp_…', help: 'only actions on this workspace', parse: parseId('workspace') },
       actor: { value: 'ROLE:NAME', help: 'only actions by this actor, such as admin:operator', parse: anyText },
-      act: {
-        value: 'ACT',
+      action: {
+        value: 'ACTION',
         help: 'only actions of this kind, such as key.disable',
-        choices: auditActs,
-        parse: parseAct,
+        choices: auditActions,
+        parse: parseAction,
       },
       target: { value: 'ID', help: 'only actions on this key, wallet, member or workspace', parse: anyText },
       from: {
@@ -36,33 +36,33 @@ export const auditCommands = [
       },
     },
     examples: ['', '--target ak_…', '--workspace wsp_… --from 7d --json'],
-    async run(core, { workspace: workspaceId, actor, act, target, from, to, before, limit }) {
+    async run(core, { workspace: workspaceId, actor, action, target, from, to, before, limit }) {
       const entries: AuditEntry[] = []
       let next = before ?? null
       do {
-        const filter = { workspaceId, actor, act, target, from, to, before: next ?? undefined }
+        const filter = { workspaceId, actor, action, target, from, to, before: next ?? undefined }
         const page: AuditPage = await core.audit.list.query({ ...filter, limit: Math.min(limit - entries.length, 500) })
         entries.push(...page.entries)
         next = page.next
       } while (next !== null && entries.length < limit)
       return { entries, next }
     },
-    print: ({ entries, next }) => (entries.length > 0 ? printEntries(entries, next) : 'There are no such acts.'),
+    print: ({ entries, next }) => (entries.length > 0 ? printEntries(entries, next) : 'There are no such actions.'),
   }),
 ]
 
 function printEntries(entries: AuditEntry[], next: number | null): string {
-  const rows = entries.map(({ id, at, actor, act, target, workspaceId, ...change }) => [
+  const rows = entries.map(({ id, at, actor, action, target, workspaceId, ...change }) => [
     String(id),
     at.toISOString(),
     actor,
-    act,
+    action,
     target,
     workspaceId ?? '',
     changeText(change),
   ])
   const rest = next === null ? '' : `\n\nThere are older ones: give --before ${next}.`
-  return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACT', 'TARGET', 'WORKSPACE', 'CHANGE'], rows)}${rest}`
+  return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'TARGET', 'WORKSPACE', 'CHANGE'], rows)}${rest}`
 }
 
 /** What is not as it was: `status "ACTIVE" → "DISABLED"`. */
@@ -76,6 +76,6 @@ function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): st
 }
 
 function parsePlace(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be the NUMBER of an act, not "${text}"`)
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be the NUMBER of an action, not "${text}"`)
   return Number(text)
 }

@@ -8,7 +8,7 @@ import { table } from '../table.ts'
 
 type Rotation = {
   active: string
-  /** Secrets that were sealed anew, or went because nobody could use them any more. */
+  /** Secrets that were re-encrypted, or went because nobody could use them any more. */
   rewrapped: number
   /** Secrets that are still under another key-encryption key. */
   remaining: number
@@ -28,7 +28,7 @@ export const kekCommands = [
     examples: [''],
     run: core => core.keks.status.query(),
     print: ({ active, keks }) =>
-      `New secrets are sealed under ${active}.${keks.length > 0 ? `\n\n${printKeks(keks)}` : ''}`,
+      `New secrets are encrypted under ${active}.${keks.length > 0 ? `\n\n${printKeks(keks)}` : ''}`,
   }),
   command({
     noun: 'kek',
@@ -38,7 +38,7 @@ export const kekCommands = [
     examples: ['', '--json'],
     run: (core, _, progress) => rotate(core, progress),
     print: ({ active, rewrapped, remaining, keks }) =>
-      `${rewrapped} secret(s) were sealed anew.\n\n${printKeks(keks)}${remaining > 0 ? '' : `\n\nEvery secret is under ${active}: no other key-encryption key is needed for this database any more.`}`,
+      `${rewrapped} secret(s) were re-encrypted.\n\n${printKeks(keks)}${remaining > 0 ? '' : `\n\nEvery secret is under ${active}: no other key-encryption key is needed for this database any more.`}`,
     complaint: ({ active, remaining, unreadable }) => {
       if (remaining === 0) return undefined
       const still = `${remaining} secret(s) are still not under ${active}`

@@ -150,7 +150,7 @@ function keyCommand(
   verb: string,
   help: string,
   done: string,
-  act: (core: CoreClient, apiKey: string) => Promise<void>,
+  action: (core: CoreClient, apiKey: string) => Promise<void>,
 ): Command {
   return command({
     noun: 'key',
@@ -159,7 +159,7 @@ function keyCommand(
     flags: { key },
     examples: ['--key ak_…'],
     async run(core, { key: apiKey }) {
-      await act(core, apiKey)
+      await action(core, apiKey)
       return { apiKey }
     },
     print: ({ apiKey }) => `Key ${apiKey} ${done}.`,

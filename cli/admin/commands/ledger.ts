@@ -1,22 +1,22 @@
 import { resolve } from 'node:path'
 import {
+  type CheckpointFindings,
+  type CheckpointPart,
   type LedgerChange,
   repairableRules,
-  type SealFindings,
-  type SealPart,
   type VerifyReport,
 } from '@workspace-wallet/contract'
 import {
   type CoreClient,
+  checkpointLines,
   reopenLedger,
   repairLedger,
-  sealLines,
   type VerifyProgress,
   verifyLedger,
 } from '@workspace-wallet/core-client'
+import { readCheckpointFile, writeCheckpointFile } from '../checkpoint-file.ts'
 import { command } from '../command.ts'
 import type { Progress } from '../progress.ts'
-import { readSealFile, writeSealFile } from '../seal-file.ts'
 import { wasCutOff } from '../sentences.ts'
 import { table } from '../table.ts'
 import { parseFile } from '../values.ts'
@@ -31,11 +31,11 @@ export const ledgerCommands = [
       workspace: { ...workspace, help: 'limit it to this workspace', required: false },
       against: {
         value: 'FILE',
-        help: 'a seal written by ledger seal, which the ledger must continue',
+        help: 'a checkpoint written by ledger checkpoint, which the ledger must continue',
         parse: parseFile,
       },
     },
-    examples: ['', '--workspace wsp_…', '--against ledger-2026-11.seal'],
+    examples: ['', '--workspace wsp_…', '--against ledger-2026-11.checkpoint'],
     run: (core, { workspace: workspaceId, against }, progress) => verify(core, workspaceId, against, progress),
     print: printReport,
     complaint: complaintOf,
@@ -108,16 +108,16 @@ export const ledgerCommands = [
   }),
   command({
     noun: 'ledger',
-    verb: 'seal',
+    verb: 'checkpoint',
     help: 'write a signed file of the current end of every chain, for an auditor to keep',
     flags: {
       out: { value: 'FILE', help: 'the file to create; if not given, its name contains the time', parse: parseFile },
       workspace: { ...workspace, help: 'limit it to this workspace', required: false },
     },
-    examples: ['--out ledger-2026-11.seal', '--workspace wsp_…'],
-    run: (core, { out, workspace: workspaceId }, progress) => seal(core, out, workspaceId, progress),
-    print: ({ file, workspaceId, wallets, sealedAt, sha256 }) =>
-      `${wallets} wallets of ${workspaceId ?? 'all workspaces'} were sealed at ${sealedAt}.
+    examples: ['--out ledger-2026-11.checkpoint', '--workspace wsp_…'],
+    run: (core, { out, workspace: workspaceId }, progress) => checkpoint(core, out, workspaceId, progress),
+    print: ({ file, workspaceId, wallets, takenAt, sha256 }) =>
+      `${wallets} wallets of ${workspaceId ?? 'all workspaces'} are in the checkpoint of ${takenAt}.
 
 File     ${file}
 SHA-256  ${sha256}
@@ -135,7 +135,7 @@ async function verify(
   try {
     return await verifyLedger(core, {
       workspaceId,
-      seal: against === undefined ? undefined : readSealFile(against),
+      checkpoint: against === undefined ? undefined : readCheckpointFile(against),
       onProgress: now => showProgress(progress, now),
     })
   } catch (error) {
@@ -144,28 +144,33 @@ async function verify(
 }
 
 function showProgress(progress: Progress, now: VerifyProgress): void {
-  if (now.kind === 'seal') progress.show(now.wallets, null, 'wallets of the seal uploaded')
+  if (now.kind === 'checkpoint') progress.show(now.wallets, null, 'wallets of the checkpoint uploaded')
   else progress.show(now.flows, now.totalFlows, 'flows')
 }
 
-async function seal(core: CoreClient, out: string | undefined, workspaceId: string | undefined, progress: Progress) {
-  const file = resolve(out ?? `ledger-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}.seal`)
+async function checkpoint(
+  core: CoreClient,
+  out: string | undefined,
+  workspaceId: string | undefined,
+  progress: Progress,
+) {
+  const file = resolve(out ?? `ledger-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}.checkpoint`)
   let wallets = 0
-  let last: SealPart | undefined
+  let last: CheckpointPart | undefined
   async function* lines() {
-    for await (const { part, line } of sealLines(core, { workspaceId })) {
+    for await (const { part, line } of checkpointLines(core, { workspaceId })) {
       yield line
       wallets += part.chains.length
       last = part
-      progress.show(wallets, null, 'wallets sealed')
+      progress.show(wallets, null, 'wallets read')
     }
   }
   try {
-    const sha256 = await writeSealFile(file, lines())
-    const { sealId, sealedAt } = last!
-    return { file, sealId, sealedAt, workspaceId: last!.workspaceId, wallets, sha256 }
+    const sha256 = await writeCheckpointFile(file, lines())
+    const { checkpointId, takenAt } = last!
+    return { file, checkpointId, takenAt, workspaceId: last!.workspaceId, wallets, sha256 }
   } catch (error) {
-    throw wasCutOff(error) ? cutOff('seal', error) : error
+    throw wasCutOff(error) ? cutOff('checkpoint', error) : error
   }
 }
 
@@ -182,10 +187,10 @@ function cutOff(what: string, cause: unknown): Error {
   return new Error(`The ${what} was cut off before its end: run it again, and see the log of core.`, { cause })
 }
 
-function printReport({ workspaces, wallets, transfers, flows, violations, more, seal: sealed }: VerifyReport): string {
+function printReport({ workspaces, wallets, transfers, flows, violations, more, checkpoint }: VerifyReport): string {
   const scope = `${workspaces} workspace(s), ${wallets} wallets, ${transfers} transfers, ${flows} flows`
   const isSound = violations.length === 0
-  const about = sealed?.fault === null ? `\n${printSeal(sealed, isSound)}` : ''
+  const about = checkpoint?.fault === null ? `\n${printCheckpoint(checkpoint, isSound)}` : ''
   if (isSound) return `The ledger is sound: ${scope}.${about}`
   const rows = violations.map(({ rule, message, ids }) => [
     rule,
@@ -198,18 +203,18 @@ function printReport({ workspaces, wallets, transfers, flows, violations, more, 
   return `${table(['RULE', 'WHERE', 'WHAT'], rows)}${rest}\n\nChecked ${scope}.${about}`
 }
 
-function printSeal({ sealedAt, workspaceId, wallets }: SealFindings, isSound: boolean): string {
-  const taken = `the seal of ${sealedAt} (${workspaceId ?? 'all workspaces'}, ${wallets} wallets)`
+function printCheckpoint({ takenAt, workspaceId, wallets }: CheckpointFindings, isSound: boolean): string {
+  const taken = `the checkpoint of ${takenAt} (${workspaceId ?? 'all workspaces'}, ${wallets} wallets)`
   return isSound ? `It continues ${taken}: nothing before that was changed or cut off.` : `Compared with ${taken}.`
 }
 
-function complaintOf({ ok, violations, more, seal: sealed }: VerifyReport): string | undefined {
+function complaintOf({ ok, violations, more, checkpoint }: VerifyReport): string | undefined {
   if (ok) return undefined
   const found = violations.length + more
-  const fault = sealed?.fault
-  const aboutSeal = fault
-    ? `The seal proves nothing, because ${fault}: give the file as it was written, with the scope it was written for.`
+  const fault = checkpoint?.fault
+  const aboutCheckpoint = fault
+    ? `The checkpoint proves nothing, because ${fault}: give the file as it was written, with the scope it was written for.`
     : ''
-  if (found === 0) return aboutSeal
-  return `The ledger breaks its rules in ${found} place(s): post nothing until you know why. ${aboutSeal}`.trimEnd()
+  if (found === 0) return aboutCheckpoint
+  return `The ledger breaks its rules in ${found} place(s): post nothing until you know why. ${aboutCheckpoint}`.trimEnd()
 }

@@ -45,7 +45,7 @@ export const walletCommands = [
 function walletCommand(
   verb: string,
   help: string,
-  act: (core: CoreClient, input: { workspaceId: string; walletId: string }) => Promise<Wallet>,
+  action: (core: CoreClient, input: { workspaceId: string; walletId: string }) => Promise<Wallet>,
 ): Command {
   return command({
     noun: 'wallet',
@@ -54,7 +54,7 @@ function walletCommand(
     flags: { workspace, wallet },
     examples: ['--workspace wsp_… --wallet wal_…'],
     async run(core, { workspace: workspaceId, wallet: walletId }) {
-      const record = await act(core, { workspaceId, walletId })
+      const record = await action(core, { workspaceId, walletId })
       return { ...record, balance: formatBalance(record.balance, record.currency) }
     },
     print: ({ walletId, status }) => `Wallet ${walletId} is ${status}.`,

@@ -1,6 +1,6 @@
 import { DomainError, type Scope } from '@workspace-wallet/contract'
 import { isListed, parseAddress } from '../network/addresses.ts'
-import type { Key } from './keys/directory.ts'
+import type { Key } from './keys/key-cache.ts'
 
 /** Step 7 of section 5.3: the client's address is in the key's list, if it has one. */
 export function checkAddress(key: Key, address: string): void {

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError, uuidFromId } from '@workspace-wallet/contract'
-import type { Key, KeyDirectory } from './keys/directory.ts'
+import type { Key, KeyCache } from './keys/key-cache.ts'
 import { header } from './request.ts'
 
 /** Step 1 of section 5.3: the key that X-Api-Key names. A doubled header is no key's id. */
-function findKey(keys: KeyDirectory, request: IncomingMessage, beforeLookUp?: () => void): Key | Promise<Key> {
+function findKey(keys: KeyCache, request: IncomingMessage, beforeLookUp?: () => void): Key | Promise<Key> {
   const apiKey = header(request, 'x-api-key')
   if (apiKey === '') throw new DomainError('GA2001')
   if (beforeLookUp && !keys.isCached(apiKey)) beforeLookUp()
@@ -24,7 +24,7 @@ function known(key: Key | null, request: IncomingMessage): Key {
  * @param beforeLookUp may refuse before core is asked
  */
 export function findUsableKey(
-  keys: KeyDirectory,
+  keys: KeyCache,
   request: IncomingMessage,
   now: () => number,
   beforeLookUp?: () => void,

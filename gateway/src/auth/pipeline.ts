@@ -7,7 +7,7 @@ import type { SampledLog } from '../observability/sampled-log.ts'
 import { checkAddress } from './access.ts'
 import { readBody } from './body.ts'
 import { findUsableKey } from './key.ts'
-import type { Key, KeyDirectory } from './keys/directory.ts'
+import type { Key, KeyCache } from './keys/key-cache.ts'
 import type { FailureLimit } from './limits/failures.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
 import type { NonceStore } from './nonces/store.ts'
@@ -16,8 +16,8 @@ import { bodyHash } from './signing/index.ts'
 import { checkTimestamp } from './timestamp.ts'
 
 /** What the steps work with. `now` is the one clock, in milliseconds since the Unix epoch. */
-export type Edge = {
-  keys: KeyDirectory
+export type PipelineDependencies = {
+  keys: KeyCache
   nonces: NonceStore
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
@@ -41,15 +41,15 @@ export type SignedRequest = { key: Key; address: string; body: Buffer }
  * @throws DomainError with the code of the step that failed; S029 over a limit that an operator set
  */
 export async function authenticate(
-  edge: Edge,
+  dependencies: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<SignedRequest> {
-  const { failures } = edge
-  if (!failures) return passSteps(edge, request, response)
-  const network = networkOf(addressOf(edge, request))
+  const { failures } = dependencies
+  if (!failures) return passSteps(dependencies, request, response)
+  const network = networkOf(addressOf(dependencies, request))
   try {
-    return await passSteps(edge, request, response, () => failures.check(network, response))
+    return await passSteps(dependencies, request, response, () => failures.check(network, response))
   } catch (error) {
     return failures.answer(error, network, response)
   }
@@ -57,30 +57,37 @@ export async function authenticate(
 
 /** @param beforeWork may refuse what would cost core or the nonce store work and is not known to be good */
 async function passSteps(
-  edge: Edge,
+  dependencies: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   beforeWork?: () => void,
 ): Promise<SignedRequest> {
-  let found = findUsableKey(edge.keys, request, edge.now, beforeWork) // 1, 2, 3
+  let found = findUsableKey(dependencies.keys, request, dependencies.now, beforeWork) // 1, 2, 3
   let key = found instanceof Promise ? await found : found
-  checkTimestamp(request, edge.now()) // 4
-  const reading = readBody(request, edge.bodyLimitBytes)
+  checkTimestamp(request, dependencies.now()) // 4
+  const reading = readBody(request, dependencies.bodyLimitBytes)
   const body = reading instanceof Promise ? await reading : reading
   if (body !== reading) {
     // A body may dawdle: a key that was disabled meanwhile is not served because its headers came in time.
-    found = findUsableKey(edge.keys, request, edge.now)
+    found = findUsableKey(dependencies.keys, request, dependencies.now)
     key = found instanceof Promise ? await found : found
   }
   const nonce = readNonce(request) // 5
   // A body may dawdle: the nonce must not be claimed later than it is remembered.
-  const timestamp = checkTimestamp(request, edge.now())
+  const timestamp = checkTimestamp(request, dependencies.now())
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(edge.nonces, key, request, parts, edge.now(), beforeWork) // 5, 6
-  if (tally) checkLimit(response, edge.keyRate!, tally)
-  const address = addressOf(edge, request)
+  const { tally } = await checkNonceAndSignature(
+    dependencies.nonces,
+    key,
+    request,
+    parts,
+    dependencies.now(),
+    beforeWork,
+  ) // 5, 6
+  if (tally) checkLimit(response, dependencies.keyRate!, tally)
+  const address = addressOf(dependencies, request)
   checkAddress(key, address) // 7
-  edge.keys.markUsed(key.apiKey, edge.now())
+  dependencies.keys.markUsed(key.apiKey, dependencies.now())
   return { key, address, body }
 }
 
@@ -97,6 +104,6 @@ function checkLimit(response: ServerResponse, rate: Rate, tally: Tally): void {
 }
 
 /** The client's address, as far as it can be believed. */
-export function addressOf({ trustedProxies }: Edge, { socket, headers }: IncomingMessage): string {
+export function addressOf({ trustedProxies }: PipelineDependencies, { socket, headers }: IncomingMessage): string {
   return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string | undefined, trustedProxies)
 }

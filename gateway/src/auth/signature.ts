@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/contract'
-import type { Key } from './keys/directory.ts'
+import type { Key } from './keys/key-cache.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
 import { header, headerFault } from './request.ts'
 import { canonicalMessage, type SignedParts, sign } from './signing/index.ts'

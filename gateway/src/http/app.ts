@@ -4,7 +4,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Endpoint } from '../api/endpoint.ts'
 import { endpoints, noSuchEndpoint } from '../api/endpoints.ts'
 import { checkScope } from '../auth/access.ts'
-import { addressOf, authenticate, type Edge, type SignedRequest } from '../auth/pipeline.ts'
+import { addressOf, authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
 import { parseTarget, type Target } from '../auth/request.ts'
 import type { CoreClient } from '../core/client.ts'
 import { isDenial } from '../observability/denials.ts'
@@ -30,7 +30,7 @@ export type RequestMetrics = { answered: (route: string, code: ErrorCode | '2000
 
 /** The public application. Whatever happens under /api/, the answer is our envelope. */
 export function createApp(
-  edge: Edge,
+  dependencies: PipelineDependencies,
   core: CoreClient,
   metrics: RequestMetrics,
   readiness: () => Promise<Readiness>,
@@ -43,13 +43,13 @@ export function createApp(
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
   app.get('/readyz', answerReadiness(readiness))
   app.use(onlyApi)
-  app.use(signedBy(edge)) // section 5.3, steps 1 to 7
+  app.use(signedBy(dependencies)) // section 5.3, steps 1 to 7
   app.use(plainPath)
-  const answered = recordOf(edge, metrics)
+  const answered = recordOf(dependencies, metrics)
   for (const endpoint of endpoints) mount(app, endpoint, core, answered) // step 8, then the endpoint
   app.use(deny)
-  app.use(failure(edge, answered))
-  app.use(lastResort(edge))
+  app.use(failure(dependencies, answered))
+  app.use(lastResort(dependencies))
   return app
 }
 
@@ -60,18 +60,18 @@ type Answered = (request: IncomingMessage, route: string, code: ErrorCode | '200
  * One line in the log and one count in the metrics for each request, under the id that its client got. At the usual
  * level, denied requests and those without a valid signature are sampled instead (see denials.ts).
  */
-function recordOf(edge: Edge, metrics: RequestMetrics): Answered {
+function recordOf(dependencies: PipelineDependencies, metrics: RequestMetrics): Answered {
   return (request, route, code) => {
     const milliseconds = performance.now() - request.arrivedAt
     metrics.answered(route, code, milliseconds)
     const isOurFault = code !== '2000' && errorTable[code].http >= 500
     const isSampled = code !== '2000' && (isDenial(code) || !request.signed)
     const level = isSampled ? 'debug' : isOurFault ? 'warn' : 'info'
-    if (!edge.log.isLevelEnabled(level)) return
+    if (!dependencies.log.isLevelEnabled(level)) return
     const { requestId, method, apiKey } = request
-    const address = request.signed?.address ?? addressOf(edge, request)
+    const address = request.signed?.address ?? addressOf(dependencies, request)
     const line = { requestId, method, route, code, milliseconds: Math.round(milliseconds * 100) / 100, address, apiKey }
-    edge.log[level](line, isOurFault ? 'a request was not served' : 'a request was answered')
+    dependencies.log[level](line, isOurFault ? 'a request was not served' : 'a request was answered')
   }
 }
 
@@ -99,9 +99,9 @@ const onlyApi: RequestHandler = (request, _response, next) => {
   next()
 }
 
-function signedBy(edge: Edge): RequestHandler {
+function signedBy(dependencies: PipelineDependencies): RequestHandler {
   return async (request, response, next) => {
-    request.signed = await authenticate(edge, request, response)
+    request.signed = await authenticate(dependencies, request, response)
     next()
   }
 }
@@ -138,8 +138,8 @@ const deny: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
-  const { log, sampled, denials } = edge
+function failure(dependencies: PipelineDependencies, answered: Answered): ErrorRequestHandler {
+  const { log, sampled, denials } = dependencies
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -155,7 +155,7 @@ function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
     }
     sendFailure(request, response, request.requestId, error)
     const { apiKey, requestId } = request
-    const refusal = { code: error.code, apiKey, address: addressOf(edge, request), requestId }
+    const refusal = { code: error.code, apiKey, address: addressOf(dependencies, request), requestId }
     denials.note(refusal, request.signed !== undefined)
     // What no endpoint declares has no name of its own: paths are the client's, and without end.
     const route = request.route?.path ?? 'none'
@@ -173,11 +173,11 @@ function failure(edge: Edge, answered: Answered): ErrorRequestHandler {
 
 /** The code of a core that is newer than this gateway, and answers what this one does not know. */
 function unknownCodeOf(cause: unknown): unknown {
-  return (cause as { data?: { wire?: { code?: unknown } } } | null)?.data?.wire?.code
+  return (cause as { data?: { appError?: { code?: unknown } } } | null)?.data?.appError?.code
 }
 
 /** When an error cannot even be answered, that is a bug too: its client gets our envelope, not Express' page. */
-function lastResort({ log }: Edge): ErrorRequestHandler {
+function lastResort({ log }: PipelineDependencies): ErrorRequestHandler {
   return (cause, request, response, _next) => {
     log.error({ err: cause, requestId: request.requestId }, 'an error could not be answered')
     if (response.headersSent) response.destroy()

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { KeyDirectory } from '../auth/keys/directory.ts'
+import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { CoreClient } from '../core/client.ts'
 import type { RequestMetrics } from '../http/app.ts'
@@ -27,7 +27,7 @@ export type Metrics = RequestMetrics & {
   /** Shows how many lines of the log were lost. */
   watchLog: (output: LogOutput) => void
   /** Shows what a directory of keys has in memory; read when somebody asks. */
-  watchKeys: (keys: KeyDirectory) => void
+  watchKeys: (keys: KeyCache) => void
   /** Shows the calls of core that wait or are under way, and the cores that owe answers and do not answer. */
   watchCore: (core: CoreClient) => void
   /** The same store, its answers measured. */
@@ -77,7 +77,7 @@ export function createMetrics(): Metrics {
     })
   }
 
-  function watchKeys(keys: KeyDirectory): void {
+  function watchKeys(keys: KeyCache): void {
     new Gauge({
       name: 'gateway_keys',
       help: 'API keys in memory: known, known not to exist, and being looked up',

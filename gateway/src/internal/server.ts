@@ -58,8 +58,8 @@ function coreProxy(coreUrls: string[], log: Log) {
 
   function nextCore(): string {
     turn = (turn + 1) % cores.length
-    const inTurn = [...cores.slice(turn), ...cores.slice(0, turn)]
-    return (inTurn.find(core => !core.isAway) ?? inTurn[0]!).url
+    const rotated = [...cores.slice(turn), ...cores.slice(0, turn)]
+    return (rotated.find(core => !core.isAway) ?? rotated[0]!).url
   }
 
   async function passOver(core: (typeof cores)[number]): Promise<void> {

@@ -48,7 +48,7 @@ describe.each(locales)('$tag', locale => {
     '%s has a whole sentence for every case, and each case its own',
     code => {
       const cases = details[code] ?? [undefined]
-      const sentences = cases.map(each => sentenceOf(DomainError.fromWire(code, each), locale))
+      const sentences = cases.map(each => sentenceOf(DomainError.fromDetails(code, each), locale))
       for (const sentence of sentences) {
         expect(sentence).toMatch(/[.。]$/)
         expect(sentence).not.toMatch(/undefined|null|NaN|\[object/)
@@ -58,7 +58,7 @@ describe.each(locales)('$tag', locale => {
   )
 
   test('says what a person needs to mend the call', () => {
-    const say = (code: ErrorCode, each: unknown) => sentenceOf(DomainError.fromWire(code, each), locale)
+    const say = (code: ErrorCode, each: unknown) => sentenceOf(DomainError.fromDetails(code, each), locale)
     expect(say('GA2013', { header: 'X-Timestamp', reason: 'OFF', secondsOff: -75 })).toContain('75')
     expect(say('GA2012', details.GA2012![1])).toContain('GET | /api/v1/wallets | 1 | n | e3b0')
     expect(say('S012', { field: 'amount', reason: 'TOO_MANY_DECIMALS', limit: 2 })).toMatch(/amount.*2/)

@@ -104,18 +104,18 @@ export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAcc
 export const accessPollMs = 50
 
 /**
- * The last revision that a gateway has heard of, and its mark: a random name that no other change ever has. A database
- * that was restored, or that failed over to a copy behind, counts the same numbers again, but not with the same marks.
+ * The last revision that a gateway has heard of, and its epoch: a random name that no other change ever has. A database
+ * that was restored, or that failed over to a copy behind, counts the same numbers again, but not with the same epochs.
  */
-export const accessChangesInput = z.object({ since: z.int().min(0), mark: z.uuid().nullable() })
+export const accessChangesInput = z.object({ since: z.int().min(0), epoch: z.uuid().nullable() })
 /** The keys that changed after it; `complete` is false when they cannot be named, or are too many: drop all keys. */
 export const accessChanges = z.object({
   revision: z.int(),
-  mark: z.uuid().nullable(),
+  epoch: z.uuid().nullable(),
   complete: z.boolean(),
   apiKeys: z.array(z.string()),
-  /** Under which core seals the ids of keys (see key-ids.ts). It never changes. */
-  seal: z.string(),
+  /** Under which core checkpoints the ids of keys (see key-ids.ts). It never changes. */
+  checksumKey: z.string(),
 })
 
 /** When keys were last used. */
@@ -124,5 +124,5 @@ export const usedKeysInput = z.object({
 })
 
 /** A memory of nonces that gateways begin to use. It is the first when no request can have been accepted before it. */
-export const nonceMemoryInput = z.object({ memoryId: z.uuid() })
-export const nonceMemory = z.object({ isFirst: z.boolean() })
+export const nonceGenerationInput = z.object({ generationId: z.uuid() })
+export const nonceGeneration = z.object({ isFirst: z.boolean() })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-/** Every act that the audit can hold. */
-export const auditActs = [
+/** Every action that the audit can hold. */
+export const auditActions = [
   'kek.rotate',
   'key.create',
   'key.delete',
@@ -14,7 +14,7 @@ export const auditActs = [
   'ledger.halt',
   'ledger.reopen',
   'ledger.repair',
-  'ledger.seal',
+  'ledger.checkpoint',
   'member.add',
   'member.remove',
   'nonces.begin',
@@ -27,18 +27,18 @@ export const auditActs = [
   'workspace.create',
   'workspace.delete',
 ] as const
-export type AuditAct = (typeof auditActs)[number]
+export type AuditAction = (typeof auditActions)[number]
 
-/** An administrative act: who did what to what, when, and what it changed. Never a secret. */
+/** An administrative action: who did what to what, when, and what it changed. Never a secret. */
 export const auditEntry = z.object({
-  /** Counts up; acts that failed leave gaps. */
+  /** Counts up; actions that failed leave gaps. */
   id: z.int(),
   /** The database's clock. */
   at: z.date(),
   /** `role:name` of the service token, or `core` itself. */
   actor: z.string(),
   /** `key.disable`, `workspace.create` and the like. */
-  act: z.string(),
+  action: z.string(),
   workspaceId: z.string().nullable(),
   /** The id of what was acted on. */
   target: z.string(),
@@ -51,7 +51,7 @@ export type AuditEntry = z.infer<typeof auditEntry>
 export const listAuditInput = z.object({
   workspaceId: z.string().optional(),
   actor: z.string().optional(),
-  act: z.string().optional(),
+  action: z.string().optional(),
   target: z.string().optional(),
   from: z.date().optional(),
   to: z.date().optional(),
@@ -60,6 +60,6 @@ export const listAuditInput = z.object({
 })
 export type AuditListing = z.infer<typeof listAuditInput>
 
-/** `next`: what to give as `before` for older acts; null at the end. */
+/** `next`: what to give as `before` for older actions; null at the end. */
 export const auditPage = z.object({ entries: z.array(auditEntry), next: z.int().nullable() })
 export type AuditPage = z.infer<typeof auditPage>

@@ -164,7 +164,7 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
   }
 
   /** An error that core has sent: its details were of its code's type when they left. */
-  static fromWire(code: ErrorCode, details: unknown): DomainError {
+  static fromDetails(code: ErrorCode, details: unknown): DomainError {
     return new DomainError<ErrorCode>(code, ...([details] as unknown as []))
   }
 }
@@ -175,7 +175,7 @@ export function isDomainError(error: unknown): error is DomainError {
 }
 
 /** Codes of administrative refusals. They reach operators and internal services, never the public API. */
-export type RefusalCode =
+export type AdminErrorCode =
   | 'ALREADY_EXISTS'
   | 'NOT_FOUND'
   | 'NOT_ALLOWED'
@@ -184,11 +184,11 @@ export type RefusalCode =
   | 'LEDGER_HALTED'
 
 /** An administrative refusal: a code for programs, and a sentence that says how to mend it. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly code: RefusalCode
+export class AdminError extends Error {
+  override readonly name = 'AdminError'
+  readonly code: AdminErrorCode
 
-  constructor(code: RefusalCode, sentence: string) {
+  constructor(code: AdminErrorCode, sentence: string) {
     super(sentence)
     this.code = code
   }

@@ -36,20 +36,20 @@ export const ledgerRules = {
   'ledger-mac': "The MAC of a workspace's ledger follows from its row.",
   'member-mac': "A member's MAC follows from its row.",
   'key-mac': "An API key's MAC follows from its row.",
-  'audit-position': 'The acts in the audit are numbered 1…n in the order of their list, in each workspace.',
-  'audit-chain': 'The MAC of an act in the audit follows from its content and the act before it.',
-  'audit-head': 'The audit ends with the act that its head names.',
+  'audit-position': 'The actions in the audit are numbered 1…n in the order of their list, in each workspace.',
+  'audit-chain': 'The MAC of an action in the audit follows from its content and the action before it.',
+  'audit-head': 'The audit ends with the action that its head names.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
   'database-object':
     'Tables, constraints, triggers and functions are those that the migrations make, and there are no others.',
   'database-grant': "The service's role may do what the migration step grants, and nobody else may write.",
   'database-setting': "Nothing is set for the service's role or the database that changes what a statement means.",
   'database-read': 'Every table can be read to its end.',
-  'seal-wallet': 'A wallet that was sealed still exists.',
-  'seal-sequence': 'A wallet still has the flows that it had when it was sealed.',
-  'seal-head': 'The last flow at the time of a seal still bears the MAC that was sealed.',
-  'seal-revision': 'A row that was sealed still exists, and its revision has not run back.',
-  'seal-audit': 'The last act in the audit at the time of a seal still bears the MAC that was sealed.',
+  'checkpoint-wallet': 'A wallet in the checkpoint still exists.',
+  'checkpoint-sequence': 'A wallet still has the flows that it had at the checkpoint.',
+  'checkpoint-head': 'The last flow at the checkpoint still has the MAC in the checkpoint.',
+  'checkpoint-revision': 'A row in the checkpoint still exists, and its revision is not lower.',
+  'checkpoint-audit': 'The last action in the audit at the checkpoint still has the MAC in the checkpoint.',
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
 
@@ -77,12 +77,12 @@ export type Violation = z.infer<typeof violation>
 /** The most violations that are listed; the rest is counted. */
 export const listedViolations = 100
 
-/** A seal whose parts were all uploaded, under an id of the caller's own. */
-export const uploadedSeal = z.object({ uploadId: z.uuid(), sealId: z.uuid() })
-export type UploadedSeal = z.infer<typeof uploadedSeal>
+/** A checkpoint whose parts were all uploaded, under an id of the caller's own. */
+export const uploadedCheckpoint = z.object({ uploadId: z.uuid(), checkpointId: z.uuid() })
+export type UploadedCheckpoint = z.infer<typeof uploadedCheckpoint>
 
-/** Of everything, or of one workspace; against a seal of the same scope, or of one workspace of it. */
-export const verifyInput = z.object({ workspaceId: z.string().optional(), seal: uploadedSeal.optional() })
+/** Of everything, or of one workspace; against a checkpoint of the same scope, or of one workspace of it. */
+export const verifyInput = z.object({ workspaceId: z.string().optional(), checkpoint: uploadedCheckpoint.optional() })
 
 /** How far a verification has come, or its result, which ends it. */
 export type VerifyEvent =
@@ -101,19 +101,19 @@ export type VerifyReport = {
   more: number
   /** Every rule that is broken, listed or not. */
   brokenRules: LedgerRule[]
-  /** When a seal was given. */
-  seal?: SealFindings
+  /** When a checkpoint was given. */
+  checkpoint?: CheckpointFindings
 }
 
-/** What became of a seal. A `fault` of the file says nothing about the ledger; changes of the ledger are violations. */
-export type SealFindings = {
-  sealId: string | null
-  sealedAt: string | null
-  /** Sealed alone, or null when every workspace was. */
+/** What became of a checkpoint. A `fault` of the file says nothing about the ledger; changes of the ledger are violations. */
+export type CheckpointFindings = {
+  checkpointId: string | null
+  takenAt: string | null
+  /** The workspace it covers; null for all of them. */
   workspaceId: string | null
-  /** Sealed wallets that were compared with the replayed chains. */
+  /** Wallets of the checkpoint that were compared with the replayed chains. */
   wallets: number
-  /** Why the file is not a whole seal of this ledger, as a sentence. Null when it is. */
+  /** Why the file is not a whole checkpoint of this ledger, as a sentence. Null when it is. */
   fault: string | null
 }
 
@@ -155,14 +155,14 @@ export type RepairResult = {
 }
 export type RepairEvent = Extract<VerifyEvent, { kind: 'progress' }> | ({ kind: 'result' } & RepairResult)
 
-export const sealFormat = 1
-/** Entries in one part of a seal: small enough that checking a part never holds up other calls. */
-export const sealPartEntries = 500
+export const checkpointFormat = 1
+/** Entries in one part of a checkpoint: small enough that checking a part never holds up other calls. */
+export const checkpointPartEntries = 500
 
 const hex = /^[0-9a-f]*$/
 
 /** How far a wallet's chain had come. `head` is the MAC of its last flow in hex, empty before the first. */
-export const sealedChain = z.strictObject({
+export const checkpointChain = z.strictObject({
   workspaceId: z.string(),
   walletId: z.string(),
   sequence: z.int().min(0),
@@ -170,52 +170,52 @@ export const sealedChain = z.strictObject({
   /** How often the wallet's row was written. */
   revision: z.int().min(0),
 })
-export type SealedChain = z.infer<typeof sealedChain>
+export type CheckpointChain = z.infer<typeof checkpointChain>
 
-export const sealedRowKinds = ['workspace', 'ledger', 'member', 'key'] as const
+export const checkpointRowKinds = ['workspace', 'ledger', 'member', 'key'] as const
 
 /** How often a row that decides about access was written. `id`: the member's user id, or the API key; empty otherwise. */
-export const sealedRow = z.strictObject({
-  kind: z.enum(sealedRowKinds),
+export const checkpointRow = z.strictObject({
+  kind: z.enum(checkpointRowKinds),
   workspaceId: z.string(),
   id: z.string(),
   revision: z.int().min(0),
 })
-export type SealedRow = z.infer<typeof sealedRow>
+export type CheckpointRow = z.infer<typeof checkpointRow>
 
-/** How far an audit had come: that of a workspace, or of acts on none. `head` is the MAC of its last act in hex. */
-export const sealedAudit = z.strictObject({
+/** How far an audit had come: that of a workspace, or of actions on none. `head` is the MAC of its last action in hex. */
+export const checkpointAudit = z.strictObject({
   workspaceId: z.string().nullable(),
   position: z.int().min(1),
   head: z.string().regex(hex).length(64),
 })
-export type SealedAudit = z.infer<typeof sealedAudit>
+export type CheckpointAudit = z.infer<typeof checkpointAudit>
 
 /**
- * One part of a seal: a signed statement of the heads of all chains and the revisions of all rows, for an auditor to keep. The file is JSON Lines,
+ * One part of a checkpoint: a signed statement of the heads of all chains and the revisions of all rows, for an auditor to keep. The file is JSON Lines,
  * a part on each line, numbered from 0; the last one says so. `mac` is HMAC-SHA256 under the chain key, in hex, over
- * everything else in the part: with the seal's id and the part's place in it, so that parts cannot be changed,
- * dropped, reordered or mixed. Each part can be checked by itself: a seal of any size needs constant memory.
+ * everything else in the part: with the checkpoint's id and the part's place in it, so that parts cannot be changed,
+ * dropped, reordered or mixed. Each part can be checked by itself: a checkpoint of any size needs constant memory.
  */
-export const sealPart = z.strictObject({
-  format: z.literal(sealFormat),
-  sealId: z.uuid(),
+export const checkpointPart = z.strictObject({
+  format: z.literal(checkpointFormat),
+  checkpointId: z.uuid(),
   /** The database's clock, ISO 8601. */
-  sealedAt: z.iso.datetime(),
-  /** Sealed alone, or null when every workspace was. */
+  takenAt: z.iso.datetime(),
+  /** The workspace it covers; null for all of them. */
   workspaceId: z.string().nullable(),
   part: z.int().min(0),
   last: z.boolean(),
-  chains: z.array(sealedChain).max(sealPartEntries),
-  rows: z.array(sealedRow).max(sealPartEntries),
-  audits: z.array(sealedAudit).max(sealPartEntries),
+  chains: z.array(checkpointChain).max(checkpointPartEntries),
+  rows: z.array(checkpointRow).max(checkpointPartEntries),
+  audits: z.array(checkpointAudit).max(checkpointPartEntries),
   mac: z.string().regex(hex).length(64),
 })
-export type SealPart = z.infer<typeof sealPart>
+export type CheckpointPart = z.infer<typeof checkpointPart>
 
-export const sealInput = z.object({ workspaceId: z.string().optional() })
+export const checkpointInput = z.object({ workspaceId: z.string().optional() })
 
-export const uploadSealInput = z.object({ uploadId: z.uuid(), part: sealPart })
+export const uploadCheckpointInput = z.object({ uploadId: z.uuid(), part: checkpointPart })
 
 /** `genuine`: core signed exactly this part. Only then was it kept. */
-export const sealPartReceipt = z.object({ genuine: z.boolean() })
+export const checkpointPartReceipt = z.object({ genuine: z.boolean() })

@@ -14,7 +14,7 @@ const limits = {
 } as const satisfies Record<string, QueueLimits>
 
 const queueOfPath: Record<string, keyof typeof limits> = {
-  'access.beginNonces': 'access',
+  'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
   'transfers.create': 'creates',

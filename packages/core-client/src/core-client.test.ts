@@ -226,12 +226,12 @@ describe('streamed answers', () => {
 })
 
 test('an error code of a newer core arrives as such', async () => {
-  const wire = { kind: 'domain', code: 'X999', details: { limit: 1 } }
+  const appError = { kind: 'domain', code: 'X999', details: { limit: 1 } }
   const core = await startCore(() => ({
-    error: { message: 'X999 NEW', code: -32600, data: { code: 'CONFLICT', wire } },
+    error: { message: 'X999 NEW', code: -32600, data: { code: 'CONFLICT', appError } },
   }))
   const error: unknown = await create(connect(core.url), 'w').then(succeeded, error => error)
-  expect(error).toMatchObject({ message: 'X999 NEW', data: { wire } })
+  expect(error).toMatchObject({ message: 'X999 NEW', data: { appError } })
   expect(domainErrorOf(error)).toBe(null)
 })
 

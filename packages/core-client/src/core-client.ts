@@ -22,7 +22,7 @@ export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(
  * Calls take tRPC's options. One whose `signal` is aborted is not sent or, when it was sent, abandoned: core may carry
  * it out all the same.
  *
- * @throws TRPCClientError from each call: `error.data.wire` holds core's own code; its cause is a CoreUnreachable, a
+ * @throws TRPCClientError from each call: `error.data.appError` holds core's own code; its cause is a CoreUnreachable, a
  *   CoreRejected or a CallAborted when no answer came
  */
 export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
@@ -41,4 +41,4 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
   return createTRPCFlatProxy<CoreClient>(key => (key in own ? own[key as keyof typeof own] : client[key as never]))
 }
 
-const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.repair', 'ledger.seal'])
+const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.repair', 'ledger.checkpoint'])

@@ -11,10 +11,12 @@ export type CoreErrorData = inferRouterError<AppRouter>['data']
  * `code` to tell them apart, and `details`, which are of the type of the code.
  *
  * Null, too, for a code that this program does not know, because the core is newer: the call was refused, and
- * `error.data.wire` says with which code. Rethrow what this function returns null for.
+ * `error.data.appError` says with which code. Rethrow what this function returns null for.
  */
 export function domainErrorOf(error: unknown): DomainError | null {
   if (!isTRPCClientError<AppRouter>(error)) return null
-  const wire = error.data?.wire
-  return wire?.kind === 'domain' && isErrorCode(wire.code) ? DomainError.fromWire(wire.code, wire.details) : null
+  const appError = error.data?.appError
+  return appError?.kind === 'domain' && isErrorCode(appError.code)
+    ? DomainError.fromDetails(appError.code, appError.details)
+    : null
 }

@@ -1,5 +1,5 @@
+export { checkpointLines } from './checkpoint.ts'
 export { type CoreClient, type CoreClientOptions, createCoreClient } from './core-client.ts'
 export { type CoreErrorData, domainErrorOf } from './domain-error.ts'
 export { CallAborted, CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
-export { sealLines } from './seal.ts'
-export { reopenLedger, repairLedger, type VerifyProgress, verifyLedger } from './verify.ts'
+export { reopenLedger, repairLedger, type VerifyProgress, verifyLedger } from './ledger.ts'

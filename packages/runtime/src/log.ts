@@ -46,7 +46,7 @@ type Described = { type: string; code?: unknown; message: string; stack?: string
 const causesLimit = 5
 
 /**
- * What a log may say of an error. Errors of a database bear more: the row that it refused, sealed secrets in it.
+ * What a log may say of an error. Errors of a database bear more: the row that it refused, encrypted secrets in it.
  */
 export function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error)) return { type: typeof error, message: 'something was thrown that is no error' }

@@ -23,7 +23,7 @@ export function parseKeyRing(text: string): KeyRing {
 }
 
 /** Encrypts a secret under the active key. */
-export function sealSecret(ring: KeyRing, owner: SecretOwner, secret: string): string {
+export function encryptSecret(ring: KeyRing, owner: SecretOwner, secret: string): string {
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', ring.keys.get(ring.activeId)!, iv)
   cipher.setAAD(additionalData(owner))
@@ -33,20 +33,20 @@ export function sealSecret(ring: KeyRing, owner: SecretOwner, secret: string): s
   )
 }
 
-/** Decrypts a sealed secret; throws when it was altered, moved, or sealed under a key that is not on the ring. */
-export function openSecret(ring: KeyRing, owner: SecretOwner, sealed: string): string {
-  const [format, kekId = '', iv = '', tag = '', ciphertext = ''] = sealed.split('.')
+/** Decrypts a encrypted secret; throws when it was altered, moved, or encrypted under a key that is not on the ring. */
+export function decryptSecret(ring: KeyRing, owner: SecretOwner, encrypted: string): string {
+  const [format, kekId = '', iv = '', tag = '', ciphertext = ''] = encrypted.split('.')
   const key = ring.keys.get(kekId)
-  if (format !== 'v1' || !key) throw new Error(`no key-encryption key "${kekId}" for a sealed secret`)
+  if (format !== 'v1' || !key) throw new Error(`no key-encryption key "${kekId}" for a encrypted secret`)
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
   decipher.setAAD(additionalData(owner))
   decipher.setAuthTag(Buffer.from(tag, 'base64url'))
   return Buffer.concat([decipher.update(Buffer.from(ciphertext, 'base64url')), decipher.final()]).toString('utf8')
 }
 
-/** The id of the key-encryption key that a sealed secret names. */
-export function kekOf(sealed: string): string {
-  return sealed.split('.')[1] ?? ''
+/** The id of the key-encryption key that a encrypted secret names. */
+export function kekOf(encrypted: string): string {
+  return encrypted.split('.')[1] ?? ''
 }
 
 function additionalData({ apiKey, workspaceId, version }: SecretOwner): Buffer {

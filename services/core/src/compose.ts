@@ -4,11 +4,11 @@ import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
 import { entities } from './entities.ts'
-import { keySealOf } from './ledger/chain/chain-key.ts'
+import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
 import { postBatch } from './ledger/posting/batch.ts'
-import { inLog } from './ledger/posting/batch-log.ts'
+import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { requireChainKey } from './ledger/posting/require-chain-key.ts'
-import { Lanes } from './ledger/posting/shards.ts'
+import { Shards } from './ledger/posting/shards.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Core } from './trpc/context.ts'
 
@@ -18,7 +18,7 @@ import type { Core } from './trpc/context.ts'
  */
 const postingTimeoutMs = 4_000
 
-/** Puts the parts together. The ledger has connections of its own, one for each lane. */
+/** Puts the parts together. The ledger has connections of its own, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, {
     name: 'reads',
@@ -30,37 +30,37 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const listPool = openPool(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
   const ledgerPool = openPool(config.DATABASE_URL, {
     name: 'ledger',
-    max: config.LEDGER_LANES,
+    max: config.LEDGER_SHARDS,
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
   const ledger = { pool: ledgerPool, chainKey: config.LEDGER_CHAIN_KEY, log }
   const metrics = new Metrics()
-  const lanes = new Lanes({
-    lanes: config.LEDGER_LANES,
+  const shards = new Shards({
+    shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
     post: metrics.measured(
       requireChainKey(
         ledger,
-        inLog(log, postings => postBatch(ledger, postings)),
+        withBatchLog(log, postings => postBatch(ledger, postings)),
       ),
     ),
   })
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  metrics.watch(lanes, lists, { reads, lists: listPool, ledger: ledgerPool })
+  metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
   return {
     orm,
     reads,
     lists,
-    lanes,
+    shards,
     metrics,
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
-    keySeal: keySealOf(config.LEDGER_CHAIN_KEY),
+    keyIdChecksumKey: deriveKeyIdChecksumKey(config.LEDGER_CHAIN_KEY),
     chainKey: config.LEDGER_CHAIN_KEY,
     log,
     async close() {
-      await lanes.close()
+      await shards.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
     },
   }

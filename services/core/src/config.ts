@@ -17,8 +17,8 @@ export const coreSchema = z.object({
     'id:base64 entries of 32 random bytes, separated by commas; the first one encrypts',
   ),
   LEDGER_CHAIN_KEY: parsed(parseChainKey).describe('32 random bytes in base64, the key of the chain over all flows'),
-  LEDGER_LANES: wholeNumber(1, 16).default(2).describe('batches of transfers that may be under way at once'),
-  LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('transfers that may wait in each lane'),
+  LEDGER_SHARDS: wholeNumber(1, 16).default(2).describe('batches of transfers that may be under way at once'),
+  LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('transfers that may wait in each shard'),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
     'name:role:token entries separated by commas; a role is gateway, service, funding or admin; a token has 32 characters or more',

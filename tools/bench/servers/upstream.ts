@@ -16,7 +16,7 @@ import {
   packBatch,
   unpackBatch,
 } from '@workspace-wallet/contract'
-import { parseKeyRing, sealSecret } from '@workspace-wallet/runtime'
+import { encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
 
 const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
 
@@ -33,12 +33,12 @@ const access: KeyAccess = {
   secrets: [
     {
       version: 1,
-      ciphertext: sealSecret(parseKeyRing(keyRing), { apiKey, workspaceId, version: 1 }, apiSecret),
+      ciphertext: encryptSecret(parseKeyRing(keyRing), { apiKey, workspaceId, version: 1 }, apiSecret),
       validUntil: null,
     },
   ],
 }
-const mark = randomUUID()
+const epoch = randomUUID()
 const balance = {
   walletId: mintId('wallet'),
   currency: 'USD',
@@ -48,8 +48,8 @@ const balance = {
 }
 
 const procedures: Record<string, unknown> = {
-  'access.beginNonces': { isFirst: true },
-  'access.changes': { revision: 1, mark, complete: true, apiKeys: [], seal: 'bench' },
+  'access.beginNonceGeneration': { isFirst: true },
+  'access.changes': { revision: 1, epoch, complete: true, apiKeys: [], checksumKey: 'bench' },
   'access.lookup': { revision: 1, keys: [access] },
   'access.markUsed': undefined,
   'wallets.balance': balance,

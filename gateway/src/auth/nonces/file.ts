@@ -10,7 +10,7 @@ import type { Limits } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
 import type { FileAnswer, FileAnswers, Generation, NonceFileOptions, Question } from './nonce-file.ts'
 import type { ThreadAnswer } from './nonce-file-thread.ts'
-import { checkFence, fenceOf, type IsFirstMemory, type NonceStore } from './store.ts'
+import { checkFence, fenceOf, type IsFirstGeneration, type NonceStore } from './store.ts'
 
 /** A disk takes milliseconds; one that takes this long hangs. */
 const deadlineMs = 700
@@ -36,7 +36,7 @@ type Ask = {
  */
 export async function openFileNonces(
   path: string,
-  isFirst: IsFirstMemory,
+  isFirst: IsFirstGeneration,
   limits: Limits,
   log: Log,
 ): Promise<NonceStore> {

@@ -7,7 +7,7 @@ import type { Fault } from '../../observability/readiness.ts'
 import type { Limits, Rate, Tally } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
 import { checkScript, joinScript } from './scripts.ts'
-import { type Claim, checkFence, fenceOf, type IsFirstMemory, type NonceStore, nonceLifeMs } from './store.ts'
+import { type Claim, checkFence, fenceOf, type IsFirstGeneration, type NonceStore, nonceLifeMs } from './store.ts'
 
 /** Redis answers in well under a millisecond; one that takes this long is frozen or gone. */
 const deadlineMs = 700
@@ -18,7 +18,7 @@ const askAttempts = 3
 const inspectMs = 1_000
 const clockWarningMs = 10_000
 /** Names the memory: which server it is on and when it began. It has no end of life: only a loss takes it away. */
-const markerKey = 'nonces:memory'
+const generationKey = 'nonces:generation'
 
 /** See scripts.ts for the letters and their answers. */
 type Ask = {
@@ -31,13 +31,13 @@ type Ask = {
 }
 type Answer = number | number[]
 /** `evicted`: how many keys its server had evicted when it began. */
-type Memory = { marker: string; evicted: string; checkHash: string; fence: number }
+type Generation = { generation: string; evicted: string; checkHash: string; fence: number }
 
 /**
  * Nonces in Redis, shared by all gateways. What is asked in one turn of the event loop is one round trip, and one
  * command. Every answer is given within the memory that the gateway has joined: see scripts.ts.
  */
-export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Limits, log: Log): NonceStore {
+export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits: Limits, log: Log): NonceStore {
   const client = createClient({
     url,
     // Without a connection a command fails at once, instead of waiting for one.
@@ -52,8 +52,8 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
   const deadline = new Deadline(deadlineMs, 'Redis did not answer in time')
   const rates = [limits.key, limits.failures].flatMap(rateArguments)
   let asks: Ask[] = []
-  let memory: Memory | undefined
-  let joining: Promise<Memory> | undefined
+  let memory: Generation | undefined
+  let joining: Promise<Generation> | undefined
   let isClosed = false
   let clockWarnedAtMs = Number.NEGATIVE_INFINITY
   const availability = new Availability('Redis', log)
@@ -110,24 +110,24 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
   }
 
   /** Null when the server does not hold this memory. */
-  async function callCheck({ marker, checkHash }: Memory, batch: Ask[]): Promise<Answer[] | null> {
+  async function callCheck({ generation, checkHash }: Generation, batch: Ask[]): Promise<Answer[] | null> {
     const keys = batch.flatMap(({ keys }) => keys)
     const letters = batch.map(({ letter }) => letter).join('')
-    const command = ['EVALSHA', checkHash, String(keys.length + 1), markerKey, ...keys]
+    const command = ['EVALSHA', checkHash, String(keys.length + 1), generationKey, ...keys]
     try {
-      return await client.sendCommand<Answer[] | null>([...command, marker, String(nonceLifeMs), letters, ...rates])
+      return await client.sendCommand<Answer[] | null>([...command, generation, String(nonceLifeMs), letters, ...rates])
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return null
       throw error
     }
   }
 
-  function joined(): Promise<Memory> {
+  function joined(): Promise<Generation> {
     joining ??= join().finally(() => (joining = undefined))
     return joining
   }
 
-  async function join(): Promise<Memory> {
+  async function join(): Promise<Generation> {
     const info = await client.sendCommand<string>(['INFO'])
     refuseEviction(info)
     const runId = field(info, 'run_id')
@@ -135,14 +135,14 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
     await client.sendCommand(['SCRIPT', 'LOAD', script])
     const isDurable = field(info, 'aof_enabled') === '1' && (await readSetting('appendfsync')) === 'always'
     const newId = randomUUID()
-    const command = ['EVAL', joinScript, '1', markerKey, runId, isDurable ? '1' : '0', newId]
-    const marker = await client.sendCommand<string>(command)
-    const [server, , id, beganAt] = marker.split(' ')
+    const command = ['EVAL', joinScript, '1', generationKey, runId, isDurable ? '1' : '0', newId]
+    const generation = await client.sendCommand<string>(command)
+    const [server, , id, beganAt] = generation.split(' ')
     const isTheFirst = await isFirst(id!)
     if (id === newId && !isTheFirst)
       log.error('Redis has lost its nonces: what may have been accepted before is refused for about a minute (S002)')
     memory = {
-      marker,
+      generation,
       evicted: server!.split(':')[2]!,
       checkHash: hash('sha1', script),
       fence: fenceOf(Number(beganAt), isTheFirst),
@@ -170,7 +170,7 @@ export function openRedisNonces(url: string, isFirst: IsFirstMemory, limits: Lim
   /** Looks whether Redis keeps every nonce, and whether it can write one. */
   async function fault(): Promise<Fault> {
     try {
-      await Promise.all([deadline.inTime(inspect()), ask('P', [markerKey])])
+      await Promise.all([deadline.inTime(inspect()), ask('P', [generationKey])])
       availability.back()
       return null
     } catch (error) {

@@ -6,7 +6,7 @@
  * server that writes every change to the disk before it answers, and was never a replica, is known to have kept all. A
  * server that has evicted anything since counts as another one.
  *
- * KEYS: the marker. ARGV: the server's run id; 1 when it is durable; an id for a new memory. Returns the marker: the
+ * KEYS: the generation. ARGV: the server's run id; 1 when it is durable; an id for a new memory. Returns the generation: the
  * server (run id, replication id, how many keys it has evicted), whether it is durable, the memory's id, and when it
  * began, in seconds.
  */
@@ -23,9 +23,9 @@ if home ~= server and not keptAll then
   id = ARGV[3]
   began = redis.call('TIME')[1]
 end
-local marker = table.concat({ server, ARGV[2], id, began }, ' ')
-if marker ~= kept then redis.call('SET', KEYS[1], marker) end
-return marker
+local generation = table.concat({ server, ARGV[2], id, began }, ' ')
+if generation ~= kept then redis.call('SET', KEYS[1], generation) end
+return generation
 `
 
 /**
@@ -33,12 +33,12 @@ return marker
  * start of a server: called by its hash, it is unknown to a server on which no gateway has joined the memory, whichever
  * way that came in.
  *
- * KEYS: the marker, then what each letter takes. ARGV: the marker as the gateway knows it; the life of a nonce in ms;
+ * KEYS: the generation, then what each letter takes. ARGV: the generation as the gateway knows it; the life of a nonce in ms;
  * the letters; interval in microseconds and burst of a key's bucket, then of an address's. The letters: C claims a
  * nonce; K takes from a key's bucket, the next of KEYS, for a nonce that is new, and claims it if there was something to
- * take; L looks a nonce up; F takes from an address's bucket; P writes the marker again, to show that writing works.
+ * take; L looks a nonce up; F takes from an address's bucket; P writes the generation again, to show that writing works.
  *
- * Returns nil when the marker is another one; else the server's time in seconds, then for C and L 1 when the nonce is
+ * Returns nil when the generation is another one; else the server's time in seconds, then for C and L 1 when the nonce is
  * new, for F remaining, ms to wait, ms until full (see limits/rate.ts), for K both in one, for P 1.
  */
 export function checkScript(runId: string): string {

@@ -38,7 +38,7 @@ export interface NonceStore {
 }
 
 /** Asks core whether a memory is the first one that it hears of: then no request was accepted before it began. */
-export type IsFirstMemory = (memoryId: string) => Promise<boolean>
+export type IsFirstGeneration = (generationId: string) => Promise<boolean>
 
 /**
  * The last timestamp, in seconds, that a request may bear which was accepted before this memory began. Requests up to

@@ -18,7 +18,7 @@ const AccessChangeSchema = defineEntity({
   tableName: 'access_change',
   properties: {
     revision: p.bigint('number').primary().autoincrement(false),
-    mark: p.uuid(),
+    epoch: p.uuid(),
   },
 })
 export class AccessChange extends AccessChangeSchema.class {}

@@ -50,16 +50,16 @@ export function findAccessRows(db: Queryable, uuids: string[]): Promise<AccessRo
 
 const findChangesStatement = statement<{
   revision: number
-  mark: string | null
+  epoch: string | null
   continues: boolean
   id: string | null
 }>(
   'find-access-changes',
-  // Nothing but an act of ours gives a number a mark: without one no history continues.
-  `select r.revision, current.mark, known.revision is not null as continues, k.id
+  // Nothing but an action of ours gives a number a epoch: without one no history continues.
+  `select r.revision, current.epoch, known.revision is not null as continues, k.id
    from access_revision r
    left join access_change current on current.revision = r.revision
-   left join access_change known on known.revision = $1 and known.mark = $2
+   left join access_change known on known.revision = $1 and known.epoch = $2
    left join lateral (
      select id from api_key
      where known.revision is not null and api_key.access_revision > $1
@@ -71,12 +71,15 @@ const mostChanges = 1000
  * The keys that changed after a revision. `complete` is false when there are too many to name, and when this database
  * has another history than the one that the asker has followed.
  */
-export async function findAccessChanges(db: Queryable, { since, mark: known }: { since: number; mark: string | null }) {
+export async function findAccessChanges(
+  db: Queryable,
+  { since, epoch: known }: { since: number; epoch: string | null },
+) {
   const rows = await run(db, findChangesStatement, [since, known])
-  const { revision, mark, continues } = rows[0]!
+  const { revision, epoch, continues } = rows[0]!
   const apiKeys = rows.flatMap(({ id }) => (id === null ? [] : idFromUuid('apiKey', id)))
   const complete = continues && apiKeys.length <= mostChanges
-  return { revision, mark, complete, apiKeys: complete ? apiKeys : [] }
+  return { revision, epoch, complete, apiKeys: complete ? apiKeys : [] }
 }
 
 const markUsedStatement = statement(

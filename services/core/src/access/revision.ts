@@ -7,7 +7,7 @@ export type AccessChange = { accessRevision: number; now: Date }
 /**
  * Begins a change, with the next access revision. Whoever changes a key, a membership or a workspace takes it first: the lock of its one row
  * gives such changes one order, which is that of the numbers, so that a gateway that polls never overtakes a change.
- * PostgreSQL gives each number a mark of its own (see accessChangesInput).
+ * PostgreSQL gives each number a epoch of its own (see accessChangesInput).
  */
 export async function beginAccessChange(em: Em): Promise<AccessChange> {
   const [row] = await em.execute<{ revision: string; ms: string }[]>(

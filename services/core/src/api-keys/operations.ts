@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import {
-  type AuditAct,
+  AdminError,
+  type AuditAction,
   isAddressOrBlock,
   type KeyListing,
   type KeyPage,
   type KeyRecord,
-  Refusal,
   type Scope,
 } from '@workspace-wallet/contract'
-import { type KeyRing, mintKeyId, sealSecret } from '@workspace-wallet/runtime'
+import { encryptSecret, type KeyRing, mintKeyId } from '@workspace-wallet/runtime'
 import { beginAccessChange } from '../access/revision.ts'
-import { recordAct } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow } from '../database/row-signer.ts'
@@ -31,19 +31,19 @@ export type IssuedKey = { apiKey: string; apiSecret: string }
 /** Issues a key to a member. The secret is in the answer and nowhere else in plain text. */
 export async function createKey(
   em: Em,
-  { keyRing, keySeal }: { keyRing: KeyRing; keySeal: string },
+  { keyRing, keyIdChecksumKey }: { keyRing: KeyRing; keyIdChecksumKey: string },
   actor: string,
   key: NewKey,
 ): Promise<IssuedKey> {
   const { workspaceId, ownerUserId, name, scopes } = key
   await findWorkspace(em, workspaceId)
   if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })))
-    throw new Refusal('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
-  const apiKey = mintKeyId(keySeal)
+    throw new AdminError('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
+  const apiKey = mintKeyId(keyIdChecksumKey)
   const apiSecret = newSecret()
   const { accessRevision, now } = await beginAccessChange(em)
   const expiresAt = key.expiresAt ?? null
-  if (expiresAt && expiresAt <= now) throw new Refusal('NOT_ALLOWED', 'The expiry lies in the past.')
+  if (expiresAt && expiresAt <= now) throw new AdminError('NOT_ALLOWED', 'The expiry lies in the past.')
   const ipAllowlist = checkedAllowlist(key.ipAllowlist)
   em.create(ApiKey, {
     id: apiKey,
@@ -53,7 +53,7 @@ export async function createKey(
     status: 'ACTIVE',
     scopes,
     ipAllowlist,
-    secret: sealSecret(keyRing, { apiKey, workspaceId, version: 1 }, apiSecret),
+    secret: encryptSecret(keyRing, { apiKey, workspaceId, version: 1 }, apiSecret),
     secretVersion: 1,
     expiresAt,
     createdAt: now,
@@ -61,7 +61,7 @@ export async function createKey(
     accessRevision,
   })
   const after = { ownerUserId, name, scopes, ipAllowlist, expiresAt }
-  recordAct(em, { actor, act: 'key.create', workspaceId, target: apiKey, after })
+  recordAction(em, { actor, action: 'key.create', workspaceId, target: apiKey, after })
   await em.flush()
   return { apiKey, apiSecret }
 }
@@ -72,7 +72,7 @@ export type Rotation = { apiKey: string; graceMs: number; force: boolean }
  * Gives a key a new secret under the same id. With a grace the old secret verifies beside it for so long; with none it
  * stops at once.
  *
- * @throws Refusal NOT_ALLOWED when that would end the grace of an earlier rotation, unless forced. Without a grace
+ * @throws AdminError NOT_ALLOWED when that would end the grace of an earlier rotation, unless forced. Without a grace
  *   nobody expects an old secret to work: then every one of them stops.
  */
 export async function rotateKey(
@@ -86,21 +86,21 @@ export async function rotateKey(
     const keepsOld = graceMs > 0
     const promised = oldSecretUntil(key, now)
     if (promised && keepsOld && !force)
-      throw new Refusal(
+      throw new AdminError(
         'NOT_ALLOWED',
         `The secret before this one works until ${promised.toISOString()}, and another rotation would end it now: wait until then, or give --force.`,
       )
     key.previousSecret = keepsOld ? key.secret : null
     key.previousSecretUntil = keepsOld ? new Date(now.getTime() + graceMs) : null
     key.secretVersion += 1
-    key.secret = sealSecret(keyRing, { apiKey, workspaceId: key.workspaceId, version: key.secretVersion }, apiSecret)
+    key.secret = encryptSecret(keyRing, { apiKey, workspaceId: key.workspaceId, version: key.secretVersion }, apiSecret)
   })
   return { apiKey, apiSecret }
 }
 
 export async function setKeyStatus(em: Em, actor: string, apiKey: string, status: ApiKey['status']): Promise<void> {
-  const act = status === 'ACTIVE' ? 'key.enable' : 'key.disable'
-  await changeKey(em, actor, act, apiKey, key => {
+  const action = status === 'ACTIVE' ? 'key.enable' : 'key.disable'
+  await changeKey(em, actor, action, apiKey, key => {
     key.status = status
   })
 }
@@ -165,18 +165,18 @@ export async function listKeys(em: Em, { workspaceId, apiKey, after, limit }: Ke
 async function changeKey(
   em: Em,
   actor: string,
-  act: AuditAct,
+  action: AuditAction,
   apiKey: string,
   change: (key: ApiKey, now: Date) => void,
 ): Promise<ApiKey> {
   const { accessRevision, now } = await beginAccessChange(em)
   const key = await em.findOne(ApiKey, { id: apiKey })
-  if (!key || (key.deletedAt && isGenuine(key))) throw new Refusal('NOT_FOUND', `There is no key ${apiKey}.`)
+  if (!key || (key.deletedAt && isGenuine(key))) throw new AdminError('NOT_FOUND', `There is no key ${apiKey}.`)
   const before = auditView(key)
   change(key, now)
   key.accessRevision = accessRevision
   key.updatedAt = now
-  recordAct(em, { actor, act, workspaceId: key.workspaceId, target: apiKey, before, after: auditView(key) })
+  recordAction(em, { actor, action, workspaceId: key.workspaceId, target: apiKey, before, after: auditView(key) })
   await em.flush()
   return key
 }
@@ -215,10 +215,13 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** @throws Refusal NOT_ALLOWED naming the first malformed entry */
+/** @throws AdminError NOT_ALLOWED naming the first malformed entry */
 function checkedAllowlist(entries: string[]): string[] {
   for (const entry of entries)
     if (!isAddressOrBlock(entry))
-      throw new Refusal('NOT_ALLOWED', `"${entry}" is neither an IP address nor a CIDR block such as 203.0.113.0/24.`)
+      throw new AdminError(
+        'NOT_ALLOWED',
+        `"${entry}" is neither an IP address nor a CIDR block such as 203.0.113.0/24.`,
+      )
   return entries
 }

@@ -9,8 +9,8 @@ import {
   keyPage,
   listKeysInput,
   lookupAccessInput,
-  nonceMemory,
-  nonceMemoryInput,
+  nonceGeneration,
+  nonceGenerationInput,
   rewrapInput,
   rewrapStep,
   rotateKeyInput,
@@ -21,7 +21,7 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { findAccess } from '../access/access.ts'
-import { beginNonceMemory } from '../access/nonce-memory.ts'
+import { beginNonceGeneration } from '../access/nonce-generation.ts'
 import { findAccessChanges, markKeysUsed } from '../access/queries.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
@@ -118,15 +118,18 @@ export const access = router({
   changes: gatewayProcedure
     .input(accessChangesInput)
     .output(accessChanges)
-    .query(async ({ ctx, input }) => ({ ...(await findAccessChanges(ctx.core.reads, input)), seal: ctx.core.keySeal })),
+    .query(async ({ ctx, input }) => ({
+      ...(await findAccessChanges(ctx.core.reads, input)),
+      checksumKey: ctx.core.keyIdChecksumKey,
+    })),
 
   markUsed: gatewayProcedure
     .input(usedKeysInput)
     .output(z.void())
     .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
 
-  beginNonces: gatewayProcedure
-    .input(nonceMemoryInput)
-    .output(nonceMemory)
-    .mutation(({ ctx, input }) => inTransaction(ctx, em => beginNonceMemory(em, ctx.actor, input.memoryId))),
+  beginNonceGeneration: gatewayProcedure
+    .input(nonceGenerationInput)
+    .output(nonceGeneration)
+    .mutation(({ ctx, input }) => inTransaction(ctx, em => beginNonceGeneration(em, ctx.actor, input.generationId))),
 })

@@ -1,14 +1,14 @@
-import { idFromUuid, type KekStatus, Refusal, uuidFromId } from '@workspace-wallet/contract'
-import { type KeyRing, kekOf, openSecret, sealSecret } from '@workspace-wallet/runtime'
-import { recordAct } from '../audit/chain/record.ts'
+import { AdminError, idFromUuid, type KekStatus, uuidFromId } from '@workspace-wallet/contract'
+import { decryptSecret, encryptSecret, type KeyRing, kekOf } from '@workspace-wallet/runtime'
+import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import { type Queryable, run, statement } from '../database/statement.ts'
 import { ApiKey } from './entities.ts'
 
-/** The sealed secrets of the table, by key-encryption key: the second part of their text (see contract/secrets.ts). */
-const sealed = `
+/** The encrypted secrets of the table, by key-encryption key: the second part of their text (see contract/secrets.ts). */
+const encrypted = `
   select id, workspace_id, secret_version as version, secret, split_part(secret, '.', 2) as kek
   from api_key where secret <> ''
   union all
@@ -17,7 +17,7 @@ const sealed = `
 
 const countByKekStatement = statement<{ kek: string; secrets: number }>(
   'count-secrets-by-kek',
-  `select kek, count(*) as secrets from (${sealed}) sealed group by kek order by kek`,
+  `select kek, count(*) as secrets from (${encrypted}) encrypted group by kek order by kek`,
 )
 
 /** How many secrets are kept under each key-encryption key. */
@@ -35,7 +35,7 @@ const sampleStatement = statement<Sample>(
   'sample-secrets',
   `select kek, secrets, id, workspace_id as "workspaceId", version, secret
    from (select *, count(*) over (partition by kek) as secrets,
-           row_number() over (partition by kek order by id, version) as place from (${sealed}) sealed) numbered
+           row_number() over (partition by kek order by id, version) as place from (${encrypted}) encrypted) numbered
    where place <= 3`,
 )
 
@@ -57,21 +57,21 @@ export async function faultOfKeyRing(db: Queryable, keyRing: KeyRing): Promise<s
 
 function opens(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): boolean {
   const owner = { apiKey: idFromUuid('apiKey', id), workspaceId: idFromUuid('workspace', workspaceId), version }
-  return reseal(keyRing, owner, secret) !== null
+  return reencrypt(keyRing, owner, secret) !== null
 }
 
 export type RewrapStep = { to: string; after?: string | undefined; limit: number }
 
 /**
- * Seals secrets anew that are kept under another than the active key-encryption key. Secrets that nobody can use any
+ * Re-encrypts secrets that are kept under another than the active key-encryption key. Secrets that nobody can use any
  * more, those of deleted keys and those whose grace has ended, go instead.
  *
  * What a key may do does not change, so gateways need not hear of it. Whoever changes a key holds the lock of the
- * revision, and so does this: no change is overwritten, and nothing is sealed from a row that is being changed.
+ * revision, and so does this: no change is overwritten, and nothing is encrypted from a row that is being changed.
  */
 export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { to, after, limit }: RewrapStep) {
   if (to !== keyRing.activeId)
-    throw new Refusal(
+    throw new AdminError(
       'NOT_ALLOWED',
       `The first key-encryption key of this core is ${keyRing.activeId}, and that of another one is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
@@ -93,9 +93,9 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
     else unreadable.push(key.id)
   }
   if (rewrapped > 0)
-    recordAct(em, {
+    recordAction(em, {
       actor,
-      act: 'kek.rotate',
+      action: 'kek.rotate',
       workspaceId: null,
       target: to,
       after: { secrets: rewrapped, first: ids[0], last: ids.at(-1) },
@@ -115,10 +115,10 @@ function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
     return true
   }
   const isGraceOver = !key.previousSecretUntil || key.previousSecretUntil <= now
-  const current = reseal(keyRing, { apiKey, workspaceId, version }, key.secret)
+  const current = reencrypt(keyRing, { apiKey, workspaceId, version }, key.secret)
   const previous = isGraceOver
     ? ''
-    : reseal(keyRing, { apiKey, workspaceId, version: version - 1 }, key.previousSecret!)
+    : reencrypt(keyRing, { apiKey, workspaceId, version: version - 1 }, key.previousSecret!)
   if (current === null || previous === null) return false
   key.secret = current
   key.previousSecret = previous || null
@@ -127,9 +127,9 @@ function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
 }
 
 /** Null when it does not open. */
-function reseal(keyRing: KeyRing, owner: Parameters<typeof openSecret>[1], secret: string): string | null {
+function reencrypt(keyRing: KeyRing, owner: Parameters<typeof decryptSecret>[1], secret: string): string | null {
   try {
-    return sealSecret(keyRing, owner, openSecret(keyRing, owner, secret))
+    return encryptSecret(keyRing, owner, decryptSecret(keyRing, owner, secret))
   } catch {
     return null
   }

@@ -3,7 +3,7 @@ import { Values } from '../database/lists/conditions.ts'
 import { type Queryable, run, statement } from '../database/statement.ts'
 
 /**
- * A page of the acts, newest first. Only what is asked for is in the statement, so that each filter finds its index. The
+ * A page of the actions, newest first. Only what is asked for is in the statement, so that each filter finds its index. The
  * statement has no name: there are too many to keep on every connection.
  */
 export async function listAudit(db: Queryable, listing: AuditListing): Promise<AuditPage> {
@@ -14,7 +14,7 @@ export async function listAudit(db: Queryable, listing: AuditListing): Promise<A
   const conditions = [
     condition(values, 'workspace_id =', workspace, 'uuid'),
     condition(values, 'actor =', listing.actor, 'text'),
-    condition(values, 'act =', listing.act, 'text'),
+    condition(values, 'action =', listing.action, 'text'),
     condition(values, 'target =', listing.target, 'text'),
     condition(values, 'at >=', listing.from?.toISOString(), 'timestamptz'),
     condition(values, 'at <', listing.to?.toISOString(), 'timestamptz'),
@@ -23,7 +23,7 @@ export async function listAudit(db: Queryable, listing: AuditListing): Promise<A
   const where = conditions.flat().join(' and ') || 'true'
   const listStatement = statement<AuditEntry>(
     '',
-    `select id, at, actor, act, workspace_id as "workspaceId", target, before, after
+    `select id, at, actor, action, workspace_id as "workspaceId", target, before, after
      from audit where ${where} order by id desc limit $1`,
   )
   const rows = await run(db, listStatement, values.bound)

@@ -31,7 +31,7 @@ export function grants(role: string): string[] {
     `grant update (name) on wallet to ${role}`,
 
     // The audit is appended to: a trigger sees to positions and times. Its number is PostgreSQL's.
-    `grant insert (at, actor, act, workspace_id, target, before, after, position, mac) on audit to ${role}`,
+    `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,
     `grant execute on function lock_audit(uuid[]) to ${role}`,
 
     // The first core that meets a new database leaves the fingerprint of its chain key; there is room for one.

@@ -61,7 +61,7 @@ function keepPaying() {
       codes.push(
         await paid.then(
           ({ status }) => status,
-          error => error.data?.wire?.code ?? String(error),
+          error => error.data?.appError?.code ?? String(error),
         ),
       )
     }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { EventArgs, EventSubscriber } from '@mikro-orm/core'
-import { Refusal } from '@workspace-wallet/contract'
+import { AdminError } from '@workspace-wallet/contract'
 
 /** An entity whose row is signed (see signed-rows.ts); the columns come from `signature()`. */
 export type SignedEntity = {
@@ -35,7 +35,7 @@ export class RowSigner implements EventSubscriber {
     if (!isSigned(entity)) return
     if (Object.keys(changeSet!.payload).every(column => unsigned.has(column))) return
     if (!isGenuine(entity) && !replaced.has(entity))
-      throw new Refusal(
+      throw new AdminError(
         'NOT_ALLOWED',
         `The row of ${nameOf(entity)} was modified outside the service: run ledger verify.`,
       )

@@ -139,7 +139,7 @@ type Content = readonly (string | number | null | readonly string[])[]
 
 /**
  * HMAC-SHA256 under the chain key. The content begins with a word that no other content under this key begins with
- * (see ledger/chain.ts and ledger/seal.ts): a MAC of another kind, or of another table, does not pass for it.
+ * (see ledger/chain.ts and ledger/checkpoint.ts): a MAC of another kind, or of another table, does not pass for it.
  */
 function rowMac(key: KeyObject, table: SignedTable, content: Content): Buffer {
   return createHmac('sha256', key)

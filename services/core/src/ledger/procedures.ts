@@ -1,29 +1,29 @@
 import {
+  AdminError,
+  type CheckpointPart,
+  checkpointInput,
+  checkpointPartReceipt,
   haltedLedger,
   idFromUuid,
-  Refusal,
   type ReopenEvent,
   type RepairEvent,
   reopenInput,
   repairableRules,
   repairInput,
-  type SealPart,
-  sealInput,
-  sealPartReceipt,
-  type UploadedSeal,
-  uploadSealInput,
+  type UploadedCheckpoint,
+  uploadCheckpointInput,
   uuidFromId,
   type VerifyEvent,
   verifyInput,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { recordAct } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/chain/record.ts'
 import { databaseOf } from '../database/snapshot.ts'
 import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { sealLedger, uploadSealPart } from './checkpoints/checkpoint.ts'
+import { createCheckpoint, uploadCheckpointPart } from './checkpoints/checkpoint.ts'
 import { removeUploads } from './checkpoints/queries.ts'
 import { findHaltedLedgers } from './posting/queries.ts'
 import { findHalted, reopenLedger } from './repair/reopen.ts'
@@ -31,29 +31,29 @@ import { repairLedger } from './repair/repair.ts'
 import { workspaceExists } from './verify/queries.ts'
 import { verifyInThread } from './verify/thread.ts'
 
-/** `verify`, `reopen`, `repair` and `seal` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
+/** `verify`, `reopen`, `repair` and `checkpoint` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
 export const ledger = router({
   verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
     const signal = untilStopped(ctx, caller)
-    return verifyAlone(ctx.core, workspaceId, input.seal ?? null, signal)
+    return verifyAlone(ctx.core, workspaceId, input.checkpoint ?? null, signal)
   }),
 
-  uploadSeal: adminProcedure
-    .input(uploadSealInput)
-    .output(sealPartReceipt)
+  uploadCheckpoint: adminProcedure
+    .input(uploadCheckpointInput)
+    .output(checkpointPartReceipt)
     .mutation(async ({ ctx, input: { uploadId, part } }) => ({
-      genuine: await uploadSealPart(ctx.core.reads, ctx.core.chainKey, uploadId, part),
+      genuine: await uploadCheckpointPart(ctx.core.reads, ctx.core.chainKey, uploadId, part),
     })),
 
-  seal: adminProcedure
-    .input(sealInput)
-    .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<SealPart, void>> => {
+  checkpoint: adminProcedure
+    .input(checkpointInput)
+    .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<CheckpointPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
       const signal = untilStopped(ctx, caller)
       const { reads, chainKey } = ctx.core
-      const sealing = { database: databaseOf(reads), chainKey, workspaceId }
-      return audited(ctx, sealLedger(sealing, signal))
+      const scope = { database: databaseOf(reads), chainKey, workspaceId }
+      return audited(ctx, createCheckpoint(scope, signal))
     }),
 
   halted: adminProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
@@ -82,12 +82,12 @@ function untilStopped({ core }: Context, caller: AbortSignal | undefined): Abort
   return caller ? AbortSignal.any([caller, core.stopping]) : core.stopping
 }
 
-/** Null for all of them. @throws Refusal NOT_FOUND */
+/** Null for all of them. @throws AdminError NOT_FOUND */
 async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<string | null> {
   if (workspaceId === undefined) return null
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace || !(await workspaceExists(core.reads, workspace)))
-    throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+    throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return workspace
 }
 
@@ -97,21 +97,21 @@ const verifying = new WeakSet<Core>()
 async function* verifyAlone(
   core: Core,
   workspaceId: string | null,
-  seal: UploadedSeal | null,
+  checkpoint: UploadedCheckpoint | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
   if (verifying.has(core))
-    throw new Refusal('NOT_ALLOWED', 'This core is verifying already: wait for that to end, or stop it.')
+    throw new AdminError('NOT_ALLOWED', 'This core is verifying already: wait for that to end, or stop it.')
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId, seal }
+    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else yield event
   } finally {
     verifying.delete(core)
-    if (seal) await removeUploads(core.reads, seal.uploadId).catch(error => logLeftUpload(core, error))
+    if (checkpoint) await removeUploads(core.reads, checkpoint.uploadId).catch(error => logLeftUpload(core, error))
   }
   // Last, so that whoever has it may begin the next one.
   if (result) yield result
@@ -119,7 +119,7 @@ async function* verifyAlone(
 
 /** It is removed a day later. */
 function logLeftUpload(core: Core, error: unknown): void {
-  core.log.warn({ err: error }, 'the parts of a seal could not be removed after the verification')
+  core.log.warn({ err: error }, 'the parts of a checkpoint could not be removed after the verification')
 }
 
 async function* verifyAndReopen(
@@ -172,15 +172,24 @@ async function* verifyAndRepair(
   }
 }
 
-/** Leaves a row in the audit before the last part leaves: of every whole seal it is known who took it. */
-async function* audited(ctx: CallContext, parts: AsyncGenerator<SealPart, void>): AsyncGenerator<SealPart, void> {
+/** Leaves a row in the audit before the last part leaves: of every whole checkpoint it is known who took it. */
+async function* audited(
+  ctx: CallContext,
+  parts: AsyncGenerator<CheckpointPart, void>,
+): AsyncGenerator<CheckpointPart, void> {
   let wallets = 0
   for await (const part of parts) {
     wallets += part.chains.length
-    const { sealId, sealedAt, workspaceId } = part
+    const { checkpointId, takenAt, workspaceId } = part
     if (part.last)
       await inTransaction(ctx, async (em, actor) =>
-        recordAct(em, { actor, act: 'ledger.seal', workspaceId, target: sealId, after: { sealedAt, wallets } }),
+        recordAction(em, {
+          actor,
+          action: 'ledger.checkpoint',
+          workspaceId,
+          target: checkpointId,
+          after: { takenAt, wallets },
+        }),
       )
     yield part
   }

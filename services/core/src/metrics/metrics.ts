@@ -6,7 +6,7 @@ import type { ListReader } from '../database/lists/list-reader.ts'
 import type { SignedTable } from '../database/signed-rows.ts'
 import type { Posting, PostingResult } from '../ledger/posting/posting.ts'
 import { findHaltedLedgers } from '../ledger/posting/queries.ts'
-import type { Lanes } from '../ledger/posting/shards.ts'
+import type { Shards } from '../ledger/posting/shards.ts'
 
 /** What Prometheus scrapes at core's /metrics. */
 export class Metrics {
@@ -88,7 +88,7 @@ export class Metrics {
   }
 
   /** Watches the queues, the lists, the pools and the ledgers; read when somebody asks. */
-  watch(lanes: Lanes, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
+  watch(shards: Shards, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]
     new Gauge({
       name: 'core_lists',
@@ -104,11 +104,11 @@ export class Metrics {
     })
     new Gauge({
       name: 'core_postings',
-      help: 'Postings that wait in the lanes, and that are in batches under way',
+      help: 'Postings that wait in the shards, and that are in batches under way',
       labelNames: ['state'],
       registers,
       collect() {
-        const { waiting, posting } = lanes.depth
+        const { waiting, posting } = shards.depth
         this.set({ state: 'waiting' }, waiting)
         this.set({ state: 'posting' }, posting)
       },

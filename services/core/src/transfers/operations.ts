@@ -8,7 +8,7 @@ import {
 } from '@workspace-wallet/contract'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { malformedWallet } from '../ledger/posting/posting.ts'
-import type { Lanes } from '../ledger/posting/shards.ts'
+import type { Shards } from '../ledger/posting/shards.ts'
 
 const defaultBudgetMs = 10_000
 
@@ -19,7 +19,7 @@ const defaultBudgetMs = 10_000
  * @throws DomainError GA2032, T005, T004, W001, W002, T003, T002; S002 not done; S003 unknown
  */
 export async function createTransfer(
-  { lanes }: { lanes: Lanes },
+  { shards }: { shards: Shards },
   actor: string,
   input: CreateTransferInput,
 ): Promise<TransferOrder> {
@@ -28,7 +28,7 @@ export async function createTransfer(
   if (!workspaceId) throw new DomainError('GA2032')
   const transferId = uuidFromId('transfer', input.transferId ?? mintId('transfer'))
   if (!transferId) throw new DomainError('S012', { field: 'transferId', reason: 'NOT_A_BIZ_ID' })
-  const transfer = await lanes.post({
+  const transfer = await shards.post({
     type: 'TRANSFER',
     workspaceId,
     transferId,

@@ -6,7 +6,7 @@ export type Call = { path: string; requestId: string | undefined; startedAt: num
  * Calls that have no line of their own at the usual level: gateways ask for the first two several times a second, and
  * the last has one with its batch (ledger/batch-log.ts).
  */
-const quiet = new Set(['access.changes', 'access.markUsed', 'transfers.create'])
+const logsAtDebug = new Set(['access.changes', 'access.markUsed', 'transfers.create'])
 
 const slowMs = 1_000
 
@@ -15,7 +15,7 @@ export function recordAnswer({ core, token }: Context, { path, requestId, starte
   const milliseconds = performance.now() - startedAt
   core.metrics.answered(path, code, milliseconds)
   const isSlow = milliseconds >= slowMs
-  const level = isSlow ? 'warn' : code === 'ok' && quiet.has(path) ? 'debug' : 'info'
+  const level = isSlow ? 'warn' : code === 'ok' && logsAtDebug.has(path) ? 'debug' : 'info'
   if (!core.log.isLevelEnabled(level)) return
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller: token.name }
   core.log[level](line, isSlow ? 'a call took long' : 'a call was answered')

@@ -3,7 +3,7 @@ import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
-import type { Lanes } from '../ledger/posting/shards.ts'
+import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ServiceToken } from './service-token.ts'
 
@@ -16,10 +16,10 @@ export type Core = {
    */
   reads: Pool
   lists: ListReader
-  lanes: Lanes
+  shards: Shards
   keyRing: KeyRing
-  /** Seals the ids of API keys (runtime/key-ids.ts). */
-  keySeal: string
+  /** Keys the checksum in the ids of API keys (runtime/key-ids.ts). */
+  keyIdChecksumKey: string
   /** The key of the chain over all flows (see ledger/chain). */
   chainKey: KeyObject
   log: Log

@@ -2,31 +2,31 @@ import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import {
+  AdminError,
+  type AdminErrorCode,
   DomainError,
   type ErrorCode,
   errorTable,
   isDomainError,
-  Refusal,
-  type RefusalCode,
 } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { classifyDatabaseError } from '../database/errors.ts'
 
-/** What an error carries over the wire beside tRPC's own fields: a public code with details, or an operator's sentence. */
-export type WireError =
+/** What an error carries beside tRPC's own fields: a public code with details, or an operator's sentence. */
+export type AppError =
   | { kind: 'domain'; code: ErrorCode; details: unknown }
-  | { kind: 'refusal'; code: RefusalCode; sentence: string }
+  | { kind: 'admin'; code: AdminErrorCode; sentence: string }
 
-/** An error as callers receive it, from `/batch` and from `/trpc`: tRPC's default shape without its stack, plus `wire`. */
+/** An error as callers receive it, from `/batch` and from `/trpc`: tRPC's default shape without its stack, plus `appError`. */
 export function errorShape(error: TRPCError, path: string | undefined) {
   const { code, message, cause } = error
-  const data = { code, httpStatus: getHTTPStatusCodeFromError(error), path, wire: wireError(cause) }
+  const data = { code, httpStatus: getHTTPStatusCodeFromError(error), path, appError: toAppError(cause) }
   return { message, code: TRPC_ERROR_CODES_BY_KEY[code], data }
 }
 
 /** The code that a call is counted and logged under. */
 export function codeOf(error: TRPCError): string {
-  return wireError(error.cause)?.code ?? error.code
+  return toAppError(error.cause)?.code ?? error.code
 }
 
 /**
@@ -41,14 +41,14 @@ export function toTRPCError(
   const error = getTRPCErrorFromUnknown(thrown)
   const { cause } = error
   if (isDomainError(cause)) return domainError(cause)
-  if (cause instanceof Refusal)
+  if (cause instanceof AdminError)
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code !== 'INTERNAL_SERVER_ERROR') return error
   const fault = cause ? classifyDatabaseError(cause) : 'other'
-  // Somebody else has just made what this act was to make. Whoever asks again is told of it by name.
+  // Somebody else has just made what this action was to make. Whoever asks again is told of it by name.
   if (fault === 'duplicate')
     return toTRPCError(
-      new Refusal(
+      new AdminError(
         'ALREADY_EXISTS',
         'Somebody else has just made the same: look at what is there before you try again.',
       ),
@@ -82,8 +82,8 @@ const trpcCodeByStatus = {
   504: 'GATEWAY_TIMEOUT',
 } as const satisfies Record<(typeof errorTable)[ErrorCode]['http'], TRPCError['code']>
 
-function wireError(cause: unknown): WireError | undefined {
+function toAppError(cause: unknown): AppError | undefined {
   if (isDomainError(cause)) return { kind: 'domain', code: cause.code, details: cause.details }
-  if (cause instanceof Refusal) return { kind: 'refusal', code: cause.code, sentence: cause.message }
+  if (cause instanceof AdminError) return { kind: 'admin', code: cause.code, sentence: cause.message }
   return undefined
 }

@@ -1,33 +1,33 @@
 import { accessPollMs } from '@workspace-wallet/contract'
-import { writeActs } from '../audit/chain/record.ts'
+import { writeActions } from '../audit/chain/record.ts'
 import { retryConflicts } from '../database/errors.ts'
 import type { Em } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
-/** Runs an administrative act in one transaction, its audit row included; conflicts are run again. */
+/** Runs an administrative action in one transaction, its audit row included; conflicts are run again. */
 export function inTransaction<Result>(
   { core, actor }: CallContext,
-  act: (em: Em, actor: string) => Promise<Result>,
+  action: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
   return retryConflicts(() =>
     core.orm.em.fork().transactional(async em => {
-      const result = await act(em, actor)
+      const result = await action(em, actor)
       await em.flush()
-      await writeActs(em, core.chainKey)
+      await writeActions(em, core.chainKey)
       return result
     }),
   )
 }
 
 /**
- * An act that changes what keys may do. It answers when every gateway that is healthy has heard of it, so that whoever
+ * An action that changes what keys may do. It answers when every gateway that is healthy has heard of it, so that whoever
  * disables a key may rely on it from then on.
  */
 export async function inAccessTransaction<Result>(
   ctx: CallContext,
-  act: (em: Em, actor: string) => Promise<Result>,
+  action: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
-  const result = await inTransaction(ctx, act)
+  const result = await inTransaction(ctx, action)
   await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
   return result
 }

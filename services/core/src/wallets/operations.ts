@@ -1,22 +1,22 @@
 import { LockMode } from '@mikro-orm/core'
 import {
+  AdminError,
   amountFault,
   Decimal,
   DomainError,
   type FundingReceipt,
   idFromUuid,
   mintId,
-  Refusal,
   uuidFromId,
   type Wallet as WalletRecord,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-import { recordAct } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import type { Queryable } from '../database/statement.ts'
 import { Ledger } from '../ledger/posting/entities.ts'
-import type { Lanes } from '../ledger/posting/shards.ts'
+import type { Shards } from '../ledger/posting/shards.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -43,7 +43,7 @@ export async function createWallet(
     name,
     balance: new Decimal(0),
   })
-  recordAct(em, { actor, act: 'wallet.create', workspaceId, target: wallet.id, after: { currency, name } })
+  recordAction(em, { actor, action: 'wallet.create', workspaceId, target: wallet.id, after: { currency, name } })
   await em.flush()
   return toRecord(wallet)
 }
@@ -51,7 +51,7 @@ export async function createWallet(
 /**
  * Freezes, unfreezes or closes a wallet.
  *
- * @throws Refusal when the wallet is closed already, or is to be closed and holds money
+ * @throws AdminError when the wallet is closed already, or is to be closed and holds money
  */
 export async function setWalletStatus(
   em: Em,
@@ -64,15 +64,15 @@ export async function setWalletStatus(
   const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   if (wallet.status === 'CLOSED' && status !== 'CLOSED')
-    throw new Refusal('NOT_ALLOWED', `${walletId} is closed, and a closed wallet stays closed.`)
+    throw new AdminError('NOT_ALLOWED', `${walletId} is closed, and a closed wallet stays closed.`)
   if (status === 'CLOSED' && !wallet.balance.isZero())
-    throw new Refusal('WALLET_HOLDS_MONEY', `${walletId} holds money: only an empty wallet closes.`)
+    throw new AdminError('WALLET_HOLDS_MONEY', `${walletId} holds money: only an empty wallet closes.`)
   if (wallet.status !== status) {
     const before = { status: wallet.status }
     wallet.status = status
     wallet.updatedAt = later(await databaseTime(em), ledger.lastPostedAt)
-    const act = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
-    recordAct(em, { actor, act, workspaceId, target: walletId, before, after: { status } })
+    const action = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
+    recordAction(em, { actor, action, workspaceId, target: walletId, before, after: { status } })
     await em.flush()
   }
   return toRecord(wallet)
@@ -92,7 +92,7 @@ const fundingBudgetMs = 10_000
 
 /** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
 export async function fundWallet(
-  { reads, lanes }: { reads: Queryable; lanes: Lanes },
+  { reads, shards }: { reads: Queryable; shards: Shards },
   funding: Funding,
 ): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding
@@ -103,7 +103,7 @@ export async function fundWallet(
   const workspace = uuidFromId('workspace', workspaceId)!
   const own = uuidFromId('wallet', walletId)!
   const external = await findExternalWallet(reads, workspace, wallet.currency)
-  const transfer = await lanes.post({
+  const transfer = await shards.post({
     type,
     workspaceId: workspace,
     transferId: uuidFromId('transfer', mintId('transfer'))!,
@@ -134,7 +134,7 @@ export async function fundWallet(
 /** Postings and changes of wallets wait for each other here. */
 async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (!ledger || ledger.status === 'CLOSED') throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return ledger
 }
 

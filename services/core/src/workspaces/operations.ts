@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/core'
-import { Decimal, mintId, Refusal } from '@workspace-wallet/contract'
+import { AdminError, Decimal, mintId } from '@workspace-wallet/contract'
 import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
-import { recordAct } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { replaceRow } from '../database/row-signer.ts'
@@ -15,7 +15,7 @@ export async function createWorkspace(em: Em, actor: string, name: string): Prom
   const now = await databaseTime(em)
   em.create(Workspace, { id: workspaceId, name, createdAt: now, updatedAt: now })
   em.create(Ledger, { workspaceId, status: 'OPEN', walletCount: 0, orderCount: 0, lastPostedAt: now })
-  recordAct(em, { actor, act: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
+  recordAction(em, { actor, action: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
   await em.flush()
   return { workspaceId }
 }
@@ -23,7 +23,7 @@ export async function createWorkspace(em: Em, actor: string, name: string): Prom
 /**
  * Deletes a workspace softly: its keys stop, its ledger takes no more postings, its history stays.
  *
- * @throws Refusal WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
+ * @throws AdminError WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
  */
 export async function deleteWorkspace(em: Em, actor: string, workspaceId: string, force: boolean): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
@@ -31,7 +31,7 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
   const workspace = await findWorkspace(em, workspaceId)
   const holding = await em.find(Wallet, { workspaceId, kind: 'CUSTOMER', balance: { $gt: new Decimal(0) } })
   if (holding.length > 0 && !force)
-    throw new Refusal(
+    throw new AdminError(
       'WORKSPACE_HOLDS_MONEY',
       `${holding.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
     )
@@ -41,9 +41,9 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
   replaceRow(workspace)
   replaceRow(ledger!)
   const walletsWithMoney = holding.map(wallet => wallet.id)
-  recordAct(em, {
+  recordAction(em, {
     actor,
-    act: 'workspace.delete',
+    action: 'workspace.delete',
     workspaceId,
     target: workspaceId,
     after: { force, walletsWithMoney },
@@ -58,12 +58,12 @@ export async function addMember(em: Em, actor: string, workspaceId: string, user
   await findWorkspace(em, workspaceId)
   const member = await em.findOne(Member, { workspaceId, userId })
   if (member && !member.removedAt)
-    throw new Refusal('ALREADY_EXISTS', `${userId} is a member of ${workspaceId} already.`)
+    throw new AdminError('ALREADY_EXISTS', `${userId} is a member of ${workspaceId} already.`)
   if (member) {
     replaceRow(member)
     em.assign(member, { createdAt: now, removedAt: null })
   } else em.create(Member, { workspaceId, userId, createdAt: now })
-  recordAct(em, { actor, act: 'member.add', workspaceId, target: userId })
+  recordAction(em, { actor, action: 'member.add', workspaceId, target: userId })
   await em.flush()
   await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
@@ -72,17 +72,17 @@ export async function addMember(em: Em, actor: string, workspaceId: string, user
 export async function removeMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
   const member = await em.findOne(Member, { workspaceId, userId, removedAt: null })
-  if (!member) throw new Refusal('NOT_FOUND', `${userId} is no member of ${workspaceId}.`)
+  if (!member) throw new AdminError('NOT_FOUND', `${userId} is no member of ${workspaceId}.`)
   replaceRow(member)
   member.removedAt = now
-  recordAct(em, { actor, act: 'member.remove', workspaceId, target: userId })
+  recordAction(em, { actor, action: 'member.remove', workspaceId, target: userId })
   await em.flush()
   await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
-/** @throws Refusal NOT_FOUND when there is none, or it was deleted */
+/** @throws AdminError NOT_FOUND when there is none, or it was deleted */
 export async function findWorkspace(em: Em, workspaceId: string): Promise<Workspace> {
   const workspace = await em.findOne(Workspace, { id: workspaceId, deletedAt: null })
-  if (!workspace) throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (!workspace) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return workspace
 }

@@ -1,15 +1,15 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { AuditAct } from '@workspace-wallet/contract'
+import type { AuditAction } from '@workspace-wallet/contract'
 import { bytesArray, plainArray, type Statement, statement, textArray } from '../../database/statement.ts'
 
 /**
- * The audit is a chain for each workspace, and one for the acts on none: an act has the next position, and a MAC over
- * itself and the MAC of the act before it. PostgreSQL lets the service append and nothing else (see migrations).
+ * The audit is a chain for each workspace, and one for the actions on none: an action has the next position, and a MAC over
+ * itself and the MAC of the action before it. PostgreSQL lets the service append and nothing else (see migrations).
  */
-export type Act = {
+export type Action = {
   actor: string
-  act: AuditAct
-  /** A UUID; null for an act on no workspace. */
+  action: AuditAction
+  /** A UUID; null for an action on no workspace. */
   workspaceId: string | null
   /** The id of what was acted on. */
   target: string
@@ -18,12 +18,12 @@ export type Act = {
   after: string | null
 }
 
-export type AuditRow = Act & { at: Date; position: number }
+export type AuditRow = Action & { at: Date; position: number }
 
-/** The last act of a workspace, locked until the transaction ends, and PostgreSQL's time in milliseconds. */
+/** The last action of a workspace, locked until the transaction ends, and PostgreSQL's time in milliseconds. */
 export type AuditHead = { workspaceId: string; position: number; mac: Buffer; nowMs: number }
 
-/** Before the first act. */
+/** Before the first action. */
 export const emptyAuditMac = Buffer.alloc(0)
 
 /** What stands for no workspace among the heads. */
@@ -31,8 +31,8 @@ const noWorkspace = '00000000-0000-0000-0000-000000000000'
 
 /** The content begins with a word, as that of rows does (see db/signed-rows.ts). */
 export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
-  const { workspaceId, position, at, actor, act, target, before, after } = row
-  const content = [workspaceId, position, at.getTime(), actor, act, target, before, after, previous.toString('hex')]
+  const { workspaceId, position, at, actor, action, target, before, after } = row
+  const content = [workspaceId, position, at.getTime(), actor, action, target, before, after, previous.toString('hex')]
   return createHmac('sha256', key)
     .update(JSON.stringify(['audit row', ...content]))
     .digest()
@@ -61,30 +61,35 @@ export async function lockAudit(run: Run, workspaceIds: readonly (string | null)
   }))
 }
 
-const appendActsStatement = statement(
-  'append-acts',
-  `insert into audit (at, actor, act, workspace_id, target, before, after, position, mac)
-   select at, actor, act, workspace_id, target, before::json, after::json, position, mac
+const appendActionsStatement = statement(
+  'append-actions',
+  `insert into audit (at, actor, action, workspace_id, target, before, after, position, mac)
+   select at, actor, action, workspace_id, target, before::json, after::json, position, mac
    from unnest($1::timestamptz[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
        $9::bytea[])
-     with ordinality as acts (at, actor, act, workspace_id, target, before, after, position, mac, place)
+     with ordinality as actions (at, actor, action, workspace_id, target, before, after, position, mac, place)
    order by place`,
 )
 
-/** Appends acts, in this order, behind the heads that `lockAudit` returned in the same transaction. */
-export function appendActs(run: Run, key: KeyObject, locked: AuditHead[], acts: readonly Act[]): Promise<unknown> {
+/** Appends actions, in this order, behind the heads that `lockAudit` returned in the same transaction. */
+export function appendActions(
+  run: Run,
+  key: KeyObject,
+  locked: AuditHead[],
+  actions: readonly Action[],
+): Promise<unknown> {
   const heads = new Map(locked.map(head => [head.workspaceId, head]))
-  const rows = acts.map(act => {
-    const head = heads.get(act.workspaceId ?? noWorkspace)!
-    const row = { ...act, at: new Date(head.nowMs), position: head.position + 1 }
+  const rows = actions.map(action => {
+    const head = heads.get(action.workspaceId ?? noWorkspace)!
+    const row = { ...action, at: new Date(head.nowMs), position: head.position + 1 }
     const mac = auditMac(key, row, head.mac)
     heads.set(head.workspaceId, { ...head, position: row.position, mac })
     return { ...row, mac }
   })
-  return run(appendActsStatement, [
+  return run(appendActionsStatement, [
     plainArray(rows.map(row => row.at.toISOString())),
     textArray(rows.map(row => row.actor)),
-    textArray(rows.map(row => row.act)),
+    textArray(rows.map(row => row.action)),
     plainArray(rows.map(row => row.workspaceId)),
     textArray(rows.map(row => row.target)),
     textArray(rows.map(row => row.before)),

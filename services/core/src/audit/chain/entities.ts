@@ -8,7 +8,7 @@ const AuditEntrySchema = defineEntity({
     id: p.bigint('number').primary().autoincrement(),
     at: p.datetime(3),
     actor: p.text(),
-    act: p.text(),
+    action: p.text(),
     workspaceId: p.type(new PublicId('workspace')).nullable(),
     target: p.text(),
     before: p.json<unknown>().columnType('json').nullable(),
@@ -20,7 +20,7 @@ const AuditEntrySchema = defineEntity({
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry)
 
-/** The last act of a workspace; the nil UUID stands for the acts on none. */
+/** The last action of a workspace; the nil UUID stands for the actions on none. */
 const AuditHeadSchema = defineEntity({
   name: 'AuditHead',
   tableName: 'audit_head',

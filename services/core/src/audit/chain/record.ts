@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
-import { type AuditAct, uuidFromId } from '@workspace-wallet/contract'
+import { type AuditAction, uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../../database/orm.ts'
 import type { Statement } from '../../database/statement.ts'
-import { type Act, appendActs, lockAudit } from './chain.ts'
+import { type Action, appendActions, lockAudit } from './chain.ts'
 
-export type AuditedAct = {
+export type AuditedAction = {
   actor: string
-  act: AuditAct
+  action: AuditAction
   workspaceId: string | null
   /** The id of what was acted on. */
   target: string
@@ -15,26 +15,26 @@ export type AuditedAct = {
 }
 
 /** What each transaction has yet to write. */
-const pending = new WeakMap<Em, Act[]>()
+const pending = new WeakMap<Em, Action[]>()
 
-/** Writes an act into the audit when the transaction that does it ends. Never give it a secret. */
-export function recordAct(em: Em, { workspaceId, before, after, ...act }: AuditedAct): void {
-  const acts = pending.get(em) ?? []
-  acts.push({
-    ...act,
+/** Writes an action into the audit when the transaction that does it ends. Never give it a secret. */
+export function recordAction(em: Em, { workspaceId, before, after, ...action }: AuditedAction): void {
+  const actions = pending.get(em) ?? []
+  actions.push({
+    ...action,
     workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
     before: before === undefined ? null : JSON.stringify(before),
     after: after === undefined ? null : JSON.stringify(after),
   })
-  pending.set(em, acts)
+  pending.set(em, actions)
 }
 
-/** Writes what `recordAct` noted. The last thing that a transaction does, so that its lock is the last one it takes. */
-export async function writeActs(em: Em, chainKey: KeyObject): Promise<void> {
-  const acts = pending.get(em)
-  if (!acts) return
+/** Writes what `recordAction` noted. The last thing that a transaction does, so that its lock is the last one it takes. */
+export async function writeActions(em: Em, chainKey: KeyObject): Promise<void> {
+  const actions = pending.get(em)
+  if (!actions) return
   const run = <Row>({ text }: Statement<Row>, values: unknown[]) =>
     em.execute(text.replaceAll(/\$\d+/g, '?'), values) as Promise<Row[]>
-  const heads = await lockAudit(run, [...new Set(acts.map(({ workspaceId }) => workspaceId))])
-  await appendActs(run, chainKey, heads, acts)
+  const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
+  await appendActions(run, chainKey, heads, actions)
 }

@@ -325,12 +325,12 @@ function allLists(books: Books): Subject[] {
 const plain: Query = { filter: {}, sort: [], page: 0, size: 20 }
 
 /** Decimals and dates as they go over the wire. */
-const wire = (value: unknown) => JSON.parse(JSON.stringify(value))
+const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 async function expectAsModelled(subject: Subject, query: Partial<Query>): Promise<Page<unknown>> {
   const asked = { ...plain, ...query }
   const page = await subject.read(asked)
-  expect(wire(page), `${subject.name} ${JSON.stringify(asked)}`).toEqual(wire(pageOfModel(subject.model, asked)))
+  expect(asJson(page), `${subject.name} ${JSON.stringify(asked)}`).toEqual(asJson(pageOfModel(subject.model, asked)))
   return page
 }
 
@@ -417,7 +417,7 @@ describe('pages', () => {
   test('newest first, twenty to a page, unless asked otherwise', async () => {
     const { workspaceId } = busy
     const page = await as('service').transfers.list({ workspaceId, caller })
-    expect(wire(page.content)).toEqual(wire(busy.orders.toReversed().slice(0, 20)))
+    expect(asJson(page.content)).toEqual(asJson(busy.orders.toReversed().slice(0, 20)))
     expect(page.page.size).toBe(20)
   })
 

@@ -22,7 +22,7 @@ export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean
   return stored?.fingerprint.equals(fingerprint) ?? false
 }
 
-/** The key under which ids of API keys are sealed: of this one because it never changes, and all cores have it. */
-export function keySealOf(chainKey: KeyObject): string {
-  return createHmac('sha256', chainKey).update('seal of api key ids v1').digest('base64')
+/** The key of the checksum in the ids of API keys: derived from this one because it never changes, and all cores have it. */
+export function deriveKeyIdChecksumKey(chainKey: KeyObject): string {
+  return createHmac('sha256', chainKey).update('checksum of api key ids v1').digest('base64')
 }

@@ -1,5 +1,5 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
-import type { Leg, Transfer } from './transfer.ts'
+import type { Entry, Transfer } from './transfer.ts'
 
 /**
  * The keyed chain. Each flow carries an HMAC over its own content, the digest of its transfer and the HMAC of
@@ -36,19 +36,19 @@ export function transferDigest(transfer: Transfer): string {
   )
 }
 
-/** The MAC of a leg: one byte of format version, then 32 bytes of HMAC-SHA256. */
-export function legMac(key: KeyObject, leg: Leg, digest: string, previous: Buffer): Buffer {
+/** The MAC of an entry: one byte of format version, then 32 bytes of HMAC-SHA256. */
+export function entryMac(key: KeyObject, entry: Entry, digest: string, previous: Buffer): Buffer {
   const content = JSON.stringify([
     chainFormat,
-    leg.workspaceId,
-    leg.walletId,
-    leg.sequence,
-    leg.transferId,
-    leg.direction,
-    leg.amount,
-    leg.balanceAfter,
-    leg.orderNumber,
-    leg.createdAt.getTime(),
+    entry.workspaceId,
+    entry.walletId,
+    entry.sequence,
+    entry.transferId,
+    entry.direction,
+    entry.amount,
+    entry.balanceAfter,
+    entry.orderNumber,
+    entry.createdAt.getTime(),
     digest,
     previous.toString('hex'),
   ])

@@ -22,8 +22,8 @@ export type Transfer = {
   createdAt: Date
 }
 
-/** One leg of a transfer, before the chain binds it (see chain.ts). */
-export type Leg = {
+/** One entry of a transfer, before the chain binds it (see chain.ts). */
+export type Entry = {
   workspaceId: string
   walletId: string
   sequence: number

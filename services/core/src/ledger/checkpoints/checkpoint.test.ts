@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { type SealPart, sealPartEntries, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient, sealLines, verifyLedger } from '@workspace-wallet/core-client'
+import { type CheckpointPart, checkpointPartEntries, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
@@ -50,14 +50,14 @@ async function pay({ workspaceId, a, b }: Books, amount: string): Promise<void> 
   await service.transfers.create.mutate({ workspaceId, caller, order })
 }
 
-async function seal({ workspaceId }: { workspaceId?: string } = {}): Promise<string[]> {
+async function checkpoint({ workspaceId }: { workspaceId?: string } = {}): Promise<string[]> {
   const lines: string[] = []
-  for await (const { line } of sealLines(admin, { workspaceId })) lines.push(line)
+  for await (const { line } of checkpointLines(admin, { workspaceId })) lines.push(line)
   return lines
 }
 
 function check(lines: Iterable<string>, { workspaceId }: { workspaceId?: string } = {}): Promise<VerifyReport> {
-  return verifyLedger(admin, { workspaceId, seal: lines })
+  return verifyLedger(admin, { workspaceId, checkpoint: lines })
 }
 
 async function sign(books: Books): Promise<void> {
@@ -84,26 +84,31 @@ const truncation = (books: Books) => `
 /** "rule wallet" of each violation. */
 const rulesOf = ({ violations }: VerifyReport) => violations.map(({ rule, ids }) => `${rule} ${ids.walletId}`)
 
-test('a seal holds, at once and after further postings', async () => {
+test('a checkpoint holds, at once and after further postings', async () => {
   const books = await newBooks()
-  const lines = await seal()
-  const { sealId, sealedAt, workspaceId } = JSON.parse(lines[0]!) as SealPart
+  const lines = await checkpoint()
+  const { checkpointId, takenAt, workspaceId } = JSON.parse(lines[0]!) as CheckpointPart
   expect(workspaceId).toBe(null)
-  expect(Math.abs(Date.parse(sealedAt) - Date.now())).toBeLessThan(60_000)
+  expect(Math.abs(Date.parse(takenAt) - Date.now())).toBeLessThan(60_000)
   const atOnce = await check(lines)
   const { wallets } = atOnce
-  expect(atOnce).toMatchObject({ ok: true, violations: [], more: 0, seal: { sealId, sealedAt, wallets, fault: null } })
+  expect(atOnce).toMatchObject({
+    ok: true,
+    violations: [],
+    more: 0,
+    checkpoint: { checkpointId, takenAt, wallets, fault: null },
+  })
 
   await pay(books, '3.00')
   await newWallet(books.workspaceId)
-  expect(await check(lines)).toMatchObject({ ok: true, wallets: wallets + 1, seal: { wallets, fault: null } })
+  expect(await check(lines)).toMatchObject({ ok: true, wallets: wallets + 1, checkpoint: { wallets, fault: null } })
 })
 
-test('a seal of one workspace names it, and its wallets as far as they are', async () => {
+test('a checkpoint of one workspace names it, and its wallets as far as they are', async () => {
   const books = await newBooks()
-  const [line, ...rest] = await seal(books)
+  const [line, ...rest] = await checkpoint(books)
   expect(rest).toEqual([])
-  const part = JSON.parse(line!) as SealPart
+  const part = JSON.parse(line!) as CheckpointPart
   expect(part).toMatchObject({ format: 1, workspaceId: books.workspaceId, part: 0, last: true })
   expect(part.chains).toHaveLength(3)
   expect(part.chains).toContainEqual({
@@ -120,76 +125,76 @@ test('a seal of one workspace names it, and its wallets as far as they are', asy
   expect(part.audits).toEqual([{ workspaceId, position: 4, head: expect.stringMatching(/^[0-9a-f]{64}$/) }])
 })
 
-test('a seal of many wallets comes in parts, and its file may be read in any pieces', async () => {
+test('a checkpoint of many wallets comes in parts, and its file may be read in any pieces', async () => {
   const books = await newBooks()
   await damage(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
     select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
-    from wallet, generate_series(1, ${2 * sealPartEntries}) n where id = ${isWallet(books.b)};
-    update ledger set wallet_count = 2 + ${2 * sealPartEntries} where ${inWorkspace(books)}`)
+    from wallet, generate_series(1, ${2 * checkpointPartEntries}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * checkpointPartEntries} where ${inWorkspace(books)}`)
   await sign(books)
-  const lines = await seal(books)
-  const parts = lines.map(line => JSON.parse(line) as SealPart)
+  const lines = await checkpoint(books)
+  const parts = lines.map(line => JSON.parse(line) as CheckpointPart)
   expect(parts.map(({ part, last, chains }) => [part, last, chains.length])).toEqual([
-    [0, false, sealPartEntries],
-    [1, false, sealPartEntries],
+    [0, false, checkpointPartEntries],
+    [1, false, checkpointPartEntries],
     [2, true, 3],
   ])
   const pieces = lines.join('').match(/.{1,1000}\n?/gs)!
   expect(await check(pieces, books)).toMatchObject({
     ok: true,
-    seal: { wallets: 2 * sealPartEntries + 3, fault: null },
+    checkpoint: { wallets: 2 * checkpointPartEntries + 3, fault: null },
   })
 })
 
-test('only the seal shows a history whose end was cut off together with what its wallets say', async () => {
+test('only the checkpoint shows a history whose end was cut off together with what its wallets say', async () => {
   const books = await newBooks()
-  const lines = await seal(books)
+  const lines = await checkpoint(books)
   await damage(truncation(books))
 
-  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
+  expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
   const report = await check(lines, books)
-  expect(report).toMatchObject({ ok: false, more: 0, seal: { wallets: 3, fault: null } })
+  expect(report).toMatchObject({ ok: false, more: 0, checkpoint: { wallets: 3, fault: null } })
   const { workspaceId, a, b } = books
   expect(report.violations).toEqual([
     {
-      rule: 'seal-sequence',
-      message: 'it was sealed at sequence 3, and has come only to 2',
+      rule: 'checkpoint-sequence',
+      message: 'the checkpoint names sequence 3, and it is at 2',
       ids: { workspaceId, walletId: a, sequence: 3 },
     },
     {
-      rule: 'seal-sequence',
-      message: 'it was sealed at sequence 2, and has come only to 1',
+      rule: 'checkpoint-sequence',
+      message: 'the checkpoint names sequence 2, and it is at 1',
       ids: { workspaceId, walletId: b, sequence: 2 },
     },
     {
-      rule: 'seal-revision',
-      message: expect.stringMatching(/^the row of its ledger was sealed at revision \d+, and is back at \d+$/),
+      rule: 'checkpoint-revision',
+      message: expect.stringMatching(/^the row of its ledger is at revision \d+, and is back at \d+$/),
       ids: { workspaceId },
     },
   ])
 })
 
-test('a history that was cut off and written on does not become the one that was sealed', async () => {
+test('a history that was cut off and written on does not become the one in the checkpoint', async () => {
   const books = await newBooks()
-  const lines = await seal(books)
+  const lines = await checkpoint(books)
   await damage(truncation(books))
   await pay(books, '2.00')
-  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
+  expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
   const { violations } = await check(lines, books)
   expect(violations.map(({ rule, ids }) => [rule, ids.walletId])).toEqual([
-    ['seal-head', books.a],
-    ['seal-head', books.b],
+    ['checkpoint-head', books.a],
+    ['checkpoint-head', books.b],
   ])
 })
 
-/** A change, what it changed by its table, and what the seal says when all rows of that table are as they were before. */
+/** A change, what it changed by its table, and what the checkpoint says when all rows of that table are as they were before. */
 const setBack: [string, (books: Books) => Promise<unknown>, string, (books: Books) => object][] = [
   [
     'a wallet that was frozen',
     ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
     'wallet',
-    ({ b: walletId }) => ({ rule: 'seal-revision', ids: { walletId } }),
+    ({ b: walletId }) => ({ rule: 'checkpoint-revision', ids: { walletId } }),
   ],
   [
     'a secret that was rotated away',
@@ -198,52 +203,55 @@ const setBack: [string, (books: Books) => Promise<unknown>, string, (books: Book
       await admin.apiKeys.rotate.mutate({ apiKey: keys[0]!.apiKey })
     },
     'api_key',
-    () => ({ rule: 'seal-revision', ids: { apiKey: expect.stringMatching(/^ak_/) } }),
+    () => ({ rule: 'checkpoint-revision', ids: { apiKey: expect.stringMatching(/^ak_/) } }),
   ],
   [
     'a member who was removed',
     ({ workspaceId }) => admin.members.remove.mutate({ workspaceId, userId: 'ada' }),
     'member',
-    () => ({ rule: 'seal-revision', ids: { userId: 'ada' } }),
+    () => ({ rule: 'checkpoint-revision', ids: { userId: 'ada' } }),
   ],
   [
     'a workspace that was deleted',
     ({ workspaceId }) => admin.workspaces.delete.mutate({ workspaceId, force: true }),
     'workspace',
-    ({ workspaceId }) => ({ rule: 'seal-revision', ids: { workspaceId } }),
+    ({ workspaceId }) => ({ rule: 'checkpoint-revision', ids: { workspaceId } }),
   ],
   [
     'an audit that was cut off',
     ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
     'audit',
-    ({ workspaceId }) => ({ rule: 'seal-audit', ids: { workspaceId } }),
+    ({ workspaceId }) => ({ rule: 'checkpoint-audit', ids: { workspaceId } }),
   ],
 ]
 
-test.each(setBack)('%s: only the seal shows that the rows were put back as they were', async (_, act, table, told) => {
-  const books = await newBooks()
-  const { workspaceId } = books
-  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
-  await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
-  const tables = table === 'audit' ? ['audit', 'audit_head'] : [table]
-  const rowsOf = (each: string) =>
-    each === 'workspace' ? `id = '${uuidFromId('workspace', workspaceId)}'` : inWorkspace(books)
-  const into = (each: string) => (each === 'audit' ? `${each} overriding system value` : each)
-  for (const each of tables)
-    await damage(`create schema if not exists kept; drop table if exists kept.put_back_${each};
+test.each(setBack)(
+  '%s: only the checkpoint shows that the rows were put back as they were',
+  async (_, action, table, told) => {
+    const books = await newBooks()
+    const { workspaceId } = books
+    await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+    await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+    const tables = table === 'audit' ? ['audit', 'audit_head'] : [table]
+    const rowsOf = (each: string) =>
+      each === 'workspace' ? `id = '${uuidFromId('workspace', workspaceId)}'` : inWorkspace(books)
+    const into = (each: string) => (each === 'audit' ? `${each} overriding system value` : each)
+    for (const each of tables)
+      await damage(`create schema if not exists kept; drop table if exists kept.put_back_${each};
       create table kept.put_back_${each} as select * from ${each} where ${rowsOf(each)}`)
-  await act(books)
-  const lines = await seal(books)
-  for (const each of tables)
-    await damage(`delete from ${each} where ${rowsOf(each)};
+    await action(books)
+    const lines = await checkpoint(books)
+    for (const each of tables)
+      await damage(`delete from ${each} where ${rowsOf(each)};
       insert into ${into(each)} select * from kept.put_back_${each}`)
-  expect(await check(await seal(books), books)).toMatchObject({ ok: true })
-  expect((await check(lines, books)).violations).toMatchObject([told(books)])
-})
+    expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
+    expect((await check(lines, books)).violations).toMatchObject([told(books)])
+  },
+)
 
 test('what the verifier alone is shown, by tables of the same name on its search path, hides nothing', async () => {
   const books = await newBooks()
-  const lines = await seal(books)
+  const lines = await checkpoint(books)
   const tables = ['ledger', 'wallet', 'transfer', 'flow']
   const views = tables.map(
     table => `
@@ -264,48 +272,50 @@ test('what the verifier alone is shown, by tables of the same name on its search
     ${truncation(books)}`)
   const report = await until('core has connected again', () => check(lines, books).catch(() => false as const))
   await damage(`alter role wallet_service in database ${database} reset search_path; drop schema shown cascade`)
-  expect(rulesOf(report)).toContain(`seal-sequence ${books.a}`)
-  expect(rulesOf(report)).toContain(`seal-sequence ${books.b}`)
+  expect(rulesOf(report)).toContain(`checkpoint-sequence ${books.a}`)
+  expect(rulesOf(report)).toContain(`checkpoint-sequence ${books.b}`)
 })
 
-test('a wallet, or a flow, that was sealed and is gone is named', async () => {
+test('a wallet, or a flow, of the checkpoint that is gone is named', async () => {
   const books = await newBooks()
   const empty = await newWallet(books.workspaceId)
-  const lines = await seal(books)
+  const lines = await checkpoint(books)
   await damage(`
     delete from wallet where id = ${isWallet(empty)};
     update ledger set wallet_count = 2 where ${inWorkspace(books)}`)
   await sign(books)
-  expect((await check(lines, books)).violations).toMatchObject([{ rule: 'seal-wallet', ids: { walletId: empty } }])
+  expect((await check(lines, books)).violations).toMatchObject([
+    { rule: 'checkpoint-wallet', ids: { walletId: empty } },
+  ])
 
   await damage(`delete from flow where wallet_id = ${isWallet(books.b)} and sequence = 2`)
   const { violations } = await check(lines, books)
   expect(violations).toContainEqual({
-    rule: 'seal-sequence',
-    message: 'its flow 2 was sealed, and does not exist any more',
+    rule: 'checkpoint-sequence',
+    message: 'its flow 2 is in the checkpoint, and no longer exists',
     ids: { workspaceId: books.workspaceId, walletId: books.b, sequence: 2 },
   })
 })
 
-test('a seal that was forged or damaged is told apart from a ledger that was changed', async () => {
+test('a checkpoint that was forged or damaged is told apart from a ledger that was changed', async () => {
   const books = await newBooks()
-  const [line] = (await seal(books)) as [string]
-  const [other] = (await seal(books)) as [string]
-  const part = JSON.parse(line) as SealPart
-  const [chain] = part.chains as [SealPart['chains'][number]]
-  const changed = (change: Partial<SealPart>) => JSON.stringify({ ...part, ...change })
+  const [line] = (await checkpoint(books)) as [string]
+  const [other] = (await checkpoint(books)) as [string]
+  const part = JSON.parse(line) as CheckpointPart
+  const [chain] = part.chains as [CheckpointPart['chains'][number]]
+  const changed = (change: Partial<CheckpointPart>) => JSON.stringify({ ...part, ...change })
   const unsigned = "part 0 was changed, or was not signed under this ledger's chain key"
   const faults: [string, string[], string][] = [
     ['nothing', [], 'it is cut off: its last part is missing'],
-    ['no seal', ['hello'], 'line 1 is not a part of a seal'],
-    ['a line cut short', [line.slice(0, -20)], 'line 1 is not a part of a seal'],
+    ['no checkpoint', ['hello'], 'line 1 is not a part of a checkpoint'],
+    ['a line cut short', [line.slice(0, -20)], 'line 1 is not a part of a checkpoint'],
     ['a wallet left out', [changed({ chains: part.chains.slice(1) })], unsigned],
     ['a sequence changed', [changed({ chains: [{ ...chain, sequence: 1 }] })], unsigned],
-    ['a later time', [changed({ sealedAt: new Date().toISOString() })], unsigned],
+    ['a later time', [changed({ takenAt: new Date().toISOString() })], unsigned],
     ['another scope', [changed({ workspaceId: null })], unsigned],
     ['a last part that is not', [changed({ last: false })], unsigned],
     ['another MAC', [changed({ mac: '0'.repeat(64) })], unsigned],
-    ['a MAC of another seal', [changed({ mac: (JSON.parse(other) as SealPart).mac })], unsigned],
+    ['a MAC of another checkpoint', [changed({ mac: (JSON.parse(other) as CheckpointPart).mac })], unsigned],
     ['something after the end', [line, line], 'something follows its last part'],
   ]
   for (const [what, lines, fault] of faults) {
@@ -313,42 +323,42 @@ test('a seal that was forged or damaged is told apart from a ledger that was cha
       lines.map(text => `${text.trim()}\n`),
       books,
     )
-    expect(report, what).toMatchObject({ ok: false, violations: [], more: 0, seal: { fault } })
+    expect(report, what).toMatchObject({ ok: false, violations: [], more: 0, checkpoint: { fault } })
   }
 })
 
-test('parts of a seal cannot be dropped, moved or mixed', async () => {
+test('parts of a checkpoint cannot be dropped, moved or mixed', async () => {
   const books = await newBooks()
   await damage(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
     select workspace_id, gen_random_uuid(), 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
-    from wallet, generate_series(1, ${2 * sealPartEntries}) n where id = ${isWallet(books.b)};
-    update ledger set wallet_count = 2 + ${2 * sealPartEntries} where ${inWorkspace(books)}`)
+    from wallet, generate_series(1, ${2 * checkpointPartEntries}) n where id = ${isWallet(books.b)};
+    update ledger set wallet_count = 2 + ${2 * checkpointPartEntries} where ${inWorkspace(books)}`)
   await sign(books)
-  const [first, second, third] = (await seal(books)) as [string, string, string]
-  const [, strange] = (await seal(books)) as [string, string]
+  const [first, second, third] = (await checkpoint(books)) as [string, string, string]
+  const [, strange] = (await checkpoint(books)) as [string, string]
   const renumbered = JSON.stringify({ ...JSON.parse(third), part: 1 })
   const faults: [string[], string][] = [
     [[first, second], 'it is cut off: its last part is missing'],
     [[second, third], 'part 0 is missing before part 1'],
     [[first, third], 'part 1 is missing before part 2'],
     [[first, third, second], 'part 1 is missing before part 2'],
-    [[first, strange, third], 'line 2 belongs to another seal'],
+    [[first, strange, third], 'line 2 belongs to another checkpoint'],
     [[first, renumbered], "part 1 was changed, or was not signed under this ledger's chain key"],
   ]
   for (const [lines, fault] of faults)
-    expect(await check(lines, books)).toMatchObject({ ok: false, violations: [], seal: { fault } })
+    expect(await check(lines, books)).toMatchObject({ ok: false, violations: [], checkpoint: { fault } })
   expect(await check([first, second, third], books)).toMatchObject({ ok: true })
 })
 
-test("a seal's MAC is HMAC-SHA256 over everything in it, as anybody with the key can compute", async () => {
-  const [line] = (await seal(await newBooks())) as [string]
-  const { mac, chains, rows, audits, ...part } = JSON.parse(line) as SealPart
+test("a checkpoint's MAC is HMAC-SHA256 over everything in it, as anybody with the key can compute", async () => {
+  const [line] = (await checkpoint(await newBooks())) as [string]
+  const { mac, chains, rows, audits, ...part } = JSON.parse(line) as CheckpointPart
   const content = [
-    'ledger seal',
+    'ledger checkpoint',
     1,
-    part.sealId,
-    part.sealedAt,
+    part.checkpointId,
+    part.takenAt,
     part.workspaceId,
     0,
     true,

@@ -1,9 +1,15 @@
-import { idFromUuid, type SealedAudit, type SealedRow, uuidFromId } from '@workspace-wallet/contract'
+import { type CheckpointAudit, type CheckpointRow, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 
 /** How far a wallet's chain has come; `head` in hex. Ids are UUIDs. */
-export type SealedWallet = { workspaceId: string; walletId: string; sequence: number; head: string; revision: number }
+export type CheckpointWallet = {
+  workspaceId: string
+  walletId: string
+  sequence: number
+  head: string
+  revision: number
+}
 
 /** The database's clock, ISO 8601. */
 export async function snapshotTime(snapshot: Snapshot): Promise<string> {
@@ -12,7 +18,10 @@ export async function snapshotTime(snapshot: Snapshot): Promise<string> {
 }
 
 /** All wallets in the order of their keys. */
-export async function* headsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<SealedWallet[]> {
+export async function* headsInOrder(
+  snapshot: Snapshot,
+  workspaceId: string | null,
+): AsyncGenerator<CheckpointWallet[]> {
   const sql = `
     select workspace_id, id, sequence, encode(head, 'hex'), revision
     from public.wallet where $1::uuid is null or workspace_id = $1
@@ -28,7 +37,7 @@ export async function* headsInOrder(snapshot: Snapshot, workspaceId: string | nu
 }
 
 /** Every other row that is signed. */
-export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<SealedRow[]> {
+export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointRow[]> {
   const sql = `
     select kind, workspace_id, id, revision from (
       select 'workspace' as kind, id as workspace_id, '' as id, revision from public.workspace
@@ -38,7 +47,7 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
     where $1::uuid is null or workspace_id = $1`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([kind, workspaceId, id, revision]) => ({
-      kind: kind as SealedRow['kind'],
+      kind: kind as CheckpointRow['kind'],
       workspaceId: idFromUuid('workspace', workspaceId!),
       id: kind === 'key' ? idFromUuid('apiKey', id!) : id!,
       revision: Number(revision),
@@ -46,7 +55,7 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
 }
 
 /** How far each audit has come. */
-export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<SealedAudit[]> {
+export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointAudit[]> {
   const sql = `
     select nullif(workspace_id, '00000000-0000-0000-0000-000000000000'), position, encode(mac, 'hex')
     from public.audit_head where position > 0 and ($1::uuid is null or workspace_id = $1)`
@@ -59,15 +68,15 @@ export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null
 }
 
 /** How often these rows were written by now, in their order; null for those that are gone. */
-export async function revisionsNow(snapshot: Snapshot, rows: readonly SealedRow[]): Promise<(string | null)[]> {
+export async function revisionsNow(snapshot: Snapshot, rows: readonly CheckpointRow[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
     `select coalesce(w.revision, l.revision, m.revision, k.revision)
      from unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[])
-       with ordinality as sealed (kind, workspace_id, user_id, key_id, place)
-     left join public.workspace w on kind = 'workspace' and w.id = sealed.workspace_id
-     left join public.ledger l on kind = 'ledger' and l.workspace_id = sealed.workspace_id
-     left join public.member m on kind = 'member' and m.workspace_id = sealed.workspace_id and m.user_id = sealed.user_id
-     left join public.api_key k on kind = 'key' and k.id = sealed.key_id
+       with ordinality as listed (kind, workspace_id, user_id, key_id, place)
+     left join public.workspace w on kind = 'workspace' and w.id = listed.workspace_id
+     left join public.ledger l on kind = 'ledger' and l.workspace_id = listed.workspace_id
+     left join public.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.user_id
+     left join public.api_key k on kind = 'key' and k.id = listed.key_id
      order by place`,
     [
       rows.map(row => row.kind),
@@ -79,17 +88,17 @@ export async function revisionsNow(snapshot: Snapshot, rows: readonly SealedRow[
   return found.map(([revision]) => revision!)
 }
 
-/** The MACs, in hex, of the acts that were the last ones of these audits, in their order; null for those that are gone. */
-export async function actMacs(snapshot: Snapshot, audits: readonly SealedAudit[]): Promise<(string | null)[]> {
+/** The MACs, in hex, of the actions that were the last ones of these audits, in their order; null for those that are gone. */
+export async function actionMacs(snapshot: Snapshot, audits: readonly CheckpointAudit[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
-    `select encode(act.mac, 'hex')
-     from unnest($1::uuid[], $2::bigint[]) with ordinality as sealed (workspace_id, position, place)
+    `select encode(action.mac, 'hex')
+     from unnest($1::uuid[], $2::bigint[]) with ordinality as listed (workspace_id, position, place)
      left join lateral (
-       select mac from public.audit a where a.workspace_id = sealed.workspace_id and a.position = sealed.position
+       select mac from public.audit a where a.workspace_id = listed.workspace_id and a.position = listed.position
        union all
        select mac from public.audit a
-       where sealed.workspace_id is null and a.workspace_id is null and a.position = sealed.position
-       limit 1) act on true
+       where listed.workspace_id is null and a.workspace_id is null and a.position = listed.position
+       limit 1) action on true
      order by place`,
     [audits.map(audit => uuidFromId('workspace', audit.workspaceId ?? '')), audits.map(audit => audit.position)],
   )

@@ -31,7 +31,7 @@ export function beginFor(postings: readonly Posting[]): string {
 type Post = (postings: Posting[]) => Promise<PostingResult[]>
 
 /** Writes a line for each batch: the name that PostgreSQL saw, and all requests that were in it. */
-export function inLog(log: Log, post: Post): Post {
+export function withBatchLog(log: Log, post: Post): Post {
   return async postings => {
     const startedAt = performance.now()
     const results = await post(postings)

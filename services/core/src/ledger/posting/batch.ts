@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Client, Pool, PoolClient } from 'pg'
-import { type Act, type AuditHead, appendActs, lockAudit } from '../../audit/chain/chain.ts'
+import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
 import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
 import { run, type Statement } from '../../database/statement.ts'
-import { emptyHead, legMac, transferDigest } from '../chain/chain.ts'
+import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
 import { decide } from './decide.ts'
@@ -18,7 +18,7 @@ import {
   findByBizId,
   findById,
   findLockable,
-  findPaidLegs,
+  findSourceEntries,
   type LoadedWallet,
   loadWallets,
   lockLedgers,
@@ -234,14 +234,14 @@ type Judgement = { results: PostingResult[]; decision?: Decision; breach?: Breac
 
 /** Whoever asks for a transfer again is told of it only if its flow continues the chain of its source. */
 async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
-  const legs = await findPaidLegs(client, existing)
+  const entries = await findSourceEntries(client, existing)
   return existing.filter((transfer, at) => {
-    const { balanceAfter, orderNumber, mac, previous } = legs[at]!
+    const { balanceAfter, orderNumber, mac, previous } = entries[at]!
     if (!mac || balanceAfter === null) return true
     const { workspaceId, transferId, amount, createdAt } = transfer
     const place = { walletId: transfer.sourceWalletId, sequence: transfer.sourceSequence, direction: 'OUT' as const }
-    const leg = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderNumber }
-    return !legMac(chainKey, leg, transferDigest(transfer), previous ?? emptyHead).equals(mac)
+    const entry = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderNumber }
+    return !entryMac(chainKey, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
   })
 }
 
@@ -273,12 +273,12 @@ async function write(
 ): Promise<void> {
   const decisions = judgements.flatMap(({ decision }) => (decision && decision.transfers.length > 0 ? [decision] : []))
   const postings = chained(chainKey, decisions)
-  const acts = postings.transfers.flatMap(({ transfer }) => (transfer.type === 'TRANSFER' ? [] : actOf(transfer)))
+  const actions = postings.transfers.flatMap(({ transfer }) => (transfer.type === 'TRANSFER' ? [] : actionOf(transfer)))
   const { writes, commit } = inOneWrite(client, () => {
     const writes: Promise<unknown>[] = []
     if (decisions.length > 0) writes.push(writePostings(client, postings))
-    // Money from outside is an administrative act as well: it stands in the audit, in the same transaction.
-    if (acts.length > 0) writes.push(appendActs(runOn(client), chainKey, audit, acts))
+    // Money from outside is an administrative action as well: it stands in the audit, in the same transaction.
+    if (actions.length > 0) writes.push(appendActions(runOn(client), chainKey, audit, actions))
     return { writes, commit: client.query('commit') }
   })
   const outcomes = await Promise.allSettled([...writes, commit])
@@ -296,16 +296,16 @@ function isAnswer(error: unknown): boolean {
   return (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/** Binds legs to the chain and wallets to their new heads, and signs the rows. */
+/** Binds entries to the chain and wallets to their new heads, and signs the rows. */
 function chained(chainKey: KeyObject, decisions: Decision[]): ChainedPostings {
-  const transfers = decisions.flatMap(({ transfers, legs, wallets }) => {
+  const transfers = decisions.flatMap(({ transfers, entries, wallets }) => {
     const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
     return transfers.map((transfer, at) => {
       const digest = transferDigest(transfer)
-      const [paid, received] = [legs[2 * at]!, legs[2 * at + 1]!].map(leg => {
-        const wallet = walletById.get(leg.walletId)!
-        wallet.head = legMac(chainKey, leg, digest, wallet.head)
-        return { balanceAfter: leg.balanceAfter, orderNumber: leg.orderNumber, mac: wallet.head }
+      const [paid, received] = [entries[2 * at]!, entries[2 * at + 1]!].map(entry => {
+        const wallet = walletById.get(entry.walletId)!
+        wallet.head = entryMac(chainKey, entry, digest, wallet.head)
+        return { balanceAfter: entry.balanceAfter, orderNumber: entry.orderNumber, mac: wallet.head }
       })
       return { transfer, paid: paid!, received: received! }
     })
@@ -317,11 +317,11 @@ function chained(chainKey: KeyObject, decisions: Decision[]): ChainedPostings {
   }
 }
 
-function actOf({ workspaceId, transferId, type, ...transfer }: Transfer): Act {
+function actionOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action {
   const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
   return {
     actor,
-    act: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
+    action: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
     workspaceId,
     target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
     before: null,

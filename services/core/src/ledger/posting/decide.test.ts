@@ -130,23 +130,23 @@ describe('decide', () => {
     )
   })
 
-  test('keeps the books: legs cancel out, sequences and numbers have no gaps, each balance follows from the last', () => {
+  test('keeps the books: entries cancel out, sequences and numbers have no gaps, each balance follows from the last', () => {
     fc.assert(
       fc.property(batch, fc.bigInt(0n, 10_000n), (postings, cents) => {
         const ledger = ledgerOf(modelWallets(cents))
-        const { transfers, legs, wallets, ledger: after } = decide(ledger, postings, now, 0)
-        expect(legs).toHaveLength(transfers.length * 2)
+        const { transfers, entries, wallets, ledger: after } = decide(ledger, postings, now, 0)
+        expect(entries).toHaveLength(transfers.length * 2)
         const numbers = transfers.flatMap(transfer => transfer.number ?? [])
         expect(numbers).toEqual(numbers.map((_, at) => 42 + at))
         expect(after.orderCount).toBe(41 + numbers.length)
         for (const after of wallets) {
           let { balance, sequence, orderCount: orders } = ledger.wallets.get(after.id)!
-          for (const leg of legs.filter(({ walletId }) => walletId === after.id)) {
-            balance = leg.direction === 'IN' ? balance.plus(leg.amount) : balance.minus(leg.amount)
+          for (const entry of entries.filter(({ walletId }) => walletId === after.id)) {
+            balance = entry.direction === 'IN' ? balance.plus(entry.amount) : balance.minus(entry.amount)
             sequence += 1
-            expect(leg.balanceAfter).toBe(balance.toFixed(2))
-            expect(leg.sequence).toBe(sequence)
-            if (leg.orderNumber !== null) expect(leg.orderNumber).toBe(++orders)
+            expect(entry.balanceAfter).toBe(balance.toFixed(2))
+            expect(entry.sequence).toBe(sequence)
+            if (entry.orderNumber !== null) expect(entry.orderNumber).toBe(++orders)
             if (after.kind === 'CUSTOMER') expect(balance.isNegative()).toBe(false)
           }
           expect([after.balance.toFixed(2), after.sequence, after.orderCount]).toEqual([
@@ -205,8 +205,8 @@ describe('decide', () => {
   })
 
   test('keeps the amount as it was sent', () => {
-    const { transfers, legs } = decide(ledgerOf(modelWallets(10_000n)), [transfer({ amount: '1.50' })], now, 0)
-    expect([transfers[0]!.amount, ...legs.map(leg => leg.amount)]).toEqual(['1.50', '1.50', '1.50'])
+    const { transfers, entries } = decide(ledgerOf(modelWallets(10_000n)), [transfer({ amount: '1.50' })], now, 0)
+    expect([transfers[0]!.amount, ...entries.map(entry => entry.amount)]).toEqual(['1.50', '1.50', '1.50'])
   })
 })
 

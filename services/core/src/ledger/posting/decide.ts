@@ -1,5 +1,5 @@
 import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
-import type { Leg, Transfer } from '../chain/transfer.ts'
+import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Decision, LedgerState, Posting, PostingResult, WalletState } from './posting.ts'
 
 /**
@@ -17,7 +17,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
   const byBizId = new Map(ledger.byBizId)
   const byTransferId = new Map(ledger.byTransferId)
   const transfers: Transfer[] = []
-  const legs: Leg[] = []
+  const entries: Entry[] = []
   let orderCount = ledger.orderCount
   // Time never runs back within a ledger, whatever the clock does.
   const postedAt = now > ledger.lastPostedAt ? now : ledger.lastPostedAt
@@ -71,7 +71,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
       createdAt: postedAt,
     }
     transfers.push(transfer)
-    legs.push(leg(transfer, paid, 'OUT'), leg(transfer, received, 'IN'))
+    entries.push(entry(transfer, paid, 'OUT'), entry(transfer, received, 'IN'))
     if (transfer.bizId !== null) byBizId.set(transfer.bizId, transfer)
     byTransferId.set(transfer.transferId, transfer)
     return { kind: 'posted', transfer }
@@ -81,7 +81,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
   return {
     results,
     transfers,
-    legs,
+    entries,
     wallets: Array.from(wallets.values(), wallet => ({
       ...wallet,
       updatedAt: postedAt,
@@ -123,7 +123,7 @@ function moved(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletSt
   }
 }
 
-function leg(transfer: Transfer, wallet: WalletState, direction: Leg['direction']): Leg {
+function entry(transfer: Transfer, wallet: WalletState, direction: Entry['direction']): Entry {
   return {
     workspaceId: transfer.workspaceId,
     walletId: wallet.id,

@@ -62,7 +62,7 @@ async function halted(): Promise<{ workspaceId: string; reason: string }[]> {
 }
 
 const reopen = ({ workspaceId }: Books, force = false) => reopenLedger(system.admin, { workspaceId, force })
-const wireOf = (error: unknown) => (error as { data?: { wire?: unknown } }).data?.wire
+const appErrorOf = (error: unknown) => (error as { data?: { appError?: unknown } }).data?.appError
 
 const repair = ({ workspaceId }: Books) => repairLedger(system.admin, { workspaceId, dryRun: false })
 
@@ -91,7 +91,7 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
 
   // Money from outside finds it halted too, and a wallet that nobody touched.
   const { workspaceId, b: walletId } = broken
-  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(wireOf)
+  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(appErrorOf)
   expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
 
   expect(await repair(broken)).toMatchObject({ repaired: true, reopened: true, report: { ok: true, workspaces: 1 } })
@@ -154,7 +154,7 @@ test('a halt that fails fails nobody else: neighbours of the same batch that wer
   expect(await broken.pay()).toBe('2000')
   await damage(`update ledger set order_count = 0 where ${isIn(broken)};
     create function refuse() returns trigger language plpgsql as $$ begin raise 'no halt'; end $$;
-    create trigger refuse before insert on audit for each row when (new.act = 'ledger.halt') execute function refuse()`)
+    create trigger refuse before insert on audit for each row when (new.action = 'ledger.halt') execute function refuse()`)
   const codes = await Promise.all(Array.from({ length: 64 }, (_, at) => (at % 2 === 0 ? sound : broken).pay()))
   await damage('drop trigger refuse on audit; drop function refuse()')
   expect(codes).toEqual(codes.map((_, at) => (at % 2 === 0 ? '2000' : 'S002')))
@@ -192,12 +192,12 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
   expect(await repair(books)).toMatchObject({ reopened: true })
   expect(await books.pay()).toBe('2000')
   const haltReason = `the row of wallet ${books.b} was modified outside the service`
-  const acts = await query(
+  const actions = await query(
     system.database.ownerUrl,
-    `select actor, before, after from audit where ${isIn(books)} and act = 'ledger.reopen' order by id`,
+    `select actor, before, after from audit where ${isIn(books)} and action = 'ledger.reopen' order by id`,
   )
   const row = { actor: 'admin:a', before: { status: 'HALTED', haltReason } }
-  expect(acts).toEqual([
+  expect(actions).toEqual([
     { ...row, after: { status: 'OPEN', forced: true, violations: 2 } },
     { ...row, after: { status: 'OPEN', forced: false, violations: 0 } },
   ])
@@ -205,10 +205,13 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
 
 test('what is not halted is not opened', async () => {
   const books = await newBooks()
-  const refused = await reopen(books).catch(wireOf)
-  expect(refused).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+  const refused = await reopen(books).catch(appErrorOf)
+  expect(refused).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
   for (const workspaceId of ['wsp_01k9x5zq3sf4x9vtgkz3b8cdef', 'nonsense'])
-    expect(await reopen({ ...books, workspaceId }).catch(wireOf)).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
+    expect(await reopen({ ...books, workspaceId }).catch(appErrorOf)).toMatchObject({
+      kind: 'admin',
+      code: 'NOT_FOUND',
+    })
 })
 
 test('a ledger that is modified after the verification has read it is not signed by reopening it', async () => {

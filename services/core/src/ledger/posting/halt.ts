@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { appendActs, lockAudit } from '../../audit/chain/chain.ts'
+import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { ledgerMac } from '../../database/signed-rows.ts'
 import { run, type Statement } from '../../database/statement.ts'
 import { lockLedgers, writeHalt } from './queries.ts'
@@ -56,7 +56,12 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   const onClient = <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
   const heads = await lockAudit(onClient, [workspaceId])
   await writeHalt(client, { ...halted, mac })
-  const act = { actor: 'core', act: 'ledger.halt' as const, workspaceId, target: idFromUuid('workspace', workspaceId) }
-  await appendActs(onClient, chainKey, heads, [{ ...act, before: null, after: JSON.stringify({ reason }) }])
+  const action = {
+    actor: 'core',
+    action: 'ledger.halt' as const,
+    workspaceId,
+    target: idFromUuid('workspace', workspaceId),
+  }
+  await appendActions(onClient, chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
   return true
 }

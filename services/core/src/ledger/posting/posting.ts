@@ -1,6 +1,6 @@
 import type { DomainError, WalletStatus } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
-import type { Leg, Transfer } from '../chain/transfer.ts'
+import type { Entry, Transfer } from '../chain/transfer.ts'
 
 /**
  * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
@@ -43,7 +43,7 @@ export type Decision = {
   results: PostingResult[]
   transfers: Transfer[]
   /** Two for each transfer, in its order: what was paid, then what was received. */
-  legs: Leg[]
+  entries: Entry[]
   /** The rows as they will be, but for the heads of wallets. */
   wallets: WalletState[]
   ledger: LedgerRow

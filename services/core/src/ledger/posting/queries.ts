@@ -1,7 +1,7 @@
 import { Decimal, formatBalance, type TransferType } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
-import type { Leg, Transfer } from '../chain/transfer.ts'
+import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { LedgerState, WalletState } from './posting.ts'
 
 type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer }
@@ -119,10 +119,15 @@ export function findById(
   ])
 }
 
-type PaidLeg = { balanceAfter: string | null; orderNumber: number | null; mac: Buffer | null; previous: Buffer | null }
+type SourceEntry = {
+  balanceAfter: string | null
+  orderNumber: number | null
+  mac: Buffer | null
+  previous: Buffer | null
+}
 
-const findPaidLegsStatement = statement<PaidLeg>(
-  'find-paid-legs',
+const findSourceEntriesStatement = statement<SourceEntry>(
+  'find-source-entries',
   `select f.balance_after as "balanceAfter", f.order_number as "orderNumber", f.mac, p.mac as previous
    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
    left join lateral (
@@ -135,8 +140,8 @@ const findPaidLegsStatement = statement<PaidLeg>(
 )
 
 /** The flows on the sources of these transfers, in their order, with the MACs that they continue: nulls for none. */
-export function findPaidLegs(db: Queryable, transfers: readonly Transfer[]): Promise<PaidLeg[]> {
-  return run(db, findPaidLegsStatement, [
+export function findSourceEntries(db: Queryable, transfers: readonly Transfer[]): Promise<SourceEntry[]> {
+  return run(db, findSourceEntriesStatement, [
     plainArray(transfers.map(row => row.workspaceId)),
     plainArray(transfers.map(row => row.sourceWalletId)),
     plainArray(transfers.map(row => row.sourceSequence)),
@@ -181,8 +186,8 @@ const writePostingsStatement = statement(
 )
 
 /** A flow beside its transfer: what the transfer does not say of it already. */
-type ChainedLeg = Pick<Leg, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
-export type ChainedTransfer = { transfer: Transfer; paid: ChainedLeg; received: ChainedLeg }
+type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
+export type ChainedTransfer = { transfer: Transfer; paid: ChainedEntry; received: ChainedEntry }
 
 type Signed<Row> = Row & { mac: Buffer }
 
@@ -202,8 +207,8 @@ export function writePostings(
   { transfers: chained, wallets, ledgers }: ChainedPostings,
 ): Promise<unknown> {
   const transfers = chained.map(({ transfer }) => transfer)
-  const paid = chained.map(leg => leg.paid)
-  const received = chained.map(leg => leg.received)
+  const paid = chained.map(entry => entry.paid)
+  const received = chained.map(entry => entry.received)
   return run(db, writePostingsStatement, [
     plainArray(transfers.map(row => row.workspaceId)),
     plainArray(transfers.map(row => row.transferId)),
@@ -221,12 +226,12 @@ export function writePostings(
     textArray(transfers.map(row => row.requestId)),
     textArray(transfers.map(row => row.clientAddress)),
     plainArray(transfers.map(row => row.createdAt.toISOString())),
-    plainArray(paid.map(leg => leg.balanceAfter)),
-    plainArray(received.map(leg => leg.balanceAfter)),
-    plainArray(paid.map(leg => leg.orderNumber)),
-    plainArray(received.map(leg => leg.orderNumber)),
-    bytesArray(paid.map(leg => leg.mac)),
-    bytesArray(received.map(leg => leg.mac)),
+    plainArray(paid.map(entry => entry.balanceAfter)),
+    plainArray(received.map(entry => entry.balanceAfter)),
+    plainArray(paid.map(entry => entry.orderNumber)),
+    plainArray(received.map(entry => entry.orderNumber)),
+    bytesArray(paid.map(entry => entry.mac)),
+    bytesArray(received.map(entry => entry.mac)),
     plainArray(wallets.map(row => row.workspaceId)),
     plainArray(wallets.map(row => row.id)),
     plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),

@@ -8,29 +8,29 @@ type WaitingPosting = Waiting & {
   reject: (error: unknown) => void
 }
 
-export type LaneOptions = {
-  lanes: number
-  /** How many postings may wait in one lane. */
+export type ShardOptions = {
+  shards: number
+  /** How many postings may wait in one shard. */
   queueLimit: number
   post: (postings: Posting[]) => Promise<PostingResult[]>
 }
 
 /** The most postings in one batch: past this a batch gains nothing and only makes its first ones wait. */
 const batchLimit = 256
-/** How often a lane looks for postings whose time is up, while its batch is stuck. */
+/** How often a shard looks for postings whose time is up, while its batch is stuck. */
 const sweepMs = 500
 
 /**
- * Group commit. Postings queue per lane (a hash of the workspace); while one batch of a lane is in flight the next
- * one gathers, and an idle lane starts at once: no timers. Workspaces of a lane take turns, and none may fill more
+ * Group commit. Postings queue per shard (a hash of the workspace); while one batch of a shard is in flight the next
+ * one gathers, and an idle shard starts at once: no timers. Workspaces of a shard take turns, and none may fill more
  * than half of its queue, so that a greedy one cannot starve its neighbours.
  */
-export class Lanes {
-  readonly #lanes: Lane[]
+export class Shards {
+  readonly #shards: Shard[]
   #closed = false
 
-  constructor({ lanes, queueLimit, post }: LaneOptions) {
-    this.#lanes = Array.from({ length: lanes }, () => new Lane(queueLimit, post))
+  constructor({ shards, queueLimit, post }: ShardOptions) {
+    this.#shards = Array.from({ length: shards }, () => new Shard(queueLimit, post))
   }
 
   /**
@@ -40,32 +40,32 @@ export class Lanes {
    */
   post(posting: Posting): Promise<Transfer> {
     if (this.#closed) return Promise.reject(notNow())
-    return this.#lanes[hash(posting.workspaceId) % this.#lanes.length]!.add(posting)
+    return this.#shards[hash(posting.workspaceId) % this.#shards.length]!.add(posting)
   }
 
   /** How many postings wait, and how many are in batches under way. */
   get depth(): { waiting: number; posting: number } {
     return {
-      waiting: this.#lanes.reduce((sum, lane) => sum + lane.waiting, 0),
-      posting: this.#lanes.reduce((sum, lane) => sum + lane.posting, 0),
+      waiting: this.#shards.reduce((sum, shard) => sum + shard.waiting, 0),
+      posting: this.#shards.reduce((sum, shard) => sum + shard.posting, 0),
     }
   }
 
   /** Takes no more postings; returns when all that were taken have their answer. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all(this.#lanes.map(lane => lane.idle()))
+    await Promise.all(this.#shards.map(shard => shard.idle()))
   }
 }
 
-class Lane {
-  readonly #post: LaneOptions['post']
+class Shard {
+  readonly #post: ShardOptions['post']
   readonly #queue: FairQueue<WaitingPosting>
   #run: Promise<void> | undefined
   #sweeper: NodeJS.Timeout | undefined
   posting = 0
 
-  constructor(queueLimit: number, post: LaneOptions['post']) {
+  constructor(queueLimit: number, post: ShardOptions['post']) {
     this.#queue = new FairQueue(queueLimit)
     this.#post = post
   }
@@ -124,7 +124,7 @@ function notNow(): DomainError {
   return new DomainError('S002', { retryAfterSeconds: 1 })
 }
 
-/** FNV-1a: spreads workspaces over lanes. */
+/** FNV-1a: spreads workspaces over shards. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)

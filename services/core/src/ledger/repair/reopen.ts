@@ -1,15 +1,16 @@
 import { LockMode } from '@mikro-orm/core'
-import { Refusal, type VerifyReport } from '@workspace-wallet/contract'
-import { recordAct } from '../../audit/chain/record.ts'
+import { AdminError, type VerifyReport } from '@workspace-wallet/contract'
+import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine, replaceRow } from '../../database/row-signer.ts'
 import { Ledger } from '../posting/entities.ts'
 
-/** @throws Refusal unless postings of the workspace are stopped */
+/** @throws AdminError unless postings of the workspace are stopped */
 export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (!ledger || ledger.status === 'CLOSED') throw new Refusal('NOT_FOUND', `There is no workspace ${workspaceId}.`)
-  if (ledger.status !== 'HALTED') throw new Refusal('NOT_ALLOWED', `${workspaceId} is not halted: it takes postings.`)
+  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (ledger.status !== 'HALTED')
+    throw new AdminError('NOT_ALLOWED', `${workspaceId} is not halted: it takes postings.`)
   return ledger
 }
 
@@ -24,7 +25,7 @@ export async function reopenLedger(
   const { status, haltReason } = ledger
   // A sound verification read a genuine row: this one was written since, and signing it would make it genuine.
   if (ok && !isGenuine(ledger))
-    throw new Refusal(
+    throw new AdminError(
       'NOT_ALLOWED',
       `The ledger of ${workspaceId} was modified outside the service while it was verified: run ledger repair.`,
     )
@@ -32,9 +33,9 @@ export async function reopenLedger(
   replaceRow(ledger)
   ledger.status = 'OPEN'
   ledger.haltReason = null
-  recordAct(em, {
+  recordAction(em, {
     actor,
-    act: 'ledger.reopen',
+    action: 'ledger.reopen',
     workspaceId,
     target: workspaceId,
     before: { status, haltReason },

@@ -75,7 +75,7 @@ test('rows and counters are made from the entries again; a dry run shows that an
   expect((await rowsOf(books)).map(row => ({ ...row, balance: row.balance && Number(row.balance) }))).toEqual(
     sound.map(row => ({ ...row, balance: row.balance && Number(row.balance) })),
   )
-  const { entries } = await system.admin.audit.list.query({ workspaceId: books.workspaceId, act: 'ledger.repair' })
+  const { entries } = await system.admin.audit.list.query({ workspaceId: books.workspaceId, action: 'ledger.repair' })
   expect(entries.map(({ actor, target, before, after }) => ({ actor, target, before, after })).toReversed()).toEqual(
     shown.changes.map(change => ({ actor: 'admin:a', ...change })),
   )
@@ -143,7 +143,7 @@ test('a wallet that the service never made is not signed', async () => {
     from wallet where ${isWallet(books.a)}`)
   await haltAsService(books)
   const damaged = await rowsOf(books)
-  await expect(repair(books)).rejects.toThrow('no act in the audit created it')
+  await expect(repair(books)).rejects.toThrow('no action in the audit created it')
   expect(await rowsOf(books)).toEqual(damaged)
 
   await damage(`delete from wallet where ${isIn(books)} and number = 4`)
@@ -170,12 +170,12 @@ const insertions: [string, (books: Books) => string, string][] = [
     'Flows of',
   ],
   [
-    'acts',
+    'actions',
     ({ b }) => `
-      insert into audit (at, actor, act, workspace_id, target, after, position, mac)
-      select now(), actor, act, workspace_id, target, '{"name":"Forged","currency":"USD"}', (
+      insert into audit (at, actor, action, workspace_id, target, after, position, mac)
+      select now(), actor, action, workspace_id, target, '{"name":"Forged","currency":"USD"}', (
         select max(position) + 1 from audit l where l.workspace_id = a.workspace_id), mac
-      from audit a where target = '${b}' and act = 'wallet.create'`,
+      from audit a where target = '${b}' and action = 'wallet.create'`,
     'was inserted outside the service',
   ],
 ]

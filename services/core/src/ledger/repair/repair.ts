@@ -1,17 +1,17 @@
 import type { KeyObject } from 'node:crypto'
 import {
-  type AuditAct,
+  AdminError,
+  type AuditAction,
   Decimal,
   idFromUuid,
   type LedgerChange,
   listedChanges,
-  Refusal,
   uuidFromId,
   type VerifyReport,
   type WalletStatus,
 } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
-import { recordAct } from '../../audit/chain/record.ts'
+import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine, replaceRow } from '../../database/row-signer.ts'
 import { Wallet } from '../../wallets/entities.ts'
@@ -34,14 +34,14 @@ export type Changes = { changes: LedgerChange[]; moreChanges: number }
  * Makes the rows of a halted workspace's wallets, and the counters of its ledger, from its entries, and name and status
  * of a wallet whose row no core wrote from its audit. Entries are read and never written. PostgreSQL lets the service
  * set a wallet to what its last flow says and to nothing else (see the migrations), so this is no way to make money.
- * Each change is an act in the audit, with the row before and after.
+ * Each change is an action in the audit, with the row before and after.
  *
  * What is signed here becomes genuine. So nothing is that was inserted after `verified` was read: there are as many
- * flows as then, acts continue their chain, and each wallet was created by an act.
+ * flows as then, actions continue their chain, and each wallet was created by an action.
  *
  * @param verified what a verification of this workspace found a moment ago
  * @param dryRun changes nothing
- * @throws Refusal unless postings of the workspace are stopped; when rows were inserted outside the service
+ * @throws AdminError unless postings of the workspace are stopped; when rows were inserted outside the service
  */
 export async function repairLedger(
   em: Em,
@@ -55,7 +55,7 @@ export async function repairLedger(
   function note(change: LedgerChange): void {
     if (found.changes.length < listedChanges) found.changes.push(change)
     else found.moreChanges++
-    if (!dryRun) recordAct(em, { actor, act: 'ledger.repair', workspaceId, ...change })
+    if (!dryRun) recordAction(em, { actor, action: 'ledger.repair', workspaceId, ...change })
   }
 
   const totals = { flows: 0, orderFlows: 0, wallets: 0 }
@@ -85,7 +85,7 @@ export async function repairLedger(
     after = rows.at(-1)?.id ?? null
   } while (after !== null)
   if (totals.flows !== verified.flows)
-    throw new Refusal(
+    throw new AdminError(
       'NOT_ALLOWED',
       `Flows of ${workspaceId} were inserted outside the service while it was verified: nothing was repaired, run ledger verify.`,
     )
@@ -158,55 +158,55 @@ type Labels = Pick<Wallet, 'name' | 'status'>
 /**
  * What these wallets are called, and whether they are frozen, as the audit tells of those that no core wrote.
  *
- * @throws Refusal when no act created a wallet: its row would be signed although the service never made it
+ * @throws AdminError when no action created a wallet: its row would be signed although the service never made it
  */
 async function labelsDue(em: Em, chainKey: KeyObject, wallets: Wallet[]): Promise<Map<string, Labels>> {
   const due = new Map<string, Labels>()
   for (const wallet of wallets.filter(each => !isGenuine(each))) {
-    // The hidden wallets have no acts: nobody names or freezes those.
+    // The hidden wallets have no actions: nobody names or freezes those.
     if (wallet.kind === 'EXTERNAL') {
       due.set(wallet.id, { name: 'external', status: 'ACTIVE' })
       continue
     }
     const labels: Labels = { name: wallet.name, status: wallet.status }
     let isCreated = false
-    for (const { act, after } of await actsOn(em, chainKey, wallet)) {
-      labels.status = statusAfter[act as keyof typeof statusAfter]
-      if (act !== 'wallet.create') continue
+    for (const { action, after } of await actionsOn(em, chainKey, wallet)) {
+      labels.status = statusAfter[action as keyof typeof statusAfter]
+      if (action !== 'wallet.create') continue
       const created = JSON.parse(after!) as { name: string; currency: string }
       labels.name = created.name
       isCreated = created.currency === wallet.currency
     }
     if (!isCreated)
-      throw new Refusal(
+      throw new AdminError(
         'NOT_ALLOWED',
-        `${wallet.id} was inserted outside the service, no act in the audit created it: delete its row as the owner of the tables, then run ledger repair again.`,
+        `${wallet.id} was inserted outside the service, no action in the audit created it: delete its row as the owner of the tables, then run ledger repair again.`,
       )
     due.set(wallet.id, labels)
   }
   return due
 }
 
-/** The acts that made a wallet what it is, oldest first. @throws Refusal when one does not continue its chain */
-async function actsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
-  const acts = Object.keys(statusAfter)
+/** The actions that made a wallet what it is, oldest first. @throws AdminError when one does not continue its chain */
+async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
+  const actions = Object.keys(statusAfter)
   const rows = await em.execute<(AuditRow & { ms: string; mac: Buffer; previous: Buffer | null })[]>(
-    `select a.actor, a.act, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
+    `select a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
        a.position::int, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
      from public.audit a
      left join public.audit p on p.workspace_id = a.workspace_id and p.position = a.position - 1
-     where a.workspace_id = ? and a.target = ? and a.act in (${acts.map(() => '?').join(', ')})
+     where a.workspace_id = ? and a.target = ? and a.action in (${actions.map(() => '?').join(', ')})
      order by a.position`,
-    [uuidFromId('workspace', workspaceId), id, ...acts],
+    [uuidFromId('workspace', workspaceId), id, ...actions],
   )
   return rows.map(({ ms, mac, previous, ...row }) => {
-    const act = { ...row, at: new Date(Number(ms)) }
-    if (!auditMac(chainKey, act, previous ?? emptyAuditMac).equals(mac))
-      throw new Refusal(
+    const action = { ...row, at: new Date(Number(ms)) }
+    if (!auditMac(chainKey, action, previous ?? emptyAuditMac).equals(mac))
+      throw new AdminError(
         'NOT_ALLOWED',
-        `Act ${row.position} in the audit of ${workspaceId} was inserted outside the service: nothing was repaired, run ledger verify.`,
+        `Action ${row.position} in the audit of ${workspaceId} was inserted outside the service: nothing was repaired, run ledger verify.`,
       )
-    return act
+    return action
   })
 }
 
@@ -215,7 +215,7 @@ const statusAfter = {
   'wallet.unfreeze': 'ACTIVE',
   'wallet.freeze': 'FROZEN',
   'wallet.close': 'CLOSED',
-} as const satisfies Partial<Record<AuditAct, WalletStatus>>
+} as const satisfies Partial<Record<AuditAction, WalletStatus>>
 
 /** @param labels of a wallet whose row no core wrote */
 function changeOf(row: ComparedRow, wallet: Wallet, labels: Labels | undefined): WalletChange | null {

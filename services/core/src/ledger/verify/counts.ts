@@ -208,7 +208,7 @@ const auditHeads: Check = {
     order by 1`,
   violation: ([workspace, head, last]) => ({
     rule: 'audit-head',
-    message: `its audit ends with act ${last ?? 'none'}, and the head is act ${head ?? 'none'} or has another MAC`,
+    message: `its audit ends with action ${last ?? 'none'}, and the head is action ${head ?? 'none'} or has another MAC`,
     ids: workspace === null ? {} : workspaceIds(workspace),
   }),
 }

@@ -56,12 +56,12 @@ function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 
 /** While this goes on nobody reads the table: who wants to stands in the middle of a statement. */
-async function withLocked(table: 'flow' | 'wallet', act: () => Promise<void>): Promise<void> {
+async function withLocked(table: 'flow' | 'wallet', action: () => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: system.database.ownerUrl })
   await client.connect()
   try {
     await client.query(`begin; lock table ${table} in access exclusive mode`)
-    await act()
+    await action()
   } finally {
     await client.end()
   }
@@ -93,12 +93,12 @@ async function failureOf(call: Promise<unknown>): Promise<TRPCClientError<never>
 }
 
 /** False for a core that is still busy with the verification before. */
-function isRefusal(error: TRPCClientError<never>): false {
-  expect(wireOf(error)).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+function isAdminError(error: TRPCClientError<never>): false {
+  expect(appErrorOf(error)).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
   return false
 }
 
-const wireOf = (error: TRPCClientError<never>) => (error.data as { wire?: unknown } | undefined)?.wire
+const appErrorOf = (error: TRPCClientError<never>) => (error.data as { appError?: unknown } | undefined)?.appError
 
 test('a live system is verified again and again while it posts, and there is no false alarm', async () => {
   const workspaces = [await newWorkspace(4), await newWorkspace(4), await newWorkspace(4)]
@@ -159,12 +159,12 @@ test('one workspace is verified alone; one that does not exist is refused', asyn
     brokenRules: [],
   })
   for (const unknown of [mintId('workspace'), 'nonsense'])
-    expect(wireOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'refusal', code: 'NOT_FOUND' })
+    expect(appErrorOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'admin', code: 'NOT_FOUND' })
 })
 
-test('only an admin token may verify and seal', async () => {
+test('only an admin token may verify and checkpoint', async () => {
   expect((await failureOf(verify(service))).data).toMatchObject({ code: 'FORBIDDEN' })
-  expect((await failureOf(service.ledger.seal.query({}).then(allOf))).data).toMatchObject({ code: 'FORBIDDEN' })
+  expect((await failureOf(service.ledger.checkpoint.query({}).then(allOf))).data).toMatchObject({ code: 'FORBIDDEN' })
 })
 
 test('when its caller goes away a verification ends, in the middle of a statement, with its connection', async () => {
@@ -177,18 +177,18 @@ test('when its caller goes away a verification ends, in the middle of a statemen
     await stopped
     await until('its connection is closed', async () => (await connectionsOf('core verify')).length === 0)
   })
-  await until('core is free for the next one', () => verify(admin).then(({ ok }) => ok, isRefusal))
+  await until('core is free for the next one', () => verify(admin).then(({ ok }) => ok, isAdminError))
 })
 
-test('when its caller goes away a seal ends, in the middle of a statement, with its connection', () =>
+test('when its caller goes away a checkpoint ends, in the middle of a statement, with its connection', () =>
   withLocked('wallet', async () => {
     const leave = new AbortController()
-    const reading = admin.ledger.seal.query({}, { signal: leave.signal }).then(allOf)
+    const reading = admin.ledger.checkpoint.query({}, { signal: leave.signal }).then(allOf)
     const stopped = expect(reading).rejects.toThrow('aborted')
-    await waitsForLock('core seal')
+    await waitsForLock('core checkpoint')
     leave.abort()
     await stopped
-    await until('its connection is closed', async () => (await connectionsOf('core seal')).length === 0)
+    await until('its connection is closed', async () => (await connectionsOf('core checkpoint')).length === 0)
   }))
 
 test('a core verifies once at a time, and says so', async () => {
@@ -196,7 +196,7 @@ test('a core verifies once at a time, and says so', async () => {
   await withLocked('flow', async () => {
     first = verify(admin)
     await waitsForLock()
-    expect(wireOf(await failureOf(verify(admin)))).toMatchObject({ kind: 'refusal', code: 'NOT_ALLOWED' })
+    expect(appErrorOf(await failureOf(verify(admin)))).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
   })
   expect((await first)!.ok).toBe(true)
   expect((await verify(admin)).ok).toBe(true)
@@ -207,7 +207,7 @@ test('a verification that loses the database is S002, and can be run again', asy
     const failure = failureOf(verify(admin))
     await waitsForLock()
     await query(`select pg_terminate_backend(${(await connectionsOf('core verify'))[0]!.pid})`)
-    expect(wireOf(await failure)).toMatchObject({ kind: 'domain', code: 'S002' })
+    expect(appErrorOf(await failure)).toMatchObject({ kind: 'domain', code: 'S002' })
   })
   expect((await verify(admin)).ok).toBe(true)
 })

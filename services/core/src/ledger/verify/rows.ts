@@ -110,7 +110,7 @@ export async function checkSignedRows({ snapshot, chainKey, workspaceId, finding
 }
 
 const auditSql = `
-  select workspace_id, position, id, at, actor, act, target, before, after, mac
+  select workspace_id, position, id, at, actor, action, target, before, after, mac
   from public.audit where $1::uuid is null or workspace_id = $1
   order by workspace_id, position, id`
 
@@ -120,11 +120,11 @@ export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: 
   for await (const rows of snapshot.batches(auditSql, [workspaceId]))
     for (const row of rows) {
       if (chain?.workspaceId !== row[0]) chain = new AuditChain(chainKey, findings, row[0]!)
-      chain!.act(row)
+      chain!.action(row)
     }
 }
 
-/** Replays the acts on one workspace. Like the replay of a wallet it goes on from what is stored. */
+/** Replays the actions on one workspace. Like the replay of a wallet it goes on from what is stored. */
 class AuditChain {
   readonly workspaceId: string | null
   readonly #key: KeyObject
@@ -139,33 +139,33 @@ class AuditChain {
     this.#findings = findings
   }
 
-  act(row: TextRow): void {
-    const act = toAct(row)
+  action(row: TextRow): void {
+    const action = toAction(row)
     const id = wholeOf(row[2]!)
     const mac = bytesOf(row[9]!)
-    if (act.position !== this.#position + 1)
+    if (action.position !== this.#position + 1)
       this.#report('audit-position', row, `its position is ${row[1]}, and ${this.#position + 1} was due`)
-    else if (!auditMac(this.#key, act, this.#mac).equals(mac))
-      this.#report('audit-chain', row, 'its MAC does not follow from its content and the act before it')
-    if (!(id > this.#id)) this.#report('audit-position', row, 'it is listed before the act that it follows')
-    this.#position = act.position
+    else if (!auditMac(this.#key, action, this.#mac).equals(mac))
+      this.#report('audit-chain', row, 'its MAC does not follow from its content and the action before it')
+    if (!(id > this.#id)) this.#report('audit-position', row, 'it is listed before the action that it follows')
+    this.#position = action.position
     this.#id = id
     this.#mac = mac
   }
 
-  #report(rule: LedgerRule, [workspaceId, , id, , , act]: TextRow, message: string): void {
+  #report(rule: LedgerRule, [workspaceId, , id, , , action]: TextRow, message: string): void {
     const ids = workspaceId === null ? {} : { workspaceId: publicId('workspace', workspaceId!) }
-    this.#findings.add({ rule, message, ids: { ...ids, audit: wholeOf(id!), act: `${act}` } })
+    this.#findings.add({ rule, message, ids: { ...ids, audit: wholeOf(id!), action: `${action}` } })
   }
 }
 
-function toAct([workspaceId, position, , at, actor, act, target, before, after]: TextRow): AuditRow {
+function toAction([workspaceId, position, , at, actor, action, target, before, after]: TextRow): AuditRow {
   return {
     workspaceId: workspaceId!,
     position: wholeOf(position!),
     at: dateOf(at!),
     actor: actor!,
-    act: act as AuditRow['act'],
+    action: action as AuditRow['action'],
     target: target!,
     before: before!,
     after: after!,

@@ -79,7 +79,7 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   const { workspaceId } = system
   await admin.members.add.mutate({ workspaceId, userId: 'gone' })
   await admin.members.remove.mutate({ workspaceId, userId: 'gone' })
-  for await (const _ of await admin.ledger.seal.query({}));
+  for await (const _ of await admin.ledger.checkpoint.query({}));
 
   const external = async (workspaceId: string) => {
     const isIt = `kind = 'EXTERNAL' and currency = 'USD' and workspace_id = '${uuidFromId('workspace', workspaceId)}'`
@@ -111,7 +111,7 @@ async function verify(
     database: { connectionString: serviceUrl },
     chainKey: key,
     workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
-    seal: null,
+    checkpoint: null,
   }))
     if (event.kind === 'result') return event.report
   throw new Error('the verification gave no result')
@@ -157,9 +157,9 @@ function told({ violations }: VerifyReport): string[] {
   )
   const nameOf = (id: unknown) => names.get(id as string) ?? id
   return violations.map(
-    ({ rule, ids: { workspaceId, walletId, transferId, sequence, currency, object, act, userId, apiKey } }) => {
+    ({ rule, ids: { workspaceId, walletId, transferId, sequence, currency, object, action, userId, apiKey } }) => {
       if (object) return `${rule} ${object}`
-      if (act ?? userId ?? apiKey) return `${rule} ${act ?? userId ?? 'key'}`
+      if (action ?? userId ?? apiKey) return `${rule} ${action ?? userId ?? 'key'}`
       if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
       if (transferId) return `${rule} ${nameOf(transferId)}`
       return [rule, nameOf(workspaceId), currency].filter(each => each !== undefined).join(' ')
@@ -603,36 +603,36 @@ const damages: Damage[] = [
     told: ['key-mac key'],
   },
   {
-    what: 'an act changed in the audit',
-    sql: () => `update audit set actor = 'admin:nobody' where act = 'wallet.freeze'`,
+    what: 'an action changed in the audit',
+    sql: () => `update audit set actor = 'admin:nobody' where action = 'wallet.freeze'`,
     told: ['audit-chain wallet.freeze'],
   },
   {
-    what: 'the time of an act changed',
-    sql: () => `update audit set at = at - interval '1 day' where act = 'wallet.freeze'`,
+    what: 'the time of an action changed',
+    sql: () => `update audit set at = at - interval '1 day' where action = 'wallet.freeze'`,
     told: ['audit-chain wallet.freeze'],
   },
   {
-    what: 'an act deleted from the audit',
-    sql: () => `delete from audit where act = 'wallet.withdraw'`,
+    what: 'an action deleted from the audit',
+    sql: () => `delete from audit where action = 'wallet.withdraw'`,
     told: ['audit-position wallet.deposit'],
   },
   {
-    what: 'the last act deleted from the audit',
-    sql: () => `delete from audit where act = 'wallet.freeze'`,
+    what: 'the last action deleted from the audit',
+    sql: () => `delete from audit where action = 'wallet.freeze'`,
     told: ['audit-head books'],
   },
   {
-    what: 'an act on no workspace changed',
+    what: 'an action on no workspace changed',
     sql: () => `update audit set target = 'x' where workspace_id is null`,
-    told: ['audit-chain ledger.seal'],
+    told: ['audit-chain ledger.checkpoint'],
   },
   {
-    what: 'two acts that change places in the list',
+    what: 'two actions that change places in the list',
     sql: () => `
       alter table audit alter id drop identity;
-      update audit set id = -1 where act = 'wallet.withdraw';
-      update audit set id = 9999 where act = 'wallet.freeze'`,
+      update audit set id = -1 where action = 'wallet.withdraw';
+      update audit set id = 9999 where action = 'wallet.freeze'`,
     told: [
       'database-object column public.audit.id',
       'database-object relation public.audit_id_seq',
@@ -672,7 +672,7 @@ test('no value of any column stops a verification, and whatever the ledger vouch
       workspace: `id = ${workspace('books')}`,
       member: `user_id = 'gone'`,
       api_key: 'true',
-      audit: `act = 'wallet.withdraw'`,
+      audit: `action = 'wallet.withdraw'`,
     }
     // What decides nothing.
     const free = ['api_key.last_used_at', 'api_key.access_revision']

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Decimal, UploadedSeal, VerifyEvent, Violation } from '@workspace-wallet/contract'
+import type { Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@workspace-wallet/contract'
 import type { ClientConfig } from 'pg'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
@@ -8,7 +8,7 @@ import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './c
 import { Findings, publicId } from './findings.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
 import { checkAudit, checkSignedRows } from './rows.ts'
-import { type SealedHead, UploadedSealReader } from './seal.ts'
+import { type CheckpointHead, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
 import { WalletWalk } from './wallet.ts'
 
 export type Verification = {
@@ -17,7 +17,7 @@ export type Verification = {
   /** A UUID; null for all workspaces. */
   workspaceId: string | null
   /** The ledger must continue it. */
-  seal: UploadedSeal | null
+  checkpoint: UploadedCheckpoint | null
 }
 
 /**
@@ -31,12 +31,12 @@ export async function* verifyLedger({
   database,
   chainKey,
   workspaceId,
-  seal,
+  checkpoint,
 }: Verification): AsyncGenerator<VerifyEvent> {
   const snapshot = await Snapshot.open(database, 'core verify')
   try {
     const findings = new Findings()
-    const uploaded = seal && new UploadedSealReader(snapshot, chainKey, seal)
+    const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
     const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
     const version = await readCatalogVersion(snapshot)
     await checkCatalog(snapshot, findings)
@@ -54,7 +54,7 @@ export async function* verifyLedger({
       await afterwards.close()
     }
     const { ok, ...found } = findings.summary
-    const about = uploaded ? { seal: uploaded.findings } : {}
+    const about = uploaded ? { checkpoint: uploaded.findings } : {}
     yield { kind: 'result', report: { ok: ok && !uploaded?.findings.fault, ...counts, ...found, ...about } }
   } finally {
     await snapshot.close()
@@ -71,13 +71,13 @@ export async function* checkRows(
   chainKey: KeyObject,
   workspaceId: string | null,
   findings: Findings,
-  seal: UploadedSealReader | null,
+  checkpoint: UploadedCheckpointReader | null,
   counts: RowCounts,
 ): AsyncGenerator<VerifyEvent> {
   Object.assign(counts, await countRows(snapshot, workspaceId))
   const { transfers, flows: totalFlows } = counts
   yield { kind: 'progress', flows: 0, totalFlows }
-  const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, seal)
+  const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, checkpoint)
   for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows }
   counts.flows = pass.flows
   if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
@@ -85,7 +85,7 @@ export async function* checkRows(
 
   await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
   await checkAudit({ snapshot, chainKey, workspaceId, findings })
-  await seal?.checkRows(findings)
+  await checkpoint?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
   // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
   // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.
@@ -93,7 +93,7 @@ export async function* checkRows(
   if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
 }
 
-/** Walks wallets, flows and sealed heads side by side, all in the order of their keys. */
+/** Walks wallets, flows and the heads of a checkpoint side by side, all in the order of their keys. */
 class FlowPass {
   flows = 0
   outPlaced = 0
@@ -103,7 +103,7 @@ class FlowPass {
   readonly #workspaceId: string | null
   readonly #findings: Findings
   readonly #wallets: Lookahead<WalletText>
-  readonly #sealed: Lookahead<SealedHead>
+  readonly #checkpointHeads: Lookahead<CheckpointHead>
   #walk: WalletWalk | null = null
   #workspace: string | null = null
   #currency: string | null = null
@@ -114,14 +114,14 @@ class FlowPass {
     chainKey: KeyObject,
     workspaceId: string | null,
     findings: Findings,
-    seal: UploadedSealReader | null,
+    checkpoint: UploadedCheckpointReader | null,
   ) {
     this.#snapshot = snapshot
     this.#chainKey = chainKey
     this.#workspaceId = workspaceId
     this.#findings = findings
     this.#wallets = new Lookahead(walletsInOrder(snapshot, workspaceId))
-    this.#sealed = new Lookahead(seal ? seal.heads() : noHeads())
+    this.#checkpointHeads = new Lookahead(checkpoint ? checkpoint.heads() : noHeads())
   }
 
   /** Yields, now and then, how many flows it has seen. */
@@ -140,7 +140,7 @@ class FlowPass {
       yield this.flows
     }
     await this.#passWallets(null)
-    await this.#passSealed(null)
+    await this.#passCheckpointHead(null)
     this.#endWorkspace()
   }
 
@@ -165,24 +165,24 @@ class FlowPass {
     }
   }
 
-  /** The sealed head under this key. Those before it are of wallets that have neither a row nor a flow any more. */
-  async #passSealed(key: string | null): Promise<SealedHead | null> {
+  /** The head of the checkpoint under this key. Those before it are of wallets that have neither a row nor a flow any more. */
+  async #passCheckpointHead(key: string | null): Promise<CheckpointHead | null> {
     for (;;) {
-      const sealed = await this.#sealed.peek()
-      const sealedKey = sealed && keyOf(sealed.workspaceId, sealed.walletId)
-      if (sealedKey === undefined || (key !== null && sealedKey > key)) return null
-      this.#sealed.take()
-      if (sealedKey === key) return sealed!
-      this.#findings.add(missingSealed(sealed!))
+      const head = await this.#checkpointHeads.peek()
+      const checkpointKey = head && keyOf(head.workspaceId, head.walletId)
+      if (checkpointKey === undefined || (key !== null && checkpointKey > key)) return null
+      this.#checkpointHeads.take()
+      if (checkpointKey === key) return head!
+      this.#findings.add(missingWallet(head!))
     }
   }
 
   async #begin(workspaceId: string | null, id: string | null, wallet: WalletText | null): Promise<void> {
-    const sealed = await this.#passSealed(keyOf(workspaceId, id))
+    const checkpointHead = await this.#passCheckpointHead(keyOf(workspaceId, id))
     if (workspaceId !== this.#workspace) this.#endWorkspace()
     this.#workspace = workspaceId
     this.#currency = wallet?.currency ?? null
-    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet, sealed)
+    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet, checkpointHead)
   }
 
   #endWallet(): void {
@@ -206,11 +206,11 @@ class FlowPass {
   }
 }
 
-async function* noHeads(): AsyncGenerator<SealedHead[]> {}
+async function* noHeads(): AsyncGenerator<CheckpointHead[]> {}
 
-function missingSealed({ workspaceId, walletId, sequence }: SealedHead): Violation {
+function missingWallet({ workspaceId, walletId, sequence }: CheckpointHead): Violation {
   const ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', walletId), sequence }
-  return { rule: 'seal-wallet', message: 'it was sealed, and does not exist any more', ids }
+  return { rule: 'checkpoint-wallet', message: 'it is in the checkpoint, and no longer exists', ids }
 }
 
 /** Rows one by one, the next one to be seen before it is taken. */

@@ -1,16 +1,20 @@
 import type { KeyObject } from 'node:crypto'
 import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '@workspace-wallet/contract'
 import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
-import { chainFormat, emptyHead, legMac, transferDigest } from '../chain/chain.ts'
-import type { Leg, Transfer } from '../chain/transfer.ts'
+import { chainFormat, emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
+import type { Entry, Transfer } from '../chain/transfer.ts'
 import { type Findings, publicId } from './findings.ts'
 import type { FlowText, TransferText, WalletText } from './queries.ts'
-import type { SealedHead } from './seal.ts'
+import type { CheckpointHead } from './uploaded-checkpoint.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
 
 const zero = new Decimal(0)
 /** Which flow of a transfer is on the EXTERNAL wallet. */
-const externalSide: Record<TransferType, Leg['direction'] | null> = { TRANSFER: null, DEPOSIT: 'OUT', WITHDRAWAL: 'IN' }
+const externalSide: Record<TransferType, Entry['direction'] | null> = {
+  TRANSFER: null,
+  DEPOSIT: 'OUT',
+  WITHDRAWAL: 'IN',
+}
 const macLength = 33
 
 /** What walking over a wallet's flows adds up to, for the checks on its workspace and on all transfers. */
@@ -33,7 +37,7 @@ export class WalletWalk {
   readonly #wallet: WalletText | null
   readonly #workspaceId: string | null
   readonly #id: string | null
-  readonly #sealed: SealedHead | null
+  readonly #checkpointHead: CheckpointHead | null
   readonly #decimals: number | null
 
   #flows = 0
@@ -50,8 +54,8 @@ export class WalletWalk {
   /** What the flow before should have said, where it says something else: it may be the only thing that is wrong. */
   #dueBalance: Decimal | null = null
   #dueMac: Buffer | null = null
-  /** The MAC at the sealed sequence, once the replay has come there. */
-  #macWhenSealed: Buffer | null = null
+  /** The MAC at the sequence of the checkpoint, once the replay reaches it. */
+  #macAtCheckpoint: Buffer | null = null
 
   constructor(
     key: KeyObject,
@@ -59,14 +63,14 @@ export class WalletWalk {
     workspaceId: string | null,
     id: string | null,
     wallet: WalletText | null,
-    sealed: SealedHead | null,
+    checkpointHead: CheckpointHead | null,
   ) {
     this.#key = key
     this.#findings = findings
     this.#wallet = wallet
     this.#workspaceId = workspaceId
     this.#id = id
-    this.#sealed = sealed
+    this.#checkpointHead = checkpointHead
     this.#decimals = currencyDecimals.get(wallet?.currency ?? '') ?? null
     if (wallet && this.#decimals === null) this.#reportWallet('flow-currency', `its currency is ${wallet.currency}`)
     if (wallet && wallet.kind !== 'CUSTOMER' && wallet.kind !== 'EXTERNAL')
@@ -98,13 +102,13 @@ export class WalletWalk {
     this.#checkBalance(flow, change, follows, report)
     this.#checkMac(flow, sequence, follows, report)
     if (!Number.isNaN(sequence)) this.#sequence = sequence
-    if (sequence === this.#sealed?.sequence) this.#macWhenSealed = this.#mac
+    if (sequence === this.#checkpointHead?.sequence) this.#macAtCheckpoint = this.#mac
   }
 
   /** After the last flow: what the wallet's row says of them. */
   end(): WalletTotals {
     if (this.#wallet) this.#checkWallet(this.#wallet)
-    if (this.#sealed) this.#checkSealed(this.#sealed)
+    if (this.#checkpointHead) this.#checkAgainstCheckpoint(this.#checkpointHead)
     return { sum: this.#sum, outPlaced: this.#outPlaced, inPlaced: this.#inPlaced }
   }
 
@@ -196,10 +200,10 @@ export class WalletWalk {
       report('flow-format', `its MAC begins with version ${stored[0] ?? 'none'} and has ${stored.length} bytes`)
     // Nothing to follow from: the gap, or the missing transfer, was reported.
     if (!follows || !flow.transfer) return
-    const leg = toLeg(flow, sequence)
+    const entry = toEntry(flow, sequence)
     const digest = transferDigest(toTransfer(flow, flow.transfer))
-    const due = legMac(this.#key, leg, digest, before)
-    if (due.equals(stored) || (dueBefore && legMac(this.#key, leg, digest, dueBefore).equals(stored))) return
+    const due = entryMac(this.#key, entry, digest, before)
+    if (due.equals(stored) || (dueBefore && entryMac(this.#key, entry, digest, dueBefore).equals(stored))) return
     this.#dueMac = due
     if (isKnown) report('flow-chain', 'its MAC does not follow from its content, its transfer and the flow before it')
   }
@@ -228,19 +232,22 @@ export class WalletWalk {
       report('ledger-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
   }
 
-  #checkSealed({ sequence, head, revision }: SealedHead): void {
+  #checkAgainstCheckpoint({ sequence, head, revision }: CheckpointHead): void {
     const report: Report = (rule, message) => this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence } })
     if (!this.#wallet) {
-      report('seal-wallet', 'it was sealed, and does not exist any more')
-    } else if (sequence === 0 || this.#macWhenSealed?.equals(head)) {
+      report('checkpoint-wallet', 'it is in the checkpoint, and no longer exists')
+    } else if (sequence === 0 || this.#macAtCheckpoint?.equals(head)) {
       if (!(wholeOf(this.#wallet.revision) >= revision))
-        report('seal-revision', `its row was sealed at revision ${revision}, and is back at ${this.#wallet.revision}`)
-    } else if (this.#macWhenSealed) {
-      report('seal-head', `its flow ${sequence} bears another MAC than the one that was sealed`)
+        report(
+          'checkpoint-revision',
+          `its row is at revision ${this.#wallet.revision}, and at ${revision} in the checkpoint`,
+        )
+    } else if (this.#macAtCheckpoint) {
+      report('checkpoint-head', `its flow ${sequence} has another MAC than in the checkpoint`)
     } else if (wholeOf(this.#wallet.sequence) >= sequence) {
-      report('seal-sequence', `its flow ${sequence} was sealed, and does not exist any more`)
+      report('checkpoint-sequence', `its flow ${sequence} is in the checkpoint, and no longer exists`)
     } else {
-      report('seal-sequence', `it was sealed at sequence ${sequence}, and has come only to ${this.#wallet.sequence}`)
+      report('checkpoint-sequence', `the checkpoint names sequence ${sequence}, and it is at ${this.#wallet.sequence}`)
     }
   }
 
@@ -285,13 +292,13 @@ function toRow(wallet: WalletText): WalletRow {
   }
 }
 
-function toLeg(flow: FlowText, sequence: number): Leg {
+function toEntry(flow: FlowText, sequence: number): Entry {
   return {
     workspaceId: flow.workspaceId!,
     walletId: flow.walletId!,
     sequence,
     transferId: flow.transferId!,
-    direction: flow.direction as Leg['direction'],
+    direction: flow.direction as Entry['direction'],
     amount: flow.amount!,
     balanceAfter: flow.balanceAfter!,
     orderNumber: flow.orderNumber === null ? null : Number(flow.orderNumber),

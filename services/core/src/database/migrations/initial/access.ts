@@ -14,10 +14,10 @@ export const access = `
   );
   insert into access_revision (revision) values (0);
 
-  -- A name for each access revision. A database that was restored counts the same numbers again; marks do not repeat.
+  -- A name for each access revision. A database that was restored counts the same numbers again; epochs do not repeat.
   create table access_change (
     revision bigint primary key,
-    mark uuid not null default gen_random_uuid()
+    epoch uuid not null default gen_random_uuid()
   );
   insert into access_change (revision) values (0);
 

@@ -1,21 +1,21 @@
 /**
- * The audit: a chain for each workspace, and one for the acts on none. Functions with `security definer`: see access.ts.
+ * The audit: a chain for each workspace, and one for the actions on none. Functions with `security definer`: see access.ts.
  */
 export const audit = `
-  -- Who did what, when, and what it changed. One row in the transaction of each administrative act.
+  -- Who did what, when, and what it changed. One row in the transaction of each administrative action.
   create table audit (
     id bigint generated always as identity primary key,
     at timestamptz(3) not null,
     actor text not null,
-    act text not null,
+    action text not null,
     workspace_id uuid,
     target text not null,
     -- Not jsonb: the MAC is over the text as it was written.
     before json,
     after json,
-    -- Counts the acts on a workspace 1…n, and apart from them those on none.
+    -- Counts the actions on a workspace 1…n, and apart from them those on none.
     position bigint not null,
-    -- Over all of the row but its id, and the MAC of the act before it.
+    -- Over all of the row but its id, and the MAC of the action before it.
     mac bytea not null
   );
   create index audit_workspace on audit (workspace_id, id);
@@ -27,7 +27,7 @@ export const audit = `
   create trigger audit_is_immutable before update or delete on audit for each row execute function refuse_change();
   create trigger audit_is_kept before truncate on audit for each statement execute function refuse_change();
 
-  -- The last act of each workspace. The nil UUID stands for acts on no workspace.
+  -- The last action of each workspace. The nil UUID stands for actions on no workspace.
   create table audit_head (
     workspace_id uuid primary key,
     position bigint not null,
@@ -46,18 +46,18 @@ export const audit = `
         order by a.workspace_id for no key update) h;
   end $$;
 
-  -- Appends and nothing else: an act is the next one of its workspace, and of this moment.
+  -- Appends and nothing else: an action is the next one of its workspace, and of this moment.
   create function append_audit() returns trigger language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     if new.at not between transaction_timestamp() - interval '1 min' and clock_timestamp() + interval '1 min' then
-      raise exception 'an act in the audit is of the time of its transaction' using errcode = 'restrict_violation';
+      raise exception 'an action in the audit is of the time of its transaction' using errcode = 'restrict_violation';
     end if;
     update public.audit_head set position = new.position, mac = new.mac
       where workspace_id = coalesce(new.workspace_id, '00000000-0000-0000-0000-000000000000')
         and position = new.position - 1;
     if not found then
-      raise exception 'act % of the audit is not the next one', new.position using errcode = 'serialization_failure';
+      raise exception 'action % of the audit is not the next one', new.position using errcode = 'serialization_failure';
     end if;
     return new;
   end $$;

@@ -8,7 +8,7 @@ import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { type CoreClient, openCore } from '../../core/client.ts'
-import { type Key, KeyDirectory } from './directory.ts'
+import { type Key, KeyCache } from './key-cache.ts'
 
 /**
  * How a gateway follows changes of keys, against a real core, on a way that can be cut. The clock by which leases end is
@@ -22,8 +22,8 @@ let system: System
 let path: Path
 let core: CoreClient
 let nowMs: number
-let directory: KeyDirectory
-const opened: KeyDirectory[] = []
+let directory: KeyCache
+const opened: KeyCache[] = []
 
 beforeAll(async () => {
   system = await startSystem({ gateways: 0, coreEnvironment: { KEY_ENCRYPTION_KEYS: ring } })
@@ -43,8 +43,8 @@ afterEach(async () => {
   await core.close()
 })
 
-function startDirectory(): KeyDirectory {
-  const made = new KeyDirectory(core, parseKeyRing(ring), createLog('gateway', 'silent').log, () => nowMs)
+function startDirectory(): KeyCache {
+  const made = new KeyCache(core, parseKeyRing(ring), createLog('gateway', 'silent').log, () => nowMs)
   opened.push(made)
   made.start()
   return made

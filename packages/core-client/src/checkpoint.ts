@@ -1,29 +1,29 @@
 import { TRPCClientError } from '@trpc/client'
-import { type SealPart, sealPart } from '@workspace-wallet/contract'
+import { type CheckpointPart, checkpointPart } from '@workspace-wallet/contract'
 import type { CoreClient } from './core-client.ts'
 import { CoreUnreachable } from './errors.ts'
 
 /**
- * A seal of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.
+ * A checkpoint of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.
  *
- * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the seal ended before its last part
+ * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the checkpoint ended before its last part
  */
-export async function* sealLines(
+export async function* checkpointLines(
   core: CoreClient,
   { workspaceId }: { workspaceId?: string | undefined } = {},
-): AsyncGenerator<{ part: SealPart; line: string }, void> {
-  for await (const part of await core.ledger.seal.query({ workspaceId })) {
+): AsyncGenerator<{ part: CheckpointPart; line: string }, void> {
+  for await (const part of await core.ledger.checkpoint.query({ workspaceId })) {
     yield { part, line: `${JSON.stringify(part)}\n` }
     if (part.last) return
   }
   throw TRPCClientError.from(new CoreUnreachable(true))
 }
 
-/** The parts of a seal in order, or the first thing that is wrong with the file. */
-export async function* readSeal(
+/** The parts of a checkpoint in order, or the first thing that is wrong with the file. */
+export async function* readCheckpoint(
   lines: AsyncIterable<string> | Iterable<string>,
-): AsyncGenerator<SealPart | { fault: string }> {
-  let before: SealPart | undefined
+): AsyncGenerator<CheckpointPart | { fault: string }> {
+  let before: CheckpointPart | undefined
   for await (const line of wholeLines(lines)) {
     const part = partAfter(before, line)
     yield part
@@ -33,25 +33,26 @@ export async function* readSeal(
   if (!before?.last) yield { fault: 'it is cut off: its last part is missing' }
 }
 
-function partAfter(before: SealPart | undefined, line: string): SealPart | { fault: string } {
+function partAfter(before: CheckpointPart | undefined, line: string): CheckpointPart | { fault: string } {
   const number = before ? before.part + 1 : 0
   const part = parsePart(line)
-  if (!part) return { fault: `line ${number + 1} is not a part of a seal` }
+  if (!part) return { fault: `line ${number + 1} is not a part of a checkpoint` }
   if (before?.last) return { fault: 'something follows its last part' }
-  if (before && part.sealId !== before.sealId) return { fault: `line ${number + 1} belongs to another seal` }
+  if (before && part.checkpointId !== before.checkpointId)
+    return { fault: `line ${number + 1} belongs to another checkpoint` }
   if (part.part !== number) return { fault: `part ${number} is missing before part ${part.part}` }
   return part
 }
 
-function parsePart(line: string): SealPart | null {
+function parsePart(line: string): CheckpointPart | null {
   try {
-    return sealPart.parse(JSON.parse(line))
+    return checkpointPart.parse(JSON.parse(line))
   } catch {
     return null
   }
 }
 
-/** Longer than any part: a file without line ends is no seal, and need not be read to its end. */
+/** Longer than any part: a file without line ends is no checkpoint, and need not be read to its end. */
 const longestLine = 2 ** 20
 
 async function* wholeLines(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {

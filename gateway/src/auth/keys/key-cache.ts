@@ -1,13 +1,12 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { accessPollMs, DomainError, isDomainError, type KeyAccess } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { isSealedKeyId, type KeyRing, openSecret } from '@workspace-wallet/runtime'
+import { decryptSecret, hasKeyIdChecksum, type KeyRing } from '@workspace-wallet/runtime'
 import type { CoreClient } from '../../core/client.ts'
 import { type AddressBlock, parseBlock } from '../../network/addresses.ts'
 import { Availability, reasonOf } from '../../observability/availability.ts'
 import type { Fault } from '../../observability/readiness.ts'
 import { SampledLog } from '../../observability/sampled-log.ts'
-import { type Rate, take } from '../limits/rate.ts'
 
 /** What the pipeline needs of a key. Secrets are held as key objects only. */
 export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {
@@ -26,8 +25,6 @@ const waitingLimit = 5_000
 const keyLimit = 100_000
 const unknownLimit = 100_000
 const reportUseMs = 5_000
-/** Ids without a seal may be of keys that were issued before ids had one: core is asked, but no flood sets the pace. */
-const unsealedRate = { intervalMicros: 10_000, burst: 100 } satisfies Omit<Rate, 'name'>
 
 type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
 
@@ -35,7 +32,7 @@ type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (er
  * The keys as core knows them, kept in memory. Core counts every change of a key, a membership or a workspace in one
  * revision; a poll learns which keys a change touched and drops them. See docs/decisions.
  */
-export class KeyDirectory {
+export class KeyCache {
   readonly #core: CoreClient
   readonly #keyRing: KeyRing
   readonly #log: Log
@@ -50,14 +47,12 @@ export class KeyDirectory {
   readonly #waiting = new Map<string, Waiting[]>()
   #lookingUp = false
   /** Null until core was heard. */
-  #seal: string | null = null
-  /** The bucket of ids without a seal: when it is full again, in microseconds. */
-  #unsealedFullAt = 0
+  #checksumKey: string | null = null
   #revision = 0
-  /** The mark of that revision; null before the first. */
-  #mark: string | null = null
+  /** The epoch of that revision; null before the first. */
+  #epoch: string | null = null
   /** Counts how often everything was forgotten. */
-  #era = 0
+  #generation = 0
   #heardAtMs = Number.NEGATIVE_INFINITY
   /** Why the last poll failed. */
   #lastError: unknown
@@ -97,8 +92,8 @@ export class KeyDirectory {
   /** Why no cached key may be believed now; null when they may. */
   get fault(): Fault {
     if (this.isCurrent) return null
-    const silentMs = this.#elapsedMs() - this.#heardAtMs
-    const since = Number.isFinite(silentMs) ? `for ${Math.floor(silentMs / 1000)} s` : 'yet'
+    const sinceMs = this.#elapsedMs() - this.#heardAtMs
+    const since = Number.isFinite(sinceMs) ? `for ${Math.floor(sinceMs / 1000)} s` : 'yet'
     return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${reasonOf(this.#lastError)}`}`
   }
 
@@ -130,12 +125,9 @@ export class KeyDirectory {
     this.#used.set(apiKey, nowMs)
   }
 
-  /** Whether core need not be asked. A newly issued key is sealed: it never waits behind guesses. */
+  /** Whether this ID was certainly never issued, so that core need not be asked. A new key never waits behind guesses. */
   #isGuess(apiKey: string): boolean {
-    if (this.#seal === null || isSealedKeyId(this.#seal, apiKey)) return false
-    const { waitMs, fullAt } = take(unsealedRate, this.#unsealedFullAt, this.#elapsedMs() * 1000)
-    this.#unsealedFullAt = fullAt
-    return waitMs > 0
+    return this.#checksumKey !== null && !hasKeyIdChecksum(this.#checksumKey, apiKey)
   }
 
   #lookUp(apiKey: string): Promise<Key | null> {
@@ -171,14 +163,14 @@ export class KeyDirectory {
   async #ask(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const askedAtMs = this.#elapsedMs()
-      const era = this.#era
+      const generation = this.#generation
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
       // An answer is as old as its question: one that took long says no more than a key that was kept as long.
       if (this.#elapsedMs() - askedAtMs >= leaseMs) throw new Error('core took too long to answer')
       // What was read before a change that we have heard of already may be what the change has ended.
       if (revision < this.#revision && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#open(access)] as const))
-      if (revision >= this.#revision && era === this.#era) this.#remember(apiKeys, found)
+      if (revision >= this.#revision && generation === this.#generation) this.#remember(apiKeys, found)
       return found
     }
   }
@@ -209,16 +201,16 @@ export class KeyDirectory {
   async #poll(): Promise<void> {
     const askedAtMs = this.#elapsedMs()
     try {
-      const since = { since: this.#revision, mark: this.#mark }
-      const { revision, mark, complete, apiKeys, seal } = await this.#core.access.changes.query(since)
+      const since = { since: this.#revision, epoch: this.#epoch }
+      const { revision, epoch, complete, apiKeys, checksumKey } = await this.#core.access.changes.query(since)
       if (!complete) this.#forget()
       for (const apiKey of apiKeys) {
         this.#keys.delete(apiKey)
         this.#unknown.delete(apiKey)
       }
       this.#revision = revision
-      this.#mark = mark
-      this.#seal = seal
+      this.#epoch = epoch
+      this.#checksumKey = checksumKey
       this.#heardAtMs = askedAtMs
       this.#availability.back()
     } catch (error) {
@@ -229,7 +221,7 @@ export class KeyDirectory {
   }
 
   #forget(): void {
-    this.#era++
+    this.#generation++
     this.#keys.clear()
     this.#unknown.clear()
   }
@@ -256,7 +248,7 @@ function openKey(keyRing: KeyRing, access: KeyAccess): Key {
     scopes: new Set(access.scopes),
     ipAllowlist: access.ipAllowlist.map(parseBlock),
     secrets: access.secrets.map(({ version, ciphertext, validUntil }) => ({
-      key: createSecretKey(openSecret(keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
+      key: createSecretKey(decryptSecret(keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
       validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
     })),
   }

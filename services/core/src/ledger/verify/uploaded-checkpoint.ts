@@ -1,0 +1,115 @@
+import type { KeyObject } from 'node:crypto'
+import {
+  type CheckpointFindings,
+  type CheckpointPart,
+  type CheckpointRow,
+  checkpointPart,
+  type UploadedCheckpoint,
+  uuidFromId,
+} from '@workspace-wallet/contract'
+import type { Snapshot } from '../../database/snapshot.ts'
+import { isGenuine } from '../checkpoints/checkpoint.ts'
+import { actionMacs, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
+import type { Findings } from './findings.ts'
+
+/** How far a wallet's chain had come at the checkpoint. Ids are UUIDs. */
+export type CheckpointHead = { workspaceId: string; walletId: string; sequence: number; head: Buffer; revision: number }
+
+/**
+ * Reads the checkpoint that was uploaded for a verification, in the order of wallet keys: the order of the replay, so that
+ * the two are compared side by side, in constant memory. What the database gives back is believed as far as it is
+ * signed: a part that is missing, changed, out of place or of another checkpoint ends the reading with a fault.
+ */
+export class UploadedCheckpointReader {
+  readonly findings: CheckpointFindings
+  readonly #checkpoint: UploadedCheckpoint
+  readonly #snapshot: Snapshot
+  readonly #chainKey: KeyObject
+
+  constructor(snapshot: Snapshot, chainKey: KeyObject, checkpoint: UploadedCheckpoint) {
+    this.#snapshot = snapshot
+    this.#chainKey = chainKey
+    this.#checkpoint = checkpoint
+    this.findings = { checkpointId: checkpoint.checkpointId, takenAt: null, workspaceId: null, wallets: 0, fault: null }
+  }
+
+  /** The wallets' heads, in the order of their keys. */
+  async *heads(): AsyncGenerator<CheckpointHead[]> {
+    for await (const part of this.#parts()) {
+      this.findings.takenAt = part.takenAt
+      this.findings.workspaceId = part.workspaceId
+      this.findings.wallets += part.chains.length
+      yield part.chains.map(toHead)
+    }
+  }
+
+  /** Compares everything else in the checkpoint, part by part. */
+  async checkRows(findings: Findings): Promise<void> {
+    for await (const { rows, audits } of this.#parts()) {
+      const revisions = await revisionsNow(this.#snapshot, rows)
+      for (const [at, row] of rows.entries()) {
+        const revision = revisions[at] === null ? null : Number(revisions[at])
+        if (revision !== null && revision >= row.revision) continue
+        findings.add({ rule: 'checkpoint-revision', message: messageOfRow(row, revision), ids: idsOfRow(row) })
+      }
+      const macs = await actionMacs(this.#snapshot, audits)
+      for (const [at, { workspaceId, position, head }] of audits.entries()) {
+        if (macs[at] === head) continue
+        const change = macs[at] === null ? 'no longer exists' : 'has another MAC than in the checkpoint'
+        const ids = workspaceId === null ? {} : { workspaceId }
+        findings.add({ rule: 'checkpoint-audit', message: `action ${position} of its audit ${change}`, ids })
+      }
+    }
+  }
+
+  async *#parts(): AsyncGenerator<CheckpointPart> {
+    let due = 0
+    let isLast = false
+    for await (const contents of uploadedInOrder(this.#snapshot, this.#checkpoint.uploadId))
+      for (const content of contents) {
+        const part = parsePart(content)
+        const isDue = part?.part === due && part.checkpointId === this.#checkpoint.checkpointId && !isLast
+        if (!isDue || !isGenuine(this.#chainKey, part)) return this.#fail()
+        due++
+        isLast = part.last
+        yield part
+      }
+    if (!isLast) this.#fail()
+  }
+
+  #fail(): void {
+    this.findings.fault = 'what was uploaded of it was changed in the database while it was compared'
+  }
+}
+
+function parsePart(content: string): CheckpointPart | null {
+  try {
+    return checkpointPart.parse(JSON.parse(content))
+  } catch {
+    return null
+  }
+}
+
+const nameOfKind = { workspace: 'workspace', ledger: 'ledger', member: 'membership', key: 'API key' } as const
+
+function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): string {
+  const name = nameOfKind[kind]
+  return now === null
+    ? `its ${name} is in the checkpoint, and no longer exists`
+    : `the row of its ${name} is at revision ${now}, and at ${revision} in the checkpoint`
+}
+
+function idsOfRow({ kind, workspaceId, id }: CheckpointRow): Record<string, string> {
+  if (kind === 'member') return { workspaceId, userId: id }
+  return kind === 'key' ? { workspaceId, apiKey: id } : { workspaceId }
+}
+
+function toHead({ workspaceId, walletId, sequence, head, revision }: CheckpointPart['chains'][number]): CheckpointHead {
+  return {
+    workspaceId: uuidFromId('workspace', workspaceId)!,
+    walletId: uuidFromId('wallet', walletId)!,
+    sequence,
+    head: Buffer.from(head, 'hex'),
+    revision,
+  }
+}
