@@ -103,7 +103,7 @@ test('a clock that runs back lets nothing in twice', async () => {
   }
 })
 
-test('a clock that is further off than nonces allow for: S002 where the memory of nonces might end too early', async () => {
+test('a clock that is further off than nonces allow for: S002 where nonces might expire too early', async () => {
   aheadSeconds = 30
   // Within the window by the clock of this gateway, and 85 s ahead by that of Redis.
   expect(await send(fresh(85))).toBe('S002')

@@ -64,7 +64,7 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
     const environment = { ...keyLimit, ...(await store()) }
     urls = []
     for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
-    // A file is a new memory of nonces: what may have been accepted before it began is refused for a while.
+    // A new file is a new generation of the nonce store: what may have been accepted before it began is refused for a while.
     const probe = await newKey()
     const timestamp = () => String(Math.floor(Date.now() / 1000) + 60)
     await until('the gateway serves', async () => {

@@ -14,7 +14,7 @@ import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 
-/** What was accepted once is never accepted again, whatever becomes of the memory of nonces. */
+/** What was accepted once is never accepted again, whatever happens to the nonce store. */
 
 const list = '/api/v1/wallets'
 /** Both sides of the 60 s window, short of what a slow machine might take out of it. */
@@ -72,7 +72,7 @@ async function untilReady({ baseUrl }: At): Promise<void> {
   await until('the gateway is ready', async () => (await fetch(`${baseUrl}/readyz`)).status === 200)
 }
 
-/** Moves the beginning of the memory into the past, as if the wait were over. For what comes after it only. */
+/** Moves the beginning of the generation into the past, as if the wait were over. For what comes after it only. */
 async function age(url: string): Promise<void> {
   const client = await createClient({ url }).connect()
   const [server, durable, id] = (await client.get('nonces:generation'))!.split(' ')
@@ -133,7 +133,7 @@ test('a Redis that was killed and kept nothing: the same', async () => {
   expect((await send(system, fresh())).body.code).toBe('2000')
 })
 
-test('a Redis without its scripts goes on in the same memory', async () => {
+test('a Redis without its scripts goes on in the same generation', async () => {
   const [request] = await accepted(system)
   await command(redis.url, 'SCRIPT', 'FLUSH')
   expect((await send(system, request!)).body.code).toBe('GA2013')
@@ -166,7 +166,7 @@ describe('a Redis whose settings are changed while it is used', () => {
   const readiness = async () => (await fetch(`${gateway.internalUrl}/readyz`)).json() as Promise<Readiness>
   const isServed = async () => (await send({ baseUrl: gateway.url }, fresh())).body.code === '2000'
 
-  test('it may evict: S002, and readiness and the log say why; set right, it goes on in the same memory', async () => {
+  test('it may evict: S002, and readiness and the log say why; set right, it goes on in the same generation', async () => {
     const [request] = await accepted({ baseUrl: gateway.url })
     await mayEvict()
     await until('the gateway notices', async () => !(await isServed()))
@@ -262,7 +262,7 @@ test('a move to another Redis is a loss as well; the audit names each', async ()
 })
 
 test('nonces in a file: they survive a restart and a crash; a file that is gone is a loss', async () => {
-  // A database of its own: its first memory is the file.
+  // A database of its own: its first generation is the file.
   const alone = await startSystem({ gateways: 0 })
   const file = join(await makeTempDir('nonces'), 'nonces.db')
   const start = async () => {

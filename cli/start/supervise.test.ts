@@ -81,7 +81,7 @@ describe('a service', () => {
     )
   })
 
-  test('that ignores SIGTERM ends at once when hurried', async () => {
+  test('that ignores SIGTERM ends at once on forceStop', async () => {
     const running = await start(`process.on('SIGTERM', () => console.log('no')); ${staysUp}`)
     const stopped = running.stop()
     await until('it has ignored SIGTERM', async () => (await readFile(join(home, 'program.log'), 'utf8')) === 'no\n')

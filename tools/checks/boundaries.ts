@@ -1,7 +1,5 @@
 import { dirname, relative, resolve } from 'node:path'
-
-/** A source file of ours: its path from the root, and its text. */
-export type Source = { path: string; text: string }
+import type { Source } from './sources.ts'
 
 type Import = { from: string; to: string; isType: boolean }
 

@@ -1,16 +1,38 @@
+import type { Dirent } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Source } from './boundaries.ts'
+
+/** A file of ours: its path from the root, and its text. */
+export type Source = { path: string; text: string }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
+const folders = '{packages,services,gateway,cli,tools,deploy,test,examples}'
 
 /** The TypeScript of the tree, by path from its root. */
-export async function readSources(): Promise<Source[]> {
+export function readSources(): Promise<Source[]> {
+  return readAll([`${folders}/**/*.ts`])
+}
+
+/** Everything that people read: code, configuration and documentation, without this check itself. */
+export async function readTexts(): Promise<Source[]> {
+  const patterns = [
+    `${folders}/**/*.{ts,cjs,sh,sql,json,lua,yml,cfg,py,md}`,
+    'docs/**/*.md',
+    '*.{md,yml,json}',
+    'Dockerfile',
+  ]
+  const texts = await readAll([...patterns, '.env.example', '.github/**/*'])
+  return texts.filter(({ path }) => !path.startsWith('tools/checks/vocabulary') && path !== 'package-lock.json')
+}
+
+async function readAll(patterns: string[]): Promise<Source[]> {
   const sources: Source[] = []
-  for await (const path of glob('{packages,services,gateway,cli,tools,deploy,test,examples}/**/*.ts', {
-    cwd: root,
-    exclude: name => name === 'node_modules',
-  }))
-    sources.push({ path, text: await readFile(root + path, 'utf8') })
+  const exclude = (entry: Dirent) => entry.name === 'node_modules'
+  for await (const entry of glob(patterns, { cwd: root, exclude, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const file = join(entry.parentPath, entry.name)
+    sources.push({ path: relative(root, file), text: await readFile(file, 'utf8') })
+  }
   return sources
 }

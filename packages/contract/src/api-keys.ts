@@ -123,6 +123,6 @@ export const usedKeysInput = z.object({
   uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: keptTime })).max(500),
 })
 
-/** A memory of nonces that gateways begin to use. It is the first when no request can have been accepted before it. */
+/** A generation of the nonce store. It is the first one when no request can have been accepted before it. */
 export const nonceGenerationInput = z.object({ generationId: z.uuid() })
 export const nonceGeneration = z.object({ isFirst: z.boolean() })

@@ -22,7 +22,7 @@ let system: System
 let path: Path
 let core: CoreClient
 let nowMs: number
-let directory: KeyCache
+let cache: KeyCache
 const opened: KeyCache[] = []
 
 beforeAll(async () => {
@@ -34,8 +34,8 @@ beforeEach(async () => {
   path = await openPath(system.cores[0]!.port)
   core = openCore([path.url], system.gatewayToken)
   nowMs = 0
-  directory = startDirectory()
-  await until('the directory has heard of core', () => directory.isCurrent)
+  cache = startDirectory()
+  await until('the cache has heard of core', () => cache.isCurrent)
 })
 afterEach(async () => {
   for (const each of opened.splice(0)) each.close()
@@ -58,7 +58,7 @@ async function newKey(): Promise<string> {
 }
 
 /**
- * A key that the directory keeps, and has no reason to drop: it has heard of every change up to a later one, that of
+ * A key that the cache keeps, and has no reason to drop: it has heard of every change up to a later one, that of
  * another key.
  */
 async function keptKey(): Promise<string> {
@@ -70,14 +70,14 @@ async function keptKey(): Promise<string> {
   return key
 }
 
-/** What the directory has in memory: an answer that needs no look-up. */
+/** What the cache holds: an answer that needs no look-up. */
 function kept(apiKey: string): Key['status'] | 'nothing' {
-  const found = directory.isCached(apiKey) ? (directory.find(apiKey) as Key) : null
+  const found = cache.isCached(apiKey) ? (cache.find(apiKey) as Key) : null
   return found?.status ?? 'nothing'
 }
 
 async function statusOf(apiKey: string): Promise<string | undefined> {
-  return (await directory.find(apiKey))?.status
+  return (await cache.find(apiKey))?.status
 }
 
 const outOfReach = { code: 'S002' }
@@ -89,18 +89,18 @@ test('a gateway that is cut off believes what it has for a lease, and not a mome
   nowMs += leaseMs - 1
   expect(kept(apiKey)).toBe('ACTIVE')
   nowMs += 1
-  expect(directory.isCurrent).toBe(false)
+  expect(cache.isCurrent).toBe(false)
   expect(kept(apiKey)).toBe('nothing')
-  await expect(directory.find(apiKey)).rejects.toMatchObject(outOfReach)
+  await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
   await path.mend()
-  await until('it has heard of core again', () => directory.isCurrent)
+  await until('it has heard of core again', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('DISABLED')
 })
 
 test('an answer that took as long as a lease is not believed', async () => {
   const apiKey = await newKey()
   await system.cores[0]!.kill('SIGSTOP')
-  const looked = Promise.resolve(directory.find(apiKey)).catch(error => error)
+  const looked = Promise.resolve(cache.find(apiKey)).catch(error => error)
   // The look-up leaves in the next turn of the event loop.
   await new Promise(setImmediate)
   await new Promise(setImmediate)
@@ -123,11 +123,11 @@ test('news that is lost on its way is told again', async () => {
 test('a gateway that starts without core lets nobody in', async () => {
   const apiKey = await newKey()
   path.cut()
-  directory = startDirectory()
-  expect(directory.isCurrent).toBe(false)
-  await expect(directory.find(apiKey)).rejects.toMatchObject(outOfReach)
+  cache = startDirectory()
+  expect(cache.isCurrent).toBe(false)
+  await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
   await path.mend()
-  await until('it has heard of core', () => directory.isCurrent)
+  await until('it has heard of core', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('ACTIVE')
 })
 

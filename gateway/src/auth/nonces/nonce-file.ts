@@ -10,7 +10,7 @@ export type Question = { kind: 'claim' | 'look'; apiKey: string; nonce: string }
 /** Whether the nonce was new, and how its key's bucket stands where that is limited (see Claim). */
 export type FileAnswer = { isNew: boolean; tally?: Tally }
 
-/** An unbroken memory of nonces. `beganAt` in seconds since the Unix epoch. */
+/** A generation of the nonce store. `beganAt` in seconds since the Unix epoch. */
 export type Generation = { id: string; beganAt: number }
 export type FileAnswers = { generation: Generation; answers: FileAnswer[] }
 

@@ -12,12 +12,12 @@ import { type Claim, checkFence, fenceOf, type IsFirstGeneration, type NonceStor
 /** Redis answers in well under a millisecond; one that takes this long is frozen or gone. */
 const deadlineMs = 700
 const asksPerCall = 200
-/** A memory may be lost while it is asked; one that is lost time and again is none. */
+/** How often a command is retried when the generation ends while it is on its way. */
 const askAttempts = 3
 /** How often Redis is asked whether it still keeps everything. */
 const inspectMs = 1_000
 const clockWarningMs = 10_000
-/** Names the memory: which server it is on and when it began. It has no end of life: only a loss takes it away. */
+/** Identifies the generation: its server and when it began. The key does not expire: it is missing only when it was lost. */
 const generationKey = 'nonces:generation'
 
 /** See scripts.ts for the letters and their answers. */
@@ -30,12 +30,12 @@ type Ask = {
   reject: (error: unknown) => void
 }
 type Answer = number | number[]
-/** `evicted`: how many keys its server had evicted when it began. */
-type Generation = { generation: string; evicted: string; checkHash: string; fence: number }
+/** `value`: what the key holds. `evicted`: how many keys its server had evicted when it began. */
+type Generation = { value: string; evicted: string; checkHash: string; fence: number }
 
 /**
  * Nonces in Redis, shared by all gateways. What is asked in one turn of the event loop is one round trip, and one
- * command. Every answer is given within the memory that the gateway has joined: see scripts.ts.
+ * command. Every answer is valid for the generation that the gateway has joined: see scripts.ts.
  */
 export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits: Limits, log: Log): NonceStore {
   const client = createClient({
@@ -52,14 +52,14 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
   const deadline = new Deadline(deadlineMs, 'Redis did not answer in time')
   const rates = [limits.key, limits.failures].flatMap(rateArguments)
   let asks: Ask[] = []
-  let memory: Generation | undefined
+  let generation: Generation | undefined
   let joining: Promise<Generation> | undefined
   let isClosed = false
   let clockWarnedAtMs = Number.NEGATIVE_INFINITY
   const availability = new Availability('Redis', log)
   client.on('error', error => availability.lost(error))
   // The server that comes back may be another one.
-  client.on('reconnecting', () => (memory = undefined))
+  client.on('reconnecting', () => (generation = undefined))
   // Never settles while Redis is down: the client goes on trying by itself.
   client.connect().then(fault, error => availability.lost(error))
   const timer = setInterval(fault, inspectMs).unref()
@@ -101,21 +101,21 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
 
   async function check(batch: Ask[]) {
     for (let attempt = 0; attempt < askAttempts; attempt++) {
-      const current = memory ?? (await joined())
+      const current = generation ?? (await joined())
       const reply = await callCheck(current, batch)
       if (reply) return { fence: current.fence, nowSeconds: reply[0] as number, answers: reply.slice(1) }
-      if (memory === current) memory = undefined
+      if (generation === current) generation = undefined
     }
-    throw new Error('the memory of nonces was lost time and again')
+    throw new Error('the generation of the nonce store changed during every attempt')
   }
 
-  /** Null when the server does not hold this memory. */
-  async function callCheck({ generation, checkHash }: Generation, batch: Ask[]): Promise<Answer[] | null> {
+  /** Null when the server holds another generation. */
+  async function callCheck({ value, checkHash }: Generation, batch: Ask[]): Promise<Answer[] | null> {
     const keys = batch.flatMap(({ keys }) => keys)
     const letters = batch.map(({ letter }) => letter).join('')
     const command = ['EVALSHA', checkHash, String(keys.length + 1), generationKey, ...keys]
     try {
-      return await client.sendCommand<Answer[] | null>([...command, generation, String(nonceLifeMs), letters, ...rates])
+      return await client.sendCommand<Answer[] | null>([...command, value, String(nonceLifeMs), letters, ...rates])
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return null
       throw error
@@ -136,18 +136,18 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
     const isDurable = field(info, 'aof_enabled') === '1' && (await readSetting('appendfsync')) === 'always'
     const newId = randomUUID()
     const command = ['EVAL', joinScript, '1', generationKey, runId, isDurable ? '1' : '0', newId]
-    const generation = await client.sendCommand<string>(command)
-    const [server, , id, beganAt] = generation.split(' ')
+    const value = await client.sendCommand<string>(command)
+    const [server, , id, beganAt] = value.split(' ')
     const isTheFirst = await isFirst(id!)
     if (id === newId && !isTheFirst)
       log.error('Redis has lost its nonces: what may have been accepted before is refused for about a minute (S002)')
-    memory = {
-      generation,
+    generation = {
+      value,
       evicted: server!.split(':')[2]!,
       checkHash: hash('sha1', script),
       fence: fenceOf(Number(beganAt), isTheFirst),
     }
-    return memory
+    return generation
   }
 
   /**
@@ -161,10 +161,10 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
       refuseEviction(info)
     } catch (error) {
       // Nothing is accepted until the server can be joined again.
-      memory = undefined
+      generation = undefined
       throw error
     }
-    if (memory && memory.evicted !== field(info, 'evicted_keys')) memory = undefined
+    if (generation && generation.evicted !== field(info, 'evicted_keys')) generation = undefined
   }
 
   /** Looks whether Redis keeps every nonce, and whether it can write one. */

@@ -1,13 +1,12 @@
 /** What Redis runs. */
 
 /**
- * Joins the memory of nonces, or begins a new one: when there is none, and when another server holds it than the one
- * that it began on. A restart or a failover may have lost the last nonces although everything else is there. Only a
+ * Joins the generation of the nonce store, or begins a new one: when there is none, or when it began on another server. A restart or a failover may have lost the last nonces although everything else is there. Only a
  * server that writes every change to the disk before it answers, and was never a replica, is known to have kept all. A
  * server that has evicted anything since counts as another one.
  *
- * KEYS: the generation. ARGV: the server's run id; 1 when it is durable; an id for a new memory. Returns the generation: the
- * server (run id, replication id, how many keys it has evicted), whether it is durable, the memory's id, and when it
+ * KEYS: the generation. ARGV: the server's run id; 1 when it is durable; an id for a new generation. Returns the generation: the
+ * server (run id, replication id, how many keys it has evicted), whether it is durable, the generation's id, and when it
  * began, in seconds.
  */
 export const joinScript = `
@@ -30,7 +29,7 @@ return generation
 
 /**
  * Claims and looks up nonces and takes from buckets, many in one call. The run id makes it another script on every
- * start of a server: called by its hash, it is unknown to a server on which no gateway has joined the memory, whichever
+ * start of a server: called by its hash, it is unknown to a server on which no gateway has joined the generation, whichever
  * way that came in.
  *
  * KEYS: the generation, then what each letter takes. ARGV: the generation as the gateway knows it; the life of a nonce in ms;

@@ -16,7 +16,7 @@ test.each([-70, 0, 70])('a timestamp %i s off the clock of the store is', offset
   expect(() => checkFence(now + offset, Number.NEGATIVE_INFINITY, now)).not.toThrow()
 })
 
-test('what may have been accepted before a memory began is refused, up to the last second of it', () => {
+test('what may have been accepted before a generation began is refused, up to the last second of it', () => {
   const fence = fenceOf(now, false)
   expect(() => checkFence(now + 70, fence, now + 10)).toThrow(expect.objectContaining({ code: 'S002' }))
   expect(() => checkFence(now + 71, fence, now + 10)).not.toThrow()

@@ -25,7 +25,7 @@ export interface NonceStore {
    * and nothing is remembered of a request that is over it.
    *
    * @param timestamp that of the request, in seconds
-   * @throws DomainError S002 when it may have been used in a memory that was lost
+   * @throws DomainError S002 when the nonce may have been used in an earlier generation of the store
    */
   claim(apiKey: string, nonce: string, timestamp: number): Promise<Claim>
   /** Whether a nonce was used; leaves it as it is. Throws as `claim` does. */
@@ -37,11 +37,11 @@ export interface NonceStore {
   close(): Promise<void>
 }
 
-/** Asks core whether a memory is the first one that it hears of: then no request was accepted before it began. */
+/** Asks core whether this is the first generation ever: then no request was accepted before it began. */
 export type IsFirstGeneration = (generationId: string) => Promise<boolean>
 
 /**
- * The last timestamp, in seconds, that a request may bear which was accepted before this memory began. Requests up to
+ * The last timestamp, in seconds, that a request accepted before this generation began may have. Requests up to
  * it are refused: whether their nonces were used was forgotten. See docs/decisions.
  *
  * @param beganAt in seconds, on the clock of the store

@@ -6,8 +6,8 @@ import type { Em } from '../database/orm.ts'
 const action = 'nonces.begin' satisfies AuditAction
 
 /**
- * Notes that gateways begin to use this memory of nonces, unless that is known. Only before the first one can no
- * request have been accepted: a gateway accepts none under a memory that is not noted here.
+ * Records a generation of the nonce store, unless it is recorded already. Only before the first one can no
+ * request have been accepted: a gateway accepts none in a generation that is not recorded.
  */
 export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<{ isFirst: boolean }> {
   // Of two that begin at once one is the first.

@@ -84,7 +84,7 @@ test('behind a batch that is stuck, whoever has waited long enough is told that 
   const stuck = shards.post(posting('a', 'stuck'))
   await turn()
   const patient = shards.post(posting('a', 'patient'))
-  await expect(shards.post(posting('a', 'hurried', 1))).rejects.toMatchObject({ code: 'S002' })
+  await expect(shards.post(posting('a', 'expiring', 1))).rejects.toMatchObject({ code: 'S002' })
   expect(shards.depth).toEqual({ waiting: 1, posting: 1 })
   batches[0]!.finish()
   await stuck

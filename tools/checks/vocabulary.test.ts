@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { readTexts } from './sources.ts'
+import { forbiddenWords } from './vocabulary.ts'
+
+test('code, configuration and documentation use the terms of the field', async () => {
+  const texts = await readTexts()
+  expect(texts.flatMap(forbiddenWords)).toEqual([])
+  // The check reads what it claims to read.
+  for (const path of ['README.md', 'docker-compose.yml', 'services/core/src/main.ts', 'docs/operations.md'])
+    expect(texts.map(text => text.path)).toContain(path)
+})
+
+test.each([
+  'const flight = takeOff(calls)',
+  'LEDGER_LANES=2',
+  'for (const lane of lanes) lane.close()',
+  'npm run admin -- ledger seal',
+  'const { sealedAt } = report',
+  'openSealedSecret(ring)',
+  'type SealPart = {}',
+  'the memory of nonces was lost',
+  'class KeyDirectory {',
+  'function judge(leg: Leg)',
+  "select * from audit where audit.act = 'key.create'",
+  'error.data?.wire',
+  "throw new Refusal('NOT_FOUND')",
+  'running.hurry()',
+  'a wall between modules',
+])('a planted word is found: %s', text => {
+  expect(forbiddenWords({ path: 'planted.ts', text })).not.toEqual([])
+})
+
+test.each(['batches in flight', 'const { inFlight } = queue', 'the refusal of a request', 'calls that act for a key'])(
+  'what is allowed passes: %s',
+  text => {
+    expect(forbiddenWords({ path: 'allowed.ts', text })).toEqual([])
+  },
+)
