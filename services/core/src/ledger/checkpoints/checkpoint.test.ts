@@ -169,7 +169,7 @@ test('only the checkpoint shows a history whose end was cut off together with wh
     },
     {
       rule: 'checkpoint-revision',
-      message: expect.stringMatching(/^the row of its ledger is at revision \d+, and is back at \d+$/),
+      message: expect.stringMatching(/^the row of its ledger is at revision \d+, and at \d+ in the checkpoint$/),
       ids: { workspaceId },
     },
   ])
