@@ -1,6 +1,6 @@
 /** What the supervisor says: on its standard output, and in a log file, each line with its time. */
 import { openSync } from 'node:fs'
-import { type LogLoss, LogOutput, reasonOf } from '@workspace-wallet/runtime'
+import { type LogLoss, LogOutput, logLossReason } from '@workspace-wallet/runtime'
 
 export class SupervisorLog {
   readonly #terminal = new LogOutput(1, lossLine)
@@ -38,5 +38,5 @@ function withTime(text: string): string {
 }
 
 function lossLine({ lost, code }: LogLoss): string {
-  return withTime(`${lost} lines of this log were lost: ${reasonOf(code)}`)
+  return withTime(`${lost} lines of this log were lost: ${logLossReason(code)}`)
 }

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { ConfigurationError, createLog } from '@workspace-wallet/runtime'
 import { KeyCache } from './auth/keys/key-cache.ts'
-import { FailureLimit } from './auth/limits/failures.ts'
-import { openFileNonces } from './auth/nonces/file.ts'
-import { openRedisNonces } from './auth/nonces/redis.ts'
+import { FailureLimit } from './auth/limits/failure-limit.ts'
+import { openFileNonces } from './auth/nonces/file-store.ts'
+import { openRedisNonces } from './auth/nonces/redis-store.ts'
 import type { IsFirstGeneration } from './auth/nonces/store.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
-import { openCore } from './core/client.ts'
 import { createApp } from './http/app.ts'
 import { createGuardedServer } from './http/server.ts'
+import { createInternalApp } from './internal/app.ts'
 import { createMetrics } from './internal/metrics.ts'
-import { createInternalApp } from './internal/server.ts'
 import { Denials } from './observability/denials.ts'
 import { type Parts, readReadiness, shared } from './observability/readiness.ts'
 import { SampledLog } from './observability/sampled-log.ts'
@@ -23,7 +23,7 @@ const sweepMs = 100
 /** The gateway, as a program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
   const { log, output } = createLog('gateway', config.LOG_LEVEL)
-  const core = openCore(config.CORE_URL, config.CORE_TOKEN)
+  const core = createCoreClient({ url: config.CORE_URL, token: config.CORE_TOKEN })
   const keys = new KeyCache(core, config.KEY_ENCRYPTION_KEYS, log)
   const isFirst: IsFirstGeneration = async generationId =>
     (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
-import { page, size } from '../../gateway/src/api/list.ts'
+import { pageParameter, sizeParameter } from '../../gateway/src/api/list-query.ts'
 
 /** docs/api.md, from the table of endpoints. */
 export function apiPage(): string {
@@ -35,7 +35,10 @@ function section(endpoint: Endpoint): string[] {
     `\`${lineOf(endpoint)}\`, scope \`${scope}\`.`,
     '',
     ...table('Path parameter', fieldsOf(params)),
-    ...table('Query parameter', query ? fieldsOf(z.object({ page, size, sort: query.sort, ...query.filters })) : []),
+    ...table(
+      'Query parameter',
+      query ? fieldsOf(z.object({ page: pageParameter, size: sizeParameter, sort: query.sort, ...query.filters })) : [],
+    ),
     ...table('Body field', body ? fieldsOf(body) : [], ({ isRequired }) => (isRequired ? 'required' : 'optional')),
     ...table(query ? 'Field of a record in `content`' : 'Field', fieldsOf(record)),
     ...exampleOf(endpoint),

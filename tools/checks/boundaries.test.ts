@@ -28,7 +28,10 @@ test.each([
   ['packages/contract/src/money.ts', "import { readEnvironment } from '../../runtime/src/index.ts'"],
   ['packages/contract/src/money.ts', "import { createHash } from 'node:crypto'"],
   ['packages/core-client/src/batch-link.ts', "import { appRouter } from '../../../services/core/src/router.ts'"],
-  ['packages/core-client/src/call.ts', "import type { Context } from '../../../services/core/src/trpc/context.ts'"],
+  [
+    'packages/core-client/src/pending-call.ts',
+    "import type { Context } from '../../../services/core/src/trpc/context.ts'",
+  ],
   [
     'services/core/src/ledger/repair/repair.ts',
     "import { Decimal } from '../../../../../packages/contract/src/index.ts'",

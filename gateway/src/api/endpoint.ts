@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
 import type { z } from 'zod'
-import type { CoreClient } from '../core/client.ts'
-import { type BodySchema, parseBody } from './body.ts'
-import { type ListQuery, type ListRequest, parseListQuery } from './list.ts'
+import { type BodySchema, parseJsonBody } from './json-body.ts'
+import { type ListParameters, type ListQuerySchema, parseListQuery } from './list-query.ts'
 
 /** Whose call it is: the workspace of the key, and on whose behalf it is made. */
-type Authenticated = {
+type RequestContext = {
   core: CoreClient
   on: { workspaceId: string; caller: { apiKey: string; requestId: string; address: string } }
 }
 
 /** An authenticated call as it arrived. */
-export type Call = Authenticated & {
+export type EndpointRequest = RequestContext & {
   params: Record<string, string>
   query: string
   request: IncomingMessage
@@ -30,7 +30,7 @@ export type Endpoint = {
   scope: Scope
   params: Params
   /** Of lists. Other endpoints ignore the query. */
-  query?: ListQuery
+  query?: ListQuerySchema
   /** Of POST. Other endpoints ignore the body. */
   body?: BodySchema
   /** `data` of the success envelope. */
@@ -38,17 +38,19 @@ export type Endpoint = {
   /** A recorded call. `query` and `body` are what was sent, `data` what was answered. */
   example: { params?: Record<string, string>; query?: string; body?: unknown; data: unknown }
   /** Parses the call, and returns `data`. */
-  handle: (call: Call) => Promise<unknown>
+  handle: (call: EndpointRequest) => Promise<unknown>
 }
 
 type Declared<ParamsSchema, Answer, Parsed> = Pick<Endpoint, 'title' | 'path' | 'scope' | 'example'> & {
   params: ParamsSchema
   answer: Answer
-  handle: (call: Authenticated & { params: z.output<ParamsSchema> } & Parsed) => Promise<z.output<Answer>>
+  handle: (call: RequestContext & { params: z.output<ParamsSchema> } & Parsed) => Promise<z.output<Answer>>
 }
 
 /** GET of one record. */
-export function read<const P extends Params, const A extends z.ZodType>(declared: Declared<P, A, unknown>): Endpoint {
+export function getEndpoint<const P extends Params, const A extends z.ZodType>(
+  declared: Declared<P, A, unknown>,
+): Endpoint {
   const { params, handle } = declared
   return {
     ...declared,
@@ -58,8 +60,8 @@ export function read<const P extends Params, const A extends z.ZodType>(declared
 }
 
 /** GET of a page. */
-export function list<const P extends Params, const Q extends ListQuery, const A extends z.ZodType>(
-  declared: Declared<P, A, { list: ListRequest<Q> }> & { query: Q },
+export function listEndpoint<const P extends Params, const Q extends ListQuerySchema, const A extends z.ZodType>(
+  declared: Declared<P, A, { list: ListParameters<Q> }> & { query: Q },
 ): Endpoint {
   const { params, query, handle } = declared
   return {
@@ -73,7 +75,7 @@ export function list<const P extends Params, const Q extends ListQuery, const A 
 }
 
 /** POST of a body. */
-export function command<const P extends Params, const B extends BodySchema, const A extends z.ZodType>(
+export function postEndpoint<const P extends Params, const B extends BodySchema, const A extends z.ZodType>(
   declared: Declared<P, A, { body: z.output<B> }> & { body: B },
 ): Endpoint {
   const { params, body: schema, handle } = declared
@@ -81,7 +83,7 @@ export function command<const P extends Params, const B extends BodySchema, cons
     ...declared,
     method: 'POST',
     handle: async call => {
-      const body = parseBody(schema, call.request, call.body)
+      const body = parseJsonBody(schema, call.request, call.body)
       return handle({ core: call.core, on: call.on, params: params.parse(call.params), body })
     },
   }

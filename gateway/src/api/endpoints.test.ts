@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { endpoints } from './endpoints.ts'
-import { parseListQuery } from './list.ts'
+import { parseListQuery } from './list-query.ts'
 
 test.each(endpoints)('the example of $method $path is what its schemas declare', endpoint => {
   const { params, query, body, answer, example, path } = endpoint

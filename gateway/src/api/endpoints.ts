@@ -13,10 +13,10 @@ import {
   walletStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { ask, createTransfer } from '../core/client.ts'
-import { command, type Endpoint, list, read } from './endpoint.ts'
+import { createTransferWithRetry } from '../core/create-transfer.ts'
+import { type Endpoint, getEndpoint, listEndpoint, postEndpoint } from './endpoint.ts'
 import { examples } from './examples.ts'
-import { listQuery, oneOf, prefix, time } from './list.ts'
+import { enumParameter, listQuery, prefixParameter, timeParameter } from './list-query.ts'
 import {
   balanceAnswer,
   balanceRecord,
@@ -29,10 +29,10 @@ import {
   walletRecord,
 } from './records.ts'
 
-const currency = oneOf([...currencyDecimals.keys()]).describe('Currency code, upper case.')
+const currency = enumParameter([...currencyDecimals.keys()]).describe('Currency code, upper case.')
 const created = {
-  createdFrom: time.describe('ISO 8601 time with a zone, inclusive. A bare date is midnight UTC.'),
-  createdTo: time.describe('ISO 8601 time with a zone, exclusive. A bare date is midnight UTC.'),
+  createdFrom: timeParameter.describe('ISO 8601 time with a zone, inclusive. A bare date is midnight UTC.'),
+  createdTo: timeParameter.describe('ISO 8601 time with a zone, exclusive. A bare date is midnight UTC.'),
 }
 
 const noParams = z.object({})
@@ -46,65 +46,65 @@ const orderParams = z.object({
 })
 
 const orderQuery = listQuery(transferSortFields, {
-  status: oneOf(transferStatuses),
+  status: enumParameter(transferStatuses),
   currency,
   ...created,
-  transferIdPrefix: prefix,
-  bizIdPrefix: prefix,
+  transferIdPrefix: prefixParameter,
+  bizIdPrefix: prefixParameter,
 })
 
 /** The endpoints of section 4. Express tries them in this order. */
 export const endpoints: readonly Endpoint[] = [
-  list({
+  listEndpoint({
     title: 'List wallets',
     path: '/api/v1/wallets',
     scope: 'wallet:read',
     params: noParams,
     query: listQuery(walletSortFields, {
-      status: oneOf(walletStatuses),
+      status: enumParameter(walletStatuses),
       currency,
       ...created,
-      walletIdPrefix: prefix,
+      walletIdPrefix: prefixParameter,
     }),
     answer: pageOf(walletAnswer),
     example: examples.listWallets,
-    handle: async ({ core, on, list }) => mapPage(await ask(core.wallets.list.query({ ...on, ...list })), walletRecord),
+    handle: async ({ core, on, list }) => mapPage(await core.wallets.list.query({ ...on, ...list }), walletRecord),
   }),
-  read({
+  getEndpoint({
     title: 'Get a wallet',
     path: '/api/v1/wallets/:walletId',
     scope: 'wallet:read',
     params: walletParams,
     answer: walletAnswer,
     example: examples.getWallet,
-    handle: async ({ core, on, params }) => walletRecord(await ask(core.wallets.get.query({ ...on, ...params }))),
+    handle: async ({ core, on, params }) => walletRecord(await core.wallets.get.query({ ...on, ...params })),
   }),
-  read({
+  getEndpoint({
     title: "Get a wallet's balance",
     path: '/api/v1/wallets/:walletId/balance',
     scope: 'wallet:read',
     params: walletParams,
     answer: balanceAnswer,
     example: examples.getBalance,
-    handle: async ({ core, on, params }) => balanceRecord(await ask(core.wallets.balance.query({ ...on, ...params }))),
+    handle: async ({ core, on, params }) => balanceRecord(await core.wallets.balance.query({ ...on, ...params })),
   }),
-  list({
+  listEndpoint({
     title: "List a wallet's flows",
     path: '/api/v1/wallets/:walletId/flows',
     scope: 'wallet:read',
     params: walletParams,
     query: listQuery(flowSortFields, {
-      direction: oneOf(flowDirections),
-      type: oneOf(transferTypes),
+      direction: enumParameter(flowDirections),
+      type: enumParameter(transferTypes),
       ...created,
-      transferIdPrefix: prefix,
+      transferIdPrefix: prefixParameter,
     }),
     answer: pageOf(flowAnswer),
     example: examples.listFlows,
     handle: async ({ core, on, params, list }) =>
-      mapPage(await ask(core.wallets.flows.query({ ...on, ...params, ...list })), flowRecord),
+      mapPage(await core.wallets.flows.query({ ...on, ...params, ...list }), flowRecord),
   }),
-  list({
+  listEndpoint({
     title: 'List transfer orders',
     path: '/api/v1/transfer/query/orders',
     scope: 'transfer:read',
@@ -112,9 +112,9 @@ export const endpoints: readonly Endpoint[] = [
     query: orderQuery,
     answer: pageOf(orderAnswer),
     example: examples.listOrders,
-    handle: ({ core, on, list }) => ask(core.transfers.list.query({ ...on, ...list })),
+    handle: ({ core, on, list }) => core.transfers.list.query({ ...on, ...list }),
   }),
-  list({
+  listEndpoint({
     title: "List a wallet's transfer orders",
     path: '/api/v1/transfer/query/orders/wallet/:walletId',
     scope: 'transfer:read',
@@ -122,27 +122,27 @@ export const endpoints: readonly Endpoint[] = [
     query: orderQuery,
     answer: pageOf(orderAnswer),
     example: examples.listWalletOrders,
-    handle: ({ core, on, params, list }) => ask(core.transfers.list.query({ ...on, ...params, ...list })),
+    handle: ({ core, on, params, list }) => core.transfers.list.query({ ...on, ...params, ...list }),
   }),
-  read({
+  getEndpoint({
     title: 'Get a transfer order',
     path: '/api/v1/transfer/query/orders/:bizId',
     scope: 'transfer:read',
     params: orderParams,
     answer: orderAnswer,
     example: examples.getOrder,
-    handle: ({ core, on, params }) => ask(core.transfers.get.query({ ...on, ...params })),
+    handle: ({ core, on, params }) => core.transfers.get.query({ ...on, ...params }),
   }),
-  read({
+  getEndpoint({
     title: 'Check whether a transfer is completed',
     path: '/api/v1/transfer/query/orders/:bizId/completed',
     scope: 'transfer:read',
     params: orderParams,
     answer: completionAnswer,
     example: examples.getCompletion,
-    handle: async ({ core, on, params }) => completionRecord(await ask(core.transfers.get.query({ ...on, ...params }))),
+    handle: async ({ core, on, params }) => completionRecord(await core.transfers.get.query({ ...on, ...params })),
   }),
-  command({
+  postEndpoint({
     title: 'Create a transfer order',
     path: '/api/v1/transfer/command/create',
     scope: 'transfer:create',
@@ -150,7 +150,7 @@ export const endpoints: readonly Endpoint[] = [
     body: createTransferBody,
     answer: orderAnswer,
     example: examples.createOrder,
-    handle: ({ core, on, body }) => createTransfer(core, { ...on, order: body }),
+    handle: ({ core, on, body }) => createTransferWithRetry(core, { ...on, order: body }),
   }),
 ]
 

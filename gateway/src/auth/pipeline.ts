@@ -4,16 +4,16 @@ import type { Log } from '@workspace-wallet/runtime'
 import { type AddressBlock, clientAddress, networkOf } from '../network/addresses.ts'
 import type { Denials } from '../observability/denials.ts'
 import type { SampledLog } from '../observability/sampled-log.ts'
-import { checkAddress } from './access.ts'
-import { readBody } from './body.ts'
-import { findUsableKey } from './key.ts'
+import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
-import type { FailureLimit } from './limits/failures.ts'
+import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
 import type { NonceStore } from './nonces/store.ts'
+import { readRawBody } from './raw-body.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
 import { bodyHash } from './signing/index.ts'
 import { checkTimestamp } from './timestamp.ts'
+import { findUsableKey } from './usable-key.ts'
 
 /** What the steps work with. `now` is the one clock, in milliseconds since the Unix epoch. */
 export type PipelineDependencies = {
@@ -65,7 +65,7 @@ async function passSteps(
   let found = findUsableKey(dependencies.keys, request, dependencies.now, beforeWork) // 1, 2, 3
   let key = found instanceof Promise ? await found : found
   checkTimestamp(request, dependencies.now()) // 4
-  const reading = readBody(request, dependencies.bodyLimitBytes)
+  const reading = readRawBody(request, dependencies.bodyLimitBytes)
   const body = reading instanceof Promise ? await reading : reading
   if (body !== reading) {
     // A body may dawdle: a key that was disabled meanwhile is not served because its headers came in time.

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/contract'
 import type { Key } from './keys/key-cache.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
-import { header, headerFault } from './request.ts'
+import { header, headerFault } from './request-target.ts'
 import { canonicalMessage, type SignedParts, sign } from './signing/index.ts'
 
 /** 1 to 128 visible ASCII characters. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import { toleranceSeconds } from './nonces/store.ts'
-import { header, headerFault } from './request.ts'
+import { header, headerFault } from './request-target.ts'
 
 /** A Unix time as JavaScript and Java count it, from 2001 to 2286. */
 const millisecondsPattern = /^[1-9]\d{12}$/

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { DomainError, type ErrorCode, errorTable, isDomainError, scopes } from '@workspace-wallet/contract'
+import { DomainError, type ErrorCode, errorTable, scopes } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
 import { endpoints, noSuchEndpoint } from '../api/endpoints.ts'
-import { checkScope } from '../auth/access.ts'
+import { checkScope } from '../auth/address-and-scope.ts'
 import { addressOf, authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
-import { parseTarget, type Target } from '../auth/request.ts'
-import type { CoreClient } from '../core/client.ts'
+import { parseRequestTarget, type RequestTarget } from '../auth/request-target.ts'
+import { toDomainError } from '../core/domain-errors.ts'
 import { isDenial } from '../observability/denials.ts'
 import type { Readiness } from '../observability/readiness.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
@@ -17,7 +18,7 @@ declare module 'http' {
     requestId: string
     /** On the clock of `performance.now()`. */
     arrivedAt: number
-    target: Target
+    target: RequestTarget
     /** The key that X-Api-Key names, once it is known that there is one. */
     apiKey: string | undefined
     /** Set by the pipeline, once the request has passed it. Endpoints run after that. */
@@ -78,7 +79,7 @@ function recordOf(dependencies: PipelineDependencies, metrics: RequestMetrics): 
 const arrive: RequestHandler = (request, _response, next) => {
   request.requestId = mintRequestId()
   request.arrivedAt = performance.now()
-  request.target = parseTarget(request.originalUrl)
+  request.target = parseRequestTarget(request.originalUrl)
   if (request.headers.host === undefined && request.httpVersion === '1.1')
     throw new DomainError('S012', { field: 'Host', reason: 'REQUIRED' })
   // Of an absolute-form target the router sees the path too.
@@ -145,7 +146,7 @@ function failure(dependencies: PipelineDependencies, answered: Answered): ErrorR
       response.destroy()
       return
     }
-    let error = asDomainError(cause)
+    let error = isUndecodablePath(cause) ? noSuchEndpoint('', '') : toDomainError(cause)
     if (!error) {
       const fields = { err: cause, unknownCode: unknownCodeOf(cause), requestId: request.requestId }
       const message = 'a request failed'
@@ -161,14 +162,11 @@ function failure(dependencies: PipelineDependencies, answered: Answered): ErrorR
     const route = request.route?.path ?? 'none'
     answered(request, String(route), error.code)
   }
+}
 
-  function asDomainError(cause: unknown): DomainError | null {
-    if (isDomainError(cause)) return cause
-    // The router could not decode a path parameter.
-    if (cause instanceof URIError || (cause as { status?: unknown })?.status === 400)
-      return new DomainError('50090201', { method: '', path: '' })
-    return null
-  }
+/** Whether the router could not decode a path parameter. */
+function isUndecodablePath(cause: unknown): boolean {
+  return cause instanceof URIError || (cause as { status?: unknown } | null)?.status === 400
 }
 
 /** The code of a core that is newer than this gateway, and answers what this one does not know. */

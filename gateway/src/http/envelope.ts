@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DomainError, errorTable } from '@workspace-wallet/contract'
-import { findLocale, sentenceOf } from '../locales/index.ts'
+import { findLocale, localize } from '../locales/localize.ts'
 
 /** The version of the response format (section 9). */
 const formatVersion = '1.3.0'
@@ -51,7 +51,7 @@ export function sendFailure(
   let detail: string | undefined
   if (tag !== undefined) {
     const locale = findLocale(String(tag))
-    detail = sentenceOf(error, locale)
+    detail = localize(error, locale)
     response.setHeader('Content-Language', locale.tag)
   }
   const { details } = error

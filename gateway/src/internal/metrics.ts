@@ -1,9 +1,9 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
-import type { CoreClient } from '../core/client.ts'
 import type { RequestMetrics } from '../http/app.ts'
 import type { Parts } from '../observability/readiness.ts'
 

@@ -1,6 +1,6 @@
 import type { Locale } from './locale.ts'
 
-const headerReasons = { MISSING: 'is missing', DOUBLED: 'was sent more than once', MALFORMED: 'is malformed' }
+const headerReasons = { MISSING: 'is missing', REPEATED: 'was sent more than once', MALFORMED: 'is malformed' }
 
 export const enUS: Locale = {
   tag: 'en-US',

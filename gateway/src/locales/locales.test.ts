@@ -1,13 +1,13 @@
 import { DomainError, type ErrorCode, errorTable, fieldReasons } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
-import { findLocale, locales, sentenceOf } from './index.ts'
+import { findLocale, locales, localize } from './localize.ts'
 
 /** Details of every shape that a code can have. */
 const details: { [Code in ErrorCode]?: unknown[] } = {
   GA2021: [{ reason: 'DISABLED' }, { reason: 'EXPIRED' }],
   GA2013: [
     { header: 'X-Timestamp', reason: 'MISSING' },
-    { header: 'X-Nonce', reason: 'DOUBLED' },
+    { header: 'X-Nonce', reason: 'REPEATED' },
     { header: 'X-Nonce', reason: 'MALFORMED' },
     { header: 'X-Nonce', reason: 'USED' },
     { header: 'X-Timestamp', reason: 'OFF', secondsOff: 75 },
@@ -48,7 +48,7 @@ describe.each(locales)('$tag', locale => {
     '%s has a whole sentence for every case, and each case its own',
     code => {
       const cases = details[code] ?? [undefined]
-      const sentences = cases.map(each => sentenceOf(DomainError.fromDetails(code, each), locale))
+      const sentences = cases.map(each => localize(DomainError.fromDetails(code, each), locale))
       for (const sentence of sentences) {
         expect(sentence).toMatch(/[.。]$/)
         expect(sentence).not.toMatch(/undefined|null|NaN|\[object/)
@@ -58,7 +58,7 @@ describe.each(locales)('$tag', locale => {
   )
 
   test('says what a person needs to mend the call', () => {
-    const say = (code: ErrorCode, each: unknown) => sentenceOf(DomainError.fromDetails(code, each), locale)
+    const say = (code: ErrorCode, each: unknown) => localize(DomainError.fromDetails(code, each), locale)
     expect(say('GA2013', { header: 'X-Timestamp', reason: 'OFF', secondsOff: -75 })).toContain('75')
     expect(say('GA2012', details.GA2012![1])).toContain('GET | /api/v1/wallets | 1 | n | e3b0')
     expect(say('S012', { field: 'amount', reason: 'TOO_MANY_DECIMALS', limit: 2 })).toMatch(/amount.*2/)
@@ -73,7 +73,7 @@ describe.each(locales)('$tag', locale => {
 })
 
 test('languages differ', () => {
-  const sentences = locales.map(locale => sentenceOf(new DomainError('T002'), locale))
+  const sentences = locales.map(locale => localize(new DomainError('T002'), locale))
   expect(new Set(sentences).size).toBe(locales.length)
 })
 

@@ -1,6 +1,6 @@
 import type { Locale } from './locale.ts'
 
-const headerReasons = { MISSING: '缺失', DOUBLED: '重复发送', MALFORMED: '格式错误' }
+const headerReasons = { MISSING: '缺失', REPEATED: '重复发送', MALFORMED: '格式错误' }
 const statuses: Record<string, string> = { FROZEN: '已冻结', CLOSED: '已关闭' }
 
 export const zhCN: Locale = {

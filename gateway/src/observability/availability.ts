@@ -19,7 +19,7 @@ export class Availability {
   }
 
   lost(error: unknown): void {
-    const reason = reasonOf(error)
+    const reason = errorSummary(error)
     if (this.#reasons.size >= reasonLimit || this.#reasons.has(reason)) return
     if (this.#reasons.size === 0) this.#lostAtMs = performance.now()
     this.#reasons.add(reason)
@@ -34,7 +34,7 @@ export class Availability {
 }
 
 /** An error's message and those of its causes, as one line. */
-export function reasonOf(error: unknown): string {
+export function errorSummary(error: unknown): string {
   const messages = new Set<string>()
   let cause: unknown = error
   for (let depth = 0; depth < 5 && cause !== undefined && cause !== null; depth++) {

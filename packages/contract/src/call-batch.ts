@@ -1,6 +1,6 @@
 import type { TRPCProcedureType } from '@trpc/server'
 import { addExtension, Packr } from 'msgpackr'
-import { Decimal, decimalOf } from './money.ts'
+import { Decimal, parseDecimal } from './money.ts'
 
 /**
  * A batch carries many calls in one HTTP request, and their answers in its response: one request costs core and
@@ -23,7 +23,7 @@ addExtension({
   Class: Decimal as unknown as new (text: string) => Decimal,
   type: 1,
   write: (value: Decimal) => value.toFixed(),
-  read: decimalOf,
+  read: parseDecimal,
 })
 const packr = new Packr()
 

@@ -110,7 +110,7 @@ export type FieldReason = (typeof fieldReasons)[number]
 export type FieldFault = { field: string; reason: FieldReason; limit?: string | number }
 
 /** A header of section 5.1 that cannot be used as sent. */
-type HeaderFault = { header: string; reason: 'MISSING' | 'MALFORMED' | 'DOUBLED' }
+type HeaderFault = { header: string; reason: 'MISSING' | 'MALFORMED' | 'REPEATED' }
 
 /** What a caller needs to mend the call, by code. Never a secret, never the expected signature. */
 export interface ErrorDetails {

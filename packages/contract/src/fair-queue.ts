@@ -1,16 +1,17 @@
-/** What waits. Past its deadline, on the clock of `performance.now()`, it is told so and nothing is done. */
-export type Waiting = { deadlineMs: number; tooLate: () => void }
+/** An item of a FairQueue. Past its deadline, on the clock of `performance.now()`, it is removed and `expire` is called. */
+export type QueueItem = { deadlineMs: number; expire: () => void }
 
 /**
- * A queue in which many wait for little: bounded in number and in time, and shared out. Whoever stands for a workspace
- * (`key`) takes turns with the others, and none fills more than half of it, so that a greedy one starves nobody.
+ * A queue that is bounded in length and in waiting time, and fair: keys (workspaces) take turns, and one key fills at most
+ * half of the queue.
  */
-export class FairQueue<Entry extends Waiting> {
+export class FairQueue<Item extends QueueItem> {
   readonly #limit: number
-  /** In turn: a key that was served goes to the end. */
-  readonly #queues = new Map<string, Entry[]>()
+  /** In the order of turns: a key that was served moves to the end. */
+  readonly #queues = new Map<string, Item[]>()
   #size = 0
 
+  /** @param limit maximum number of items */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -19,30 +20,29 @@ export class FairQueue<Entry extends Waiting> {
     return this.#size
   }
 
-  /** False when there is no room: then it does not wait. */
-  add(key: string, entry: Entry): boolean {
+  /** Adds an item. Returns false, and adds nothing, if the queue is full. */
+  add(key: string, item: Item): boolean {
     const queue = this.#queues.get(key) ?? []
     if (this.#size >= this.#limit || queue.length >= Math.max(1, this.#limit / 2)) return false
-    queue.push(entry)
+    queue.push(item)
     this.#queues.set(key, queue)
     this.#size++
     return true
   }
 
-  /** Takes one out that waits no longer. */
-  remove(key: string, entry: Entry): void {
+  remove(key: string, item: Item): void {
     const queue = this.#queues.get(key)
-    const at = queue?.indexOf(entry) ?? -1
+    const at = queue?.indexOf(item) ?? -1
     if (!queue || at < 0) return
     queue.splice(at, 1)
     this.#size--
     if (queue.length === 0) this.#queues.delete(key)
   }
 
-  /** The next ones: an equal share for each key that waits, in order of arrival within each. */
-  take(count: number): Entry[] {
-    const taken: Entry[] = []
-    const now = performance.now()
+  /** Takes up to `count` items: an equal share of each key, in order of arrival within a key. */
+  take(count: number): Item[] {
+    const taken: Item[] = []
+    const nowMs = performance.now()
     while (taken.length < count && this.#queues.size > 0) {
       const share = Math.max(1, Math.floor((count - taken.length) / this.#queues.size))
       for (const [key, queue] of [...this.#queues]) {
@@ -51,25 +51,25 @@ export class FairQueue<Entry extends Waiting> {
         this.#size -= served.length
         this.#queues.delete(key)
         if (queue.length > 0) this.#queues.set(key, queue)
-        for (const entry of served)
-          if (entry.deadlineMs > now) taken.push(entry)
-          else entry.tooLate()
+        for (const item of served)
+          if (item.deadlineMs > nowMs) taken.push(item)
+          else item.expire()
       }
     }
     return taken
   }
 
-  /** Tells those who are too late: what is before them may be stuck for longer than they wait. */
+  /** Expires items past their deadline. Call it regularly: `take` may not be called while work is stuck. */
   sweep(): void {
-    const now = performance.now()
+    const nowMs = performance.now()
     for (const [key, queue] of this.#queues) {
-      const late = queue.filter(({ deadlineMs }) => deadlineMs <= now)
-      if (late.length === 0) continue
-      const rest = queue.filter(({ deadlineMs }) => deadlineMs > now)
-      this.#size -= late.length
+      const expired = queue.filter(({ deadlineMs }) => deadlineMs <= nowMs)
+      if (expired.length === 0) continue
+      const rest = queue.filter(({ deadlineMs }) => deadlineMs > nowMs)
+      this.#size -= expired.length
       if (rest.length > 0) this.#queues.set(key, rest)
       else this.#queues.delete(key)
-      for (const entry of late) entry.tooLate()
+      for (const item of expired) item.expire()
     }
   }
 }

@@ -18,7 +18,7 @@ const decimalPattern = /^-?\d{1,100}(\.\d{1,100})?$/
  *
  * @throws when the text is in another form
  */
-export function decimalOf(text: unknown): Decimal {
+export function parseDecimal(text: unknown): Decimal {
   if (typeof text !== 'string' || !decimalPattern.test(text)) throw new Error('not a decimal')
   return new Decimal(text)
 }

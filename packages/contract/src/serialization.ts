@@ -1,5 +1,5 @@
 import { SuperJSON } from 'superjson'
-import { Decimal, decimalOf } from './money.ts'
+import { Decimal, parseDecimal } from './money.ts'
 
 /** What travels between core and its callers: JSON plus Date and Decimal, intact. */
 export const serialization = new SuperJSON()
@@ -8,7 +8,7 @@ serialization.registerCustom<Decimal, string>(
   {
     isApplicable: (value): value is Decimal => Decimal.isDecimal(value),
     serialize: value => value.toFixed(),
-    deserialize: decimalOf,
+    deserialize: parseDecimal,
   },
   'Decimal',
 )

@@ -3,8 +3,8 @@ import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { CoreConnection } from './core-connection.ts'
 
 /**
- * Creates, point reads, what gateways ask about keys, and everything else travel apart: a slow list holds up neither
- * money nor the news of a key, and a thousand concurrent reads are a few requests.
+ * Creates, single reads, what gateways ask about API keys, and all other calls have separate queues, so that a slow list
+ * delays neither a create nor a key change, and a thousand concurrent reads need a few requests.
  */
 const limits = {
   creates: { batches: 3, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
@@ -25,18 +25,18 @@ const queueOfPath: Record<string, keyof typeof limits> = {
 
 const tickMs = 250
 
-/** Calls that wait for a batch, batches that are in flight, and cores that are out of rotation. */
+/** Calls that wait for a batch, batches in flight, and cores that are out of rotation. */
 export type CoreLoad = { waiting: number; inFlight: number; unhealthyCores: number }
 
-/** The connections to a set of cores that serve one database, and the queues of calls for them. */
+/** The connections to the cores that serve one database, and the queues of calls for them. */
 export class BatchClient {
-  readonly #cores: CoreConnection[]
+  readonly cores: readonly CoreConnection[]
   readonly #queues: Record<keyof typeof limits, CallQueue>
   readonly #timer: NodeJS.Timeout
 
   constructor(urls: string[], token: string) {
     const cores = urls.map(url => new CoreConnection(url, token, core => this.#removeFromRotation(core)))
-    this.#cores = cores
+    this.cores = cores
     this.#queues = {
       creates: new CallQueue(cores, limits.creates),
       reads: new CallQueue(cores, limits.reads),
@@ -56,23 +56,24 @@ export class BatchClient {
     return {
       waiting: queues.reduce((sum, queue) => sum + queue.waiting, 0),
       inFlight: queues.reduce((sum, queue) => sum + queue.inFlight, 0),
-      unhealthyCores: this.#cores.filter(({ isUnhealthy }) => isUnhealthy).length,
+      unhealthyCores: this.cores.filter(({ isUnhealthy }) => isUnhealthy).length,
     }
   }
 
   #tick(): void {
-    for (const core of this.#cores) core.tick()
+    for (const core of this.cores) core.tick()
     for (const queue of Object.values(this.#queues)) queue.sweep()
   }
 
-  /** Its calls go to another core or, where none is left, nothing waits for it. */
+  /** Aborts its requests if a healthy core remains, so that their calls go there. Otherwise fails all waiting calls. */
   #removeFromRotation(core: CoreConnection): void {
-    if (this.#cores.some(({ isUnhealthy }) => !isUnhealthy)) core.abandon()
+    if (this.cores.some(({ isUnhealthy }) => !isUnhealthy)) core.abortPending()
     else for (const queue of Object.values(this.#queues)) queue.shed()
   }
 
+  /** Waits for pending requests. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await Promise.all(this.#cores.map(core => core.close()))
+    await Promise.all(this.cores.map(core => core.close()))
   }
 }

@@ -2,24 +2,29 @@ import type { TRPCLink } from '@trpc/client'
 import { observable } from '@trpc/server/observable'
 import type { AppRouter } from '../../../services/core/src/router.ts'
 import type { BatchClient } from './batch-client.ts'
-import { Call } from './call.ts'
+import { PendingCall } from './pending-call.ts'
 
 /**
- * A terminating link that sends calls to core's `/batch`. In contrast to tRPC's httpBatchLink, what is called while
- * requests are in flight gathers into the next one, calls of different kinds travel apart, and there may be several
- * cores.
+ * A terminating link that batches calls to core's `/batch` endpoint. Unlike tRPC's httpBatchLink, calls made while
+ * requests are in flight are collected for the next request, different kinds of calls are never in one batch, and there
+ * can be several cores.
+ *
+ * An aborted call fails with CallAborted. If it is still queued, it is not sent. The request of a batch is aborted once
+ * all of its calls are.
  */
-export function batchLink(client: BatchClient): TRPCLink<AppRouter> {
+export function batchLink({ client }: { client: BatchClient }): TRPCLink<AppRouter> {
   return () =>
     ({ op: { path, type, input, signal } }) =>
       observable(observer => {
-        const call = new Call({ path, type, input }, observer)
+        const call = new PendingCall({ path, type, input }, observer)
         const queue = client.queueOf(path)
-        if (!signal) return queue.add(call)
-        const abort = () => queue.abort(call, signal.reason)
-        if (signal.aborted) return abort()
-        signal.addEventListener('abort', abort, { once: true })
+        const abort = () => queue.abort(call, signal?.reason)
+        if (signal?.aborted) return abort()
+        signal?.addEventListener('abort', abort, { once: true })
         queue.add(call)
-        return () => signal.removeEventListener('abort', abort)
+        return () => {
+          signal?.removeEventListener('abort', abort)
+          if (call.state !== 'settled') abort()
+        }
       })
 }

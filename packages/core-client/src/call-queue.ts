@@ -1,37 +1,36 @@
 import { batchByteLimit, FairQueue, packBatch } from '@workspace-wallet/contract'
-import type { Call } from './call.ts'
 import type { CoreConnection } from './core-connection.ts'
+import { CoreRotation } from './core-rotation.ts'
 import { CoreUnreachable, type NoAnswerError } from './errors.ts'
+import type { PendingCall } from './pending-call.ts'
 
-/** How calls of one kind travel. */
 export type QueueLimits = {
-  /** Batches that may be in flight at once; what is called meanwhile gathers for the next. */
+  /** Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. */
   batches: number
   callsPerBatch: number
-  /** How long a call waits for its batch: under overload its caller hears soon that it was not done. */
+  /** How long a call may wait for a batch. Short, so that a caller soon learns of an overload. */
   waitMs: number
   /** How long a core may take to answer a batch. */
   timeoutMs: number
 }
 
-type Batch = { calls: Call[]; body: Buffer }
+/** `request` aborts the HTTP request that is in flight. */
+type Batch = { calls: PendingCall[]; body: Buffer; request?: AbortController }
 
-/** Calls that wait for a batch; beyond it the caller is told at once. */
+/** Calls that may wait for a batch. Further calls fail at once. */
 const waitingLimit = 10_000
 
-/** A queue of calls of one kind, and the batches that carry them to the cores. */
+/** A queue for calls of one kind. It sends them to the cores in batches. */
 export class CallQueue {
-  readonly #cores: readonly CoreConnection[]
   readonly #limits: QueueLimits
-  readonly #waiting = new FairQueue<Call>(waitingLimit)
-  #inFlight = 0
+  readonly #rotation: CoreRotation
+  readonly #waiting = new FairQueue<PendingCall>(waitingLimit)
+  readonly #batches = new Set<Batch>()
   #isScheduled = false
-  /** Which core is first for the next batch: each queue takes turns for itself. */
-  #turn = 0
 
   constructor(cores: readonly CoreConnection[], limits: QueueLimits) {
-    this.#cores = cores
     this.#limits = limits
+    this.#rotation = new CoreRotation(cores)
   }
 
   /** Calls that wait for a batch. */
@@ -39,35 +38,35 @@ export class CallQueue {
     return this.#waiting.size
   }
 
-  /** Batches without an answer. */
+  /** Batches that were sent and have no answer yet. */
   get inFlight(): number {
-    return this.#inFlight
+    return this.#batches.size
   }
 
-  add(call: Call): void {
+  add(call: PendingCall): void {
     call.deadlineMs = performance.now() + this.#limits.waitMs
-    const isOpen = this.#cores.some(({ isUnhealthy }) => !isUnhealthy)
-    if (!isOpen || !this.#waiting.add(workspaceOf(call), call)) call.tooLate()
+    if (!this.#rotation.hasHealthyCore || !this.#waiting.add(workspaceOf(call), call)) call.expire()
     else this.#schedule()
   }
 
-  /** A queued call leaves the queue; one that was sent is abandoned: its answer is ignored. */
-  abort(call: Call, reason: unknown): void {
+  /** Aborts a call, and the request of its batch once no call of the batch needs it. */
+  abort(call: PendingCall, reason: unknown): void {
     if (call.state === 'queued') this.#waiting.remove(workspaceOf(call), call)
     call.abort(reason)
+    for (const { calls, request } of this.#batches) if (calls.every(isSettled)) request?.abort()
   }
 
-  /** Fails calls that have waited long enough. Nothing of them was sent. */
+  /** Fails calls that have waited too long. They were not sent. */
   sweep(): void {
     this.#waiting.sweep()
   }
 
-  /** Fails all calls that wait. Nothing of them was sent. */
+  /** Fails all waiting calls. They were not sent. */
   shed(): void {
-    for (const call of this.#waiting.take(this.#waiting.size)) call.tooLate()
+    for (const call of this.#waiting.take(this.#waiting.size)) call.expire()
   }
 
-  /** What is called in the same turn of the event loop is sent together. */
+  /** Sends after this turn of the event loop, so that calls made in one turn share a batch. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -78,54 +77,54 @@ export class CallQueue {
   }
 
   #send(): void {
-    while (this.#waiting.size > 0 && this.#inFlight < this.#limits.batches) {
+    while (this.#waiting.size > 0 && this.#batches.size < this.#limits.batches) {
       for (const batch of split(this.#waiting.take(this.#limits.callsPerBatch))) {
-        this.#inFlight++
+        this.#batches.add(batch)
         void this.#deliver(batch).finally(() => {
-          this.#inFlight--
+          this.#batches.delete(batch)
           this.#send()
         })
       }
     }
   }
 
-  /** Tries one core after the other: queries always, mutations for as long as they certainly were not begun. */
-  async #deliver({ calls, body }: Batch): Promise<void> {
-    let [left, bytes] = [calls, body]
+  /**
+   * Sends a batch to one core after another until one answers. Queries can always be sent again; mutations only if the
+   * failed core certainly did not start them.
+   */
+  async #deliver(batch: Batch): Promise<void> {
     let failure: NoAnswerError = new CoreUnreachable(false)
-    for (const core of this.#inRotation()) {
+    for (const core of this.#rotation.next()) {
       const sentAtMs = performance.now()
-      for (const call of left) call.send(sentAtMs)
+      for (const call of batch.calls) call.markSent(sentAtMs)
+      batch.request = new AbortController()
       try {
-        const answers = await core.send(bytes, this.#limits.timeoutMs)
-        for (const [at, call] of left.entries()) call.answer(answers[at])
+        const answers = await core.send(batch.body, this.#limits.timeoutMs, batch.request)
+        for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
         return
       } catch (error) {
         failure = error as NoAnswerError
       }
-      if (failure.sent && left.some(({ request }) => request.type !== 'query')) break
-      const waiting = left.filter(({ state }) => state !== 'settled')
-      // What was aborted meanwhile goes to no other core.
-      if (waiting.length < left.length) [left, bytes] = [waiting, pack(waiting)]
-      if (left.length === 0) return
+      if (failure.sent && batch.calls.some(({ request }) => request.type !== 'query')) break
+      removeSettled(batch)
+      if (batch.calls.length === 0) return
     }
-    for (const call of left) call.fail(failure)
-  }
-
-  /** Healthy cores in turn; those that could not be reached a moment ago last. */
-  #inRotation(): CoreConnection[] {
-    this.#turn = (this.#turn + 1) % this.#cores.length
-    return [...this.#cores.slice(this.#turn), ...this.#cores.slice(0, this.#turn)]
-      .filter(({ isUnhealthy }) => !isUnhealthy)
-      .toSorted((a, b) => Number(a.isCoolingDown) - Number(b.isCoolingDown))
+    for (const call of batch.calls) call.fail(failure)
   }
 }
 
+/** Removes calls that were aborted, so that they are not sent to another core. */
+function removeSettled(batch: Batch): void {
+  if (!batch.calls.some(isSettled)) return
+  batch.calls = batch.calls.filter(call => !isSettled(call))
+  batch.body = pack(batch.calls)
+}
+
 /**
- * One batch, or several where core would refuse it as too large, and the small calls in it with the large. A call that
- * cannot be written as MessagePack fails, and none with it.
+ * Packs calls into one batch, or into several if one would exceed `batchByteLimit`. A call whose input cannot be
+ * serialized fails alone.
  */
-function split(calls: Call[]): Batch[] {
+function split(calls: PendingCall[]): Batch[] {
   if (calls.length === 0) return []
   try {
     const body = pack(calls)
@@ -140,11 +139,15 @@ function split(calls: Call[]): Batch[] {
   return [...split(calls.slice(0, middle)), ...split(calls.slice(middle))]
 }
 
-function pack(calls: Call[]): Buffer {
+function pack(calls: PendingCall[]): Buffer {
   return packBatch(calls.map(({ request }) => request))
 }
 
-/** Calls of one workspace share a turn; those of none, another. */
-function workspaceOf({ request: { input } }: Call): string {
+function isSettled({ state }: PendingCall): boolean {
+  return state === 'settled'
+}
+
+/** The queue's key of a call. Calls without a workspace share one. */
+function workspaceOf({ request: { input } }: PendingCall): string {
   return String((input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
 }

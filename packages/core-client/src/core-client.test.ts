@@ -38,7 +38,7 @@ function connect(...url: string[]): CoreClient {
 
 type Received = { calls: BatchCall[]; response: ServerResponse }
 
-/** A core that keeps the batches it receives, and answers them when it is told to, or at once. */
+/** A core that records its batches. It answers each call with `answer`; without one, the test replies. */
 async function startCore(answer?: (call: BatchCall) => unknown) {
   const batches: Received[] = []
   const url = await listen(async (request, response) => {
@@ -54,7 +54,7 @@ function reply({ response }: Received, answers: unknown): void {
   response.end(packBatch(answers as BatchAnswer[]))
 }
 
-/** Input is checked by core, and none of these is one. */
+/** The fake cores do not check input. */
 const create = (client: CoreClient, name: unknown, signal?: AbortSignal) =>
   client.transfers.create.mutate({ workspaceId: name } as never, signal && { signal })
 const balance = (client: CoreClient) => client.wallets.balance.query({} as never)
@@ -62,7 +62,7 @@ const succeeded = () => expect.fail('the call succeeded')
 const causeOf = (call: Promise<unknown>) => call.then(succeeded, (error: Error) => error.cause)
 
 describe('abort signals', () => {
-  test('a call that waits is taken back: core never sees it', async () => {
+  test('a queued call is not sent', async () => {
     const core = await startCore()
     const client = connect(core.url)
     const list = (name: string, signal?: AbortSignal) =>
@@ -93,7 +93,7 @@ describe('abort signals', () => {
     await Promise.all(sent)
   })
 
-  test('a call that was sent is abandoned, and others of its batch are answered', async () => {
+  test('a call that was sent fails, and the other calls of its batch get their answers', async () => {
     const core = await startCore()
     const client = connect(core.url)
     const calledAtMs = performance.now()
@@ -110,13 +110,31 @@ describe('abort signals', () => {
     expect(await other).toBe('done')
   })
 
-  test('a time-out is one, too', async () => {
+  test('a request is aborted once all calls of its batch are', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const [first, second] = [new AbortController(), new AbortController()]
+    const calls = [first, second].map(({ signal }) => causeOf(create(client, 'aborted', signal)))
+    await until('the batch has arrived', () => core.batches.length === 1)
+    const { response } = core.batches[0]!
+    first.abort()
+    await calls[0]
+    expect(client.load().inFlight).toBe(1)
+    const closed = once(response, 'close')
+    second.abort()
+    await closed
+    expect(response.writableEnded).toBe(false)
+    expect(await calls[1]).toMatchObject({ name: 'CallAborted', sent: true })
+    await until('the batch is over', () => client.load().inFlight === 0)
+  })
+
+  test('a time-out is the cause of the error', async () => {
     const core = await startCore()
     const cause = await causeOf(create(connect(core.url), 'late', AbortSignal.timeout(50)))
     expect(cause).toMatchObject({ name: 'CallAborted', cause: { name: 'TimeoutError' } })
   })
 
-  test('a call that is aborted before it is made is not made', async () => {
+  test('a call with an aborted signal is not sent', async () => {
     const core = await startCore(() => ({ data: null }))
     const client = connect(core.url)
     expect(await causeOf(create(client, 'aborted', AbortSignal.abort()))).toMatchObject({ sent: false })
@@ -124,14 +142,14 @@ describe('abort signals', () => {
     expect(core.batches.map(({ calls }) => calls.length)).toEqual([1])
   })
 
-  test('a call that was aborted while a core could not be reached goes to no other core', async () => {
+  test('a call that is aborted while a core cannot be reached is not sent to another core', async () => {
     const core = await startCore(() => ({ data: null }))
     const client = connect(await addressWithoutServer(), core.url)
     for (let turn = 0; turn < 4; turn++) {
       const abort = new AbortController()
       const aborted = causeOf(create(client, 'aborted', abort.signal))
       const other = create(client, 'other')
-      // Its batch is on its way now, and no socket has said anything yet.
+      // The batch is being sent, and the socket has no result yet.
       await new Promise(setImmediate)
       abort.abort()
       expect(await aborted).toBeInstanceOf(CallAborted)
@@ -141,7 +159,7 @@ describe('abort signals', () => {
   })
 })
 
-test('each kind of call takes turns at the cores for itself', async () => {
+test('each kind of call takes turns at the cores on its own', async () => {
   const cores = await Promise.all([1, 2].map(() => startCore(() => ({ data: null }))))
   const client = connect(...cores.map(({ url }) => url))
   for (let turn = 0; turn < 4; turn++) {
@@ -152,37 +170,37 @@ test('each kind of call takes turns at the cores for itself', async () => {
     expect(core.paths().sort()).toEqual(['transfers.create', 'transfers.create', 'wallets.balance', 'wallets.balance'])
 })
 
-describe('what listens there refuses', () => {
+describe('the server rejects the request', () => {
   const streamed = (client: CoreClient) => client.ledger.verify.query({})
 
   test.each([
     [401, 'core does not know this token; use one of its SERVICE_TOKENS'],
     [404, 'this is not a core of this version; use the URL of core'],
-    [503, 'no core is there'],
-  ])('HTTP %i: the call was not begun, and the error says what it was', async (status, sentence) => {
-    const url = await listen((_request, response) => response.writeHead(status).end('no core is there'))
+    [503, 'no core here'],
+  ])('HTTP %i: the call was not executed, and the error says why', async (status, sentence) => {
+    const url = await listen((_request, response) => response.writeHead(status).end('no core here'))
     const client = connect(url)
     for (const call of [create, balance, streamed]) {
       const cause = await causeOf(call(client, 'w'))
       expect(cause).toBeInstanceOf(CoreRejected)
       expect(cause).toMatchObject({ status, sent: false, message: expect.stringContaining(sentence) })
-      expect((cause as Error).message).toContain(`${url} answered HTTP ${status}`)
+      expect((cause as Error).message).toContain(`${url} returned HTTP ${status}`)
     }
   })
 
-  test('HTTP 500 may have come at any time', async () => {
+  test('HTTP 500: the call may have been executed', async () => {
     const client = connect(await listen((_request, response) => response.writeHead(500).end()))
     for (const call of [create, streamed])
       expect(await causeOf(call(client, 'w'))).toMatchObject({ name: 'CoreRejected', sent: true })
   })
 
   test.each<[string, Buffer | string]>([
-    ['a page', '<html>'],
-    ['something else than answers', packBatch('yes' as never)],
+    ['HTML', '<html>'],
+    ['MessagePack that is not an array', packBatch('yes' as never)],
     ['fewer answers than calls', packBatch([])],
-    ['an answer that is none', packBatch([null] as never)],
-    ['another one', packBatch([{}] as never)],
-  ])('HTTP 200 with %s: nobody knows whether it was done', async (_, body) => {
+    ['null as an answer', packBatch([null] as never)],
+    ['an answer without data and error', packBatch([{}] as never)],
+  ])('HTTP 200 with %s: the call may have been executed', async (_, body) => {
     const client = connect(await listen((_request, response) => response.end(body)))
     const cause = await causeOf(create(client, 'w'))
     expect(cause).toBeInstanceOf(CoreUnreachable)
@@ -191,7 +209,7 @@ describe('what listens there refuses', () => {
 })
 
 describe('streamed answers', () => {
-  /** A core that hangs up on every call, after it has received it. */
+  /** A core that closes the connection of every call after it has received it. */
   async function startHangingUp() {
     const requests: string[] = []
     const url = await listen((request, response) => {
@@ -202,7 +220,7 @@ describe('streamed answers', () => {
   }
   const reopen = (client: CoreClient) => client.ledger.reopen.mutate({ workspaceId: 'w', force: false })
 
-  test('a mutation that was sent and lost is not sent again, and may have been carried out', async () => {
+  test('a mutation that was sent and lost is not sent again, and may have been executed', async () => {
     const cores = await Promise.all([startHangingUp(), startHangingUp()])
     const cause = await causeOf(reopen(connect(...cores.map(({ url }) => url))))
     expect(cause).toBeInstanceOf(CoreUnreachable)
@@ -210,7 +228,7 @@ describe('streamed answers', () => {
     expect(cores.map(({ requests }) => requests)).toEqual([['POST /trpc/ledger.reopen'], []])
   })
 
-  test('a mutation that no core received is sent to the next one', async () => {
+  test('a mutation that a core did not receive is sent to the next one', async () => {
     const core = await startHangingUp()
     const client = connect(await addressWithoutServer(), core.url)
     expect(await causeOf(reopen(client))).toMatchObject({ sent: true })
@@ -218,14 +236,34 @@ describe('streamed answers', () => {
     expect(await causeOf(reopen(connect(await addressWithoutServer())))).toMatchObject({ sent: false })
   })
 
-  test('a query that was lost is asked again of the next core', async () => {
+  test('a query that was lost is sent to the next core', async () => {
     const cores = await Promise.all([startHangingUp(), startHangingUp()])
     await causeOf(connect(...cores.map(({ url }) => url)).ledger.verify.query({}))
     expect(cores.map(({ requests }) => requests)).toEqual([['GET /trpc/ledger.verify'], ['GET /trpc/ledger.verify']])
   })
+
+  test('calls take turns at the cores', async () => {
+    const cores = await Promise.all([startHangingUp(), startHangingUp()])
+    const client = connect(...cores.map(({ url }) => url))
+    for (let turn = 0; turn < 4; turn++) await causeOf(reopen(client))
+    expect(cores.map(({ requests }) => requests.length)).toEqual([2, 2])
+  })
+
+  test('an unhealthy core gets no calls', async () => {
+    const paths: (string | undefined)[] = []
+    const unresponsive = await listen(request => void paths.push(request.url))
+    const core = await startHangingUp()
+    const client = connect(unresponsive, core.url)
+    const batched = balance(client).catch(() => {})
+    await until('a core is unhealthy', () => client.load().unhealthyCores === 1)
+    for (let turn = 0; turn < 2; turn++) await causeOf(reopen(client))
+    expect(core.requests).toContain('POST /trpc/ledger.reopen')
+    expect(paths.filter(path => path?.startsWith('/trpc'))).toEqual([])
+    await batched
+  })
 })
 
-test('an error code of a newer core arrives as such', async () => {
+test('an error code that only a newer core knows is passed on', async () => {
   const appError = { kind: 'domain', code: 'X999', details: { limit: 1 } }
   const core = await startCore(() => ({
     error: { message: 'X999 NEW', code: -32600, data: { code: 'CONFLICT', appError } },
@@ -235,7 +273,7 @@ test('an error code of a newer core arrives as such', async () => {
   expect(domainErrorOf(error)).toBe(null)
 })
 
-test('a call that cannot be written fails, and none with it', async () => {
+test('a call whose input cannot be serialized fails alone', async () => {
   const core = await startCore(() => ({ data: 'done' }))
   const client = connect(core.url)
   const calls = ['a', 2n ** 70n, 'b'].map(name => create(client, name))

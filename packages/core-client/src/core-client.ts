@@ -6,34 +6,34 @@ import { batchLink } from './batch-link.ts'
 import { streamLink } from './stream-link.ts'
 
 export type CoreClientOptions = {
-  /** Where core listens: one URL, or several cores that serve one database. */
+  /** Where core listens: one URL, or the URLs of several cores that serve one database. */
   url: string | string[]
-  /** A service token; its role decides which procedures it reaches. */
+  /** A service token. Its role decides which procedures it may call. */
   token: string
 }
 
-/** `close` waits for what is in flight. */
+/** `close` waits for pending requests. `load` returns what is queued and in flight now. */
 export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(): CoreLoad }
 
 /**
- * A typed client of core: tRPC's own, over links of ours. Calls that are made at the same time travel together; Date
- * and Decimal arrive as such. With several URLs, a call that certainly was not begun on one core is sent to the next.
+ * Creates a typed client of core: tRPC's client with our links. Concurrent calls are batched; Date and Decimal values
+ * arrive as such. With several URLs, calls take turns at the healthy cores, and a call that one core certainly did not
+ * start is sent to the next.
  *
- * Calls take tRPC's options. One whose `signal` is aborted is not sent or, when it was sent, abandoned: core may carry
- * it out all the same.
+ * Calls take tRPC's options. A call whose `signal` is aborted fails with CallAborted. If it was sent already, core may
+ * still execute it.
  *
- * @throws TRPCClientError from each call: `error.data.appError` holds core's own code; its cause is a CoreUnreachable, a
- *   CoreRejected or a CallAborted when no answer came
+ * @throws TRPCClientError from each call. `error.data.appError` is core's own error. If core did not answer, the cause
+ *   is a CoreUnreachable, CoreRejected or CallAborted.
  */
 export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
-  const urls = [url].flat()
-  const batches = new BatchClient(urls, token)
+  const batches = new BatchClient([url].flat(), token)
   const client = createTRPCClient<AppRouter>({
     links: [
       splitLink({
         condition: ({ path }) => streamedPaths.has(path),
-        true: streamLink(urls, token),
-        false: batchLink(batches),
+        true: streamLink({ cores: batches.cores, token }),
+        false: batchLink({ client: batches }),
       }),
     ],
   })

@@ -1,65 +1,54 @@
-import { setMaxListeners } from 'node:events'
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
 import { Pool } from 'undici'
 import { CoreRejected, CoreUnreachable, wasNeverSent } from './errors.ts'
 
 const connectTimeoutMs = 1_000
-/** A core that could not be reached is tried last for a while. */
+/** How long a core that could not be reached is tried last. */
 const coolDownMs = 1_000
-/** After this many ticks with requests pending and no answer, the core's health is checked. */
+/** After this many ticks with pending requests and no answer, the core's health is checked. */
 const missedTicksLimit = 4
 const healthTimeoutMs = 1_000
 
-/** One core, over kept-alive connections, and its health. */
+/** The keep-alive connections to one core, and its health. */
 export class CoreConnection {
-  /** It has pending requests and answered not even a health check. It is checked at every tick until it answers. */
+  readonly url: string
+  /** Whether requests are pending and a health check got no answer either. It is checked at every tick until it answers. */
   isUnhealthy = false
-  readonly #origin: string
   readonly #pool: Pool
   readonly #headers: Record<string, string>
   readonly #onUnhealthy: (core: CoreConnection) => void
-  #pending = 0
-  /** Counted, not measured: when this process itself stood still, the core is not to blame. */
+  readonly #pending = new Set<AbortController>()
+  /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
   #isChecking = false
-  #coolingDownUntil = 0
-  #abandoned = newAbandonment()
+  #coolingDownUntilMs = 0
 
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
-    this.#origin = new URL(url).origin
-    this.#pool = new Pool(this.#origin, { connections: 96, connect: { timeout: connectTimeoutMs } })
+    this.url = new URL(url).origin
+    this.#pool = new Pool(this.url, { connections: 96, connect: { timeout: connectTimeoutMs } })
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': batchType }
     this.#onUnhealthy = onUnhealthy
   }
 
   get isCoolingDown(): boolean {
-    return this.#coolingDownUntil > performance.now()
+    return this.#coolingDownUntilMs > performance.now()
+  }
+
+  /** Records that a connection could not be established. */
+  startCoolDown(): void {
+    this.#coolingDownUntilMs = performance.now() + coolDownMs
   }
 
   /**
-   * Sends a batch, and returns its answers.
+   * Sends a batch and returns its answers.
    *
-   * @throws CoreUnreachable, CoreRejected when no answers came
+   * @param body of `packBatch`
+   * @param request aborts the HTTP request
+   * @throws CoreUnreachable, CoreRejected if core returned no answers
    */
-  async send(body: Buffer, timeoutMs: number): Promise<unknown[]> {
+  async send(body: Buffer, timeoutMs: number, request: AbortController): Promise<unknown[]> {
     const sentAtMs = performance.now()
-    try {
-      const response = await this.#request(body, timeoutMs)
-      if (response.statusCode !== 200)
-        throw new CoreRejected(this.#origin, response.statusCode, await response.body.text(), sentAtMs)
-      const answers = unpackBatch(await response.body.bytes())
-      if (!Array.isArray(answers)) throw new TypeError(`${this.#origin} answered with something else than a batch`)
-      return answers
-    } catch (error) {
-      if (error instanceof CoreRejected) throw error
-      const sent = !wasNeverSent(error)
-      if (!sent) this.#coolingDownUntil = performance.now() + coolDownMs
-      throw new CoreUnreachable(sent, error, sentAtMs)
-    }
-  }
-
-  async #request(body: Buffer, timeoutMs: number): ReturnType<Pool['request']> {
-    this.#pending++
+    this.#pending.add(request)
     try {
       const response = await this.#pool.request({
         method: 'POST',
@@ -68,24 +57,32 @@ export class CoreConnection {
         body,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
-        signal: this.#abandoned.signal,
+        signal: request.signal,
       })
       this.#missedTicks = 0
-      return response
+      if (response.statusCode !== 200)
+        throw new CoreRejected(this.url, response.statusCode, await response.body.text(), sentAtMs)
+      const answers = unpackBatch(await response.body.bytes())
+      if (!Array.isArray(answers)) throw new TypeError(`${this.url} returned something else than a batch of answers`)
+      return answers
+    } catch (error) {
+      if (error instanceof CoreRejected) throw error
+      const sent = !wasNeverSent(error)
+      if (!sent) this.startCoolDown()
+      throw new CoreUnreachable(sent, error, sentAtMs)
     } finally {
-      this.#pending--
+      this.#pending.delete(request)
     }
   }
 
-  /** Gives up every request that is pending. */
-  abandon(): void {
-    this.#abandoned.abort(new Error(`${this.#origin} does not respond`))
-    this.#abandoned = newAbandonment()
+  /** Aborts all pending requests. */
+  abortPending(): void {
+    for (const request of this.#pending) request.abort(new Error(`${this.url} does not respond`))
   }
 
-  /** Called several times a second. */
+  /** Call it several times a second. */
   tick(): void {
-    this.#missedTicks = this.#pending > 0 ? this.#missedTicks + 1 : 0
+    this.#missedTicks = this.#pending.size > 0 ? this.#missedTicks + 1 : 0
     if ((this.isUnhealthy || this.#missedTicks >= missedTicksLimit) && !this.#isChecking) void this.#check()
   }
 
@@ -98,7 +95,7 @@ export class CoreConnection {
     if (this.isUnhealthy && !wasUnhealthy) this.#onUnhealthy(this)
   }
 
-  /** One that refuses or resets connections is not: it keeps nobody waiting. */
+  /** A core that refuses or resets connections is not unresponsive: calls fail fast and go to another core. */
   async #isUnresponsive(): Promise<boolean> {
     try {
       const signal = AbortSignal.timeout(healthTimeoutMs)
@@ -114,10 +111,4 @@ export class CoreConnection {
   close(): Promise<void> {
     return this.#pool.close()
   }
-}
-
-function newAbandonment(): AbortController {
-  const abandonment = new AbortController()
-  setMaxListeners(0, abandonment.signal)
-  return abandonment
 }

@@ -22,7 +22,7 @@ function failureOf(url: string): Promise<unknown> {
   return pool.request({ method: 'POST', path: '/', body: 'create' }).catch(error => error)
 }
 
-test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which nobody listens', async host => {
+test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which no server listens', async host => {
   const server = await listening()
   const port = portOf(server)
   server.close()
@@ -30,7 +30,7 @@ test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which
   expect(wasNeverSent(await failureOf(`http://${host}:${port}`))).toBe(true)
 })
 
-test('what was sent over a connection that broke may have been read', async () => {
+test('a request may have been read if its connection was reset', async () => {
   const server = await listening(socket => socket.once('data', () => socket.resetAndDestroy()))
   expect(wasNeverSent(await failureOf(`http://127.0.0.1:${portOf(server)}`))).toBe(false)
   server.close()
@@ -40,7 +40,7 @@ test.each([
   ['EHOSTUNREACH', 'read'],
   ['ETIMEDOUT', 'read'],
   ['ENETUNREACH', 'write'],
-])('%s may come of a connection that stood: then a request may have been read', (code, syscall) => {
+])('%s on an established connection: the request may have been read', (code, syscall) => {
   expect(wasNeverSent(Object.assign(new Error(), { code, syscall }))).toBe(false)
   expect(wasNeverSent(Object.assign(new Error(), { code, syscall: 'connect' }))).toBe(true)
 })

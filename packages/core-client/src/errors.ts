@@ -1,6 +1,6 @@
 /**
- * A call got no answer. `sent` tells whether it may have been carried out all the same, `sentAtMs` when it left at the
- * latest, on the clock of `performance.now()`: calls may wait here first.
+ * A call got no answer. `sent`: whether core may have executed it. `sentAtMs`: when it was sent at the latest, on the clock
+ * of `performance.now()`; a call can wait in a queue first.
  */
 export class NoAnswerError extends Error {
   override readonly name: string = 'NoAnswerError'
@@ -14,10 +14,10 @@ export class NoAnswerError extends Error {
   }
 }
 
-const lost = 'core was asked and did not answer: find out whether the call was carried out before you repeat it'
-const unsent = 'core is out of reach or overloaded: the call was not sent; check that core runs, and its URL'
+const lost = 'core did not answer: check whether the call was executed before you repeat it'
+const unsent = 'core is unreachable or overloaded, and the call was not sent: check that core runs, and its URL'
 
-/** No core could be reached in time, or one was and did not answer. */
+/** No core could be reached in time, or the answer was lost. */
 export class CoreUnreachable extends NoAnswerError {
   override readonly name = 'CoreUnreachable'
 
@@ -26,16 +26,16 @@ export class CoreUnreachable extends NoAnswerError {
   }
 }
 
-/** What listens at a core's URL refused the whole request: a wrong token, a wrong URL, a proxy without a core. */
+/** The server at the URL rejected the whole request: wrong token, wrong URL, or a proxy without a core. */
 export class CoreRejected extends NoAnswerError {
   override readonly name = 'CoreRejected'
   /** Of the HTTP response. */
   readonly status: number
 
-  constructor(origin: string, status: number, body: string, sentAtMs?: number) {
-    // What is refused as a whole was not begun; a 500 may have come at any time.
+  constructor(url: string, status: number, body: string, sentAtMs?: number) {
+    // A rejected request was not executed. A 500 can occur at any time.
     const sent = status >= 500 && status !== 503
-    super(`${origin} answered HTTP ${status}: ${remedyOf(status) ?? body.slice(0, 200)}`, sent, sentAtMs)
+    super(`${url} returned HTTP ${status}: ${remedyOf(status) ?? body.slice(0, 200)}`, sent, sentAtMs)
     this.status = status
   }
 }
@@ -52,22 +52,17 @@ export class CallAborted extends NoAnswerError {
   override readonly name = 'CallAborted'
 
   constructor(reason: unknown, sent: boolean, sentAtMs?: number) {
-    super(
-      sent ? 'the call was aborted after it was sent' : 'the call was aborted before it was sent',
-      sent,
-      sentAtMs,
-      reason,
-    )
+    super(`the call was aborted ${sent ? 'after' : 'before'} it was sent`, sent, sentAtMs, reason)
   }
 }
 
 /**
- * Whether a request failed before a byte of it left. What an established connection can fail with too (a host that is
- * out of reach, a time-out) counts only when it came of connecting.
+ * Whether a request failed before any byte of it was sent. Errors that can also occur on an established connection, such
+ * as an unreachable host or a time-out, count only if connecting failed.
  */
 export function wasNeverSent(error: unknown): boolean {
   const { code, syscall, errors } = error as { code?: string; syscall?: string; errors?: unknown[] }
-  // A name that has several addresses.
+  // A host name with several addresses fails with one error for each.
   if (errors) return errors.every(wasNeverSent)
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
 }

@@ -1,34 +1,37 @@
 import { httpBatchStreamLink, TRPCClientError, type TRPCLink } from '@trpc/client'
 import { serialization } from '@workspace-wallet/contract'
 import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { CoreConnection } from './core-connection.ts'
+import { CoreRotation } from './core-rotation.ts'
 import { CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
 
 type Fetch = NonNullable<Parameters<typeof httpBatchStreamLink>[0]['fetch']>
 
-/** A terminating link for procedures that stream their answers, over minutes. */
-export function streamLink(urls: string[], token: string): TRPCLink<AppRouter> {
+/** A terminating link for procedures that stream their answers, which can take minutes: tRPC's own, with several cores. */
+export function streamLink({ cores, token }: { cores: readonly CoreConnection[]; token: string }): TRPCLink<AppRouter> {
   return httpBatchStreamLink({
-    url: new URL('/trpc', urls[0]),
+    // `fetchFromAny` replaces the origin.
+    url: new URL('/trpc', cores[0]!.url),
     transformer: serialization,
     headers: { authorization: `Bearer ${token}` },
-    fetch: fetchFromAny(urls),
-    // A call of its own each: to abort one ends it, whatever else is in flight.
+    fetch: fetchFromAny(new CoreRotation(cores)),
+    // One call per request, so that aborting a call ends its request.
     maxItems: 1,
   })
 }
 
 /**
- * Fetches from the first core that answers. What got no answer goes to the next core: queries always, mutations for as
- * long as they certainly were not begun.
+ * Fetches from one core after another until one answers. Queries can always be sent again; mutations only if the failed
+ * core certainly did not start them.
  */
-function fetchFromAny(urls: string[]): Fetch {
+function fetchFromAny(rotation: CoreRotation): Fetch {
   return async (input, init) => {
     const { pathname, search } = new URL(String(input))
     const isMutation = init?.method === 'POST'
     let failure: NoAnswerError = new CoreUnreachable(false)
-    for (const url of urls)
+    for (const core of rotation.next())
       try {
-        return await fetchFrom(new URL(pathname + search, url), init as RequestInit)
+        return await fetchFrom(core, pathname + search, init as RequestInit)
       } catch (error) {
         if (!(error instanceof NoAnswerError)) throw error
         failure = error
@@ -38,19 +41,21 @@ function fetchFromAny(urls: string[]): Fetch {
   }
 }
 
-/** @throws CoreUnreachable, CoreRejected; the reason of the signal when it was aborted */
-async function fetchFrom(url: URL, init: RequestInit): Promise<Response> {
+/** @throws CoreUnreachable, CoreRejected; the reason of the signal if it was aborted */
+async function fetchFrom(core: CoreConnection, path: string, init: RequestInit): Promise<Response> {
   const sentAtMs = performance.now()
-  const response = await fetch(url, init).catch(error => {
+  const response = await fetch(new URL(path, core.url), init).catch(error => {
     init.signal?.throwIfAborted()
-    throw new CoreUnreachable(!wasNeverSent(error.cause), error, sentAtMs)
+    const sent = !wasNeverSent(error.cause)
+    if (!sent) core.startCoolDown()
+    throw new CoreUnreachable(sent, error, sentAtMs)
   })
-  if (!response.ok) throw new CoreRejected(url.origin, response.status, await response.text(), sentAtMs)
+  if (!response.ok) throw new CoreRejected(core.url, response.status, await response.text(), sentAtMs)
   const body = response.body && reportLoss(response.body, init.signal ?? undefined)
   return new Response(body, { status: response.status, headers: response.headers })
 }
 
-/** A body that ends too early fails like any call that got no answer, unless its reader wanted it to end. */
+/** Replaces the error of a body that ends too early with a CoreUnreachable, unless the reader aborted it. */
 function reportLoss(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   return new ReadableStream({

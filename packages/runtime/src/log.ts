@@ -16,11 +16,11 @@ export function logOptions(service: string, level: string) {
 /** The line that reports that lines were lost, in the form of all others. */
 export function lossLine(service: string, { lost, code }: LogLoss): string {
   const time = new Date().toISOString()
-  return `${JSON.stringify({ level: 50, time, service, pid: process.pid, lost, code, msg: `log lines were lost: ${reasonOf(code)}` })}\n`
+  return `${JSON.stringify({ level: 50, time, service, pid: process.pid, lost, code, msg: `log lines were lost: ${logLossReason(code)}` })}\n`
 }
 
 /** Why lines of a log were lost, and what to do about it. */
-export function reasonOf(code: string): string {
+export function logLossReason(code: string): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full, free some space'
   if (code === 'EPIPE') return 'what reads the log had ended'
   if (code === 'SLOW_READER') return 'what reads the log is too slow'

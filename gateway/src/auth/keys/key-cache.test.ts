@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect, query } from '../../../../test/setup/database.ts'
@@ -7,7 +8,6 @@ import { openPath, type Path } from '../../../../test/setup/path.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { type CoreClient, openCore } from '../../core/client.ts'
 import { type Key, KeyCache } from './key-cache.ts'
 
 /**
@@ -32,7 +32,7 @@ afterAll(() => system.stop())
 
 beforeEach(async () => {
   path = await openPath(system.cores[0]!.port)
-  core = openCore([path.url], system.gatewayToken)
+  core = createCoreClient({ url: path.url, token: system.gatewayToken })
   nowMs = 0
   cache = startDirectory()
   await until('the cache has heard of core', () => cache.isCurrent)

@@ -1,10 +1,10 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { accessPollMs, DomainError, isDomainError, type KeyAccess } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Log } from '@workspace-wallet/runtime'
 import { decryptSecret, hasKeyIdChecksum, type KeyRing } from '@workspace-wallet/runtime'
-import type { CoreClient } from '../../core/client.ts'
 import { type AddressBlock, parseBlock } from '../../network/addresses.ts'
-import { Availability, reasonOf } from '../../observability/availability.ts'
+import { Availability, errorSummary } from '../../observability/availability.ts'
 import type { Fault } from '../../observability/readiness.ts'
 import { SampledLog } from '../../observability/sampled-log.ts'
 
@@ -94,7 +94,7 @@ export class KeyCache {
     if (this.isCurrent) return null
     const sinceMs = this.#elapsedMs() - this.#heardAtMs
     const since = Number.isFinite(sinceMs) ? `for ${Math.floor(sinceMs / 1000)} s` : 'yet'
-    return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${reasonOf(this.#lastError)}`}`
+    return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${errorSummary(this.#lastError)}`}`
   }
 
   get counts() {

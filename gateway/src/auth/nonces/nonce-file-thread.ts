@@ -1,6 +1,6 @@
 /** The thread that owns the nonce file: a disk that is slow or hangs holds nobody up but who asks for a nonce. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { reasonOf } from '../../observability/availability.ts'
+import { errorSummary } from '../../observability/availability.ts'
 import { type FileAnswers, NonceFile, type NonceFileOptions, type Question } from './nonce-file.ts'
 
 export type ThreadAnswer = FileAnswers | { fault: string }
@@ -18,6 +18,6 @@ function answer(questions: Question[]): ThreadAnswer {
   try {
     return file.answer(questions)
   } catch (error) {
-    return { fault: reasonOf(error) }
+    return { fault: errorSummary(error) }
   }
 }

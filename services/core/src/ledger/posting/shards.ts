@@ -1,8 +1,8 @@
-import { DomainError, FairQueue, type Waiting } from '@workspace-wallet/contract'
+import { DomainError, FairQueue, type QueueItem } from '@workspace-wallet/contract'
 import type { Transfer } from '../chain/transfer.ts'
 import type { Posting, PostingResult } from './posting.ts'
 
-type WaitingPosting = Waiting & {
+type WaitingPosting = QueueItem & {
   posting: Posting
   resolve: (transfer: Transfer) => void
   reject: (error: unknown) => void
@@ -77,9 +77,9 @@ class Shard {
   add(posting: Posting): Promise<Transfer> {
     const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
     const { workspaceId, deadlineMs } = posting
-    const tooLate = () => reject(notNow())
-    if (!this.#queue.add(workspaceId, { posting, deadlineMs, resolve, reject, tooLate })) {
-      tooLate()
+    const expire = () => reject(notNow())
+    if (!this.#queue.add(workspaceId, { posting, deadlineMs, resolve, reject, expire })) {
+      expire()
       return promise
     }
     this.#run ??= this.#work()

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError, uuidFromId } from '@workspace-wallet/contract'
 import type { Key, KeyCache } from './keys/key-cache.ts'
-import { header } from './request.ts'
+import { header } from './request-target.ts'
 
 /** Step 1 of section 5.3: the key that X-Api-Key names. A doubled header is no key's id. */
 function findKey(keys: KeyCache, request: IncomingMessage, beforeLookUp?: () => void): Key | Promise<Key> {

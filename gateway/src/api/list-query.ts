@@ -1,13 +1,13 @@
 import { defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { fieldFault, issueFault, shown } from './fault.ts'
+import { fieldFault, issueFault, shown } from './field-fault.ts'
 
 /** A parameter of a query: its text in, its value out. The schema gives reasons as messages. */
 type Parameter<Value = unknown> = z.ZodType<Value, string>
 type Sort<Field extends string> = { field: Field; direction: 'asc' | 'desc' }
 
 /** The query of a list endpoint. Every list has `page` and `size` too. */
-export type ListQuery<
+export type ListQuerySchema<
   Field extends string = string,
   Filters extends Record<string, Parameter> = Record<string, Parameter>,
 > = {
@@ -16,7 +16,7 @@ export type ListQuery<
   filters: Filters
 }
 
-export type ListRequest<Query extends ListQuery> = {
+export type ListParameters<Query extends ListQuerySchema> = {
   page: number
   size: number
   sort: z.output<Query['sort']>[]
@@ -26,7 +26,7 @@ export type ListRequest<Query extends ListQuery> = {
 export function listQuery<const Field extends string, const Filters extends Record<string, Parameter>>(
   sortable: readonly Field[],
   filters: Filters,
-): ListQuery<Field, Filters> {
+): ListQuerySchema<Field, Filters> {
   return { sortable, sort: sortBy(sortable), filters }
 }
 
@@ -36,7 +36,7 @@ export function listQuery<const Field extends string, const Filters extends Reco
  *
  * @throws DomainError S012 naming the parameter
  */
-export function parseListQuery<Query extends ListQuery>(text: string, query: Query): ListRequest<Query> {
+export function parseListQuery<Query extends ListQuerySchema>(text: string, query: Query): ListParameters<Query> {
   const request = { page: 0, size: defaultPageSize, sort: [] as Sort<string>[], filter: {} as Record<string, unknown> }
   const seen = new Set<string>()
   for (const [name, value] of new URLSearchParams(`?${text}`)) {
@@ -48,12 +48,12 @@ export function parseListQuery<Query extends ListQuery>(text: string, query: Que
     }
     if (seen.has(name)) throw fieldFault(name, 'REPEATED')
     seen.add(name)
-    if (name === 'page') request.page = parse(name, page, value)
-    else if (name === 'size') request.size = parse(name, size, value)
+    if (name === 'page') request.page = parse(name, pageParameter, value)
+    else if (name === 'size') request.size = parse(name, sizeParameter, value)
     else if (Object.hasOwn(query.filters, name)) request.filter[name] = parse(name, query.filters[name]!, value)
     else throw fieldFault(shown(name), 'UNKNOWN')
   }
-  return request as ListRequest<Query>
+  return request as ListParameters<Query>
 }
 
 function parse<Value>(name: string, parameter: Parameter<Value>, text: string): Value {
@@ -64,11 +64,11 @@ function parse<Value>(name: string, parameter: Parameter<Value>, text: string): 
 
 const integer = z.string().regex(/^\d+$/, 'NOT_AN_INTEGER').transform(Number)
 
-export const page = integer
+export const pageParameter = integer
   .refine(Number.isSafeInteger, { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER } })
   .meta({ type: 'integer', description: 'Page number, zero-based. Default: 0.' })
 
-export const size = integer
+export const sizeParameter = integer
   .refine(wanted => wanted >= 1, { error: 'TOO_SMALL', params: { limit: 1 } })
   .transform(wanted => Math.min(wanted, maxPageSize))
   .meta({
@@ -96,14 +96,14 @@ function refuse(context: z.RefinementCtx, reason: FieldReason, limit?: string): 
 }
 
 /** One of a few words. */
-export function oneOf<const Word extends string>(words: readonly Word[]) {
+export function enumParameter<const Word extends string>(words: readonly Word[]) {
   return z.enum(words, 'NOT_ONE_OF')
 }
 
 const maxPrefixLength = 64
 
 /** The beginning of an identifier, taken as it is. */
-export const prefix = z
+export const prefixParameter = z
   .string()
   .min(1, 'EMPTY')
   .max(maxPrefixLength, 'TOO_LONG')
@@ -117,7 +117,7 @@ const timePattern =
  * An ISO 8601 time with a zone; a bare date is midnight UTC. Stored times are whole milliseconds, so one between two
  * of them means the later.
  */
-export const time = z.string().transform((text, context) => {
+export const timeParameter = z.string().transform((text, context) => {
   const match = timePattern.exec(text)
   // In a query a plus stands for a space.
   if (!match) return refuse(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')

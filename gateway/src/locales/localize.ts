@@ -19,7 +19,7 @@ export function findLocale(tag: string): Locale {
 }
 
 /** The sentence for an error, in one language. */
-export function sentenceOf({ code, details }: DomainError, locale: Locale): string {
+export function localize({ code, details }: DomainError, locale: Locale): string {
   const sentence = locale.sentences[code] as (details: ErrorDetails[typeof code], locale: Locale) => string
   return sentence(details, locale)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { listQuery, parseListQuery, prefix, time } from './list.ts'
+import { listQuery, parseListQuery, prefixParameter, timeParameter } from './list-query.ts'
 
-const query = listQuery(['createdAt'], { createdFrom: time, bizIdPrefix: prefix })
+const query = listQuery(['createdAt'], { createdFrom: timeParameter, bizIdPrefix: prefixParameter })
 const parse = (text: string) => parseListQuery(text, query)
 
 test('a zone whose plus was not escaped is told so; escaped it is read', () => {

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Path and query of a request target as sent, percent-encoding untouched. */
-export type Target = { path: string; query: string }
+export type RequestTarget = { path: string; query: string }
 
 /** Splits a request target at its `?`; of an absolute-form one (`http://host/path`) scheme and authority go first. */
-export function parseTarget(url: string): Target {
+export function parseRequestTarget(url: string): RequestTarget {
   const origin = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   const mark = origin.indexOf('?')
   const path = mark < 0 ? origin : origin.slice(0, mark)
@@ -12,9 +12,9 @@ export function parseTarget(url: string): Target {
 }
 
 /** Why a header of section 5.1 cannot be used. Looked up only once it has failed its check. */
-export function headerFault(request: IncomingMessage, header: string): 'MISSING' | 'DOUBLED' | 'MALFORMED' {
+export function headerFault(request: IncomingMessage, header: string): 'MISSING' | 'REPEATED' | 'MALFORMED' {
   const values = request.headersDistinct[header.toLowerCase()] ?? []
-  if (values.length > 1) return 'DOUBLED'
+  if (values.length > 1) return 'REPEATED'
   return values.length === 0 || values[0] === '' ? 'MISSING' : 'MALFORMED'
 }
 

@@ -1,21 +1,22 @@
 import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
-import type { BatchCall, Waiting } from '@workspace-wallet/contract'
+import type { BatchCall, QueueItem } from '@workspace-wallet/contract'
 import type { AppRouter } from '../../../services/core/src/router.ts'
 import { CallAborted, CoreUnreachable } from './errors.ts'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>
 
 /**
- * A call on its way. It is `queued` until a batch takes it, `sent` while the batch may reach a core, and `settled` once
- * its caller has an answer or an error. What comes after that is ignored.
+ * A call and its state: `queued` until a batch includes it, `sent` while that batch may reach a core, `settled` once its
+ * caller has a result or an error. A settled call ignores everything that follows.
  */
-export class Call implements Waiting {
+export class PendingCall implements QueueItem {
   readonly request: BatchCall
   state: 'queued' | 'sent' | 'settled' = 'queued'
-  /** Until when it waits for a batch, and when its batch left, on the clock of `performance.now()`. */
+  /** When it expires in the queue, on the clock of `performance.now()`. */
   deadlineMs = 0
-  sentAtMs: number | undefined
+  /** When its batch was sent, on the same clock. */
+  #sentAtMs: number | undefined
   readonly #observer: CallObserver
 
   constructor(request: BatchCall, observer: CallObserver) {
@@ -23,15 +24,14 @@ export class Call implements Waiting {
     this.#observer = observer
   }
 
-  /** A batch leaves with it. */
-  send(sentAtMs: number): void {
+  markSent(sentAtMs: number): void {
     this.state = 'sent'
-    this.sentAtMs = sentAtMs
+    this.#sentAtMs = sentAtMs
   }
 
-  /** Takes what core answered it with, if anything. */
+  /** Settles the call with core's answer. Anything else than an answer fails it. */
   answer(answer: unknown): void {
-    if (!isAnswer(answer)) this.fail(new CoreUnreachable(true, undefined, this.sentAtMs))
+    if (!isAnswer(answer)) this.fail(new CoreUnreachable(true, undefined, this.#sentAtMs))
     else if ('error' in answer) this.fail(answer)
     else this.#succeed(answer.data)
   }
@@ -43,7 +43,7 @@ export class Call implements Waiting {
     this.#observer.complete()
   }
 
-  /** Takes an error, or core's answer that is one. */
+  /** @param cause an error, or an answer of core with tRPC's error shape in `error` */
   fail(cause: object): void {
     if (this.state === 'settled') return
     this.state = 'settled'
@@ -51,11 +51,11 @@ export class Call implements Waiting {
   }
 
   abort(reason: unknown): void {
-    this.fail(new CallAborted(reason, this.state === 'sent', this.sentAtMs))
+    this.fail(new CallAborted(reason, this.state === 'sent', this.#sentAtMs))
   }
 
-  /** It waited as long as it may: nothing of it was sent. */
-  tooLate(): void {
+  /** Fails the call because no batch took it in time. */
+  expire(): void {
     this.fail(new CoreUnreachable(false))
   }
 }

@@ -2,11 +2,11 @@ import { hash, randomUUID } from 'node:crypto'
 import { isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { createClient } from 'redis'
-import { Availability, reasonOf } from '../../observability/availability.ts'
+import { Availability, errorSummary } from '../../observability/availability.ts'
 import type { Fault } from '../../observability/readiness.ts'
 import type { Limits, Rate, Tally } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
-import { checkScript, joinScript } from './scripts.ts'
+import { checkScript, joinScript } from './redis-scripts.ts'
 import { type Claim, checkFence, fenceOf, type IsFirstGeneration, type NonceStore, nonceLifeMs } from './store.ts'
 
 /** Redis answers in well under a millisecond; one that takes this long is frozen or gone. */
@@ -175,7 +175,7 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
       return null
     } catch (error) {
       if (!isClosed) availability.lost(error)
-      return reasonOf(error)
+      return errorSummary(error)
     }
   }
 

@@ -5,7 +5,7 @@ import { createLog } from '@workspace-wallet/runtime'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { openFileNonces } from './file.ts'
+import { openFileNonces } from './file-store.ts'
 import { NonceFile } from './nonce-file.ts'
 import { type NonceStore, nonceLifeMs } from './store.ts'
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { Availability, reasonOf } from '../../observability/availability.ts'
+import { Availability, errorSummary } from '../../observability/availability.ts'
 import type { Fault } from '../../observability/readiness.ts'
 import { Buckets } from '../limits/buckets.ts'
 import type { Limits } from '../limits/rate.ts'
@@ -123,7 +123,7 @@ export async function openFileNonces(
       await ask({ kind: 'probe' })
       return null
     } catch (error) {
-      return reasonOf(error)
+      return errorSummary(error)
     }
   }
 
@@ -176,7 +176,7 @@ class FileThread {
       if ('fault' in answer) this.#fail(answer.fault)
       else this.#pending?.resolve(answer)
     })
-    worker.on('error', error => this.#fail(reasonOf(error)))
+    worker.on('error', error => this.#fail(errorSummary(error)))
     worker.on('exit', () => {
       this.#worker = undefined
       this.#fail('its thread has ended')

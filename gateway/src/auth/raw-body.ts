@@ -10,7 +10,7 @@ const bodyDeadlineMs = 10_000
  *
  * @throws DomainError S013 over the limit, S012 when it does not arrive
  */
-export function readBody(request: IncomingMessage, limitBytes: number): Buffer | Promise<Buffer> {
+export function readRawBody(request: IncomingMessage, limitBytes: number): Buffer | Promise<Buffer> {
   const declared = request.headers['content-length']
   if (request.headers['transfer-encoding'] === undefined && (declared === undefined || declared === '0')) return noBody
   if (Number(declared) > limitBytes) throw new DomainError('S013', { limitBytes })

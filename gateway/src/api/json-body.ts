@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import type { z } from 'zod'
-import { fieldFault, issueFault, shown } from './fault.ts'
+import { fieldFault, issueFault, shown } from './field-fault.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const jsonType = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i
@@ -14,7 +14,7 @@ export type BodySchema = z.ZodType<Record<string, string | undefined>, Record<st
  *
  * @throws DomainError S015, S012 naming the first faulty field
  */
-export function parseBody<Schema extends BodySchema>(
+export function parseJsonBody<Schema extends BodySchema>(
   schema: Schema,
   request: IncomingMessage,
   body: Buffer,

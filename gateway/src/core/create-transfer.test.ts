@@ -1,0 +1,99 @@
+import { DomainError } from '@workspace-wallet/contract'
+import { CallAborted, type CoreClient, CoreUnreachable } from '@workspace-wallet/core-client'
+import { expect, test } from 'vitest'
+import { createTransferWithRetry } from './create-transfer.ts'
+
+type Attempt = { atMs: number; resend: boolean }
+/** How long an attempt takes, and the error that it fails with; without one it succeeds. */
+type Outcome = { takesMs: number; error?: (startedAtMs: number) => Error }
+
+const unreachable = (sent: boolean, sentAtMs: number) =>
+  new Error('no answer', { cause: new CoreUnreachable(sent, undefined, sentAtMs) })
+const lost =
+  (queuedMs = 0) =>
+  (startedAtMs: number) =>
+    unreachable(true, startedAtMs + queuedMs)
+const unsent = (startedAtMs: number) => unreachable(false, startedAtMs)
+const rejected = () => new DomainError('T002')
+
+/** Creates a transfer; the attempts have these outcomes, and further ones the last. */
+async function create(...outcomes: Outcome[]): Promise<{ result: string; attempts: Attempt[]; endMs: number }> {
+  let nowMs = 0
+  const attempts: Attempt[] = []
+  const abortTimes = new Map<AbortSignal | undefined, number>()
+  async function mutate({ resend }: { resend: boolean }, options?: { signal: AbortSignal }): Promise<object> {
+    const { takesMs, error } = outcomes[Math.min(attempts.length, outcomes.length - 1)]!
+    const startedAtMs = nowMs
+    attempts.push({ atMs: startedAtMs, resend })
+    const abortedAtMs = abortTimes.get(options?.signal) ?? Number.POSITIVE_INFINITY
+    const isAborted = startedAtMs + takesMs > abortedAtMs
+    nowMs = Math.min(startedAtMs + takesMs, abortedAtMs)
+    if (isAborted) throw new Error('aborted', { cause: new CallAborted('out of time', true, startedAtMs) })
+    if (error) throw error(startedAtMs)
+    return {}
+  }
+  async function pause(ms: number): Promise<void> {
+    nowMs += ms
+  }
+  function timeout(ms: number) {
+    const { signal } = new AbortController()
+    abortTimes.set(signal, nowMs + ms)
+    return { signal, clear() {} }
+  }
+  const clock = { nowMs: () => nowMs, pause, timeout }
+  const core = { transfers: { create: { mutate } } } as unknown as CoreClient
+  const input = { workspaceId: 'w', caller: { requestId: 'r' }, order: {} as never }
+  const result = await createTransferWithRetry(core, input, clock).then(
+    () => 'done',
+    error => error.code as string,
+  )
+  return { result, attempts, endMs: nowMs }
+}
+
+/** How long after it was sent an attempt can still be posted. */
+const attemptLifeMs = 9_000
+/** When the create fails with S003. */
+const deadlineMs = 12_000
+
+test('the first answer is final, and so is a failure to reach core', async () => {
+  expect(await create({ takesMs: 5 })).toMatchObject({ result: 'done', endMs: 5 })
+  expect(await create({ takesMs: 5, error: rejected })).toMatchObject({ result: 'T002', endMs: 5 })
+  expect(await create({ takesMs: 5, error: unsent })).toMatchObject({ result: 'S002', endMs: 5 })
+})
+
+test('a create whose answer was lost is sent again as the same transfer', async () => {
+  const { result, attempts } = await create({ takesMs: 10, error: lost() }, { takesMs: 10 })
+  expect(result).toBe('done')
+  expect(attempts.map(({ resend }) => resend)).toEqual([false, true])
+})
+
+test('a rejection becomes final when the lost attempt can no longer be posted', async () => {
+  const { result, endMs } = await create({ takesMs: 10, error: lost() }, { takesMs: 10, error: rejected })
+  expect(result).toBe('T002')
+  expect(endMs).toBeGreaterThan(attemptLifeMs)
+  expect(endMs).toBeLessThan(attemptLifeMs + 500)
+})
+
+test.each<[string, Outcome[]]>([
+  ['an attempt that was queued before it was sent', [{ takesMs: 8_000, error: lost(7_900) }]],
+  [
+    'a second attempt that was lost too',
+    [
+      { takesMs: 10, error: lost() },
+      { takesMs: 7_000, error: rejected },
+      { takesMs: 10, error: lost() },
+    ],
+  ],
+])('no rejection is final while %s can still be posted: S003', async (_, outcomes) => {
+  const { result, endMs } = await create(...outcomes, { takesMs: 10, error: rejected })
+  expect(result).toBe('S003')
+  expect(endMs).toBe(deadlineMs)
+})
+
+test.each<[string, Outcome[]]>([
+  ['a first attempt that gets no answer', [{ takesMs: 60_000 }]],
+  ['attempts that are lost one after the other', [{ takesMs: 11_000, error: lost() }]],
+  ['a second attempt that gets no answer', [{ takesMs: 10, error: lost() }, { takesMs: 60_000 }]],
+])('the deadline holds in every case: %s', async (_, outcomes) => {
+  expect(await create(...outcomes)).toMatchObject({ result: 'S003', endMs: deadlineMs })
+})
