@@ -43,22 +43,22 @@ async function start(dataDir: string): Promise<Started> {
   const each: Started = { child, output: () => output, demo: {} as Demo, stop }
   started.push(each)
   await until('npm start is ready', () => {
-    if (child.exitCode !== null) throw new Error(`npm start ended:\n${output}`)
+    if (child.exitCode !== null) throw new Error(`npm start exited:\n${output}`)
     return output.includes('Ctrl-C stops everything')
   })
   each.demo = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'))
   return each
 }
 
-/** Its process, as the last line of its log names it: lines are written a moment after they are made. */
-function programOf(dataDir: string, name: string): Promise<number> {
-  return until(`the log of ${name} names its process`, async () => {
+/** The pid of a program, from the last line of its log. Waits for it, because log lines are buffered. */
+function pidOf(dataDir: string, name: string): Promise<number> {
+  return until(`the log of ${name} contains its pid`, async () => {
     const log = await readFile(join(dataDir, 'logs', `${name}.log`), 'utf8')
     return Number([...log.matchAll(/"pid":(\d+)/g)].at(-1)?.[1])
   })
 }
 
-test('from nothing to a signed transfer, to a stop, to a start with everything still there', async () => {
+test('the first start creates a demo that can make transfers, and a restart keeps everything', async () => {
   const dataDir = await makeTempDir('start')
   const first = await start(dataDir)
   const [source, target] = first.demo.wallets.filter(({ currency }) => currency === 'USD')
@@ -66,11 +66,11 @@ test('from nothing to a signed transfer, to a stop, to a start with everything s
   expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
   expect(first.output()).toContain(first.demo.apiSecret)
 
-  // The call that is printed can be pasted into a shell.
+  // The printed call can be pasted into a shell.
   const pasted = first.output().slice(first.output().indexOf('\n(\n'), first.output().indexOf('\n)\n') + 3)
   const answer = spawnSync('bash', ['-c', pasted], { encoding: 'utf8' })
   expect(JSON.parse(answer.stdout)).toMatchObject({ success: true, code: '2000' })
-  // zsh takes a letter after that colon for a modifier.
+  // zsh takes a letter after the colon for a modifier.
   expect(pasted).not.toMatch(/\$\{\w+:[a-z]/)
 
   const order = {
@@ -90,7 +90,7 @@ test('from nothing to a signed transfer, to a stop, to a start with everything s
   expect(second.output()).not.toContain(second.demo.apiSecret)
   const balance = await call(second.demo, 'GET', `/api/v1/wallets/${source!.walletId}/balance`)
   expect(balance.body.data.balance).toBe('899.50')
-  // A restart forgets neither nonces nor orders.
+  // Nonces and orders survive the restart.
   expect((await call(second.demo, 'POST', createPath, order, { nonce })).body.code).toBe('GA2013')
   expect((await call(second.demo, 'POST', createPath, order)).body.data).toEqual(created.body.data)
 
@@ -100,7 +100,7 @@ test('from nothing to a signed transfer, to a stop, to a start with everything s
   await admin.close()
 })
 
-test('core, gateway and PostgreSQL that are killed come back by themselves', async () => {
+test('core, gateway and PostgreSQL are restarted when they are killed', async () => {
   const dataDir = await makeTempDir('start')
   const { demo } = await start(dataDir)
   const path = `/api/v1/wallets/${demo.wallets[0]!.walletId}/balance`
@@ -109,7 +109,7 @@ test('core, gateway and PostgreSQL that are killed come back by themselves', asy
     return answer?.body.code === '2000'
   }
   const postmaster = Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
-  for (const pid of [await programOf(dataDir, 'core'), await programOf(dataDir, 'gateway'), postmaster]) {
+  for (const pid of [await pidOf(dataDir, 'core'), await pidOf(dataDir, 'gateway'), postmaster]) {
     expect(pid).toBeGreaterThan(1)
     process.kill(pid, 'SIGKILL')
     await until('the process is gone', async () => (await describeProcess(pid)) === undefined)
@@ -117,7 +117,7 @@ test('core, gateway and PostgreSQL that are killed come back by themselves', asy
   }
 })
 
-test('nobody reads its output: it goes on, its log has every line with its time, and it ends when told to', async () => {
+test('continues and stops cleanly when its output is closed, and its log has every line with its time', async () => {
   const dataDir = await makeTempDir('start')
   const each = await start(dataDir)
   each.child.stdout!.destroy()
@@ -125,8 +125,8 @@ test('nobody reads its output: it goes on, its log has every line with its time,
   const logFile = join(dataDir, 'logs', 'supervisor.log')
   let killed = 0
   for (let count = 1; count <= 2; count++) {
-    killed = await until('its log names a new process', async () => {
-      const pid = await programOf(dataDir, 'gateway')
+    killed = await until('the log contains a new pid', async () => {
+      const pid = await pidOf(dataDir, 'gateway')
       return pid !== killed && pid
     })
     process.kill(killed, 'SIGKILL')
@@ -139,35 +139,35 @@ test('nobody reads its output: it goes on, its log has every line with its time,
   const lines = (await readFile(logFile, 'utf8')).trimEnd().split('\n')
   for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \S/)
   expect(lines.map(line => line.slice(25))).toEqual([
-    expect.stringMatching(/^Making a new database in /),
+    expect.stringMatching(/^Creating a database in /),
     'PostgreSQL is running',
-    'Bringing the schema up to date',
+    'Migrating the database',
     'core is running',
     'gateway is running',
-    expect.stringMatching(/^gateway ended unexpectedly \(SIGKILL\); starting it again in \d+ ms$/),
+    expect.stringMatching(/^gateway exited unexpectedly \(SIGKILL\); restarting it in \d+ ms$/),
     'gateway is running again',
-    expect.stringMatching(/^gateway ended unexpectedly \(SIGKILL\); starting it again in \d+ ms$/),
+    expect.stringMatching(/^gateway exited unexpectedly \(SIGKILL\); restarting it in \d+ ms$/),
     'gateway is running again',
     'Stopping …',
   ])
   expect(lines.join()).not.toContain(each.demo.apiSecret)
 })
 
-test('nothing that it starts is root, and what it keeps is for its owner alone', async () => {
+test('no program runs as root, and only their owner can read its files', async () => {
   const dataDir = await makeTempDir('start')
   await start(dataDir)
   const { uid } = await stat(join(dataDir, 'postgres'))
   expect(uid).not.toBe(0)
-  for (const name of ['core', 'gateway']) expect(await userOf(await programOf(dataDir, name))).toBe(uid)
+  for (const name of ['core', 'gateway']) expect(await userOf(await pidOf(dataDir, name))).toBe(uid)
   for (const name of ['secrets.json', 'core.json', 'demo.json', 'logs/core.log']) {
     const file = await stat(join(dataDir, name))
     expect([name, file.uid, file.mode & 0o077]).toEqual([name, process.getuid!(), 0])
   }
 })
 
-test('on a full disk it says so', async () => {
+test('a full disk is reported', async () => {
   const disk = await mountSmallDisk()
-  if (!disk) return console.log('disk full: nothing may be mounted here')
+  if (!disk) return console.log('A full disk is not tested: this process may not mount one.')
   await disk.fill()
   const { status, stderr } = spawnSync(process.execPath, [script], {
     env: { PATH: process.env.PATH, DATA_DIR: disk.path, GATEWAY_PORT: '0', CORE_PORT: '0' },
@@ -177,7 +177,7 @@ test('on a full disk it says so', async () => {
   expect([status, stderr]).toEqual([1, expect.stringContaining(`The disk that holds ${disk.path} is full: free some`)])
 })
 
-test('a second start on one data directory says so in one sentence', async () => {
+test('a second start on the same data directory fails with one sentence', async () => {
   const dataDir = await makeTempDir('start')
   await start(dataDir)
   const second = spawnSync(process.execPath, [script], {

@@ -12,7 +12,7 @@ import { banner } from './banner.ts'
 import type { Demo } from './demo.ts'
 import { writePrivateJson } from './private-file.ts'
 
-/** Section 5.2 of the specification, written out once more, independently of the shell code under test. */
+/** Section 5.2 of the specification, independently of the shell code under test. */
 function expectedSignature(request: IncomingMessage, secret: string): string {
   const emptyBody = createHash('sha256').update('').digest('hex')
   const { 'x-timestamp': time, 'x-nonce': nonce } = request.headers
@@ -20,7 +20,7 @@ function expectedSignature(request: IncomingMessage, secret: string): string {
   return createHmac('sha256', secret).update(message).digest('base64')
 }
 
-test('the call that the banner shows can be pasted into bash and carries a valid signature', async () => {
+test('the call in the banner can be pasted into bash and has a valid signature', async () => {
   const demoFile = join(await makeTempDir('banner'), `it's a "directory"`, 'demo.json')
   await mkdir(join(demoFile, '..'))
   const server = createServer((request, response) => {
@@ -40,7 +40,7 @@ test('the call that the banner shows can be pasted into bash and carries a valid
   try {
     const text = banner(demo, false, demoFile, '/data')
     const pasted = text.slice(text.indexOf('\n(\n'), text.indexOf('\n)\n') + 3)
-    // Different nonces make different signatures: some with the characters that a shell or Base64 might spoil.
+    // Each nonce gives another signature; some contain characters that a shell treats specially.
     for (let round = 0; round < 5; round++) {
       const { stdout } = await promisify(execFile)('bash', ['-c', pasted])
       expect(stdout).toBe('ak_1 true\n')
@@ -50,7 +50,7 @@ test('the call that the banner shows can be pasted into bash and carries a valid
   }
 })
 
-test('the secret is shown on the first start only', () => {
+test('the banner contains the secret on the first start only', () => {
   const demo = { baseUrl: '', coreUrl: '', workspaceId: '', apiKey: 'ak_1', apiSecret: 'the-secret', wallets: [] }
   expect(banner(demo, true, '/demo.json', '/data')).toContain('the-secret')
   expect(banner(demo, false, '/demo.json', '/data')).not.toContain('the-secret')

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { Demo } from './demo.ts'
 
-/** What a person sees when everything runs. The secret itself is shown on the first start only. */
+/** What `npm start` prints when everything is running. It contains the secret on the first start only. */
 export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string): string {
-  const setting = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
+  const variable = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
   return `
 The wallet service is ready.
 
@@ -13,21 +13,22 @@ The wallet service is ready.
   Demo        ${demoFile}
   Data, logs  ${dataDir}
 
-A signed call, from this directory:
+Make a signed call, from this directory:
 
-${setting}npm run call -- GET /api/v1/wallets
+${variable}npm run call -- GET /api/v1/wallets
 
-The same with nothing but bash or zsh, curl and openssl, from anywhere:
+Or with bash or zsh, curl and openssl, from any directory:
 
 ${signedCall(demo, '/api/v1/wallets', demoFile)}
 
-Ctrl-C stops everything; the data stays.
+Ctrl-C stops everything and keeps the data.
 `
 }
 
 /**
- * Bash, and zsh, which needs the `$` of `$i`, that signs a GET as section 5.2 says. The secret is read from the file, to keep it out of shell
- * histories, and the HMAC is made of its parts, to keep it off command lines, which every user of a machine can see.
+ * A script for bash and zsh that signs a GET request (section 5.2). It reads the secret from the file, to keep it out of the
+ * shell history, and computes the HMAC from two hashes, to keep it off command lines, which every user of the machine can
+ * see. zsh needs the `$` of `$i`.
  */
 function signedCall(demo: Demo, path: string, demoFile: string): string {
   return `(

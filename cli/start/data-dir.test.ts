@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 describe('the lock', () => {
-  test('is held by one process at a time, and freed when that is killed', async () => {
+  test('is held by one process at a time, and released when that process is killed', async () => {
     const path = join(dataDir, 'lock')
     const module = fileURLToPath(new URL('./lock.ts', import.meta.url))
     const program = `
@@ -49,14 +49,14 @@ describe('the lock', () => {
 describe('the secrets', () => {
   const databaseDir = () => join(dataDir, 'postgres')
 
-  test('are made once and then stay, and nobody else can read them', async () => {
+  test('are created once, kept, and readable by their owner only', async () => {
     const first = await loadSecrets(dataDir, databaseDir())
     expect(await loadSecrets(dataDir, databaseDir())).toEqual(first)
     expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
     expect(await readdir(dataDir)).toEqual(['secrets.json'])
   })
 
-  test('have the strength and the form that core asks for', async () => {
+  test('have the strength and the format that core requires', async () => {
     const secrets = await loadSecrets(dataDir, databaseDir())
     const bytes = (text: string) => Buffer.from(text, 'base64').length
     expect(secrets.keyEncryptionKeys).toMatch(/^k1:/)
@@ -70,19 +70,19 @@ describe('the secrets', () => {
     }
   })
 
-  test('that somebody opened to others are closed again', async () => {
+  test('that other users could read become private again', async () => {
     await loadSecrets(dataDir, databaseDir())
     await chmod(join(dataDir, 'secrets.json'), 0o644)
     await loadSecrets(dataDir, databaseDir())
     expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
   })
 
-  test('are not made anew over a database that the lost ones belong to', async () => {
+  test('are not replaced while their database exists', async () => {
     await loadSecrets(dataDir, databaseDir())
     await mkdir(databaseDir())
     await writeFile(join(databaseDir(), 'PG_VERSION'), '18\n')
     await rm(join(dataDir, 'secrets.json'))
-    await expect(loadSecrets(dataDir, databaseDir())).rejects.toThrow(/secrets.json is gone but .* restore it/)
+    await expect(loadSecrets(dataDir, databaseDir())).rejects.toThrow(/secrets.json is missing, but .* restore/)
   })
 
   test('that are damaged or incomplete are not replaced', async () => {
@@ -99,7 +99,7 @@ describe('the secrets', () => {
 })
 
 describe('a log', () => {
-  test('that is full makes way at the next start, and three old ones are kept', async () => {
+  test('that is full is rotated at the next start, and three old ones are kept', async () => {
     const path = join(dataDir, 'core.log')
     for (const content of ['1', '2', '3', '4', '5']) {
       await rotateLog(path)
@@ -109,13 +109,13 @@ describe('a log', () => {
     await writeFile(path, 'small')
     await rotateLog(path)
     expect((await readdir(dataDir)).sort()).toEqual(['core.log', 'core.log.1', 'core.log.2', 'core.log.3'])
-    const begins = async (name: string) => (await readFile(join(dataDir, name), 'utf8')).slice(0, 5)
-    expect(await begins('core.log')).toBe('small')
-    expect(await begins('core.log.1')).toBe('55555')
-    expect(await begins('core.log.3')).toBe('33333')
+    const startOf = async (name: string) => (await readFile(join(dataDir, name), 'utf8')).slice(0, 5)
+    expect(await startOf('core.log')).toBe('small')
+    expect(await startOf('core.log.1')).toBe('55555')
+    expect(await startOf('core.log.3')).toBe('33333')
   })
 
-  test('loses nothing that is written while it makes way', async () => {
+  test('loses nothing that is written during its rotation', async () => {
     const path = join(dataDir, 'core.log')
     await writeFile(path, `${'x'.repeat(10 * 1024 * 1024)}\n`)
     const writer = await open(path, 'a')
@@ -137,12 +137,12 @@ describe('a log', () => {
     expect((await stat(`${path}.1`)).mode & 0o777).toBe((await stat(path)).mode & 0o777)
   })
 
-  test('is rotated while it is written, and quoted from its new beginning', async () => {
+  test('is rotated while it is written, and then quoted from its new beginning', async () => {
     const path = join(dataDir, 'core.log')
     await writeFile(path, 'x'.repeat(10 * 1024 * 1024))
     const log = await openLog(path)
     const rotation = keepRotated([path])
-    await until('it has made way', async () => (await stat(path)).size === 0)
+    await until('the log is rotated', async () => (await stat(path)).size === 0)
     await rotation.end()
     await writeFile(path, 'why it did not start\n', { flag: 'a' })
     expect(await log.tail()).toBe('why it did not start')

@@ -1,4 +1,4 @@
-/** The demo workspace that a first start makes, so that there is something to call, and the file that tells of it. */
+/** The demo workspace that the first start creates, and demo.json, which describes it. */
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { readJson, writePrivateJson } from './private-file.ts'
 
@@ -23,26 +23,28 @@ const walletPlans = [
 ]
 
 /**
- * The file is written last and whole: a start that was cut off in the middle makes a fresh workspace next time, and the
- * unfinished one stays unused.
+ * Reads the demo from its file, or creates it. The file is written last: if a start is interrupted before that, the next
+ * one creates a new workspace, and the unfinished one stays unused.
  */
 export async function ensureDemo(
   path: string,
-  addresses: Addresses,
+  { baseUrl, coreUrl }: Addresses,
   adminToken: string,
 ): Promise<{ demo: Demo; isNew: boolean }> {
   const known = (await readJson(path)) as Demo | undefined
-  const demo = { ...addresses, ...(known ?? (await makeDemo(addresses.coreUrl, adminToken))), ...addresses }
+  const addresses = { baseUrl, coreUrl }
+  // The addresses go first in the file, and override those of an earlier start.
+  const demo = { ...addresses, ...(known ?? (await createDemo(coreUrl, adminToken))), ...addresses }
   if (known?.baseUrl !== demo.baseUrl || known.coreUrl !== demo.coreUrl) await writePrivateJson(path, demo)
   return { demo, isNew: known === undefined }
 }
 
-async function makeDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, keyof Addresses>> {
+async function createDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, keyof Addresses>> {
   const core = createCoreClient({ url: coreUrl, token: adminToken })
   try {
     return await fillWorkspace(core)
   } catch (error) {
-    throw new Error(`The demo workspace could not be made: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Cannot create the demo workspace: ${(error as Error).message}`, { cause: error })
   } finally {
     await core.close()
   }

@@ -1,8 +1,8 @@
-/** A full disk is behind many failures, and few of them say so. */
+/** Recognizes a full disk, which causes many failures whose messages do not say so. */
 import { statfs } from 'node:fs/promises'
 
-/** With less than this PostgreSQL does not start. */
-const leastFreeBytes = 1024 * 1024
+/** PostgreSQL does not start with less. */
+const minFreeBytes = 1024 * 1024
 
 export class DiskFullError extends Error {
   constructor(directory: string, cause: Error) {
@@ -10,21 +10,20 @@ export class DiskFullError extends Error {
   }
 }
 
-/** The error, or, when the disk that holds this directory is full, one that says so. */
-export async function orDiskFull(error: Error, directory: string): Promise<Error> {
+/** A DiskFullError if the disk that holds this directory is full, else the error itself. */
+export async function explainDiskFull(error: Error, directory: string): Promise<Error> {
   if (error instanceof DiskFullError) return error
   const { code } = error as NodeJS.ErrnoException
-  const isFull = code === 'ENOSPC' || (await freeBytes(directory)) < leastFreeBytes
+  const isFull = code === 'ENOSPC' || (await freeBytes(directory)) < minFreeBytes
   return isFull ? new DiskFullError(directory, error) : error
 }
 
-/** Of a message that quotes the end of a log: what happened, and the line of the log that says why. */
+/** Shortens a message that quotes a log: its first line, and the line of the log that gives the reason. */
 export function inOneLine(message: string): string {
-  const [what, ...log] = message.split('\n')
-  const why = log.findLast(line => /FATAL|PANIC/.test(line)) ?? log.at(-1)
-  return why?.trim()
-    ? `${what!.replace(/; the end of .*:$/, ':')} ${why.trim()}`
-    : what!.replace(/; the end of .*:$/, '')
+  const [first, ...log] = message.split('\n')
+  const reason = (log.findLast(line => /FATAL|PANIC/.test(line)) ?? log.at(-1))?.trim()
+  const what = first!.replace(/; the end of .*:$/, '')
+  return reason ? `${what}${what === first ? '' : ':'} ${reason}` : what
 }
 
 async function freeBytes(directory: string): Promise<number> {

@@ -6,7 +6,7 @@ import { until } from '../../test/setup/until.ts'
 import type { Child } from '../../tools/services/child.ts'
 import { describeProcess, signalProcess } from '../../tools/services/processes.ts'
 import { type LoggedCommand, runTask, startService } from '../../tools/services/service.ts'
-import { orDiskFull } from './disk-full.ts'
+import { explainDiskFull } from './disk-full.ts'
 import { type Supervised, supervise } from './supervise.ts'
 
 let home: string
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const each of cleanUp.splice(0)) await each()
 })
 
-/** A program that notes its pid, then runs `body`. */
+/** A program that writes its pid to a file, then runs `body`. */
 async function program(body: string): Promise<LoggedCommand> {
   const script = join(home, 'program.mjs')
   await writeFile(
@@ -53,20 +53,20 @@ async function start(body: string): Promise<Child> {
   return running
 }
 
-async function keep(body: string, lines: string[]): Promise<Supervised> {
-  const wanted = await program(body)
-  const kept = await supervise(
+async function keepRunning(body: string, lines: string[]): Promise<Supervised> {
+  const command = await program(body)
+  const service = await supervise(
     'it',
-    signal => startService(wanted, signal),
+    signal => startService(command, signal),
     abort.signal,
     line => lines.push(line),
   )
-  cleanUp.push(kept.stop)
-  return kept
+  cleanUp.push(service.stop)
+  return service
 }
 
 describe('a service', () => {
-  test('has started when it says so, and stops when told', async () => {
+  test('has started when it reports that it is ready, and stops on request', async () => {
     const running = await start(staysUp)
     const pid = await currentPid()
     expect(await describeProcess(pid)).toBeDefined()
@@ -75,13 +75,13 @@ describe('a service', () => {
     expect(await describeProcess(pid)).toBe(undefined)
   })
 
-  test('that ends before it is ready is an error that quotes its log', async () => {
+  test('that exits before it is ready is an error that quotes its log', async () => {
     await expect(start(`console.error('the port is taken'); process.exit(3)`)).rejects.toThrow(
       /^program did not start \(exit 3\); the end of .*program.log:\nthe port is taken$/,
     )
   })
 
-  test('that ignores SIGTERM ends at once on forceStop', async () => {
+  test('that ignores SIGTERM is killed by forceStop', async () => {
     const running = await start(`process.on('SIGTERM', () => console.log('no')); ${staysUp}`)
     const stopped = running.stop()
     await until('it has ignored SIGTERM', async () => (await readFile(join(home, 'program.log'), 'utf8')) === 'no\n')
@@ -90,7 +90,7 @@ describe('a service', () => {
     expect(await running.exited).toBe('SIGKILL')
   })
 
-  test('whose start is abandoned is stopped', async () => {
+  test('whose start is aborted is stopped', async () => {
     const starting = start('setInterval(() => {}, 1e6)')
     const settled = expect(starting).rejects.toThrow(/abort/)
     const pid = await until('it runs', () => currentPid().catch(() => undefined))
@@ -106,7 +106,7 @@ describe('a task', () => {
     await expect(runTask(task, abort.signal)).rejects.toThrow(/program failed \(exit 1\).*\nno such role/)
   })
 
-  test('that ends well is waited for', async () => {
+  test('that succeeds is waited for', async () => {
     const task = await program(`setTimeout(() => { console.log('done'); process.exit(0) }, 100)`)
     await runTask(task, abort.signal)
     expect(await readFile(task.logFile, 'utf8')).toBe('done\n')
@@ -114,31 +114,31 @@ describe('a task', () => {
 })
 
 describe('a supervised service', () => {
-  test('is started again when it is killed, and one line says so', async () => {
+  test('is restarted when it is killed, and one line says so', async () => {
     const lines: string[] = []
-    await keep(staysUp, lines)
+    await keepRunning(staysUp, lines)
     const first = await currentPid()
     signalProcess(first, 'SIGKILL')
     await until('it runs again', () => lines.includes('it is running again'))
-    expect(lines).toEqual(['it ended unexpectedly (SIGKILL); starting it again in 100 ms', 'it is running again'])
+    expect(lines).toEqual(['it exited unexpectedly (SIGKILL); restarting it in 100 ms', 'it is running again'])
     expect(await currentPid()).not.toBe(first)
   })
 
-  test('that keeps failing is started again ever more slowly', async () => {
+  test('that keeps failing is restarted after increasing delays', async () => {
     const lines: string[] = []
-    await keep('ready(); setTimeout(() => process.exit(7), 50)', lines)
-    await until('three restarts', () => lines.filter(line => line.includes('starting')).length >= 3)
-    expect(lines.filter(line => line.includes('starting')).slice(0, 3)).toEqual([
-      'it ended unexpectedly (exit 7); starting it again in 100 ms',
-      'it ended unexpectedly (exit 7); starting it again in 200 ms',
-      'it ended unexpectedly (exit 7); starting it again in 400 ms',
+    await keepRunning('ready(); setTimeout(() => process.exit(7), 50)', lines)
+    await until('three restarts', () => lines.filter(line => line.includes('restarting')).length >= 3)
+    expect(lines.filter(line => line.includes('restarting')).slice(0, 3)).toEqual([
+      'it exited unexpectedly (exit 7); restarting it in 100 ms',
+      'it exited unexpectedly (exit 7); restarting it in 200 ms',
+      'it exited unexpectedly (exit 7); restarting it in 400 ms',
     ])
   })
 
-  test('that cannot be started again says why, and on a full disk that it is full', async () => {
+  test('that cannot be restarted says why, and on a full disk that the disk is full', async () => {
     const lines: string[] = []
     const hasFailed = JSON.stringify(join(home, 'failed'))
-    await keep(
+    await keepRunning(
       `import { existsSync } from 'node:fs'
        if (existsSync(${hasFailed})) { console.error('FATAL: the key is wrong'); console.error('bye'); process.exit(3) }
        writeFileSync(${hasFailed}, '')
@@ -147,37 +147,37 @@ describe('a supervised service', () => {
     )
     signalProcess(await currentPid(), 'SIGKILL')
     await until('it has failed', () => lines.length >= 2)
-    expect(lines[1]).toMatch(/^program did not start \(exit 3\): FATAL: the key is wrong; starting it again in 200 ms$/)
+    expect(lines[1]).toMatch(/^program did not start \(exit 3\): FATAL: the key is wrong; restarting it in 200 ms$/)
 
     const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
-    expect((await orDiskFull(full, '/data')).message).toBe(
+    expect((await explainDiskFull(full, '/data')).message).toBe(
       'The disk that holds /data is full: free some space. ENOSPC: no space left on device, write',
     )
     const other = new Error('the port is taken')
-    expect(await orDiskFull(other, home)).toBe(other)
+    expect(await explainDiskFull(other, home)).toBe(other)
   })
 
-  test('whose first start fails is not tried again', async () => {
+  test('whose first start fails is not restarted', async () => {
     const lines: string[] = []
-    await expect(keep('process.exit(1)', lines)).rejects.toThrow(/did not start/)
+    await expect(keepRunning('process.exit(1)', lines)).rejects.toThrow(/did not start/)
     expect(lines).toEqual([])
   })
 
-  test('stays down once it was stopped', async () => {
+  test('is not restarted after stop', async () => {
     const lines: string[] = []
-    const kept = await keep(staysUp, lines)
+    const service = await keepRunning(staysUp, lines)
     const pid = await currentPid()
-    await kept.stop()
+    await service.stop()
     expect(await describeProcess(pid)).toBe(undefined)
     expect(lines).toEqual([])
   })
 
-  test('is not started again after the end was announced', async () => {
+  test('is not restarted after the signal was aborted', async () => {
     const lines: string[] = []
-    const kept = await keep(staysUp, lines)
+    const service = await keepRunning(staysUp, lines)
     abort.abort()
     signalProcess(await currentPid(), 'SIGKILL')
-    await kept.stop()
+    await service.stop()
     expect(lines).toEqual([])
   })
 })

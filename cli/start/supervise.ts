@@ -1,4 +1,4 @@
-/** Keeps one service running: when it ends although nobody asked it to, it is started again. */
+/** Keeps one service running: restarts it whenever it exits unexpectedly. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Child } from '../../tools/services/child.ts'
 import { inOneLine } from './disk-full.ts'
@@ -13,8 +13,12 @@ export interface Supervised {
 }
 
 /**
- * Rejects when the first start fails: nothing is gained by trying again what never worked. After `signal` nothing is
- * started any more.
+ * Starts a service and restarts it whenever it exits, after a delay that doubles from 0.1 s up to 5 s and is reset once the
+ * service has run for 30 s. Rejects if the first start fails: a service that never ran is not retried.
+ *
+ * @param start starts the service once
+ * @param signal ends the restarts
+ * @param say receives a line for each exit and each restart
  */
 export async function supervise(
   name: string,
@@ -22,31 +26,31 @@ export async function supervise(
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<Supervised> {
-  const ending = new AbortController()
-  const noMore = AbortSignal.any([signal, ending.signal])
-  let current = await start(noMore)
+  const stopping = new AbortController()
+  const ended = AbortSignal.any([signal, stopping.signal])
+  let current = await start(ended)
   const watch = keepAlive()
 
   async function keepAlive(): Promise<void> {
     let delayMs = firstDelayMs
     for (;;) {
       const since = Date.now()
-      let trouble = `${name} ended unexpectedly (${await current.exited})`
+      let reason = `${name} exited unexpectedly (${await current.exited})`
       if (Date.now() - since > healthyAfterMs) delayMs = firstDelayMs
-      for (let up = false; !up; ) {
-        if (noMore.aborted) return
-        say(`${trouble}; starting it again in ${delayMs} ms`)
+      for (let isRunning = false; !isRunning; ) {
+        if (ended.aborted) return
+        say(`${reason}; restarting it in ${delayMs} ms`)
         try {
-          await sleep(delayMs, undefined, { signal: noMore })
+          await sleep(delayMs, undefined, { signal: ended })
           delayMs = Math.min(delayMs * 2, longestDelayMs)
-          current = await start(noMore)
-          up = true
+          current = await start(ended)
+          isRunning = true
         } catch (error) {
-          trouble = inOneLine((error as Error).message)
+          reason = inOneLine((error as Error).message)
         }
       }
-      // The stop came too late for that start, and has only seen the one before.
-      if (noMore.aborted) return current.stop()
+      // `stop` was called during that start, and stopped only the previous process.
+      if (ended.aborted) return current.stop()
       say(`${name} is running again`)
     }
   }
@@ -54,7 +58,7 @@ export async function supervise(
   return {
     forceStop: () => current.forceStop(),
     async stop() {
-      ending.abort()
+      stopping.abort()
       await current.stop()
       await watch
     },

@@ -1,4 +1,4 @@
-/** What the supervisor says: on its standard output, and in a log file, each line with its time. */
+/** The log of the supervisor: on standard output and in a file, each line with its time. */
 import { openSync } from 'node:fs'
 import { type LogLoss, LogOutput, logLossReason } from '@workspace-wallet/runtime'
 
@@ -6,24 +6,24 @@ export class SupervisorLog {
   readonly #terminal = new LogOutput(1, lossLine)
   #file: LogOutput | undefined
 
-  /** From now on lines go to this file, too. */
+  /** Also writes to this file from now on. */
   openFile(path: string): void {
     this.#file = new LogOutput(openSync(path, 'a', 0o600), lossLine)
   }
 
-  /** One line, without a secret in it. */
+  /** Writes one line to both outputs. It must not contain a secret. */
   say(text: string): void {
     const line = withTime(text)
     this.#terminal.write(line)
     this.#file?.write(line)
   }
 
-  /** To the file alone: the caller shows it by itself. */
+  /** Writes one line to the file only. */
   note(text: string): void {
     this.#file?.write(withTime(text))
   }
 
-  /** As it is, to the person who started us alone: it may hold a secret. */
+  /** Writes a text to standard output only. It may contain a secret. */
   show(text: string): void {
     this.#terminal.write(`${text}\n`)
   }

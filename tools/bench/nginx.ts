@@ -37,7 +37,7 @@ export async function startNginx(stage: Stage, signer: Signer, upstreamPort: num
     { mode: 0o600 },
   )
 
-  const stopSteps = [{ signal: 'SIGTERM' as const, patienceMs: 5_000 }]
+  const stopSteps = [{ signal: 'SIGTERM' as const, timeoutMs: 5_000 }]
   const command = { command: program, args: ['-c', file, '-e', 'stderr'], env: {}, stopSteps }
   const nginx = await startServer(command, join(directory, 'nginx.log'), () => isListenedOn(port))
   return { port, pid: nginx.pid, stop: nginx.stop }

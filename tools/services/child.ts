@@ -1,38 +1,40 @@
-/** Child processes of ours, and programs of ours as such. */
+/** Runs our own programs as child processes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type Identity, runAs } from './unprivileged.ts'
 
-/** It does not outlive us. It leads its own session: a terminal's Ctrl-C reaches us alone, and we decide the order. */
+/**
+ * A child process that ends with this one. It leads its own session, so a terminal's Ctrl-C reaches only this process,
+ * which decides the order in which its children stop.
+ */
 export interface Child {
   pid: number
-  /** Resolves, never rejects, with how it ended: 'exit 1', 'SIGKILL', … */
+  /** Resolves with how the process ended: 'exit 1', 'SIGKILL', … Never rejects. */
   exited: Promise<string>
   stop(): Promise<void>
-  /** Makes a stop that is under way wait no longer. */
+  /** Shortens a stop in progress: does not wait any longer for a clean exit. */
   forceStop(): void
 }
 
-/** A program of ours. */
 export interface NodeCommand {
   script: string
-  /** Options of Node. */
+  /** Command-line options for Node. */
   options?: string[]
   env: NodeJS.ProcessEnv
-  /** Whom it runs as; ourselves when absent. */
+  /** The user to run as (default: the current user). */
   identity?: Identity | undefined
 }
 
 export interface NodeChild extends Child {
   process: ChildProcess
-  /** Resolves with what it says when it is ready; never when it ends before. */
+  /** Resolves with the message that the program sends when it is ready; stays pending if it exits first. */
   ready: Promise<object>
 }
 
 type Output = number | 'pipe'
 
-const stopsWithinMs = 10_000
+const stopTimeoutMs = 10_000
 
-/** The IPC channel ties the child to us: programs of ours leave when it closes. */
+/** Starts a program of ours with an IPC channel. Our programs exit when the channel closes, so none is orphaned. */
 export function spawnNode(command: NodeCommand, output: { stdout: Output; stderr: Output }): NodeChild {
   const { script, options = [], env, identity } = command
   const { command: file, args, uid, gid } = runAs(identity, process.execPath, [...options, script])
@@ -56,7 +58,7 @@ export function spawnNode(command: NodeCommand, output: { stdout: Output; stderr
     forceStop: () => child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM')
-      const deadline = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs)
+      const deadline = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
       await exited
       clearTimeout(deadline)
     },

@@ -1,6 +1,6 @@
 /**
- * The guard: forked by guarded.ts, runs one program and stops it when told to, or when the process that forked it is
- * gone (its end of the IPC channel closes then, even after SIGKILL). It outlives its program by nothing.
+ * The guard process, forked by guarded.ts. It runs one program and stops it on request, or when the parent process exits:
+ * the IPC channel then closes, even after SIGKILL. The guard exits with its program.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
@@ -11,35 +11,35 @@ let program: ChildProcess | undefined
 let command: GuardedCommand | undefined
 let stopping = false
 let nextStep = 0
-let timer: NodeJS.Timeout | undefined
+let stepTimer: NodeJS.Timeout | undefined
 
-function tell(message: FromGuard, then?: () => void): void {
+function send(message: FromGuard, then?: () => void): void {
   if (process.connected) process.send!(message, undefined, undefined, () => then?.())
   else then?.()
 }
 
-function run(given: GuardedCommand): void {
-  command = given
-  program = spawn(given.command, given.args, {
-    cwd: given.cwd,
-    env: given.env,
+function run(requested: GuardedCommand): void {
+  command = requested
+  program = spawn(command.command, command.args, {
+    cwd: command.cwd,
+    env: command.env,
     stdio: ['ignore', 'inherit', 'inherit'],
-    ...(given.uid === undefined ? {} : { uid: given.uid }),
-    ...(given.gid === undefined ? {} : { gid: given.gid }),
+    ...(command.uid === undefined ? {} : { uid: command.uid }),
+    ...(command.gid === undefined ? {} : { gid: command.gid }),
   })
-  program.once('spawn', () => tell({ type: 'started', pid: program!.pid! }))
-  program.once('error', error => tell({ type: 'failed', message: error.message }, () => process.exit(1)))
-  program.once('exit', (code, signal) => void leave(signal ?? `exit ${code}`))
+  program.once('spawn', () => send({ type: 'started', pid: program!.pid! }))
+  program.once('error', error => send({ type: 'failed', message: error.message }, () => process.exit(1)))
+  program.once('exit', (code, signal) => void exit(signal ?? `exit ${code}`))
 }
 
-async function leave(reason: string): Promise<void> {
-  clearTimeout(timer)
-  // Before the report, so that whoever waits for the stop finds the files gone.
+async function exit(reason: string): Promise<void> {
+  clearTimeout(stepTimer)
+  // Before the message, so that the files are gone when the parent's `stop` resolves.
   if (stopping) for (const path of command?.removeWhenStopped ?? []) await remove(path)
-  tell({ type: 'exited', reason }, () => process.exit(0))
+  send({ type: 'exited', reason }, () => process.exit(0))
 }
 
-/** Others that were killed together with our parent may still be writing there for a moment. */
+/** Retries, because other processes that were killed together with the parent may write there for a moment longer. */
 async function remove(path: string): Promise<void> {
   for (let attempt = 0; attempt < 50; attempt++) {
     try {
@@ -59,10 +59,10 @@ function stop(): void {
 }
 
 function takeNextStep(): void {
-  clearTimeout(timer)
+  clearTimeout(stepTimer)
   const step = command?.stopSteps[nextStep++]
   program?.kill(step?.signal ?? 'SIGKILL')
-  if (step) timer = setTimeout(takeNextStep, step.patienceMs)
+  if (step) stepTimer = setTimeout(takeNextStep, step.timeoutMs)
 }
 
 process.on('message', (message: ToGuard) => {

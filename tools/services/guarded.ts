@@ -1,9 +1,9 @@
 /**
- * Runs a program that must not outlive us, whatever becomes of us.
+ * Runs a program that must not outlive this process, even if this process is killed.
  *
- * Between us and the program stands a small process of its own, the guard (guard.ts). It holds an IPC channel to us and
- * stops the program when that channel closes, so even a SIGKILL of ours leaves nothing behind. The guard leads its own
- * session: a terminal's Ctrl-C reaches us alone, and we decide in which order things stop.
+ * A small process of its own, the guard (guard.ts), starts the program. It holds an IPC channel to this process and stops
+ * the program when that channel closes, which also happens after SIGKILL. The guard leads its own session, so a
+ * terminal's Ctrl-C reaches only this process, which decides the order in which programs stop.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +13,8 @@ export const guardScript = fileURLToPath(new URL('./guard.ts', import.meta.url))
 
 interface StopStep {
   signal: NodeJS.Signals
-  /** How long the program may take to leave after this signal before the next one is sent. */
-  patienceMs: number
+  /** How long to wait for the program to exit before the next signal. */
+  timeoutMs: number
 }
 
 export interface GuardedCommand {
@@ -24,9 +24,9 @@ export interface GuardedCommand {
   env: Record<string, string>
   uid?: number | undefined
   gid?: number | undefined
-  /** Sent in this order; SIGKILL follows the last. */
+  /** Signals in order; SIGKILL follows the last one. */
   stopSteps: StopStep[]
-  /** Deleted once the program has been stopped by us or because we are gone, but not when it leaves by itself. */
+  /** Deleted after the program was stopped, on request or because this process exited; kept if it exits by itself. */
   removeWhenStopped?: string[] | undefined
 }
 
@@ -36,15 +36,20 @@ export type FromGuard =
   | { type: 'failed'; message: string }
   | { type: 'exited'; reason: string }
 
-/** `pid` is the program's own, and `forceStop` goes on to the next, harsher step. */
+/** `pid` is the program's, not the guard's. `forceStop` continues with the next stop step at once. */
 export interface Guarded extends Child {
   guard: ChildProcess
   hasExited(): boolean
 }
 
-/** Starts `command` under a guard. Its output goes to `output`, a file descriptor. */
+/**
+ * Starts a command under a guard.
+ *
+ * @param output the file descriptor for its standard output and error
+ * @throws Error when the program cannot be started
+ */
 export async function runGuarded(command: GuardedCommand, output: number | 'ignore'): Promise<Guarded> {
-  // Our own pid stands in the guard's command line so that a later start can tell an orphan from a guard on duty.
+  // A later start compares this pid with the guard's parent, to tell an orphaned guard from an active one.
   const guard = fork(guardScript, [String(process.pid)], {
     detached: true,
     execArgv: [],
@@ -59,7 +64,7 @@ export async function runGuarded(command: GuardedCommand, output: number | 'igno
     guard.on('message', (message: FromGuard) => {
       if (message.type === 'exited') resolve(message.reason)
     })
-    guard.once('exit', (code, signal) => resolve(`its guard ended: ${signal ?? `exit ${code}`}`))
+    guard.once('exit', (code, signal) => resolve(`its guard exited: ${signal ?? `exit ${code}`}`))
     guard.once('error', error => resolve(error.message))
   })
   void exited.then(() => {
@@ -71,7 +76,7 @@ export async function runGuarded(command: GuardedCommand, output: number | 'igno
       if (message.type === 'started') resolve(message.pid)
       if (message.type === 'failed') reject(new Error(message.message))
     })
-    void exited.then(reason => reject(new Error(`${command.command} could not be started: ${reason}`)))
+    void exited.then(reason => reject(new Error(`${command.command} did not start: ${reason}`)))
   })
   send({ type: 'run', command })
   const pid = await started

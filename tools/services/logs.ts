@@ -1,12 +1,12 @@
-/** The log files of an embedded installation: bounded while they are written, and quoted when something does not start. */
+/** The log files of `npm start`: rotated by size while programs write them, and quoted when a program does not start. */
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { copyFile, open, rename, rm, stat } from 'node:fs/promises'
 
-const fullAtBytes = 10 * 1024 * 1024
+const maxLogBytes = 10 * 1024 * 1024
 const keptFiles = 3
-const lookEveryMs = 1_000
+const rotationIntervalMs = 1_000
 
-/** Opens a log to write at its end. */
+/** Opens a log for appending. */
 export async function openLog(path: string): Promise<OpenLog> {
   const offset = await sizeOf(path)
   const file = await open(path, 'a', 0o600)
@@ -16,41 +16,41 @@ export async function openLog(path: string): Promise<OpenLog> {
 export interface OpenLog {
   fd: number
   close(): Promise<void>
-  /** The last lines of what has been written since it was opened. */
+  /** The last lines written since the log was opened: at most 15, and 16 KiB. */
   tail(): Promise<string>
 }
 
-/** Rotates each of these logs whenever it is full, until it is told to end. */
+/** Rotates each of these logs whenever it is full, until `end`. */
 export function keepRotated(paths: string[]): { end(): Promise<void> } {
-  let looking: Promise<void> | undefined
+  let rotation: Promise<void> | undefined
   const timer = setInterval(() => {
-    looking ??= rotateAll().finally(() => {
-      looking = undefined
+    rotation ??= rotateAll().finally(() => {
+      rotation = undefined
     })
-  }, lookEveryMs).unref()
+  }, rotationIntervalMs).unref()
 
   async function rotateAll(): Promise<void> {
-    // One that cannot be rotated, because the disk is full, is tried again: it cannot grow either.
+    // A failed rotation is retried at the next interval. It fails on a full disk, where the log does not grow either.
     for (const path of paths) await rotateLog(path).catch(() => {})
   }
 
   return {
     async end() {
       clearInterval(timer)
-      await looking
+      await rotation
     },
   }
 }
 
 /**
- * A full log becomes `….1`, its predecessor `….2`, and so on. It is copied and then cut to nothing, because programs that
- * write it hold it open: they go on at its beginning, as they write in append mode.
+ * Rotates a log if it is full: it becomes `….1`, the previous one `….2`, and so on. The log is copied and truncated, not
+ * renamed, because programs keep it open: they write in append mode and continue at its new end.
  */
 export async function rotateLog(path: string): Promise<void> {
-  if ((await sizeOf(path)) < fullAtBytes) return
+  if ((await sizeOf(path)) < maxLogBytes) return
   const name = (age: number) => `${path}.${age}`
   const draft = `${path}.draft`
-  // First: on a full disk it makes room for the copy.
+  // Before the copy, to make room for it on a full disk.
   await rm(name(keptFiles), { force: true })
   try {
     await copyFile(path, draft)
@@ -64,8 +64,8 @@ export async function rotateLog(path: string): Promise<void> {
 }
 
 /**
- * Appends what was written since the copy was made, and empties the log. Synchronously: only what is written between the
- * last read and the next call is lost.
+ * Appends to the copy what was written to the log since, and empties the log. Synchronous, to keep the gap between the
+ * last read and the truncation short: lines written in that gap are lost.
  */
 function moveTail(path: string, copy: string): void {
   const [from, to] = [openSync(path, 'r+'), openSync(copy, 'r+')]
@@ -87,7 +87,7 @@ function moveTail(path: string, copy: string): void {
 async function readTail(path: string, openedAt: number): Promise<string> {
   const longest = 16 * 1024
   const end = await sizeOf(path)
-  // Rotated since, when it is shorter than it was.
+  // A log that is shorter than before was rotated: read it from its beginning.
   const from = Math.max(openedAt > end ? 0 : openedAt, end - longest)
   const file = await open(path, 'r')
   try {

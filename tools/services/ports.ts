@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 
+/** A port that is free on 127.0.0.1 at the moment. */
 export async function pickFreePort(): Promise<number> {
   const probe = createServer()
   return new Promise((resolve, reject) => {
@@ -12,18 +13,18 @@ export async function pickFreePort(): Promise<number> {
   })
 }
 
-/** Below it only root, or whom root lets, may listen. 0 where the system does not say. */
+/** The lowest port that a process without privileges may listen on; 0 if the system does not say. */
 export async function lowestUnprivilegedPort(): Promise<number> {
   return Number(await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '0'))
 }
 
-/** Whether somebody listens on a port of this machine. */
+/** Whether a program listens on this port of 127.0.0.1. */
 export async function isListenedOn(port: number): Promise<boolean> {
-  return (await portTrouble('127.0.0.1', port)) === 'EADDRINUSE'
+  return (await listenErrorOf('127.0.0.1', port)) === 'EADDRINUSE'
 }
 
-/** Undefined when it can be listened on, else why not: 'EADDRINUSE', 'EACCES', … */
-export async function portTrouble(host: string, port: number): Promise<string | undefined> {
+/** Why a program cannot listen on this port: 'EADDRINUSE', 'EACCES', … Undefined if it can. */
+export async function listenErrorOf(host: string, port: number): Promise<string | undefined> {
   const probe = createServer()
   return new Promise(resolve => {
     probe.once('error', error => resolve((error as NodeJS.ErrnoException).code ?? error.message))

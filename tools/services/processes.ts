@@ -1,4 +1,4 @@
-/** What is known about a running process, to tell one of ours from a stranger that got the same number. */
+/** Facts about running processes, to tell one of ours from an unrelated process that got the same pid. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ export interface ProcessInfo {
   command: string
 }
 
-/** Undefined when no such process runs. A zombie (ended, not yet collected by its parent) counts as gone. */
+/** Undefined if no such process runs. A zombie (exited, not yet reaped by its parent) does not count as running. */
 export async function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined
   return process.platform === 'linux' ? fromProc(pid) : fromPs(pid)
@@ -22,7 +22,7 @@ async function fromProc(pid: number): Promise<ProcessInfo | undefined> {
       readFile(`/proc/${pid}/stat`, 'utf8'),
       readFile(`/proc/${pid}/cmdline`, 'utf8'),
     ])
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    // The second field is the program's name in parentheses, which may contain spaces and parentheses.
     const [state, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (state === 'Z' || state === 'X') return undefined
     return { pid, parentPid: Number(parentPid), command: commandLine.split('\0').join(' ').trim() }
@@ -42,18 +42,18 @@ async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
   }
 }
 
-/** The user id that a running process has. */
+/** The user ID of a running process. */
 export async function userOf(pid: number): Promise<number> {
   if (process.platform !== 'linux') {
     const { stdout } = await promisify(execFile)('ps', ['-o', 'uid=', '-p', String(pid)])
     return Number(stdout)
   }
-  // Not the owner of the directory: for a process with capabilities that is root.
+  // Not the owner of the directory in /proc, which is root for a process with capabilities.
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/^Uid:\t(\d+)/m.exec(status)?.[1])
 }
 
-/** A process and all that descend from it, parents before their children. */
+/** The pids of a process and all its descendants, parents before children. */
 export async function familyOf(pid: number): Promise<number[]> {
   const parents = process.platform === 'linux' ? await parentsFromProc() : await parentsFromPs()
   const family = [pid]
@@ -75,7 +75,7 @@ async function parentsFromPs(): Promise<[pid: number, parentPid: number][]> {
     .map(line => line.trim().split(/\s+/).map(Number) as [number, number])
 }
 
-/** Sends a signal; a process that is gone already is fine. */
+/** Sends a signal, and ignores a process that has already exited. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

@@ -1,29 +1,29 @@
-/** A program of ours that tells its port when it listens. For tests and for the benchmark. */
+/** Runs a program of ours that reports its port, for tests and the benchmark. */
 import type { ChildProcess } from 'node:child_process'
 import { spawnNode } from './child.ts'
 
-/** How much of a program's output is printed when it ends by itself, in characters. */
+/** How many characters of a program's output are printed when it exits unexpectedly. */
 const outputTail = 10_000
 
-/** A running program of ours. */
 export type Program = {
   process: ChildProcess
   port: number
   url: string
-  /** A gateway's second listener. */
+  /** URL of a gateway's internal listener. */
   internalUrl: string
   /** Everything it has written. */
   output(): string
-  /** SIGTERM, then its exit code. */
+  /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
 /**
- * Starts a program of ours and waits until it listens. Its output is in the error when it does not.
+ * Starts a program and waits until it listens.
  *
- * @param options of Node
- * @param stdout a file for its standard output, which `output()` lacks then
+ * @param options command-line options for Node
+ * @param stdout a file descriptor for its standard output, which `output()` then does not contain
+ * @throws Error with the program's output, if it exits before it listens
  */
 export async function startProgram(
   script: string,
@@ -37,12 +37,12 @@ export async function startProgram(
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
   const outcome = await Promise.race([ready, exited])
-  if (typeof outcome === 'string') throw new Error(`${script} ended before it was ready (${outcome}):\n${output}`)
+  if (typeof outcome === 'string') throw new Error(`${script} exited before it was ready (${outcome}):\n${output}`)
   const { port, internalPort } = outcome as { port: number; internalPort?: number }
-  let isAsked = false
+  let isStopping = false
   void exited.then(how => {
-    // A test sees only that its calls fail: what ended the program is in the program's own output.
-    if (!isAsked) console.error(`${script} ended by itself (${how}):\n${output.slice(-outputTail)}`)
+    // A test sees only that its calls fail; the reason is in the program's output.
+    if (!isStopping) console.error(`${script} exited unexpectedly (${how}):\n${output.slice(-outputTail)}`)
   })
   return {
     process: child,
@@ -51,15 +51,15 @@ export async function startProgram(
     internalUrl: `http://127.0.0.1:${internalPort}`,
     output: () => output,
     async stop() {
-      isAsked = true
+      isStopping = true
       child.kill('SIGCONT')
-      // No deadline: an exit code that a test asserts must not depend on how busy the machine is.
+      // No deadline: the exit code that a test asserts must not depend on the load of the machine.
       child.kill('SIGTERM')
       await exited
       return child.exitCode
     },
     async kill(signal) {
-      isAsked = true
+      isStopping = true
       child.kill(signal)
       if (signal === 'SIGKILL') await exited
     },

@@ -1,4 +1,4 @@
-/** Random choices that can be repeated: the same seed makes the same ones (mulberry32). */
+/** Repeatable random choices: the same seed gives the same sequence (mulberry32). */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** From 0 inclusive to 1 exclusive. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
@@ -14,7 +14,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number from 0 to `below` exclusive. */
+  /** A whole number from 0 (inclusive) to `below` (exclusive). */
   int(below: number): number {
     return Math.floor(this.next() * below)
   }
@@ -40,7 +40,7 @@ export class Random {
   }
 }
 
-/** The seed of this run: `SEED` when it is set, so that a run can be repeated. Printed by whoever uses it. */
+/** The seed of this run: `SEED` if it is set, else a random one. Callers print it, so that the run can be repeated. */
 export function chooseSeed(): number {
   return process.env.SEED ? Number(process.env.SEED) : Math.floor(Math.random() * 2 ** 32)
 }

@@ -1,4 +1,4 @@
-/** A Redis for tests, benchmark and chaos: a server of our own, on loopback, gone with the process that started it. */
+/** A Redis server for tests, benchmark and chaos test: on loopback, and stopped with the process that started it. */
 import { chown, mkdtemp } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,17 +15,17 @@ export interface Redis {
   pid(): number
   url: string
   port: number
-  /** Ends it at once, as a crash would: connections are reset, everything is forgotten. */
+  /** Stops it at once, as a crash does: connections are reset, data in memory is lost. */
   kill(): Promise<void>
-  /** Stops it from answering while its connections stay open. */
+  /** Suspends it: it answers nothing, and its connections stay open. */
   freeze(): void
   thaw(): void
-  /** Starts it again on the same port, after `kill`: with what its settings let it keep, and that is nothing by default. */
+  /** Starts it again on the same port after `kill`, with the data that its settings persist (default: none). */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** @param settings of redis.conf; without any it keeps everything in memory only */
+/** @param settings settings of redis.conf; by default nothing is persisted */
 export async function startRedis(settings: Record<string, string> = {}): Promise<Redis> {
   const program = await findRedis()
   const port = await pickFreePort()
@@ -50,22 +50,22 @@ export function findRedis(): Promise<string> {
   return findProgram(['redis-server', 'valkey-server'], 'redis-server')
 }
 
-/** Resolves when it answers. */
+/** Resolves when the server answers. */
 export async function runRedis(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
-  // A replica writes what its primary sends it to a file: to one of its own.
+  // A replica writes the data of its primary to a file, so each server needs its own directory.
   const ownDir = settings.dir ? undefined : await mkdtemp(join(tmpdir(), 'wallet-redis-'))
   const dir = settings.dir ?? ownDir!
   const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir }
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
   const identity = await identityFor(program, dir, settings.include)
   if (identity) await chown(dir, identity.uid, identity.gid)
-  // No stop steps: there is nothing to save, and SIGKILL also ends a server that is frozen.
+  // No stop steps: there is nothing to save, and SIGKILL also ends a suspended server.
   const removeWhenStopped = ownDir ? [ownDir] : []
   const command = { ...runAs(identity, program, args), env: {}, stopSteps: [], removeWhenStopped }
   return startServer(command, join(dir, 'redis.log'), () => answersPing(port))
 }
 
-/** The user who may read the configuration that is included, where there is one. */
+/** The user to run as: one who may read the included configuration, if there is one. */
 async function identityFor(program: string, dir: string, include?: string): Promise<Identity | undefined> {
   if (!isRoot()) return undefined
   const needs = { program, directories: [dirname(dir)], files: include ? [include] : [] }

@@ -1,12 +1,12 @@
-/** Says on stderr what is going on, and how long it has been. */
-export type Say = (what: string) => void
+/** Progress lines on standard error, each with the time since the program started. */
+export type Say = (text: string) => void
 
 const startedAt = performance.now()
 
 export function sayWithin(stage: string): Say {
-  return what => {
+  return text => {
     const seconds = Math.floor((performance.now() - startedAt) / 1000)
     const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-    console.error(`[${clock.padStart(5)}] ${stage}: ${what}`)
+    console.error(`[${clock.padStart(5)}] ${stage}: ${text}`)
   }
 }

@@ -1,15 +1,16 @@
-/** Servers that are not ours (Redis, HAProxy, nginx), on a port of this machine. */
+/** Runs third-party servers (Redis, HAProxy, nginx) and waits until they are ready. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, type GuardedCommand, runGuarded } from './guarded.ts'
 import { openLog } from './logs.ts'
 
 const pollMs = 10
-const readyWithinMs = 30_000
+const startTimeoutMs = 30_000
 
 /**
- * Resolves when the server is ready; rejects, with the end of its log, when it ends before or takes too long.
+ * Resolves when the server is ready.
  *
- * @param isReady asked until it says so
+ * @param isReady called until it returns true
+ * @throws Error with the end of the log, if the server exits first or takes longer than 30 s
  */
 export async function startServer(
   command: Omit<GuardedCommand, 'cwd'>,
@@ -18,7 +19,7 @@ export async function startServer(
 ): Promise<Guarded> {
   const log = await openLog(logFile)
   const server = await runGuarded({ ...command, cwd: '/' }, log.fd).finally(log.close)
-  const deadline = Date.now() + readyWithinMs
+  const deadline = Date.now() + startTimeoutMs
   while (!(await isReady())) {
     if (!server.hasExited() && Date.now() < deadline) await sleep(pollMs)
     else {

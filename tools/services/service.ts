@@ -1,4 +1,4 @@
-/** Services, which say when they are ready, and tasks, which run to their end. Their output goes to log files. */
+/** Runs services, which report when they are ready, and tasks, which run to completion. Both write to log files. */
 import { type Child, type NodeCommand, spawnNode } from './child.ts'
 import { openLog } from './logs.ts'
 
@@ -7,22 +7,31 @@ export interface LoggedCommand extends NodeCommand {
   logFile: string
 }
 
-const readyWithinMs = 60_000
+const startTimeoutMs = 60_000
 
-/** Resolves when the service says that it is ready; rejects, with the end of its log, when it ends before. */
+/**
+ * Resolves when the service reports that it is ready.
+ *
+ * @param signal aborts the start
+ * @throws Error with the end of the log, if the service exits first or takes longer than 60 s
+ */
 export async function startService(command: LoggedCommand, signal: AbortSignal): Promise<Child> {
   const { child, tail } = await launch(command, signal)
-  const tooLate = AbortSignal.timeout(readyWithinMs)
-  const outcome = await Promise.race([child.ready, child.exited, aborted(AbortSignal.any([signal, tooLate]))])
+  const timeout = AbortSignal.timeout(startTimeoutMs)
+  const outcome = await Promise.race([child.ready, child.exited, aborted(AbortSignal.any([signal, timeout]))])
   if (typeof outcome === 'object') return child
 
   await child.stop()
   signal.throwIfAborted()
-  const what = tooLate.aborted ? `was not ready within ${readyWithinMs / 1000} s` : `did not start (${outcome})`
+  const what = timeout.aborted ? `was not ready within ${startTimeoutMs / 1000} s` : `did not start (${outcome})`
   throw new Error(`${command.name} ${what}; the end of ${command.logFile}:\n${await tail()}`)
 }
 
-/** Runs a program to its end; rejects, with the end of its log, unless that is exit 0. */
+/**
+ * Runs a program to completion.
+ *
+ * @throws Error with the end of the log, unless the exit code is 0
+ */
 export async function runTask(command: LoggedCommand, signal: AbortSignal): Promise<void> {
   const { child, tail } = await launch(command, signal)
   const outcome = await Promise.race([child.exited, aborted(signal)])

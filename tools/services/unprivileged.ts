@@ -1,6 +1,6 @@
 /**
- * Nothing that we start runs as root. When we are root (a container, say) it runs as another user, which must still reach
- * its program and its data although a directory above them, such as /root, may be closed to it.
+ * Keeps programs from running as root. If root starts them, they run as another user, who must be able to reach the
+ * program and its data even if a directory above them, such as /root, is closed to that user.
  */
 import { execFile } from 'node:child_process'
 import { lchown, lstat, readdir, stat } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export interface Identity {
   user: string
   uid: number
   gid: number
-  /** Put before the command; empty when the operating system lets that user in anyway. */
+  /** Goes before the command; empty if the user can reach everything without help. */
   prefix: string[]
 }
 
@@ -37,10 +37,10 @@ export function runAs(identity: Identity | undefined, command: string, args: str
 
 type Owner = { uid: number; gid: number }
 
-/** What a program must be able to do: run itself, enter directories, read files. */
+/** The paths that a user needs: a program to run, directories to enter, files to read. */
 type Needs = { program: string; directories?: string[]; files?: string[] }
 
-/** For a program beside others that run already, as root: the user who owns this path. Undefined: as ourselves. */
+/** The user who owns this path, for a program that shares it with others. Undefined, for the current user, unless root. */
 export async function identityBeside(path: string, needs: Needs): Promise<Identity | undefined> {
   if (!isRoot()) return undefined
   const { uid, gid } = await stat(path)
@@ -48,27 +48,29 @@ export async function identityBeside(path: string, needs: Needs): Promise<Identi
 }
 
 /**
- * The user to run as: the one who owns the data already, else `postgres`, else `nobody`; and the way to do it that
- * meets all needs.
+ * The user to run as (the owner of the data, else `postgres`, else `nobody`), and a way to become that user that meets all
+ * needs.
+ *
+ * @throws Error that says what to change, if there is none
  */
 export async function chooseIdentity(owner: Owner | undefined, needs: Needs): Promise<Identity> {
   const account = owner ? { user: `user ${owner.uid}`, ...owner } : await findAccount(['postgres', 'nobody'])
-  for (const prefix of waysToBecome(account)) {
+  for (const prefix of prefixesFor(account)) {
     const identity = { ...account, prefix }
-    if (await isEnough(identity, needs)) return identity
+    if (await meetsNeeds(identity, needs)) return identity
   }
   const { program, directories = [], files = [] } = needs
   throw new Error(
-    `Nothing runs as root here, and ${account.user} cannot reach ${[program, ...directories, ...files].join(' or ')}: ` +
-      'start as an ordinary user, or install setpriv (util-linux), or move the checkout and DATA_DIR to a directory open to all.',
+    `Programs do not run as root, and ${account.user} cannot reach ${[program, ...directories, ...files].join(' or ')}: ` +
+      'start as an ordinary user, install setpriv (util-linux), or move the checkout and DATA_DIR to a directory that every user can enter.',
   )
 }
 
 /**
- * First plainly; then by setpriv with one capability kept: to read and enter any directory, or, where a container
- * withholds that one, to override file permissions.
+ * No prefix first, then setpriv with one capability: to read and enter any directory, or, if a container withholds that
+ * one, to override file permissions.
  */
-function waysToBecome(account: { uid: number; gid: number }): string[][] {
+function prefixesFor(account: { uid: number; gid: number }): string[][] {
   const keeping = (capability: string) => [
     'setpriv',
     `--reuid=${account.uid}`,
@@ -76,13 +78,13 @@ function waysToBecome(account: { uid: number; gid: number }): string[][] {
     '--clear-groups',
     `--inh-caps=+${capability}`,
     `--ambient-caps=+${capability}`,
-    // Without this the kernel leaves capabilities out of access(2), by which PostgreSQL looks for its own programs.
+    // Without this the kernel ignores capabilities in access(2), which PostgreSQL uses to find its own programs.
     '--securebits=+no_setuid_fixup',
   ]
   return [[], keeping('dac_read_search'), keeping('dac_override')]
 }
 
-async function isEnough(identity: Identity, { program, directories = [], files = [] }: Needs): Promise<boolean> {
+async function meetsNeeds(identity: Identity, { program, directories = [], files = [] }: Needs): Promise<boolean> {
   const paths = [program, ...directories, ...files]
   const test = (index: number) => (index < paths.length - files.length ? '-x' : '-r')
   const tests = paths.map((_, index) => `test ${test(index)} "$${index + 1}"`).join(' && ')
@@ -101,15 +103,15 @@ async function findAccount(names: string[]): Promise<{ user: string; uid: number
       const [uid, gid] = await Promise.all([execute('id', ['-u', user]), execute('id', ['-g', user])])
       return { user, uid: Number(uid.stdout), gid: Number(gid.stdout) }
     } catch {
-      // No such user: the next.
+      // There is no such user: try the next one.
     }
   }
-  throw new Error(`Nothing runs as root here, and there is no user ${names.join(' or ')} to run it as: add one.`)
+  throw new Error(`Programs do not run as root, and there is no user ${names.join(' or ')} to run them: add one.`)
 }
 
 /**
- * Makes a path, with everything below it, this user's own; nothing to do when that is ourselves. What is the user's
- * already is not touched: the change time of the nonce file tells the gateway that nobody has written it.
+ * Makes this user the owner of a path and everything below it. Does nothing without an identity. Files that the user
+ * already owns are not touched, because the gateway takes a new change time of the nonce file for a modification.
  */
 export async function giveTo(identity: Identity | undefined, path: string): Promise<void> {
   if (!identity) return

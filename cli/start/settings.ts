@@ -1,0 +1,39 @@
+/** The addresses of `npm start`, from its environment. */
+import { pickFreePort } from '../../tools/services/ports.ts'
+
+export interface Settings {
+  gatewayHost: string
+  gatewayPort: number
+  coreHost: string
+  corePort: number
+  /** URL of the gateway for clients on this machine. */
+  baseUrl: string
+  coreUrl: string
+}
+
+/** @throws Error that says how to correct the variable */
+export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
+  const gatewayHost = env.GATEWAY_HOST || '127.0.0.1'
+  const gatewayPort = await readPort('GATEWAY_PORT', env.GATEWAY_PORT || '8080')
+  const coreHost = env.CORE_HOST || '127.0.0.1'
+  const corePort = await readPort('CORE_PORT', env.CORE_PORT || '8081')
+  if (gatewayPort === corePort)
+    throw new Error(`GATEWAY_PORT and CORE_PORT are both ${corePort}: set one of them to another port.`)
+  const baseUrl = localUrl(gatewayHost, gatewayPort)
+  return { gatewayHost, gatewayPort, coreHost, corePort, baseUrl, coreUrl: localUrl(coreHost, corePort) }
+}
+
+async function readPort(variable: string, text: string): Promise<number> {
+  const port = Number(text)
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new Error(
+      `${variable} is ${JSON.stringify(text)}: set it to a port from 1 to 65535, or to 0 for any free one.`,
+    )
+  return port || pickFreePort()
+}
+
+/** Clients cannot connect to a wildcard address such as 0.0.0.0. */
+function localUrl(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
