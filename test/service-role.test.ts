@@ -119,7 +119,7 @@ describe('money', () => {
     await asService(`update wallet set status = 'ACTIVE', revision = revision + 1 where id = ${literal(books.a)}`)
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['wallet-mac'])
+    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
 
     // It is repaired to what the audit says of it.
     const { workspaceId } = books
@@ -134,7 +134,7 @@ describe('money', () => {
     await asService(`update wallet set status = 'FROZEN', revision = revision + 1 where id = ${literal(walletId)}`)
     const unfreeze = system.admin.wallets.unfreeze.mutate({ workspaceId, walletId })
     await expect(unfreeze).rejects.toThrow(`${walletId} was modified outside the service`)
-    expect(await broken(books)).toEqual(['wallet-mac'])
+    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
   })
 
   test('a wallet that was renamed takes no more postings', async () => {
@@ -142,7 +142,7 @@ describe('money', () => {
     await asService(`update wallet set name = 'Mine', revision = revision + 1 where id = ${literal(books.b)}`)
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['wallet-mac'])
+    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
   })
 
   test('numbers and entries cannot be changed', async () => {
@@ -272,7 +272,7 @@ describe('access', () => {
     await asService(`update api_key set status = 'ACTIVE', expires_at = null, revision = revision + 1 where ${isKey}`)
     await expectRefused(books, 'GA2021')
     await expect(system.admin.apiKeys.enable.mutate(books.key)).rejects.toThrow('was modified outside the service')
-    expect(await broken(books)).toEqual(['key-mac'])
+    expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
 
     await system.admin.apiKeys.delete.mutate(books.key)
     expect(await codeAt(system.baseUrl, books)).toBe('GA2011')
@@ -299,7 +299,7 @@ describe('access', () => {
     expect(keys).toHaveLength(2)
     expect(keys.find(key => key.apiKey === apiKey)).toMatchObject({ status: 'DISABLED', scopes: [], secrets: [] })
     expect(keys.find(key => key.apiKey !== apiKey)).toMatchObject({ status: 'ACTIVE' })
-    expect(await broken(books)).toEqual(['key-mac'])
+    expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
   })
 
   test('a member who was removed cannot be put back, nor one added', async () => {
@@ -318,7 +318,7 @@ describe('access', () => {
     await expectRefused(books, 'GA2034')
     await asService(`
       insert into member (workspace_id, user_id, created_at, revision, mac) values (${workspace}, 'eve', now(), 1, ${mac})`)
-    expect(await broken(books)).toEqual(['member-mac'])
+    expect(await broken(books)).toEqual(['member-mac', 'member-audit'])
 
     // An administrator who means it can: nothing of the row as it was is left.
     await system.admin.members.remove.mutate({ workspaceId, userId: 'ada' })
@@ -372,6 +372,9 @@ describe('the audit', () => {
     await system.admin.wallets.freeze.mutate({ workspaceId, walletId: books.b })
     await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00' })
     const { violations } = await verify(system.admin, { workspaceId })
-    expect(violations).toMatchObject([{ rule: 'audit-chain', ids: { action: 'wallet.freeze' } }])
+    expect(violations).toMatchObject([
+      { rule: 'audit-chain', ids: { action: 'wallet.freeze' } },
+      { rule: 'audit-target', ids: { walletId: 'forged' } },
+    ])
   })
 })

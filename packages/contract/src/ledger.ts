@@ -39,6 +39,14 @@ export const ledgerRules = {
   'audit-position': 'The actions in the audit are numbered 1…n in the order of their list, in each workspace.',
   'audit-chain': 'The MAC of an action in the audit follows from its content and the action before it.',
   'audit-head': 'The audit ends with the action that its head names.',
+  'audit-target':
+    'Every key, member, wallet and workspace that the audit says was created has a row, and every deposit and withdrawal.',
+  'workspace-audit': 'A workspace has the name that the audit says, and is deleted if the audit says so.',
+  'member-audit': 'A user is a member of a workspace if the last action on the membership in the audit says so.',
+  'key-audit':
+    'An API key has the status, scopes, addresses, expiry and secret version of the last action on it in the audit.',
+  'wallet-audit': "A customer's wallet has the name, currency and status that the audit says.",
+  'transfer-audit': 'Every deposit and withdrawal is in the audit, with the same wallet, bizId, amount and currency.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
   'database-object':
     'Tables, constraints, triggers and functions are those that the migrations make, and there are no others.',
@@ -60,6 +68,7 @@ export const repairableRules: readonly LedgerRule[] = [
   'wallet-balance',
   'wallet-head',
   'wallet-mac',
+  'wallet-audit',
   'ledger-mac',
   'ledger-wallet-count',
   'ledger-order-count',

@@ -45,7 +45,7 @@ export async function createKey(
   const expiresAt = key.expiresAt ?? null
   if (expiresAt && expiresAt <= now) throw new AdminError('NOT_ALLOWED', 'The expiry lies in the past.')
   const ipAllowlist = checkedAllowlist(key.ipAllowlist)
-  em.create(ApiKey, {
+  const created = em.create(ApiKey, {
     id: apiKey,
     workspaceId,
     ownerUserId,
@@ -60,7 +60,7 @@ export async function createKey(
     updatedAt: now,
     accessRevision,
   })
-  const after = { ownerUserId, name, scopes, ipAllowlist, expiresAt }
+  const after = { ownerUserId, name, ...auditView(created) }
   recordAction(em, { actor, action: 'key.create', workspaceId, target: apiKey, after })
   await em.flush()
   return { apiKey, apiSecret }
@@ -183,7 +183,8 @@ async function changeKey(
 
 /** What the audit says of a key: everything but its secrets. */
 function auditView(key: ApiKey) {
-  const { status, scopes, ipAllowlist, secretVersion, previousSecretUntil, expiresAt, deletedAt } = key
+  const { status, scopes, ipAllowlist, secretVersion } = key
+  const { previousSecretUntil = null, expiresAt = null, deletedAt = null } = key
   return { status, scopes, ipAllowlist, secretVersion, previousSecretUntil, expiresAt, deletedAt }
 }
 

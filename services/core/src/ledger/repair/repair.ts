@@ -1,19 +1,18 @@
 import type { KeyObject } from 'node:crypto'
 import {
   AdminError,
-  type AuditAction,
   Decimal,
   idFromUuid,
   type LedgerChange,
   listedChanges,
   uuidFromId,
   type VerifyReport,
-  type WalletStatus,
 } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
 import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine, replaceRow } from '../../database/row-signer.ts'
+import { statusAfter } from '../../wallets/audited-status.ts'
 import { Wallet } from '../../wallets/entities.ts'
 import type { Ledger } from '../posting/entities.ts'
 import { findHalted } from './reopen.ts'
@@ -209,13 +208,6 @@ async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Walle
     return action
   })
 }
-
-const statusAfter = {
-  'wallet.create': 'ACTIVE',
-  'wallet.unfreeze': 'ACTIVE',
-  'wallet.freeze': 'FROZEN',
-  'wallet.close': 'CLOSED',
-} as const satisfies Partial<Record<AuditAction, WalletStatus>>
 
 /** @param labels of a wallet whose row no core wrote */
 function changeOf(row: ComparedRow, wallet: Wallet, labels: Labels | undefined): WalletChange | null {

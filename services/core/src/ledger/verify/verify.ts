@@ -3,9 +3,11 @@ import type { Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@works
 import type { ClientConfig } from 'pg'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
+import { checkAuditedRows } from './audited-rows.ts'
 import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
 import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
+import { Lookahead, sortKey } from './lookahead.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
 import { checkAudit, checkSignedRows } from './rows.ts'
 import { type CheckpointHead, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
@@ -85,6 +87,7 @@ export async function* checkRows(
 
   await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
   await checkAudit({ snapshot, chainKey, workspaceId, findings })
+  await checkAuditedRows({ snapshot, workspaceId, findings })
   await checkpoint?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
   // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
@@ -129,7 +132,7 @@ class FlowPass {
     let key: string | null = null
     for await (const flows of flowsInOrder(this.#snapshot, this.#workspaceId)) {
       for (const flow of flows) {
-        const next = keyOf(flow.workspaceId, flow.walletId)
+        const next = sortKey(flow.workspaceId, flow.walletId)
         if (next !== key) {
           key = next
           await this.#goTo(flow, key)
@@ -148,7 +151,7 @@ class FlowPass {
   async #goTo({ workspaceId, walletId }: FlowText, key: string): Promise<void> {
     await this.#passWallets(key)
     const wallet = await this.#wallets.peek()
-    const isFound = wallet !== undefined && keyOf(wallet.workspaceId, wallet.id) === key
+    const isFound = wallet !== undefined && sortKey(wallet.workspaceId, wallet.id) === key
     if (isFound) this.#wallets.take()
     await this.#begin(workspaceId, walletId, isFound ? wallet : null)
   }
@@ -158,7 +161,7 @@ class FlowPass {
     this.#endWallet()
     for (;;) {
       const wallet = await this.#wallets.peek()
-      if (!wallet || (key !== null && keyOf(wallet.workspaceId, wallet.id) >= key)) return
+      if (!wallet || (key !== null && sortKey(wallet.workspaceId, wallet.id) >= key)) return
       await this.#begin(wallet.workspaceId, wallet.id, wallet)
       this.#endWallet()
       this.#wallets.take()
@@ -169,7 +172,7 @@ class FlowPass {
   async #passCheckpointHead(key: string | null): Promise<CheckpointHead | null> {
     for (;;) {
       const head = await this.#checkpointHeads.peek()
-      const checkpointKey = head && keyOf(head.workspaceId, head.walletId)
+      const checkpointKey = head && sortKey(head.workspaceId, head.walletId)
       if (checkpointKey === undefined || (key !== null && checkpointKey > key)) return null
       this.#checkpointHeads.take()
       if (checkpointKey === key) return head!
@@ -178,7 +181,7 @@ class FlowPass {
   }
 
   async #begin(workspaceId: string | null, id: string | null, wallet: WalletText | null): Promise<void> {
-    const checkpointHead = await this.#passCheckpointHead(keyOf(workspaceId, id))
+    const checkpointHead = await this.#passCheckpointHead(sortKey(workspaceId, id))
     if (workspaceId !== this.#workspace) this.#endWorkspace()
     this.#workspace = workspaceId
     this.#currency = wallet?.currency ?? null
@@ -211,34 +214,4 @@ async function* noHeads(): AsyncGenerator<CheckpointHead[]> {}
 function missingWallet({ workspaceId, walletId, sequence }: CheckpointHead): Violation {
   const ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', walletId), sequence }
   return { rule: 'checkpoint-wallet', message: 'it is in the checkpoint, and no longer exists', ids }
-}
-
-/** Rows one by one, the next one to be seen before it is taken. */
-class Lookahead<Row> {
-  readonly #batches: AsyncIterator<Row[]>
-  #rows: Row[] = []
-  #at = 0
-
-  constructor(batches: AsyncIterable<Row[]>) {
-    this.#batches = batches[Symbol.asyncIterator]()
-  }
-
-  async peek(): Promise<Row | undefined> {
-    while (this.#at === this.#rows.length) {
-      const { done, value } = await this.#batches.next()
-      if (done) return undefined
-      this.#rows = value
-      this.#at = 0
-    }
-    return this.#rows[this.#at]
-  }
-
-  take(): void {
-    this.#at++
-  }
-}
-
-/** Orders like the columns: an id that is missing sorts last, as in PostgreSQL. */
-function keyOf(workspaceId: string | null, walletId: string | null): string {
-  return `${workspaceId ?? '~'}/${walletId ?? '~'}`
 }
