@@ -76,7 +76,7 @@ test('the gateway names everything that is missing; outside embedded mode it doe
     CORE_URL: 'http://127.0.0.1:1',
     KEY_ENCRYPTION_KEYS: kek,
   })
-  expect([status, lines]).toEqual([1, ['REDIS_URL is missing: the Redis that remembers nonces for all gateways.']])
+  expect([status, lines]).toEqual([1, ['REDIS_URL is missing: Redis that stores the nonces of all gateways.']])
 })
 
 test('the gateway refuses a proxy list that it cannot read', () => {

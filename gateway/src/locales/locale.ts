@@ -1,8 +1,8 @@
 import type { ErrorCode, ErrorDetails, FieldFault, FieldReason } from '@workspace-wallet/contract'
 
 /**
- * A language: for every code a sentence that says what a person needs to mend the call. The type checker refuses a
- * language that lacks one. Adding a language is adding one file, and naming it in index.ts.
+ * A language: for every error code, a sentence that tells a person how to fix the call. The type checker rejects a
+ * language with a missing sentence. To add a language, add one file and list it in localize.ts.
  */
 export type Locale = {
   tag: string

@@ -2,7 +2,7 @@ import { DomainError, type ErrorCode, errorTable, fieldReasons } from '@workspac
 import { describe, expect, test } from 'vitest'
 import { findLocale, locales, localize } from './localize.ts'
 
-/** Details of every shape that a code can have. */
+/** Every kind of details that a code can have. */
 const details: { [Code in ErrorCode]?: unknown[] } = {
   GA2021: [{ reason: 'DISABLED' }, { reason: 'EXPIRED' }],
   GA2013: [
@@ -44,20 +44,17 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
 }
 
 describe.each(locales)('$tag', locale => {
-  test.each(Object.keys(errorTable) as ErrorCode[])(
-    '%s has a whole sentence for every case, and each case its own',
-    code => {
-      const cases = details[code] ?? [undefined]
-      const sentences = cases.map(each => localize(DomainError.fromDetails(code, each), locale))
-      for (const sentence of sentences) {
-        expect(sentence).toMatch(/[.。]$/)
-        expect(sentence).not.toMatch(/undefined|null|NaN|\[object/)
-      }
-      expect(new Set(sentences).size).toBe(sentences.length)
-    },
-  )
+  test.each(Object.keys(errorTable) as ErrorCode[])('%s has a complete sentence of its own for every case', code => {
+    const cases = details[code] ?? [undefined]
+    const sentences = cases.map(each => localize(DomainError.fromDetails(code, each), locale))
+    for (const sentence of sentences) {
+      expect(sentence).toMatch(/[.。]$/)
+      expect(sentence).not.toMatch(/undefined|null|NaN|\[object/)
+    }
+    expect(new Set(sentences).size).toBe(sentences.length)
+  })
 
-  test('says what a person needs to mend the call', () => {
+  test('tells a person how to fix the call', () => {
     const say = (code: ErrorCode, each: unknown) => localize(DomainError.fromDetails(code, each), locale)
     expect(say('GA2013', { header: 'X-Timestamp', reason: 'OFF', secondsOff: -75 })).toContain('75')
     expect(say('GA2012', details.GA2012![1])).toContain('GET | /api/v1/wallets | 1 | n | e3b0')
@@ -72,7 +69,7 @@ describe.each(locales)('$tag', locale => {
   })
 })
 
-test('languages differ', () => {
+test('each language has its own sentences', () => {
   const sentences = locales.map(locale => localize(new DomainError('T002'), locale))
   expect(new Set(sentences).size).toBe(locales.length)
 })
@@ -90,6 +87,6 @@ test.each([
   ['', 'en-US'],
   ['zhuang', 'en-US'],
   ['*', 'en-US'],
-])('the tag %s finds %s', (tag, found) => {
+])('the tag %s selects %s', (tag, found) => {
   expect(findLocale(tag).tag).toBe(found)
 })

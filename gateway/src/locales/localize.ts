@@ -3,10 +3,10 @@ import { enUS } from './en-US.ts'
 import type { Locale } from './locale.ts'
 import { zhCN } from './zh-CN.ts'
 
-/** The languages of `detail`; the first one serves when nothing matches. */
+/** The languages of `detail`. The first one is the default. */
 export const locales: readonly [Locale, ...Locale[]] = [enUS, zhCN]
 
-/** The best language for a language tag: the same tag, else the same primary language, else the first. */
+/** The best match for a language tag: the same tag, or else the same primary language, or else the default. */
 export function findLocale(tag: string): Locale {
   // Java writes zh_CN.
   const wanted = tag.toLowerCase().replaceAll('_', '-')
@@ -18,7 +18,7 @@ export function findLocale(tag: string): Locale {
   )
 }
 
-/** The sentence for an error, in one language. */
+/** The sentence for an error in one language. */
 export function localize({ code, details }: DomainError, locale: Locale): string {
   const sentence = locale.sentences[code] as (details: ErrorDetails[typeof code], locale: Locale) => string
   return sentence(details, locale)

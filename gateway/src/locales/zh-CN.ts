@@ -6,8 +6,8 @@ const statuses: Record<string, string> = { FROZEN: '已冻结', CLOSED: '已关�
 export const zhCN: Locale = {
   tag: 'zh-CN',
   sentences: {
-    GA2001: () => '请在 X-Api-Key 请求头中提供 API 密钥标识。',
-    GA2011: () => '找不到该 API 密钥。请检查 X-Api-Key；该密钥可能已被删除。',
+    GA2001: () => '请在 X-Api-Key 请求头中提供 API 密钥。',
+    GA2011: () => '该 API 密钥不存在。请检查 X-Api-Key；该密钥可能已被删除。',
     GA2021: ({ reason }) =>
       reason === 'EXPIRED' ? 'API 密钥已过期，请向管理员申请新的密钥。' : 'API 密钥已被管理员停用。',
     GA2032: () => '该 API 密钥所属的工作空间已不存在。',
@@ -15,13 +15,15 @@ export const zhCN: Locale = {
     GA2013: details => {
       if (details.reason === 'OFF')
         return details.secondsOff < 0
-          ? `X-Timestamp 比服务器时间慢 ${-details.secondsOff} 秒，允许的误差为 60 秒。请校准时钟。`
-          : `X-Timestamp 比服务器时间快 ${details.secondsOff} 秒，允许的误差为 60 秒。请校准时钟。`
+          ? `X-Timestamp 比服务器时间慢 ${-details.secondsOff} 秒，允许的误差为 60 秒。请同步时钟。`
+          : `X-Timestamp 比服务器时间快 ${details.secondsOff} 秒，允许的误差为 60 秒。请同步时钟。`
       if (details.reason === 'MILLISECONDS')
-        return `X-Timestamp 看起来是毫秒。请发送整秒：该时间应为 ${details.seconds}。`
+        return `X-Timestamp 看起来是毫秒。请发送整秒，此处应为 ${details.seconds}。`
       if (details.reason === 'USED') return 'X-Nonce 已被使用过。每次请求（包括重试）都必须使用新的值。'
       const form =
-        details.header === 'X-Timestamp' ? '以整秒表示的 Unix 时间，仅含数字' : '1 到 128 个可见 ASCII 字符的唯一文本'
+        details.header === 'X-Timestamp'
+          ? '以整秒表示的 Unix 时间，仅含数字'
+          : '1 到 128 个可见 ASCII 字符组成的唯一字符串'
       return `${details.header} ${headerReasons[details.reason]}。它必须是${form}。`
     },
     GA2012: details => {
@@ -30,21 +32,21 @@ export const zhCN: Locale = {
       const { method, path, timestamp, nonce, bodyHash } = details.seen
       return (
         '签名不匹配。服务器使用以下五行（以单个换行符连接）计算签名：' +
-        `${method} | ${path} | ${timestamp} | ${nonce} | ${bodyHash}。请与您的内容比较；若一致，请检查密钥。`
+        `${method} | ${path} | ${timestamp} | ${nonce} | ${bodyHash}。请与您的内容比较；若相同，请检查 API 密钥的 secret。`
       )
     },
     GA2022: ({ address }) => `此 API 密钥不允许来自 ${address} 的请求。`,
     GA2024: ({ scope }) => `此 API 密钥缺少权限 ${scope}。`,
-    '50090201': ({ method, path }) => `没有端点 ${method} ${path}。请检查请求方法、大小写和斜杠。`,
+    '50090201': ({ method, path }) => `没有端点 ${method} ${path}。请检查请求方法，以及路径的大小写和斜杠。`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
-    S001: () => '服务器内部出错。请提供本次响应的 X-Request-Id。',
+    S001: () => '服务器内部出错。报告问题时请提供本次响应的 X-Request-Id。',
     S002: ({ retryAfterSeconds, reason }) =>
       reason === 'TOO_MANY_LISTS'
-        ? `该工作空间等待中的列表请求过多。请逐个请求，并在 ${retryAfterSeconds} 秒后使用新的 nonce 重新发送。`
-        : `服务暂时无法处理该请求，未执行任何操作。请在 ${retryAfterSeconds} 秒后使用新的 nonce 重新发送。`,
-    S003: ({ transferId }) => `无法确定该转账是否已完成。请使用相同的 bizId 重新发送，或查询订单 ${transferId}。`,
+        ? `该工作空间等待中的列表请求过多。请逐个请求，并在 ${retryAfterSeconds} 秒后使用新的 nonce 重试。`
+        : `服务暂时不可用，未执行任何操作。请在 ${retryAfterSeconds} 秒后使用新的 nonce 重试。`,
+    S003: ({ transferId }) => `该转账的结果未知。请使用相同的 bizId 重试，或查询订单 ${transferId}。`,
     S004: () => '此路径不存在。API 以 /api/v1/ 开头。',
-    S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节。`,
+    S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节的上限。`,
     S015: ({ reason }) =>
       reason === 'CONTENT_ENCODING'
         ? '请不要对请求体使用 Content-Encoding。'
@@ -53,35 +55,35 @@ export const zhCN: Locale = {
     W001: ({ field }) => `该工作空间没有此钱包（${field}）。`,
     W002: ({ field, status }) => `${field} 指定的钱包${statuses[status] ?? '不可用'}，不能付款或收款。`,
     T001: () => '该工作空间没有此转账订单。',
-    T002: () => '源钱包余额不足。',
+    T002: () => '源钱包的余额低于转账金额。',
     T003: ({ currency }) => `两个钱包的币种都必须是 ${currency}，与转账币种一致。`,
     T004: () => 'sourceWalletId 和 targetWalletId 必须是两个不同的钱包。',
     T005: ({ bizId }) => `bizId ${bizId} 已属于另一笔转账。新的转账请使用新的 bizId。`,
   },
   fields: {
     REQUIRED: ({ field }) => `缺少 ${field}。`,
-    UNKNOWN: ({ field }) => `不支持 ${field}，请检查拼写。`,
-    REPEATED: ({ field }) => `${field} 重复出现。`,
+    UNKNOWN: ({ field }) => `未知的 ${field}，请检查拼写。`,
+    REPEATED: ({ field }) => `${field} 被重复发送。`,
     NOT_A_STRING: ({ field }) => `${field} 必须是字符串。`,
     NOT_AN_OBJECT: ({ field }) => `${field} 必须是 JSON 对象。`,
-    NOT_JSON: ({ field }) => `${field} 不是 UTF-8 编码的 JSON。`,
+    NOT_JSON: ({ field }) => `${field} 必须是 UTF-8 编码的 JSON。`,
     EMPTY: ({ field }) => `${field} 不能为空。`,
     TOO_LONG: ({ field, limit }) => `${field} 最多 ${limit} 个字符。`,
     BAD_CHARACTER: ({ field }) => `${field} 含有不允许的字符。`,
     NOT_AN_AMOUNT: ({ field }) => `${field} 必须是十进制数，例如 "100.50"：不带符号、指数或前导零。`,
     NOT_POSITIVE: ({ field }) => `${field} 必须大于零。`,
-    TOO_MANY_DECIMALS: ({ field, limit }) => `${field} 的小数位数超过了该币种允许的 ${limit} 位。`,
-    TOO_MANY_DIGITS: ({ field }) => `${field} 超过 38 位数字。`,
-    UNKNOWN_CURRENCY: ({ field }) => `${field} 必须是已知币种的大写代码，例如 USD。`,
+    TOO_MANY_DECIMALS: ({ field, limit }) => `${field} 最多 ${limit} 位小数，与其币种一致。`,
+    TOO_MANY_DIGITS: ({ field }) => `${field} 最多 38 位数字。`,
+    UNKNOWN_CURRENCY: ({ field }) => `${field} 必须是所支持币种的大写代码，例如 USD。`,
     NOT_A_BIZ_ID: ({ field }) => `${field} 只能包含字母、数字和 . _ : - 并以字母或数字开头。`,
-    RESERVED: ({ field }) => `${field} 不能是 "wallet"，也不能与系统自身的标识格式相同。`,
+    RESERVED: ({ field }) => `${field} 不能是 "wallet"，也不能采用本服务 ID 的格式。`,
     NOT_AN_INTEGER: ({ field }) => `${field} 必须是整数，仅含数字。`,
     TOO_SMALL: ({ field, limit }) => `${field} 不能小于 ${limit}。`,
     TOO_LARGE: ({ field, limit }) => `${field} 不能大于 ${limit}。`,
     NOT_A_SORT: ({ field }) => `${field} 的格式必须是 field,asc 或 field,desc。`,
     NOT_SORTABLE: ({ field, limit }) => `${field} 只能按以下字段排序：${limit}。`,
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,
-    UNESCAPED_PLUS: ({ field }) => `${field} 的时区处是空格：在查询字符串中，时区的加号（例如 +02:00）须写成 %2B。`,
+    UNESCAPED_PLUS: ({ field }) => `${field} 的时区（例如 +02:00）开头是空格，请将加号编码为 %2B。`,
     NOT_ONE_OF: ({ field, limit }) => `${field} 必须是以下之一：${limit}。`,
     TOO_SLOW: ({ field }) => `${field} 未能及时到达。`,
     TOO_EXPENSIVE: ({ field, limit }) =>

@@ -1,81 +1,81 @@
+/** One row of the error table. `when`: the condition, for docs/errors.md. */
+function error<const Status extends number>(http: Status, message: string, when: string) {
+  return { http, message, when }
+}
+
 /**
- * The public error codes: one table from which the HTTP status, the symbolic message, the localized
- * sentences (gateway/src/locales) and docs/errors.md all come.
- *
- * Source: section 7 of the specification, and docs/contract for the codes it leaves open.
+ * The public error codes. The HTTP status, the symbolic message, the localized sentences (gateway/src/locales) and
+ * docs/errors.md come from this table.
+ * See section 7 of docs/specification.md.
  */
 export const errorTable = {
-  GA2001: { http: 401, message: 'API_KEY_MISSING', when: 'The X-Api-Key header is missing or empty.' },
-  GA2011: {
-    http: 401,
-    message: 'API_KEY_NOT_FOUND',
-    when: 'The key is unknown or deleted, or its header was doubled.',
-  },
-  GA2021: { http: 403, message: 'API_KEY_DISABLED', when: 'The key was disabled or has expired.' },
-  GA2032: { http: 404, message: 'WORKSPACE_NOT_FOUND', when: "The key's workspace is gone." },
-  GA2034: { http: 403, message: 'NOT_WORKSPACE_MEMBER', when: "The key's owner is no longer a member." },
-  GA2013: {
-    http: 401,
-    message: 'REQUEST_EXPIRED_OR_REPLAYED',
-    when: 'The timestamp is missing, malformed, doubled or over 60 s off; or the nonce is missing, malformed, doubled or used.',
-  },
-  GA2012: {
-    http: 401,
-    message: 'SIGNATURE_INVALID',
-    when: 'The signature is missing, malformed, doubled or does not match.',
-  },
-  GA2022: { http: 403, message: 'IP_NOT_WHITELISTED', when: "The client's address is not in the key's IP list." },
-  GA2024: { http: 403, message: 'API_ACCESS_DENIED', when: 'The key lacks the scope that the endpoint requires.' },
-  '50090201': { http: 403, message: 'API_ACCESS_DENIED', when: 'No such declared endpoint under /api/.' },
-  S012: {
-    http: 400,
-    message: 'INVALID_PARAMETER',
-    when: 'A malformed parameter, body or field, or an unknown field; a list that takes over 2 s to count and sort.',
-  },
-  S001: { http: 500, message: 'INTERNAL_ERROR', when: 'A bug of ours; the log holds the request id.' },
-  S002: {
-    http: 503,
-    message: 'SERVICE_UNAVAILABLE',
-    when: 'A part is out of reach or a queue is full. Certainly not done: safe to send again, after Retry-After.',
-  },
-  S003: {
-    http: 504,
-    message: 'OUTCOME_UNKNOWN',
-    when: 'The answer to a create was lost inside: done or not. Sending it again under the same bizId tells; without one, X-Transfer-Id names the order to ask for.',
-  },
-  S004: { http: 404, message: 'NOT_FOUND', when: 'A path that does not begin with /api/ and is not ours.' },
-  S013: { http: 413, message: 'PAYLOAD_TOO_LARGE', when: 'The body is over the limit.' },
-  S015: {
-    http: 415,
-    message: 'UNSUPPORTED_MEDIA_TYPE',
-    when: 'The body is not application/json, or has a Content-Encoding.',
-  },
-  S029: { http: 429, message: 'TOO_MANY_REQUESTS', when: 'Over a rate limit that the operator set; see Retry-After.' },
-  W001: {
-    http: 404,
-    message: 'WALLET_NOT_FOUND',
-    when: 'The wallet is absent, malformed, of another workspace or not a customer wallet.',
-  },
-  W002: { http: 409, message: 'WALLET_NOT_ACTIVE', when: 'Either wallet is frozen or closed.' },
-  T001: {
-    http: 404,
-    message: 'TRANSFER_NOT_FOUND',
-    when: 'The transfer order is absent, malformed or of another workspace.',
-  },
-  T002: { http: 422, message: 'INSUFFICIENT_BALANCE', when: 'The source wallet holds less than the amount.' },
-  T003: { http: 422, message: 'CURRENCY_MISMATCH', when: 'The currency is not that of both wallets.' },
-  T004: { http: 422, message: 'SAME_WALLET', when: 'Source and target are one wallet.' },
-  T005: { http: 409, message: 'BIZ_ID_CONFLICT', when: 'The bizId names a different transfer already.' },
-} as const satisfies Record<string, { http: number; message: string; when: string }>
+  GA2001: error(401, 'API_KEY_MISSING', 'The X-Api-Key header is missing or empty.'),
+  GA2011: error(401, 'API_KEY_NOT_FOUND', 'The API key is unknown or deleted, or X-Api-Key was sent more than once.'),
+  GA2021: error(403, 'API_KEY_DISABLED', 'The API key is disabled or has expired.'),
+  GA2032: error(404, 'WORKSPACE_NOT_FOUND', 'The workspace of the API key no longer exists.'),
+  GA2034: error(403, 'NOT_WORKSPACE_MEMBER', 'The owner of the API key is no longer a member of the workspace.'),
+  GA2013: error(
+    401,
+    'REQUEST_EXPIRED_OR_REPLAYED',
+    'X-Timestamp is missing, malformed, sent more than once, or more than 60 s off. Or X-Nonce is missing, malformed, sent more than once, or already used.',
+  ),
+  GA2012: error(
+    401,
+    'SIGNATURE_INVALID',
+    'X-Signature is missing, malformed, sent more than once, or does not match the request.',
+  ),
+  GA2022: error(403, 'IP_NOT_WHITELISTED', "The client's address is not in the IP list of the API key."),
+  GA2024: error(403, 'API_ACCESS_DENIED', 'The API key does not have the scope that the endpoint requires.'),
+  '50090201': error(403, 'API_ACCESS_DENIED', 'There is no such endpoint under /api/.'),
+  S012: error(
+    400,
+    'INVALID_PARAMETER',
+    'A parameter, the body or a field is malformed or unknown. Or a list takes more than 2 s to count and sort.',
+  ),
+  S001: error(500, 'INTERNAL_ERROR', 'A bug in the service. The log contains the request ID.'),
+  S002: error(
+    503,
+    'SERVICE_UNAVAILABLE',
+    'Part of the service is unavailable, or a queue is full. Nothing was done: you can retry after the time in Retry-After.',
+  ),
+  S003: error(
+    504,
+    'OUTCOME_UNKNOWN',
+    'The answer to a create was lost: the transfer may or may not have been made. Retry with the same bizId. Without a bizId, get the order that X-Transfer-Id names.',
+  ),
+  S004: error(404, 'NOT_FOUND', 'The path does not begin with /api/, and the service has nothing else there.'),
+  S013: error(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than the limit.'),
+  S015: error(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body is not application/json, or has a Content-Encoding.'),
+  S029: error(
+    429,
+    'TOO_MANY_REQUESTS',
+    'A rate limit that the operator set is exceeded. Retry after the time in Retry-After.',
+  ),
+  W001: error(
+    404,
+    'WALLET_NOT_FOUND',
+    'The wallet does not exist, its ID is malformed, or it belongs to another workspace or to the system.',
+  ),
+  W002: error(409, 'WALLET_NOT_ACTIVE', 'One of the wallets is frozen or closed.'),
+  T001: error(
+    404,
+    'TRANSFER_NOT_FOUND',
+    'The transfer order does not exist, its ID is malformed, or it belongs to another workspace.',
+  ),
+  T002: error(422, 'INSUFFICIENT_BALANCE', 'The balance of the source wallet is lower than the amount.'),
+  T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of both wallets.'),
+  T004: error(422, 'SAME_WALLET', 'Source and target are the same wallet.'),
+  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already belongs to a different transfer.'),
+}
 
 export type ErrorCode = keyof typeof errorTable
 
-/** False for the codes of a newer core, and for what is none. */
+/** Whether a code is in the error table. A newer core may return codes that are not. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorTable, code)
 }
 
-/** What is wrong with one field of a body or one parameter of a query. */
+/** What can be wrong with one field of a body or one parameter of a query. */
 export const fieldReasons = [
   'REQUIRED',
   'UNKNOWN',
@@ -106,13 +106,13 @@ export const fieldReasons = [
 ] as const
 export type FieldReason = (typeof fieldReasons)[number]
 
-/** One faulty field. `limit` is the bound that was broken, or the values that are allowed. */
+/** One invalid field. `limit`: the bound that it exceeds, or the values that are allowed. */
 export type FieldFault = { field: string; reason: FieldReason; limit?: string | number }
 
-/** A header of section 5.1 that cannot be used as sent. */
+/** Why a header of section 5.1 is invalid. */
 type HeaderFault = { header: string; reason: 'MISSING' | 'MALFORMED' | 'REPEATED' }
 
-/** What a caller needs to mend the call, by code. Never a secret, never the expected signature. */
+/** What a caller needs to fix the call, by code. Never contains a secret or the expected signature. */
 export interface ErrorDetails {
   GA2001: undefined
   GA2011: undefined
@@ -151,7 +151,7 @@ export interface ErrorDetails {
   T005: { bizId: string }
 }
 
-/** A refusal with a public code. Thrown by core and by the gateway alike; it crosses the wire whole. */
+/** An error with a public code. Core and the gateway throw it; between them, code and details are preserved. */
 export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'DomainError'
   readonly code: C
@@ -163,18 +163,18 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
     this.details = details as ErrorDetails[C]
   }
 
-  /** An error that core has sent: its details were of its code's type when they left. */
+  /** Recreates an error that core sent. Core guarantees that `details` has the type of the code. */
   static fromDetails(code: ErrorCode, details: unknown): DomainError {
     return new DomainError<ErrorCode>(code, ...([details] as unknown as []))
   }
 }
 
-/** `instanceof` that keeps the type of the code. */
+/** Like `instanceof`, but keeps the type of the code. */
 export function isDomainError(error: unknown): error is DomainError {
   return error instanceof DomainError
 }
 
-/** Codes of administrative refusals. They reach operators and internal services, never the public API. */
+/** Codes of administrative errors. They reach operators and internal services, never the public API. */
 export type AdminErrorCode =
   | 'ALREADY_EXISTS'
   | 'NOT_FOUND'
@@ -183,7 +183,7 @@ export type AdminErrorCode =
   | 'WALLET_HOLDS_MONEY'
   | 'LEDGER_HALTED'
 
-/** An administrative refusal: a code for programs, and a sentence that says how to mend it. */
+/** An administrative error: a code for programs, and a sentence for people that says how to fix it. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
   readonly code: AdminErrorCode

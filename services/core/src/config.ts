@@ -3,25 +3,30 @@ import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } f
 import { z } from 'zod'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
-const databaseUrl = serverUrl('postgres', 'postgresql').describe("the PostgreSQL URL of the service's own role")
+const databaseUrl = serverUrl('postgres', 'postgresql').describe("PostgreSQL URL of the service's role")
 
 export const coreSchema = z.object({
-  CORE_HOST: z.string().default('127.0.0.1').describe('the address to listen on'),
-  CORE_PORT: port.default(8081).describe('the port to listen on'),
+  CORE_HOST: z.string().default('127.0.0.1').describe('Address to listen on'),
+  CORE_PORT: port.default(8081).describe('Port to listen on'),
   DATABASE_URL: databaseUrl,
   DATABASE_LIST_POOL: wholeNumber(4, 100)
     .default(6)
-    .describe('connections for lists: two for those that count or sort, and one kept for workspaces that read none'),
-  DATABASE_READ_POOL: wholeNumber(2, 100).default(6).describe('connections for short reads and administration'),
+    .describe(
+      'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
+    ),
+  DATABASE_READ_POOL: wholeNumber(2, 100).default(6).describe('Connections for short reads and administration'),
   KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
-    'id:base64 entries of 32 random bytes, separated by commas; the first one encrypts',
+    'Comma-separated id:base64 entries, each of 32 random bytes. The first one encrypts, all of them decrypt',
   ),
-  LEDGER_CHAIN_KEY: parsed(parseChainKey).describe('32 random bytes in base64, the key of the chain over all flows'),
-  LEDGER_SHARDS: wholeNumber(1, 16).default(2).describe('batches of transfers that may be under way at once'),
-  LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('transfers that may wait in each shard'),
-  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('the least level to log'),
+  LEDGER_CHAIN_KEY: parsed(parseChainKey).describe('Key of all MACs in the database: 32 random bytes in base64'),
+  LEDGER_SHARDS: wholeNumber(1, 16).default(2).describe('Batches of transfers that may be posted at the same time'),
+  LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('Transfers that may wait in each shard'),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Lowest level that is logged'),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
-    'name:role:token entries separated by commas; a role is gateway, service, funding or admin; a token has 32 characters or more',
+    'Comma-separated name:role:token entries. A role is gateway, service, funding or admin; a token has at least 32 characters',
   ),
 })
 export type CoreConfig = z.infer<typeof coreSchema>
@@ -29,7 +34,7 @@ export type CoreConfig = z.infer<typeof coreSchema>
 export const migrationSchema = z.object({
   DATABASE_URL: databaseUrl,
   MIGRATION_DATABASE_URL: serverUrl('postgres', 'postgresql').describe(
-    'the PostgreSQL URL of the role that owns the schema',
+    'PostgreSQL URL of the role that owns the schema',
   ),
 })
 
@@ -48,7 +53,7 @@ function parseChainKey(text: string): KeyObject {
 function parseServiceTokens(text: string): ServiceToken[] {
   const tokens = text.split(',').map(entry => {
     const [name = '', role = '', token = '', ...rest] = entry.trim().split(':')
-    // A token with a colon in it would be cut there.
+    // A token cannot contain a colon: it would be cut off there.
     if (rest.length > 0 || !/^[\w-]{1,32}$/.test(name) || !roles.includes(role as Role) || token.length < 32)
       throw new Error('needs entries of the form name:role:token, the token of 32 characters or more')
     return { name, role: role as Role, token }
