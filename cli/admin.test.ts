@@ -536,7 +536,7 @@ describe('ledger checkpoint', () => {
     const [whole, other] = [newFile('whole'), await newWorkspace()]
     await json(`ledger checkpoint --out ${whole}`)
     const files: [string, string, string][] = [
-      ['empty', '', 'it is cut off: its last part is missing'],
+      ['empty', '', 'it is incomplete: its last part is missing'],
       ['changed', (await readFile(whole, 'utf8')).replace('"sequence":1', '"sequence":2'), 'part 0 was changed'],
     ]
     for (const [name, text, fault] of files) {
@@ -552,7 +552,7 @@ describe('ledger checkpoint', () => {
     const narrow = await run(words(`ledger verify --workspace ${other} --against ${whole}`))
     expect(narrow).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining(`it is of all workspaces, and ${other} alone was verified`),
+      stderr: expect.stringContaining(`it covers all workspaces, but only ${other} was verified`),
     })
     expect(await refused(1, `ledger verify --against ${whole}.absent`)).toBe(
       `The checkpoint cannot be read from ${whole}.absent (ENOENT): give the file that ledger checkpoint wrote.`,

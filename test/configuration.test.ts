@@ -101,7 +101,9 @@ test('a secret can come from a file; one that cannot be read, or that is given t
   const read = run(core, { ...goodCore, SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: file })
   expect(read.lines[0]).toMatch(/^SERVICE_TOKENS needs entries/)
   const unreadable = run(core, { ...goodCore, SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: `${file}.none` })
-  expect(unreadable.lines).toEqual([`SERVICE_TOKENS_FILE names ${file}.none, which cannot be read.`])
+  expect(unreadable.lines).toEqual([
+    `SERVICE_TOKENS_FILE names ${file}.none, which cannot be read: check that it exists, and its permissions.`,
+  ])
   const twice = run(core, { ...goodCore, SERVICE_TOKENS_FILE: file })
-  expect(twice.lines).toEqual(['SERVICE_TOKENS and SERVICE_TOKENS_FILE are both set: keep one.'])
+  expect(twice.lines).toEqual(['SERVICE_TOKENS and SERVICE_TOKENS_FILE are both set: unset one of them.'])
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Every action that the audit can hold. */
+/** Every action in the audit log. */
 export const auditActions = [
   'kek.rotate',
   'key.create',
@@ -29,25 +29,25 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** An administrative action: who did what to what, when, and what it changed. Never a secret. */
+/** An entry of the audit log: who did what, when, and what it changed. It never contains a secret. */
 export const auditEntry = z.object({
-  /** Counts up; actions that failed leave gaps. */
+  /** Ascending. Failed actions leave gaps. */
   id: z.int(),
-  /** The database's clock. */
+  /** By the clock of the database. */
   at: z.date(),
-  /** `role:name` of the service token, or `core` itself. */
+  /** `role:name` of the service token, or `core`. */
   actor: z.string(),
-  /** `key.disable`, `workspace.create` and the like. */
+  /** One of `auditActions`. */
   action: z.string(),
   workspaceId: z.string().nullable(),
-  /** The id of what was acted on. */
+  /** The ID of the key, workspace, member or other object of the action. */
   target: z.string(),
   before: z.unknown(),
   after: z.unknown(),
 })
 export type AuditEntry = z.infer<typeof auditEntry>
 
-/** Newest first; `from` inclusive, `to` exclusive. `before` is the `next` of the page that came before. */
+/** Lists entries, newest first. `from` is inclusive, `to` exclusive. `before`: `next` of the previous page. */
 export const listAuditInput = z.object({
   workspaceId: z.string().optional(),
   actor: z.string().optional(),
@@ -60,6 +60,6 @@ export const listAuditInput = z.object({
 })
 export type AuditListing = z.infer<typeof listAuditInput>
 
-/** `next`: what to give as `before` for older actions; null at the end. */
+/** `next`: the `before` of the next page; null on the last page. */
 export const auditPage = z.object({ entries: z.array(auditEntry), next: z.int().nullable() })
 export type AuditPage = z.infer<typeof auditPage>

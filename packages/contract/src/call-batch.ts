@@ -3,20 +3,20 @@ import { addExtension, Packr } from 'msgpackr'
 import { Decimal, parseDecimal } from './money.ts'
 
 /**
- * A batch carries many calls in one HTTP request, and their answers in its response: one request costs core and
- * caller far more than one call. `POST /batch`, both bodies in MessagePack: superjson, which `/trpc` speaks, takes
- * eight times as long over the same calls (see docs/decisions).
+ * One call of a batch. `POST /batch` takes many calls in one HTTP request and returns their answers in one response,
+ * because a request costs far more than a call. Both bodies are MessagePack, which is eight times as fast as the superjson
+ * of `/trpc` (docs/decisions/0002).
  */
 export type BatchCall = { path: string; type: TRPCProcedureType; input: unknown }
 
-/** The answers, in the order of the calls. `error` is tRPC's error shape. */
+/** The answer to one call; answers are in the order of the calls. `error` is tRPC's error shape. */
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }
 
 export const batchPath = '/batch'
 export const batchType = 'application/vnd.msgpack'
-/** The most calls in one batch. */
+/** Maximum number of calls in one batch. */
 export const batchCallLimit = 512
-/** The most bytes of a batch: the largest body that a gateway can be told to take fits in, with what goes along. */
+/** Maximum size of a batch. A create with the largest body that a gateway can be configured to accept fits in. */
 export const batchByteLimit = 17 * 1024 * 1024
 
 addExtension({
@@ -27,7 +27,7 @@ addExtension({
 })
 const packr = new Packr()
 
-/** The body of a batch, or of its answers. Date and Decimal arrive intact. */
+/** The body of a batch or of its answers. Date and Decimal values are preserved. */
 export function packBatch(batch: BatchCall[] | BatchAnswer[]): Buffer {
   return packr.pack(batch)
 }

@@ -2,19 +2,19 @@ import { z } from 'zod'
 import { plainText } from './text.ts'
 
 /**
- * On whose behalf an internal caller acts. It becomes the immutable actor of a transfer, and under a gateway
- * token it is what core checks the workspace against.
+ * On whose behalf an internal caller acts. Core stores it with each transfer. For a gateway token, core also checks that
+ * the API key belongs to the workspace.
  */
 export const caller = z.object({
-  /** The API key (`ak_…`) that signed the public request. Required under a gateway token. */
+  /** The API key (`ak_…`) that signed the public request. Required with a gateway token. */
   apiKey: plainText(64).optional(),
-  /** One id for the request from the gateway's log to the ledger. */
+  /** The ID of the request in the gateway's log, core's log and the ledger. */
   requestId: plainText(64).min(1),
-  /** The client's address as the gateway saw it. */
+  /** The client's IP address as the gateway determined it. */
   address: plainText(64).optional(),
 })
 export type Caller = z.infer<typeof caller>
 
-/** What every procedure on a workspace's resources takes, beside the fields of its own. */
+/** The input that every procedure on a workspace's resources takes, besides its own fields. */
 export const workspaceCall = z.object({ workspaceId: z.string(), caller })
 export type WorkspaceCall = z.infer<typeof workspaceCall>

@@ -1,7 +1,7 @@
 /**
- * Decimals by currency: ISO 4217 (active codes that have a minor unit), and the common crypto assets.
- * The migration step writes this table to PostgreSQL, which refuses a wallet of any other currency.
- * Adding one is adding it here; the decimals of a currency never change.
+ * Currency codes by number of decimals: ISO 4217 (active codes that have a minor unit) and the common crypto assets.
+ * The migration step writes this table to PostgreSQL, which rejects wallets in any other currency. To add a currency, add
+ * it here. The decimals of a currency never change.
  */
 const codesByDecimals: Record<number, string> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
@@ -29,7 +29,7 @@ export const currencyDecimals: ReadonlyMap<string, number> = new Map(
   ),
 )
 
-/** Decimals of a currency that the table is known to hold: a wallet's own, say. */
+/** The decimals of a currency. @throws Error if the currency is not in the table */
 export function decimalsOf(currency: string): number {
   const decimals = currencyDecimals.get(currency)
   if (decimals === undefined) throw new Error(`currency ${currency} is not in the table`)

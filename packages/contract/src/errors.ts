@@ -5,8 +5,7 @@ function error<const Status extends number>(http: Status, message: string, when:
 
 /**
  * The public error codes. The HTTP status, the symbolic message, the localized sentences (gateway/src/locales) and
- * docs/errors.md come from this table.
- * See section 7 of docs/specification.md.
+ * docs/errors.md come from this table. See section 7 of docs/specification.md.
  */
 export const errorTable = {
   GA2001: error(401, 'API_KEY_MISSING', 'The X-Api-Key header is missing or empty.'),

@@ -1,8 +1,8 @@
 import { uuidv7 } from 'uuidv7'
 
 /**
- * Public ids: a prefix that names the kind, then 26 characters of Crockford base32 over a UUIDv7
- * (the TypeID format). They sort by time of creation. PostgreSQL stores the bare UUID: half the index.
+ * Public IDs in the TypeID format: a prefix for the kind, then a UUIDv7 as 26 characters of Crockford base32. They sort by
+ * time of creation. PostgreSQL stores the UUID, which halves the size of indexes (docs/decisions/0005).
  */
 export const idPrefixes = { workspace: 'wsp', apiKey: 'ak', wallet: 'wal', transfer: 'trf', flow: 'flw' } as const
 export type IdKind = keyof typeof idPrefixes
@@ -18,17 +18,17 @@ for (let value = 0; value < 16; value++) hexValueOf[value.toString(16).charCodeA
 const digitOf = new Uint8Array(128)
 for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
 
-/** A new id of this kind, such as `wal_01j…`. */
+/** A new ID of this kind, such as `wal_01j…`. */
 export function mintId(kind: IdKind): string {
   return idFromUuid(kind, uuidv7())
 }
 
-/** The public id of a stored UUID. */
+/** The public ID of a UUID. */
 export function idFromUuid(kind: IdKind, uuid: string): string {
   return `${idPrefixes[kind]}_${suffixOfUuid(uuid)}`
 }
 
-/** The UUID behind an id of this kind, or null when it is not in that form. */
+/** The UUID of a public ID; null if the text is not an ID of this kind. */
 export function uuidFromId(kind: IdKind, id: string): string | null {
   const prefix = idPrefixes[kind]
   if (id.length !== prefix.length + 1 + suffixLength || !id.startsWith(prefix) || id[prefix.length] !== '_') return null
@@ -36,14 +36,14 @@ export function uuidFromId(kind: IdKind, id: string): string | null {
   return suffixPattern.test(suffix) ? uuidOfSuffix(suffix) : null
 }
 
-/** Whether a text has the form of one of our own ids, which no client may choose as a name. */
+/** Whether a text has the form of one of our IDs. Clients may not use such a text as a bizId. */
 export function looksLikeOwnId(text: string): boolean {
   return ownIdPattern.test(text)
 }
 
 /**
- * The UUIDs whose public ids begin with `text`: an inclusive range, or null when no id of this kind can.
- * `''` and `'wa'` cover every wallet.
+ * The inclusive range of UUIDs whose public IDs begin with `text`; null if no ID of this kind can. For wallets, `''` and
+ * `'wa'` select all.
  */
 export function uuidRangeOfPrefix(kind: IdKind, text: string): { from: string; to: string } | null {
   const head = `${idPrefixes[kind]}_`
@@ -55,7 +55,7 @@ export function uuidRangeOfPrefix(kind: IdKind, text: string): { from: string; t
   return { from: uuidOfSuffix(from), to: uuidOfSuffix(to) }
 }
 
-/** 128 bits as 26 digits of five bits, two zero bits in front. */
+/** Encodes 128 bits as 26 digits of five bits, with two leading zero bits. */
 function suffixOfUuid(uuid: string): string {
   let suffix = ''
   let pending = 0

@@ -1,4 +1,4 @@
-/** What callers of core may know: schemas, ids, money and error codes. Safe to import anywhere. */
+/** What callers of core may know: schemas, IDs, money and error codes. Runs in Node and in browsers. */
 export * from './addresses.ts'
 export * from './api-keys.ts'
 export * from './audit.ts'

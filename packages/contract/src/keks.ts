@@ -1,21 +1,24 @@
 import { z } from 'zod'
 
-/** Under which key-encryption keys (KEKs) API secrets are kept. A key within the grace of a rotation has two secrets. */
+/** How many API secrets each key-encryption key (KEK) encrypts. During the grace period of a rotation, an API key has two secrets. */
 export const kekStatus = z.object({
-  /** The first one on this core's ring: what it encrypts, it encrypts under this one. */
+  /** The first KEK on this core's key ring, which encrypts new secrets. */
   active: z.string(),
   keks: z.array(z.object({ kek: z.string(), secrets: z.int(), onRing: z.boolean() })),
 })
 export type KekStatus = z.infer<typeof kekStatus>
 
-/** One step of a rotation: encrypts the secrets of up to `limit` keys after `after` anew. */
+/** One step of a KEK rotation: re-encrypts the secrets of up to `limit` keys after the key `after`. */
 export const rewrapInput = z.object({
-  /** What the caller takes for the active one. A core that has another one first refuses. */
+  /** The expected active KEK. Core rejects the step if its own is another one. */
   to: z.string(),
   after: z.string().optional(),
   limit: z.int().min(1).max(500).default(100),
 })
-/** `rewrapped` counts secrets. `unreadable`: keys whose secrets open under no key on the ring. `next`: what to give as `after`; null at the end. */
+/**
+ * `rewrapped`: number of secrets. `unreadable`: API keys with secrets that no KEK on the key ring decrypts. `next`: the
+ * `after` of the next step; null after the last one.
+ */
 export const rewrapStep = z.object({
   rewrapped: z.int(),
   unreadable: z.array(z.string()),

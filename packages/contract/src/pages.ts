@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { plainText } from './text.ts'
 
-/** The largest page size; the public API caps at it without an error (section 8.1). */
+/** Maximum page size. The public API reduces larger sizes to it, without an error (section 8.1). */
 export const maxPageSize = 100
 export const defaultPageSize = 20
 
 const direction = z.enum(['asc', 'desc'])
 
-/** Which page, and in what order: the first field is primary, later ones break ties; empty is newest first. */
+/** A page and its order. The first sort field is primary, later ones break ties. Without `sort`: newest first. */
 export function pageRequest<const Fields extends readonly [string, ...string[]]>(sortable: Fields) {
   return z.object({
     page: z.int().min(0).default(0),
@@ -19,7 +19,7 @@ export function pageRequest<const Fields extends readonly [string, ...string[]]>
   })
 }
 
-/** A page as section 2.2 shapes it. Totals are exact. */
+/** A page (section 2.2). Totals are exact. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     content: z.array(item),
@@ -37,8 +37,8 @@ export type Page<Item> = {
   page: { size: number; number: number; totalElements: number; totalPages: number }
 }
 
-/** From inclusive, to exclusive. */
+/** `createdFrom` is inclusive, `createdTo` exclusive. */
 export const createdRange = { createdFrom: z.date().optional(), createdTo: z.date().optional() }
 
-/** Part of an id or name to filter by; plain characters, matched from the beginning. */
+/** A filter by the beginning of an ID. */
 export const prefixFilter = plainText(64).min(1, 'EMPTY').optional()

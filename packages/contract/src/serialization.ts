@@ -1,7 +1,7 @@
 import { SuperJSON } from 'superjson'
 import { Decimal, parseDecimal } from './money.ts'
 
-/** What travels between core and its callers: JSON plus Date and Decimal, intact. */
+/** The serialization of `/trpc`: JSON that preserves Date and Decimal values. */
 export const serialization = new SuperJSON()
 
 serialization.registerCustom<Decimal, string>(

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Text that people write: up to `max` characters (code points, as a person counts them). PostgreSQL cannot
- * store U+0000, and a lone surrogate is not text.
+ * Text of up to `max` Unicode code points. U+0000 is rejected because PostgreSQL cannot store it, lone surrogates because
+ * they are not valid Unicode.
  */
 export function plainText(max: number) {
   return z
@@ -15,8 +15,8 @@ export function plainText(max: number) {
     .refine(text => !text.includes('\u0000') && text.isWellFormed(), { error: 'BAD_CHARACTER' })
 }
 
-/** A remark that operators make on something of theirs: one line, which may be empty. */
+/** A name that operators may give to an object: one line, which may be empty. */
 export const label = plainText(128).refine(text => !/\p{Cc}/u.test(text), { error: 'has control characters' })
 
-/** A name that operators give: a label that is not blank. */
+/** A name that operators must give: a label that is not blank. */
 export const displayName = label.refine(text => text.trim() !== '', { error: 'is blank' })

@@ -5,14 +5,14 @@ import { amountFault, amountText, currencyCode, maxDigits } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
 import { plainText } from './text.ts'
 
-/** Every stored transfer is completed: it is written whole, in one commit, or not at all (section 3). */
+/** Every stored transfer is completed, because it is written in one commit or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
 
 const bizIdLength = 64
 
 /**
- * A name that the client chooses and that makes create idempotent, for ever, per workspace.
- * Never in the form of our own ids, so that an order's bizId and transferId cannot be confused in a path.
+ * The idempotency key of a create, chosen by the client and unique in a workspace for ever. It cannot have the form of our
+ * IDs, because a path can name an order by bizId or by transferId.
  */
 export const bizId = z
   .string('NOT_A_STRING')
@@ -25,8 +25,8 @@ const remarkLength = 256
 const remark = plainText(remarkLength)
 
 /**
- * The body of `POST /api/v1/transfer/command/create` (section 2.4). Wallet ids are any text here: a malformed
- * one is W001, exactly as an unknown one.
+ * The body of `POST /api/v1/transfer/command/create` (section 2.4). Wallet IDs can be any string: malformed and unknown IDs
+ * get the same error, W001.
  */
 export const createTransferBody = z
   .strictObject({
@@ -56,7 +56,7 @@ export const createTransferBody = z
   })
 export type CreateTransferBody = z.infer<typeof createTransferBody>
 
-/** A transfer order (section 2.3). `amount` is the text that was sent: "100.50" stays "100.50". */
+/** A transfer order (section 2.3). `amount` is the string that was sent: "100.50" stays "100.50". */
 export const transferOrder = z.object({
   transferId: z.string(),
   bizId: z.string(),
@@ -73,27 +73,27 @@ export const transferOrder = z.object({
 export type TransferOrder = z.infer<typeof transferOrder>
 
 /**
- * What a posting that was begun in time may take until it has its workspace's lock, in milliseconds: a connection, a
- * lock, and once more if the first commit was lost. Past it a caller may rely on its not being posted.
+ * How long after its budget a transfer can still be posted, in milliseconds: the time to get a connection and the lock of
+ * the workspace, twice if the first commit was lost. After that, the caller can rely on its not being posted.
  */
 export const postingGraceMs = 3_000
 
-/** Beside the workspaceCall that every procedure on a workspace takes, as all inputs here. */
+/** The inputs below come on top of `workspaceCall`. */
 export const createTransferInput = z.object({
   order: createTransferBody,
-  /** The id to give the transfer: minted by the caller, so that its own re-sends are idempotent. */
+  /** The ID of the new transfer. A caller that generates it can send the create again safely. */
   transferId: z.string().optional(),
-  /** True when this may have been sent before: core then looks for the transferId first. */
+  /** True if the create may have been sent before: core then looks up the transferId first. */
   resend: z.boolean().optional(),
   /**
-   * How long the caller will wait, in milliseconds. Core drops what nobody waits for before it starts, and posts nothing
-   * that is `postingGraceMs` later still.
+   * How long the caller waits, in milliseconds. Core does not start the create after that, and never posts it later than
+   * `postingGraceMs` after that.
    */
   budgetMs: z.int().min(1).max(60_000).optional(),
 })
 export type CreateTransferInput = WorkspaceCall & z.infer<typeof createTransferInput>
 
-/** `bizId` finds an order by its bizId or its transferId. */
+/** `bizId`: the bizId or the transferId of the order. */
 export const getTransferInput = z.object({ bizId: z.string() })
 
 export const transferSortFields = ['createdAt', 'updatedAt', 'amount', 'status'] as const
@@ -108,7 +108,7 @@ export const transferFilter = z.object({
 export type TransferFilter = z.infer<typeof transferFilter>
 
 export const listTransfersInput = z.object({
-  /** Only this wallet's, on either side. W001 when the workspace has no such wallet. */
+  /** Only orders from or to this wallet. W001 if the workspace has no such wallet. */
   walletId: z.string().optional(),
   filter: transferFilter.default({}),
   ...pageRequest(transferSortFields).shape,

@@ -16,7 +16,7 @@ export type TransferType = (typeof transferTypes)[number]
 
 const decimal = z.custom<Decimal>(value => Decimal.isDecimal(value), { error: 'NOT_AN_AMOUNT' })
 
-/** A wallet (section 2.5). One currency each; `balance` in that currency. */
+/** A wallet (section 2.5). */
 export const wallet = z.object({
   walletId: z.string(),
   name: z.string(),
@@ -28,7 +28,7 @@ export const wallet = z.object({
 })
 export type Wallet = z.infer<typeof wallet>
 
-/** What a wallet holds, and how much of it can be spent. */
+/** The balance of a wallet. `available`: the part that can be spent. */
 export const walletBalance = z.object({
   walletId: z.string(),
   currency: z.string(),
@@ -38,7 +38,7 @@ export const walletBalance = z.object({
 })
 export type WalletBalance = z.infer<typeof walletBalance>
 
-/** One posting on one wallet. `sequence` counts 1…n without gaps; `balanceAfter` follows from the one before. */
+/** One side of a transfer. `sequence` numbers the flows of a wallet from 1, without gaps. */
 export const flow = z.object({
   flowId: z.string(),
   walletId: z.string(),
@@ -49,16 +49,16 @@ export const flow = z.object({
   balanceAfter: decimal,
   currency: z.string(),
   transferId: z.string(),
-  /** Null when the other side is not one of the workspace's own wallets (deposits, withdrawals). */
+  /** Null for deposits and withdrawals. */
   counterpartyWalletId: z.string().nullable(),
   createdAt: z.date(),
 })
 export type Flow = z.infer<typeof flow>
 
-/** Beside the workspaceCall that every procedure on a workspace takes, as the inputs of lists. */
+/** Comes on top of `workspaceCall`, like the inputs of lists. */
 export const walletInput = z.object({ walletId: z.string() })
 
-/** For operators, who act for nobody. */
+/** For operators, who act without a `caller`. */
 export const walletOfWorkspaceInput = z.object({ workspaceId: z.string(), walletId: z.string() })
 
 export const walletSortFields = ['createdAt', 'updatedAt', 'amount', 'status', 'name', 'currency'] as const
@@ -95,7 +95,7 @@ export const flowPage = pageOf(flow)
 
 export const createWalletInput = z.object({ workspaceId: z.string(), currency: currencyCode, name: displayName })
 
-/** Money that enters or leaves the workspace. Idempotent under its bizId, like a transfer. */
+/** A deposit or a withdrawal. `bizId` makes it idempotent, like a transfer. */
 export const fundingInput = z.object({
   workspaceId: z.string(),
   walletId: z.string(),
@@ -104,7 +104,7 @@ export const fundingInput = z.object({
   caller: caller.optional(),
 })
 
-/** `bizId` is the one that was given, or else the transferId. */
+/** `bizId`: as it was sent, otherwise the transferId. */
 export const fundingReceipt = z.object({
   transferId: z.string(),
   bizId: z.string(),

@@ -3,12 +3,12 @@ import { displayName } from './text.ts'
 
 export const createWorkspaceInput = z.object({ name: displayName })
 
-/** `force` deletes although wallets hold money; their history and balances stay. */
+/** `force` deletes a workspace whose wallets hold money. History and balances are kept. */
 export const deleteWorkspaceInput = z.object({ workspaceId: z.string(), force: z.boolean().default(false) })
 
-/** The name of a person or program that belongs to a workspace, as the operator's own directory knows it. */
+/** A member of a workspace: the ID of a person or program in the operator's own directory. */
 export const userId = z
   .string()
-  .regex(/^[\w.@:+-]{1,128}$/, 'a user id is 1 to 128 letters, digits or any of . _ @ : + -')
+  .regex(/^[\w.@:+-]{1,128}$/, 'a user ID has 1 to 128 characters: letters, digits, and . _ @ : + -')
 
 export const memberInput = z.object({ workspaceId: z.string(), userId })

@@ -4,9 +4,9 @@ import type { CoreClient } from './core-client.ts'
 import { CoreUnreachable } from './errors.ts'
 
 /**
- * A checkpoint of all chains, or of one workspace's, part by part, each with its line of the file for an auditor to keep.
+ * Takes a checkpoint of all workspaces or of one, and yields its parts, each with its line for the checkpoint file.
  *
- * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the checkpoint ended before its last part
+ * @throws TRPCClientError core's error; its cause is a CoreUnreachable if the stream ended before the last part
  */
 export async function* checkpointLines(
   core: CoreClient,
@@ -19,7 +19,7 @@ export async function* checkpointLines(
   throw TRPCClientError.from(new CoreUnreachable(true))
 }
 
-/** The parts of a checkpoint in order, or the first thing that is wrong with the file. */
+/** Reads a checkpoint file and yields its parts in order. If the file is invalid, the last value is the fault. */
 export async function* readCheckpoint(
   lines: AsyncIterable<string> | Iterable<string>,
 ): AsyncGenerator<CheckpointPart | { fault: string }> {
@@ -30,14 +30,14 @@ export async function* readCheckpoint(
     if ('fault' in part) return
     before = part
   }
-  if (!before?.last) yield { fault: 'it is cut off: its last part is missing' }
+  if (!before?.last) yield { fault: 'it is incomplete: its last part is missing' }
 }
 
 function partAfter(before: CheckpointPart | undefined, line: string): CheckpointPart | { fault: string } {
   const number = before ? before.part + 1 : 0
   const part = parsePart(line)
   if (!part) return { fault: `line ${number + 1} is not a part of a checkpoint` }
-  if (before?.last) return { fault: 'something follows its last part' }
+  if (before?.last) return { fault: 'data follows its last part' }
   if (before && part.checkpointId !== before.checkpointId)
     return { fault: `line ${number + 1} belongs to another checkpoint` }
   if (part.part !== number) return { fault: `part ${number} is missing before part ${part.part}` }
@@ -52,8 +52,8 @@ function parsePart(line: string): CheckpointPart | null {
   }
 }
 
-/** Longer than any part: a file without line ends is no checkpoint, and need not be read to its end. */
-const longestLine = 2 ** 20
+/** Longer than any part. A file with a longer line is not a checkpoint, and is not read to its end. */
+const maxLineLength = 2 ** 20
 
 async function* wholeLines(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
   let rest = ''
@@ -61,7 +61,7 @@ async function* wholeLines(pieces: AsyncIterable<string> | Iterable<string>): As
     const lines = (rest + piece).split('\n')
     rest = lines.pop()!
     yield* lines.filter(line => line.trim() !== '')
-    if (rest.length > longestLine) break
+    if (rest.length > maxLineLength) break
   }
   if (rest.trim() !== '') yield rest
 }

@@ -6,26 +6,25 @@ import { CoreUnreachable } from './errors.ts'
 
 export type VerifyProgress =
   | { kind: 'flows'; flows: number; totalFlows: number }
-  /** Wallets of the checkpoint that were uploaded. */
+  /** Number of wallets of the checkpoint that were uploaded. */
   | { kind: 'checkpoint'; wallets: number }
 
 export type VerifyOptions = {
-  /** Of this workspace alone. */
+  /** Verify this workspace only. */
   workspaceId?: string | undefined
-  /** The lines of a checkpoint's file, or any pieces of it: the ledger must continue from it. */
+  /** The content of a checkpoint file, in lines or in any chunks: the ledger must continue from it. */
   checkpoint?: AsyncIterable<string> | Iterable<string> | undefined
   onProgress?: ((progress: VerifyProgress) => void) | undefined
   signal?: AbortSignal | undefined
 }
 
 /**
- * Verifies the ledger, and that it still is what a checkpoint says it was: each chain, as it is replayed, passes through the
- * MAC in the checkpoint.
+ * Verifies the ledger. With a checkpoint, it also verifies that each chain still contains the MAC in the checkpoint.
  *
- * The checkpoint goes to core part by part, before the verification: a million wallets fit in no request, and any core may
- * take any part.
+ * The checkpoint is uploaded in parts before the verification, because a million wallets do not fit in one request. Any core
+ * can take any part.
  *
- * @throws TRPCClientError core's refusal; its cause is a CoreUnreachable when the answer ended before its result
+ * @throws TRPCClientError core's error; its cause is a CoreUnreachable if the stream ended before its result
  */
 export async function verifyLedger(
   core: CoreClient,
@@ -43,10 +42,10 @@ export async function verifyLedger(
 }
 
 /**
- * Verifies a halted workspace, and opens it again when it is sound, or when that is forced.
+ * Verifies a halted workspace, and reopens it if it is sound or `force` is set.
  *
- * @throws TRPCClientError core's refusal, of a workspace that is not halted for one; its cause is a CoreUnreachable
- *   when the answer ended before its result
+ * @throws TRPCClientError core's error, for example if the workspace is not halted; its cause is a CoreUnreachable if the
+ *   stream ended before its result
  */
 export async function reopenLedger(
   core: CoreClient,
@@ -61,11 +60,11 @@ export async function reopenLedger(
 }
 
 /**
- * Makes the rows of a halted workspace's wallets, and its counters, from its entries, and opens it again when it is
- * sound then. `dryRun` shows what would be changed. Nothing is changed when entries are damaged.
+ * Rebuilds the wallet rows and counters of a halted workspace from its flows, and reopens it if it is sound afterwards.
+ * `dryRun` returns the changes without making them. Nothing is changed if flows are damaged.
  *
- * @throws TRPCClientError core's refusal, of a workspace that is not halted for one; its cause is a CoreUnreachable
- *   when the answer ended before its result
+ * @throws TRPCClientError core's error, for example if the workspace is not halted; its cause is a CoreUnreachable if the
+ *   stream ended before its result
  */
 export async function repairLedger(
   core: CoreClient,
@@ -82,7 +81,7 @@ export async function repairLedger(
   throw TRPCClientError.from(new CoreUnreachable(true))
 }
 
-/** A file that is no whole checkpoint of what is verified is not compared: it says nothing about the ledger. */
+/** Uploads a checkpoint. Returns a fault if the file is not a complete checkpoint of what is verified. */
 async function uploadCheckpoint(
   core: CoreClient,
   lines: AsyncIterable<string> | Iterable<string>,
@@ -96,9 +95,9 @@ async function uploadCheckpoint(
   for await (const part of readCheckpoint(lines)) {
     if ('fault' in part) return part
     const { genuine } = await core.ledger.uploadCheckpoint.mutate({ uploadId, part }, options)
-    if (!genuine) return { fault: `part ${part.part} was changed, or was not signed under this ledger's chain key` }
+    if (!genuine) return { fault: `part ${part.part} was changed, or was not signed with the chain key of this ledger` }
     if (workspaceId !== undefined && part.workspaceId !== workspaceId)
-      return { fault: `it is of ${part.workspaceId ?? 'all workspaces'}, and ${workspaceId} alone was verified` }
+      return { fault: `it covers ${part.workspaceId ?? 'all workspaces'}, but only ${workspaceId} was verified` }
     checkpointId = part.checkpointId
     wallets += part.chains.length
     onProgress?.({ kind: 'checkpoint', wallets })

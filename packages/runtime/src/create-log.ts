@@ -5,8 +5,8 @@ import { LogOutput } from './log-output.ts'
 export type Log = Logger
 
 /**
- * Structured logs on standard output, one JSON object a line. Nothing that is a secret, token or signature is ever
- * passed to it. Whoever ends the process flushes `output` before.
+ * Creates a logger that writes one JSON object per line to standard output. Never pass it a secret, token or signature.
+ * Flush `output` before you end the process.
  */
 export function createLog(service: string, level: string): { log: Log; output: LogOutput } {
   const output = new LogOutput(1, loss => lossLine(service, loss))

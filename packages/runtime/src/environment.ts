@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
-/** Every fault of a configuration at once, one sentence each. */
+/** All faults of a configuration, one sentence each. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
   readonly faults: string[]
@@ -13,8 +13,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Reads the variables that a schema names. `NAME_FILE` gives the path of a file that holds the value, as
- * container secrets do; empty counts as unset.
+ * Reads the environment variables that a schema names. `NAME_FILE` can give the path of a file with the value of `NAME`, as
+ * for container secrets. An empty variable counts as unset.
  *
  * @throws ConfigurationError with every fault
  */
@@ -24,27 +24,27 @@ export function readEnvironment<Schema extends z.ZodObject>(
 ): z.infer<Schema> {
   const values: Record<string, string> = {}
   const faults: string[] = []
-  /** Variables with a fault already told: of these the schema need not speak again. */
-  const told = new Set<string>()
+  /** Variables with a fault, which the schema need not report again. */
+  const reported = new Set<string>()
   for (const name of Object.keys(schema.shape)) {
     const file = environment[`${name}_FILE`]
     const value = environment[name]
     if (file && value) {
-      told.add(name)
-      faults.push(`${name} and ${name}_FILE are both set: keep one.`)
+      reported.add(name)
+      faults.push(`${name} and ${name}_FILE are both set: unset one of them.`)
     } else if (value) values[name] = value
     else if (file)
       try {
         values[name] = readFileSync(file, 'utf8').trim()
       } catch {
-        told.add(name)
-        faults.push(`${name}_FILE names ${file}, which cannot be read.`)
+        reported.add(name)
+        faults.push(`${name}_FILE names ${file}, which cannot be read: check that it exists, and its permissions.`)
       }
   }
   const result = schema.safeParse(values)
   for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0] ?? '')
-    if (told.has(name)) continue
+    if (reported.has(name)) continue
     const missing = name in schema.shape && values[name] === undefined
     faults.push(missing ? `${name} is missing: ${describe(schema, name)}.` : `${`${name} ${issue.message}`.trim()}.`)
   }
@@ -56,14 +56,14 @@ function describe(schema: z.ZodObject, name: string): string {
   return schema.shape[name]?.description ?? 'it is required'
 }
 
-/** A TCP port; 0 picks a free one. */
+/** A TCP port. 0 picks a free one. */
 export const port = z
   .string()
   .regex(/^\d{1,5}$/, 'must be a port number, 0 to 65535')
   .transform(Number)
   .refine(value => value <= 65535, { error: 'must be a port number, 0 to 65535' })
 
-/** A whole number between two bounds, both included. */
+/** A whole number between two inclusive bounds. */
 export function wholeNumber(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}`
   return z
@@ -73,7 +73,7 @@ export function wholeNumber(min: number, max: number) {
     .refine(value => value >= min && value <= max, { error: message })
 }
 
-/** The URL of a server, with one of these schemes. */
+/** The URL of a server with one of these schemes. */
 export function serverUrl(...schemes: string[]) {
   const message = `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`
   return z.string().refine(
@@ -85,7 +85,7 @@ export function serverUrl(...schemes: string[]) {
   )
 }
 
-/** Text that a function turns into a value, its error being the sentence that a person reads. */
+/** A variable that a function parses. The message of its error completes a sentence that begins with the variable's name. */
 export function parsed<Value>(parse: (text: string) => Value) {
   return z.string().transform((text, context): Value => {
     try {

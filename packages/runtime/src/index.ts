@@ -1,4 +1,4 @@
-/** What our programs share and no caller sees: configuration, logging, keys. */
+/** What core, gateway and `npm start` share: configuration, logging, secrets, key IDs. */
 export * from './create-log.ts'
 export * from './environment.ts'
 export * from './key-ids.ts'

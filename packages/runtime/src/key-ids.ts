@@ -3,23 +3,23 @@ import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
 import { uuidv7obj } from 'uuidv7'
 
 /**
- * Ids of API keys carry a checksumKey: the last 32 of a UUIDv7's random bits are an HMAC of all that stand before them. So a
- * gateway knows a guess for what it is without asking anybody.
+ * IDs of API keys contain a keyed checksum: the last 32 random bits of the UUIDv7 are an HMAC of all bits before them. A
+ * gateway thereby recognizes guessed IDs without asking core (docs/decisions/0010).
  */
 const checksumDigits = 8
 
-/** A new id of an API key. @param checksumKey the key of the checksumKey */
+/** A new ID of an API key. */
 export function mintKeyId(checksumKey: string): string {
-  const open = uuidv7obj().toHex().slice(0, -checksumDigits)
-  return idFromUuid('apiKey', open + checksumOf(checksumKey, open))
+  const prefix = uuidv7obj().toHex().slice(0, -checksumDigits)
+  return idFromUuid('apiKey', prefix + checksumOf(checksumKey, prefix))
 }
 
-/** Whether an id may be one that was minted under this checksumKey; of four billion guesses one is. */
+/** Whether an ID can have been created with this checksum key. One of four billion guesses has a valid checksum. */
 export function hasKeyIdChecksum(checksumKey: string, apiKey: string): boolean {
   const hex = uuidFromId('apiKey', apiKey)?.replaceAll('-', '')
   return hex !== undefined && hex.slice(-checksumDigits) === checksumOf(checksumKey, hex.slice(0, -checksumDigits))
 }
 
-function checksumOf(checksumKey: string, open: string): string {
-  return createHmac('sha256', checksumKey).update(open).digest('hex').slice(0, checksumDigits)
+function checksumOf(checksumKey: string, prefix: string): string {
+  return createHmac('sha256', checksumKey).update(prefix).digest('hex').slice(0, checksumDigits)
 }

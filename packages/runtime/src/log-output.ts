@@ -1,27 +1,27 @@
 import { fstatSync, write, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** Lines are gathered for this long: a write for each costs more than the line. */
-const gatherMs = 100
-/** As much is written without waiting for more. */
+/** How long lines are collected before they are written: a write per line would cost more than the line. */
+const collectMs = 100
+/** This many characters are written without waiting for more. */
 const chunkLength = 65_536
-/** What may wait for a slow reader, in characters. */
+/** Maximum number of characters that wait for a slow reader. */
 const waitingLimit = 4 * 1024 * 1024
-/** After a write that failed, the next one. */
+/** How long after a failed write the next one is tried. */
 const retryMs = 1_000
-/** What a flush at the exit of the process may take, in which nothing else runs. */
+/** How long the flush at process exit may take, which blocks the process. */
 const exitFlushMs = 500
 
-/** Why lines were lost: the code of the error that the operating system gave, or `SLOW_READER`. */
+/** Lines that were lost. `code`: the error code of the operating system, or `SLOW_READER`. */
 export type LogLoss = { lost: number; code: string }
 
 /**
- * Where a program writes its log. Nothing waits for it: one write is under way at a time, what does not fit in memory
- * meanwhile or cannot be written (a full disk, a reader that is gone) is lost and counted, the oldest lines first. Once
- * writing works again, a line says how many were lost.
+ * The output of a program's log. It never blocks the program (docs/decisions/0016): one write is in flight at a time.
+ * Lines that do not fit in memory meanwhile, or that cannot be written because the disk is full or the reader has exited,
+ * are lost, oldest first. Once writing works again, a line reports how many were lost.
  */
 export class LogOutput {
-  /** Lines lost since the program started. */
+  /** Number of lines lost since the program started. */
   lost = 0
   readonly #sink: Sink
   readonly #lineOf: (loss: LogLoss) => string
@@ -29,16 +29,16 @@ export class LogOutput {
   #waitingLength = 0
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Set while nothing can be written, so that it is tried once in a while and not for every line. */
+  /** Set after a failed write: the next attempt waits for `retryMs`, not for the next line. */
   #isFailing = false
-  /** Lines that no line has reported yet, and why the last of them was lost. */
+  /** Losses that were not reported yet, with the code of the last one. */
   #unreported: LogLoss = { lost: 0, code: '' }
   /** Whether the last write ended in the middle of a line. */
   #isTorn = false
 
   /**
    * @param fd 1 for standard output, or a file
-   * @param lineOf the line that reports a loss, with its line feed
+   * @param lineOf formats the line that reports a loss, including the line feed
    */
   constructor(fd: number, lineOf: (loss: LogLoss) => string) {
     this.#sink = fd === 1 && !isFile(fd) ? streamSink() : fileSink(fd)
@@ -46,17 +46,17 @@ export class LogOutput {
     process.on('exit', () => this.#flushNow())
   }
 
-  /** Takes one line, with its line feed. Never waits, never throws. */
+  /** Writes one line, which includes its line feed. Never blocks, never throws. */
   write(line: string): void {
     if (this.#waitingLength + line.length > waitingLimit) this.#dropOldest()
     this.#waiting.push(line)
     this.#waitingLength += line.length
     if (this.#writing || this.#isFailing) return
     if (this.#waitingLength >= chunkLength) this.#send()
-    else this.#sendIn(gatherMs)
+    else this.#sendIn(collectMs)
   }
 
-  /** Writes what waits, within a time. What has failed is not tried again. */
+  /** Writes the waiting lines, for at most `withinMs`. A failed write is not repeated. */
   async flush(withinMs = 1_000): Promise<void> {
     const timeout = Promise.withResolvers<void>()
     const timer = setTimeout(timeout.resolve, withinMs)
@@ -84,7 +84,7 @@ export class LogOutput {
       this.#settle(chunk, code, written)
       resolve()
       if (this.#isFailing) this.#sendIn(retryMs)
-      else if (this.#waiting.length > 0) this.#sendIn(gatherMs)
+      else if (this.#waiting.length > 0) this.#sendIn(collectMs)
     })
   }
 
@@ -116,14 +116,14 @@ export class LogOutput {
     this.#unreported = { lost: this.#unreported.lost + lines, code }
   }
 
-  /** Half of them at once: the reader is far behind. */
+  /** Drops half of the lines at once, because the reader is far behind. */
   #dropOldest(): void {
     const dropped = this.#waiting.splice(0, Math.ceil(this.#waiting.length / 2))
     this.#waitingLength -= dropped.reduce((sum, line) => sum + line.length, 0)
     if (dropped.length > 0) this.#lose(dropped.length, 'SLOW_READER')
   }
 
-  /** Nothing asynchronous happens any more when a process exits. */
+  /** Synchronous, because a process that exits runs no asynchronous code. */
   #flushNow(): void {
     if (this.#sink.isBusy() || this.#waiting.length === 0) return
     this.#sink.writeNow(this.#takeChunk().bytes, exitFlushMs)
@@ -132,13 +132,13 @@ export class LogOutput {
 
 type Chunk = { bytes: Buffer; headBytes: number; lines: number; reported: number }
 
-/** `written` is how many bytes have certainly been written, `code` that of an error. */
+/** `code`: that of an error, or null. `written`: how many bytes were certainly written. */
 type Written = (code: string | null, written: number) => void
 
 type Sink = {
   write(bytes: Buffer, done: Written): void
   writeNow(bytes: Buffer, withinMs: number): void
-  /** Whether bytes that it took may still have to follow. */
+  /** Whether earlier bytes may still be waiting. */
   isBusy(): boolean
 }
 
@@ -151,11 +151,11 @@ function isFile(fd: number): boolean {
 
 /** A pipe, a socket or a terminal. */
 function streamSink(): Sink {
-  // Node's own streams make pipes and sockets non-blocking, and terminals blocking: Ctrl-S would hold up the program.
+  // Node makes terminals blocking: Ctrl-S would stop the program.
   for (const stream of [process.stdout, process.stderr]) {
     const { _handle: handle } = stream as { _handle?: { setBlocking?(isBlocking: boolean): void } }
     handle?.setBlocking?.(false)
-    // Whoever writes is told, too.
+    // Without a listener, an error would end the process. `write` reports it as well.
     stream.on('error', () => {})
   }
   return {
@@ -166,7 +166,7 @@ function streamSink(): Sink {
   }
 }
 
-/** A file, or a device. In Node's threads: a disk may be slow. */
+/** A file or a device. It is written in Node's thread pool, because a disk may be slow. */
 function fileSink(fd: number): Sink {
   function writeFrom(bytes: Buffer, at: number, done: Written): void {
     write(fd, bytes, at, bytes.length - at, null, (error, count) => {

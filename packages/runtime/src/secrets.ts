@@ -1,14 +1,18 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
 /**
- * API secrets at rest: AES-256-GCM under a key-encryption key (KEK) that the database never sees, written as
- * `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data binds a ciphertext to its key, workspace and
- * version, so that a row copied over another one does not decrypt.
+ * The key-encryption keys (KEKs). They encrypt API secrets at rest with AES-256-GCM and are never stored in the database. An
+ * encrypted secret has the form `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data binds it to its API key,
+ * workspace and version, so that a ciphertext copied to another row does not decrypt.
  */
 export type KeyRing = { activeId: string; keys: ReadonlyMap<string, KeyObject> }
 export type SecretOwner = { apiKey: string; workspaceId: string; version: number }
 
-/** Reads `id:base64,id2:base64`; the first one encrypts, all of them decrypt. Throws a sentence for people. */
+/**
+ * Parses `id:base64,id2:base64`. The first KEK encrypts, all of them decrypt.
+ *
+ * @throws Error with a message for operators
+ */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, KeyObject>()
   for (const entry of text.split(',')) {
@@ -22,7 +26,7 @@ export function parseKeyRing(text: string): KeyRing {
   return { activeId: keys.keys().next().value!, keys }
 }
 
-/** Encrypts a secret under the active key. */
+/** Encrypts a secret with the active KEK. */
 export function encryptSecret(ring: KeyRing, owner: SecretOwner, secret: string): string {
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', ring.keys.get(ring.activeId)!, iv)
@@ -33,18 +37,22 @@ export function encryptSecret(ring: KeyRing, owner: SecretOwner, secret: string)
   )
 }
 
-/** Decrypts a encrypted secret; throws when it was altered, moved, or encrypted under a key that is not on the ring. */
+/**
+ * Decrypts a secret.
+ *
+ * @throws Error if it was modified or moved, or if its KEK is not on the key ring
+ */
 export function decryptSecret(ring: KeyRing, owner: SecretOwner, encrypted: string): string {
   const [format, kekId = '', iv = '', tag = '', ciphertext = ''] = encrypted.split('.')
   const key = ring.keys.get(kekId)
-  if (format !== 'v1' || !key) throw new Error(`no key-encryption key "${kekId}" for a encrypted secret`)
+  if (format !== 'v1' || !key) throw new Error(`the key ring has no key-encryption key "${kekId}"`)
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
   decipher.setAAD(additionalData(owner))
   decipher.setAuthTag(Buffer.from(tag, 'base64url'))
   return Buffer.concat([decipher.update(Buffer.from(ciphertext, 'base64url')), decipher.final()]).toString('utf8')
 }
 
-/** The id of the key-encryption key that a encrypted secret names. */
+/** The ID of the KEK of an encrypted secret. */
 export function kekOf(encrypted: string): string {
   return encrypted.split('.')[1] ?? ''
 }

@@ -351,9 +351,9 @@ test('a forged or damaged checkpoint is a fault of the checkpoint, not of the le
   const part = JSON.parse(line) as CheckpointPart
   const [chain] = part.chains as [CheckpointPart['chains'][number]]
   const changed = (change: Partial<CheckpointPart>) => JSON.stringify({ ...part, ...change })
-  const unsigned = "part 0 was changed, or was not signed under this ledger's chain key"
+  const unsigned = 'part 0 was changed, or was not signed with the chain key of this ledger'
   const faults: [string, string[], string][] = [
-    ['nothing', [], 'it is cut off: its last part is missing'],
+    ['nothing', [], 'it is incomplete: its last part is missing'],
     ['not a checkpoint', ['hello'], 'line 1 is not a part of a checkpoint'],
     ['a line cut short', [line.slice(0, -20)], 'line 1 is not a part of a checkpoint'],
     ['a wallet left out', [changed({ chains: part.chains.slice(1) })], unsigned],
@@ -363,7 +363,7 @@ test('a forged or damaged checkpoint is a fault of the checkpoint, not of the le
     ['a last part marked as not the last', [changed({ last: false })], unsigned],
     ['another MAC', [changed({ mac: '0'.repeat(64) })], unsigned],
     ['a MAC of another checkpoint', [changed({ mac: (JSON.parse(other) as CheckpointPart).mac })], unsigned],
-    ['a line after the last part', [line, line], 'something follows its last part'],
+    ['a line after the last part', [line, line], 'data follows its last part'],
   ]
   for (const [what, lines, fault] of faults) {
     const report = await check(
@@ -380,12 +380,12 @@ test('parts of a checkpoint cannot be removed, reordered or mixed', async () => 
   const [, strange] = (await checkpoint(books)) as [string, string]
   const renumbered = JSON.stringify({ ...JSON.parse(third), part: 1 })
   const faults: [string[], string][] = [
-    [[first, second], 'it is cut off: its last part is missing'],
+    [[first, second], 'it is incomplete: its last part is missing'],
     [[second, third], 'part 0 is missing before part 1'],
     [[first, third], 'part 1 is missing before part 2'],
     [[first, third, second], 'part 1 is missing before part 2'],
     [[first, strange, third], 'line 2 belongs to another checkpoint'],
-    [[first, renumbered], "part 1 was changed, or was not signed under this ledger's chain key"],
+    [[first, renumbered], 'part 1 was changed, or was not signed with the chain key of this ledger'],
   ]
   for (const [lines, fault] of faults)
     expect(await check(lines, books)).toMatchObject({ ok: false, violations: [], checkpoint: { fault } })
