@@ -1,7 +1,4 @@
-/**
- * `npm run admin` as its users meet it: a process of its own against a real core. What an operator types has to do what
- * it says, print what programs can read, and fail with a sentence that mends it.
- */
+/** Runs `npm run admin` as its users do: in a separate process, against a real core. */
 import { execFile, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -44,7 +41,7 @@ function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd =
   return promise
 }
 
-/** Runs a command that succeeds, as programs do: one JSON object on one line, and silence beside it. */
+/** Runs a command that succeeds, with --json: one JSON object on one line, and nothing on standard error. */
 async function json(line: string, ...texts: string[]): Promise<Record<string, unknown>> {
   const { exitCode, stdout, stderr } = await run([...words(line), ...texts, '--json'])
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
@@ -52,15 +49,15 @@ async function json(line: string, ...texts: string[]): Promise<Record<string, un
   return JSON.parse(stdout)
 }
 
-/** Runs a command that succeeds, as people do. */
-async function said(line: string, ...texts: string[]): Promise<string> {
+/** Runs a command that succeeds, and returns its text. */
+async function text(line: string, ...texts: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await run([...words(line), ...texts])
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
   return stdout
 }
 
-/** Runs a command that fails: nothing on standard output, one sentence beside it. */
-async function refused(exitCode: number, line: string, ...texts: string[]): Promise<string> {
+/** Runs a command that fails: nothing on standard output, one sentence on standard error. */
+async function fails(exitCode: number, line: string, ...texts: string[]): Promise<string> {
   return sentence(exitCode, await run([...words(line), ...texts]))
 }
 
@@ -108,49 +105,48 @@ const secret = expect.stringMatching(/^[\w-]{43}$/)
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe('workspaces and members', () => {
-  test('workspace create answers with the id, whatever letters the name has', async () => {
+  test('workspace create prints the ID, and accepts any letters in the name', async () => {
     expect(await json('workspace create --name', 'Ünïcode & Söhne 银行')).toEqual({ workspaceId: id('wsp') })
-    expect(await said('workspace create --name Acme')).toMatch(/^Workspace wsp_\w{26} is there\.\n$/)
+    expect(await text('workspace create --name Acme')).toMatch(/^Created workspace wsp_\w{26}\.\n$/)
   })
 
-  test('workspace delete ends its keys, and is refused while wallets hold money unless forced', async () => {
+  test('workspace delete is rejected while wallets hold money, unless it is forced', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
-    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toContain(
+    expect(await fails(1, `workspace delete --workspace ${workspaceId}`)).toContain(
       'withdraw it first, or give --force',
     )
     expect(await json(`workspace delete --workspace ${workspaceId} --force`)).toEqual({ workspaceId, deleted: true })
-    expect(await refused(1, `workspace delete --workspace ${workspaceId}`)).toBe(
-      `There is no workspace ${workspaceId}.`,
-    )
+    expect(await fails(1, `workspace delete --workspace ${workspaceId}`)).toBe(`There is no workspace ${workspaceId}.`)
     const empty = await newWorkspace()
-    expect(await said(`workspace delete --workspace ${empty}`)).toBe(
-      `Workspace ${empty} is deleted; its history stays.\n`,
+    expect(await text(`workspace delete --workspace ${empty}`)).toBe(
+      `Deleted workspace ${empty}. Its keys no longer work; its history is kept.\n`,
     )
   })
 
-  test('member add and remove, twice each', async () => {
+  test('member add and remove fail the second time', async () => {
     const workspaceId = await newWorkspace()
     const flags = `--workspace ${workspaceId} --user grace@example.com`
     expect(await json(`member add ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
-    expect(await refused(1, `member add ${flags}`)).toContain('is a member of')
+    expect(await fails(1, `member add ${flags}`)).toContain('is a member of')
     expect(await json(`member remove ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
-    expect(await refused(1, `member remove ${flags}`)).toContain('is no member of')
-    expect(await said(`member add ${flags}`)).toBe(`grace@example.com is a member of ${workspaceId}.\n`)
-    expect(await said(`member remove ${flags}`)).toBe(`grace@example.com is no longer a member of ${workspaceId}.\n`)
+    expect(await fails(1, `member remove ${flags}`)).toContain('is no member of')
+    expect(await text(`member add ${flags}`)).toBe(`Added grace@example.com to workspace ${workspaceId}.\n`)
+    expect(await text(`member remove ${flags}`)).toBe(
+      `Removed grace@example.com from workspace ${workspaceId}. The member's keys no longer work.\n`,
+    )
   })
 })
 
 describe('keys', () => {
-  test('key create shows the secret, and says that it does so once', async () => {
+  test('key create prints the secret, and says that it is not shown again', async () => {
     const workspaceId = await newWorkspace()
     const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read,transfer:create`
     const issued = await json(`key create ${flags}`)
     expect(issued).toEqual({ apiKey: id('ak'), apiSecret: secret })
-    const text = await said(`key create ${flags}`)
-    expect(text).toMatch(
-      /^API key {5}ak_\w{26}\nAPI secret {2}[\w-]{43}\n\nKeep the secret now: it is not shown again\.\n$/,
+    expect(await text(`key create ${flags}`)).toMatch(
+      /^API key {5}ak_\w{26}\nAPI secret {2}[\w-]{43}\n\nStore the secret now\. It is not shown again\.\n$/,
     )
     expect(await keyRecord(workspaceId, String(issued.apiKey))).toMatchObject({
       ownerUserId: 'ada',
@@ -161,7 +157,7 @@ describe('keys', () => {
     })
   })
 
-  test('key create takes addresses, a name, and an expiry as a date, a time or a duration', async () => {
+  test('key create accepts addresses, a name, and an expiry as a date, a time or a duration', async () => {
     const workspaceId = await newWorkspace()
     const flags = `--workspace ${workspaceId} --owner ada --scopes wallet:read`
     const full = await json(
@@ -182,19 +178,19 @@ describe('keys', () => {
     expect(expiresAt - Date.now()).toBeLessThanOrEqual(90 * 86_400_000)
   })
 
-  test('key create is refused for strangers, unknown scopes, bad addresses and a past expiry', async () => {
+  test('key create rejects an owner who is not a member, unknown scopes, invalid addresses and a past expiry', async () => {
     const workspaceId = await newWorkspace()
     const command = `key create --workspace ${workspaceId} --owner`
-    expect(await refused(1, `${command} eve --scopes wallet:read`)).toContain('add the member first')
-    expect(await refused(2, `${command} ada --scopes wallet:reed`)).toContain('did you mean wallet:read?')
-    expect(await refused(2, `${command} ada --scopes`, '')).toContain('needs at least one of wallet:read')
-    expect(await refused(1, `${command} ada --scopes wallet:read --ips 203.0.113.0/33`)).toContain('nor a CIDR block')
-    expect(await refused(1, `${command} ada --scopes wallet:read --expires 2020-01-01`)).toContain('in the past')
-    expect(await refused(2, `${command} ada --scopes wallet:read --expires tomorrow`)).toContain('2027-01-31')
+    expect(await fails(1, `${command} eve --scopes wallet:read`)).toContain('add the member first')
+    expect(await fails(2, `${command} ada --scopes wallet:reed`)).toContain('did you mean wallet:read?')
+    expect(await fails(2, `${command} ada --scopes`, '')).toContain('needs at least one of wallet:read')
+    expect(await fails(1, `${command} ada --scopes wallet:read --ips 203.0.113.0/33`)).toContain('nor a CIDR block')
+    expect(await fails(1, `${command} ada --scopes wallet:read --expires 2020-01-01`)).toContain('in the past')
+    expect(await fails(2, `${command} ada --scopes wallet:read --expires tomorrow`)).toContain('2027-01-31')
     expect((await core.apiKeys.list.query({ workspaceId })).keys).toEqual([])
   })
 
-  test('key list shows all keys, those of a workspace, or one, and never a secret', async () => {
+  test('key list prints all keys, those of a workspace, or one, without secrets', async () => {
     const workspaceId = await newWorkspace()
     const [first, second] = [await newKey(workspaceId), await newKey(workspaceId)]
     const listed = await json(`key list --workspace ${workspaceId}`)
@@ -220,22 +216,22 @@ describe('keys', () => {
     expect(await json(`key list --key ${second}`)).toEqual({ keys: [{ apiKey: second, ...record }] })
     const all = (await json('key list')) as { keys: { apiKey: string }[] }
     expect(all.keys.map(key => key.apiKey)).toEqual(expect.arrayContaining([first, second]))
-    const [headings, ...rows] = (await said(`key list --workspace ${workspaceId}`)).trimEnd().split('\n')
+    const [headings, ...rows] = (await text(`key list --workspace ${workspaceId}`)).trimEnd().split('\n')
     expect(headings).toMatch(/^KEY +STATUS +WORKSPACE +OWNER +SCOPES +FROM +EXPIRES +OLD SECRET +LAST USED +NAME$/)
     expect(rows).toHaveLength(2)
     expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +no +never$`))
-    expect(await said(`key list --workspace ${await newWorkspace()}`)).toBe('There are no keys.\n')
+    expect(await text(`key list --workspace ${await newWorkspace()}`)).toBe('No keys found.\n')
   })
 
-  test('a name cannot steer the terminal of whoever lists it', async () => {
+  test('a name cannot control the terminal of whoever lists it', async () => {
     const workspaceId = await newWorkspace()
     const create = (name: string) =>
       core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
     await expect(create('\u001b[2Jgone')).rejects.toThrow('control characters')
     await create('gone\u202e')
-    const text = await said(`key list --workspace ${workspaceId}`)
-    expect(text).toContain('gone\uFFFD')
-    expect(text).not.toContain('\u202e')
+    const listed = await text(`key list --workspace ${workspaceId}`)
+    expect(listed).toContain('gone\uFFFD')
+    expect(listed).not.toContain('\u202e')
   })
 
   test('key disable, enable and delete', async () => {
@@ -243,56 +239,56 @@ describe('keys', () => {
     const apiKey = await newKey(workspaceId)
     expect(await json(`key disable --key ${apiKey}`)).toEqual({ apiKey })
     expect((await keyRecord(workspaceId, apiKey))?.status).toBe('DISABLED')
-    expect(await said(`key enable --key ${apiKey}`)).toBe(`Key ${apiKey} is enabled.\n`)
+    expect(await text(`key enable --key ${apiKey}`)).toBe(`Enabled key ${apiKey}.\n`)
     expect((await keyRecord(workspaceId, apiKey))?.status).toBe('ACTIVE')
     expect(await json(`key delete --key ${apiKey}`)).toEqual({ apiKey })
     for (const command of ['key disable', 'key rotate', 'key list'])
-      expect(await refused(1, `${command} --key ${apiKey}`)).toBe(`There is no key ${apiKey}.`)
+      expect(await fails(1, `${command} --key ${apiKey}`)).toBe(`There is no key ${apiKey}.`)
   })
 
-  test('key rotate keeps the key, changes the secret, and ends the old one at once or after the grace', async () => {
+  test('key rotate replaces the secret; the old one stops at once or after the grace period', async () => {
     const workspaceId = await newWorkspace()
     const { apiKey, apiSecret } = await json(`key create --workspace ${workspaceId} --owner ada --scopes wallet:read`)
     const rotated = await json(`key rotate --key ${apiKey}`)
     expect(rotated).toEqual({ apiKey, apiSecret: secret })
     expect(rotated.apiSecret).not.toBe(apiSecret)
-    expect(await said(`key rotate --key ${apiKey} --grace 24h`)).toContain('it is not shown again')
+    expect(await text(`key rotate --key ${apiKey} --grace 24h`)).toContain('It is not shown again')
     const previous = 'select count(*) from api_key where previous_secret_until > now() +'
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '23 hours') = 1; end $$`)
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '24 hours') = 0; end $$`)
-    const again = await refused(1, `key rotate --key ${apiKey} --grace 24h`)
+    const again = await fails(1, `key rotate --key ${apiKey} --grace 24h`)
     expect(again).toMatch(/^The secret before this one works until \S+Z, .*: wait until then, or give --force\.$/)
     expect(await json(`key rotate --key ${apiKey} --grace 1h --force`)).toEqual({ apiKey, apiSecret: secret })
-    expect(await refused(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be 30d at most.')
-    expect(await refused(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
+    expect(await fails(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be at most 30d.')
+    expect(await fails(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
   })
 
-  test('key set-expiry ends a key at a time, at once or never', async () => {
+  test('key set-expiry sets a time, now or never', async () => {
     const workspaceId = await newWorkspace()
     const apiKey = await newKey(workspaceId)
     const command = `key set-expiry --key ${apiKey} --expires`
     const expiresAt = '2099-01-31T00:00:00.000Z'
     expect(await json(`${command} 2099-01-31`)).toEqual({ apiKey, expiresAt })
     expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toEqual(new Date(expiresAt))
-    expect(await said(`${command} 2099-01-31`)).toBe(`Key ${apiKey} expires at ${expiresAt}.\n`)
-    expect(await said(`${command} now`)).toBe(`Key ${apiKey} has expired.\n`)
+    expect(await text(`${command} 2099-01-31`)).toBe(`Key ${apiKey} expires at ${expiresAt}.\n`)
+    expect(await text(`${command} now`)).toBe(`Key ${apiKey} has expired and no longer works.\n`)
     const ended = (await keyRecord(workspaceId, apiKey))?.expiresAt?.getTime()
     expect(ended).toBeGreaterThan(Date.parse('2020-01-01'))
     expect(ended).toBeLessThanOrEqual(Date.now())
-    expect(await said(`${command} never`)).toBe(`Key ${apiKey} never expires.\n`)
+    expect(await text(`${command} never`)).toBe(`Key ${apiKey} never expires.\n`)
     expect((await keyRecord(workspaceId, apiKey))?.expiresAt).toBeNull()
-    expect(await refused(2, `${command} later`)).toContain('2027-01-31')
+    expect(await fails(2, `${command} later`)).toContain('2027-01-31')
   })
 
-  test('key set-scopes and set-ips replace what was there; empty addresses admit all', async () => {
+  test('key set-scopes and set-ips replace the old values; an empty list of addresses allows all', async () => {
     const workspaceId = await newWorkspace()
     const apiKey = await newKey(workspaceId)
     expect(await json(`key set-scopes --key ${apiKey} --scopes`, 'transfer:read, transfer:create')).toEqual({
       apiKey,
       scopes: ['transfer:read', 'transfer:create'],
     })
-    expect(await said(`key set-scopes --key ${apiKey} --scopes wallet:read`)).toBe(
-      `Key ${apiKey} has the scopes wallet:read.\n`,
+    expect(await text(`key set-scopes --key ${apiKey} --scopes wallet:read`)).toBe(
+      `Key ${apiKey} now has the scopes wallet:read.\n`,
     )
     expect(await json(`key set-ips --key ${apiKey} --ips 203.0.113.7,2001:db8::/32`)).toEqual({
       apiKey,
@@ -302,28 +298,30 @@ describe('keys', () => {
       scopes: ['wallet:read'],
       ipAllowlist: ['203.0.113.7', '2001:db8::/32'],
     })
-    expect(await refused(1, `key set-ips --key ${apiKey} --ips 203.0.113.7,,10.0.0.1`)).toContain('CIDR block')
-    expect(await said(`key set-ips --key ${apiKey} --ips`, '')).toBe(`Key ${apiKey} may be used from everywhere.\n`)
+    expect(await fails(1, `key set-ips --key ${apiKey} --ips 203.0.113.7,,10.0.0.1`)).toContain('CIDR block')
+    expect(await text(`key set-ips --key ${apiKey} --ips`, '')).toBe(
+      `Key ${apiKey} can now be used from any address.\n`,
+    )
     expect(await json(`key set-ips --key ${apiKey} --ips=`)).toEqual({ apiKey, ipAllowlist: [] })
     expect((await keyRecord(workspaceId, apiKey))?.ipAllowlist).toEqual([])
   })
 })
 
 describe('wallets', () => {
-  test('wallet create makes an empty, active wallet', async () => {
+  test('wallet create creates an empty, active wallet', async () => {
     const workspaceId = await newWorkspace()
     const made = await json(`wallet create --workspace ${workspaceId} --currency USD --name`, 'Petty cash')
     expect(made).toEqual({ walletId: id('wal') })
     expect(await balanceOf(workspaceId, String(made.walletId))).toBe('0.00')
-    expect(await said(`wallet create --workspace ${workspaceId} --currency JPY --name Yen`)).toMatch(
-      /^Wallet wal_\w{26} is there, and empty\.\n$/,
+    expect(await text(`wallet create --workspace ${workspaceId} --currency JPY --name Yen`)).toMatch(
+      /^Created wallet wal_\w{26}\.\n$/,
     )
     const command = `wallet create --workspace ${workspaceId} --name Main --currency`
-    expect(await refused(2, `${command} usd`)).toContain('in capitals')
-    expect(await refused(2, `${command} XYZ`)).toContain('must be a currency code')
+    expect(await fails(2, `${command} usd`)).toContain('in upper case')
+    expect(await fails(2, `${command} XYZ`)).toContain('must be a currency code')
   })
 
-  test('wallet deposit and withdraw move money and name the bizId and the balance', async () => {
+  test('wallet deposit and withdraw move money, and print the bizId and the balance', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     const flags = `--workspace ${workspaceId} --wallet ${walletId}`
@@ -342,53 +340,53 @@ describe('wallets', () => {
       bizId: 'payout-1',
       balance: '100.25',
     })
-    expect(await said(`wallet deposit ${flags} --amount 10 --biz-id topup-1`)).toBe(
-      `10 USD entered ${walletId} under the bizId topup-1; it now holds 110.25 USD.\n`,
+    expect(await text(`wallet deposit ${flags} --amount 10 --biz-id topup-1`)).toBe(
+      `Deposited 10 USD into wallet ${walletId}, with the bizId topup-1. The balance is now 110.25 USD.\n`,
     )
-    expect(await said(`wallet withdraw ${flags} --amount 0.25`)).toMatch(
-      /^0\.25 USD left wal_\w{26} under the bizId withdraw-[0-9a-f-]{36}; it now holds 110\.00 USD\.\n$/,
+    expect(await text(`wallet withdraw ${flags} --amount 0.25`)).toMatch(
+      /^Withdrew 0\.25 USD from wallet wal_\w{26}, with the bizId withdraw-[0-9a-f-]{36}\. The balance is now 110\.00 USD\.\n$/,
     )
   })
 
-  test('a bizId moves money once, however often it is given, and only the movement that it names', async () => {
+  test('a bizId moves money once, and cannot be used for another amount', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --biz-id once`
     const first = await json(`${command} --amount 7`)
     expect(await json(`${command} --amount 7.00`)).toEqual(first)
-    expect(await refused(1, `${command} --amount 8`)).toContain('The bizId once names another movement of money')
+    expect(await fails(1, `${command} --amount 8`)).toContain('The bizId once belongs to another deposit')
     expect(await balanceOf(workspaceId, walletId)).toBe('7.00')
   })
 
-  test('a deposit whose answer is lost names the bizId under which it can be given again', async () => {
+  test('a deposit whose answer is lost prints the bizId with which it can be repeated', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
-    // What core has answered is done.
+    // Core answers after the commit, so the deposit is done.
     const path = await openPath(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: 'HTTP/1.1 200', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const lost = sentence(1, await run(words(command), through))
     path.cut()
-    const [, bizId] = /give the same command again with --biz-id (\S+),/.exec(lost) ?? []
+    const [, bizId] = /repeat the command with --biz-id (\S+),/.exec(lost) ?? []
     expect(bizId).toMatch(/^deposit-/)
     expect(await json(`${command} --biz-id ${bizId}`)).toMatchObject({ bizId, balance: '3.00' })
   })
 
-  test('amounts that cannot be, and money that is not there', async () => {
+  test('invalid amounts and insufficient balances are rejected', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     const yen = await newWallet(workspaceId, 'JPY')
     const on = (wallet: string) => `--workspace ${workspaceId} --wallet ${wallet} --amount`
-    expect(await refused(2, `wallet deposit ${on(walletId)} -5`)).toContain(
+    expect(await fails(2, `wallet deposit ${on(walletId)} -5`)).toContain(
       '--amount must be an amount greater than zero',
     )
-    expect(await refused(1, `wallet deposit ${on(walletId)} 1.005`)).toBe(
-      "The amount has too many decimals: the wallet's currency has 2.",
+    expect(await fails(1, `wallet deposit ${on(walletId)} 1.005`)).toBe(
+      "The amount has too many decimals: give at most 2 for the wallet's currency.",
     )
-    expect(await refused(1, `wallet deposit ${on(yen)} 1.5`)).toContain('give a whole number')
-    expect(await refused(1, `wallet withdraw ${on(walletId)} 1`)).toContain('holds less')
-    expect(await refused(2, `wallet deposit ${on(walletId)} 1 --biz-id wallet`)).toContain('be neither "wallet"')
+    expect(await fails(1, `wallet deposit ${on(yen)} 1.5`)).toContain('give a whole number')
+    expect(await fails(1, `wallet withdraw ${on(walletId)} 1`)).toContain('is lower than the amount')
+    expect(await fails(2, `wallet deposit ${on(walletId)} 1 --biz-id wallet`)).toContain('be neither "wallet"')
     expect(await balanceOf(workspaceId, walletId)).toBe('0.00')
   })
 
@@ -399,44 +397,44 @@ describe('wallets', () => {
     await json(`wallet deposit ${flags} --amount 5`)
     const record = { walletId, name: 'Main', currency: 'USD', balance: '5.00', createdAt: isoTime, updatedAt: isoTime }
     expect(await json(`wallet freeze ${flags}`)).toEqual({ ...record, status: 'FROZEN' })
-    expect(await refused(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
+    expect(await fails(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
     expect(await json(`wallet unfreeze ${flags}`)).toEqual({ ...record, status: 'ACTIVE' })
-    expect(await refused(1, `wallet close ${flags}`)).toContain('only an empty wallet closes')
+    expect(await fails(1, `wallet close ${flags}`)).toContain('only an empty wallet closes')
     await json(`wallet withdraw ${flags} --amount 5`)
-    expect(await said(`wallet close ${flags}`)).toBe(`Wallet ${walletId} is CLOSED.\n`)
-    expect(await refused(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet stays closed')
-    expect(await refused(1, `wallet deposit ${flags} --amount 5`)).toContain('The wallet is closed')
+    expect(await text(`wallet close ${flags}`)).toBe(`Wallet ${walletId} is now CLOSED.\n`)
+    expect(await fails(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet stays closed')
+    expect(await fails(1, `wallet deposit ${flags} --amount 5`)).toContain('The wallet is closed')
   })
 
-  test("another workspace's wallet is not there", async () => {
+  test("another workspace's wallet is not found", async () => {
     const walletId = await newWallet(await newWorkspace())
     const flags = `--workspace ${await newWorkspace()} --wallet ${walletId}`
     for (const command of [`wallet deposit ${flags} --amount 1`, `wallet freeze ${flags}`, `wallet close ${flags}`])
-      expect(await refused(1, command)).toBe('The workspace has no such wallet: compare both ids.')
+      expect(await fails(1, command)).toBe('The workspace has no such wallet: check both IDs.')
   })
 })
 
 describe('ledger verify', () => {
-  test('a sound ledger is said to be sound', async () => {
+  test('reports a sound ledger', async () => {
     const report = { workspaces: expect.any(Number), wallets: expect.any(Number), flows: expect.any(Number) }
     const sound = { ok: true, ...report, transfers: expect.any(Number), violations: [], more: 0 }
     expect(await json('ledger verify')).toMatchObject(sound)
     expect(await json(`ledger verify --workspace ${system.workspaceId}`)).toMatchObject({ ...sound, workspaces: 1 })
-    expect(await said(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
-      /^The ledger is sound: 1 workspace\(s\), \d+ wallets, \d+ transfers, \d+ flows\.\n$/,
+    expect(await text(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
+      /^The ledger is sound: 1 workspace, \d+ wallets, \d+ transfers, \d+ flows\.\n$/,
     )
   })
 
-  test('a verification that is cut off says so', async () => {
+  test('reports a lost connection', async () => {
     const path = await openPath(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: '"kind":"result"', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const ran = await run(words('ledger verify'), through)
     path.cut()
-    expect(sentence(1, ran)).toContain('was cut off before its end')
+    expect(sentence(1, ran)).toContain('The connection to core was lost during the verification')
   })
 
-  test('a tampered ledger fails, and says where', async () => {
+  test('fails for a tampered ledger, and names the violations', async () => {
     const tamper = `alter table wallet disable trigger user; update wallet set balance = balance + 1 where name = 'Savings'`
     const tampered = await startSystem({ gateways: 0 })
     const environment = { CORE_URL: tampered.coreUrl, CORE_TOKEN: tampered.adminToken }
@@ -451,7 +449,7 @@ describe('ledger verify', () => {
     expect(asText.stdout).toContain(tampered.wallets[1]?.walletId)
     for (const { exitCode, stderr } of [asJson, asText]) {
       expect(exitCode).toBe(1)
-      expect(stderr).toMatch(/^The ledger breaks its rules in \d+ place\(s\)[^\n]*\.\n$/)
+      expect(stderr).toMatch(/^The ledger has \d+ violations?: [^\n]*\.\n$/)
     }
   })
 })
@@ -460,7 +458,7 @@ describe('ledger checkpoint', () => {
   const newFile = (name: string) => join(dataDir, `${name}-${randomUUID()}.checkpoint`)
   const through = ({ coreUrl, adminToken }: System) => ({ CORE_URL: coreUrl, CORE_TOKEN: adminToken })
 
-  test('a checkpoint is written to a new file, which the ledger continues', async () => {
+  test('writes a new file, which the ledger continues', async () => {
     const file = newFile('all')
     const taken = await json(`ledger checkpoint --out ${file}`)
     const bytes = await readFile(file)
@@ -482,19 +480,19 @@ describe('ledger checkpoint', () => {
       ok: true,
       checkpoint: { checkpointId, takenAt, workspaceId: null, wallets, fault: null },
     })
-    expect(await said(`ledger verify --against ${file}`)).toContain(
-      `\nIt continues the checkpoint of ${takenAt} (all workspaces, ${wallets} wallets): nothing before that was changed or cut off.\n`,
+    expect(await text(`ledger verify --against ${file}`)).toContain(
+      `\nIt continues the checkpoint of ${takenAt} (all workspaces, ${wallets} wallets): nothing recorded before it was changed or removed.\n`,
     )
   })
 
-  test('of one workspace, to a file named for the time; who took it is in the audit', async () => {
+  test('of one workspace is written to a file whose name contains the time; the audit log has the actor', async () => {
     const workspaceId = await newWorkspace()
     await newWallet(workspaceId)
     const { stdout, exitCode } = await run(['ledger', 'checkpoint', '--workspace', workspaceId], throughCore, dataDir)
     expect(exitCode).toBe(0)
     const [, name] = /^File +(\S+)$/m.exec(stdout) ?? []
     expect(name).toMatch(/\/ledger-\d{8}T\d{6}Z\.checkpoint$/)
-    expect(stdout).toContain(`2 wallets of ${workspaceId} are in the checkpoint of `)
+    expect(stdout).toContain(`Wrote a checkpoint of 2 wallets in ${workspaceId}, taken at `)
     const part = JSON.parse(await readFile(name!, 'utf8'))
     const rows = await query(system.database.ownerUrl, `select * from audit where target = '${part.checkpointId}'`)
     expect(rows).toEqual([
@@ -508,15 +506,15 @@ describe('ledger checkpoint', () => {
     expect(await json(`ledger verify --workspace ${workspaceId} --against ${name}`)).toMatchObject({ ok: true })
   })
 
-  test('a file is never written over, and none is left of a checkpoint that failed', async () => {
+  test('never overwrites a file, and removes the file of a failed checkpoint', async () => {
     const file = newFile('kept')
     await writeFile(file, 'precious')
-    expect(await refused(1, `ledger checkpoint --out ${file}`)).toBe(
-      `${file} exists already, and a checkpoint is kept: give another --out.`,
+    expect(await fails(1, `ledger checkpoint --out ${file}`)).toBe(
+      `${file} already exists, and checkpoints are not overwritten: choose another name with --out.`,
     )
     expect(await readFile(file, 'utf8')).toBe('precious')
-    expect(await refused(1, `ledger checkpoint --out ${dataDir}/absent/file`)).toContain(
-      '(ENOENT): give another --out.',
+    expect(await fails(1, `ledger checkpoint --out ${dataDir}/absent/file`)).toContain(
+      '(ENOENT): choose another path with --out.',
     )
 
     const cut = newFile('cut')
@@ -524,15 +522,17 @@ describe('ledger checkpoint', () => {
     void path.fail({ in: 'answer', at: '"chains"', passes: 'none', by: 'reset' })
     const ran = await run(['ledger', 'checkpoint', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
     path.cut()
-    expect(sentence(1, ran)).toBe('The checkpoint was cut off before its end: run it again, and see the log of core.')
+    expect(sentence(1, ran)).toBe(
+      'The connection to core was lost during the checkpoint: run it again, and check the log of core.',
+    )
     const unknown = newFile('unknown')
-    expect(await refused(1, `ledger checkpoint --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
+    expect(await fails(1, `ledger checkpoint --workspace wsp_01k9x5zq3sf4x9vtgkz3b8cdef --out ${unknown}`)).toMatch(
       /^There is no workspace wsp_/,
     )
     for (const left of [cut, unknown]) expect(existsSync(left)).toBe(false)
   })
 
-  test('a checkpoint that cannot be used fails the verification of a sound ledger, and says how to mend it', async () => {
+  test('an unusable checkpoint fails the verification of a sound ledger, and the error says what to give', async () => {
     const [whole, other] = [newFile('whole'), await newWorkspace()]
     await json(`ledger checkpoint --out ${whole}`)
     const files: [string, string, string][] = [
@@ -545,7 +545,7 @@ describe('ledger checkpoint', () => {
       const { exitCode, stdout, stderr } = await run(words(`ledger verify --against ${file}`))
       expect({ exitCode, stderr }).toEqual({
         exitCode: 1,
-        stderr: expect.stringContaining(`The checkpoint proves nothing, because ${fault}`),
+        stderr: expect.stringContaining(`The checkpoint was not compared, because ${fault}`),
       })
       expect(stdout).toMatch(/^The ledger is sound: [^\n]*\n$/)
     }
@@ -554,18 +554,18 @@ describe('ledger checkpoint', () => {
       exitCode: 1,
       stderr: expect.stringContaining(`it covers all workspaces, but only ${other} was verified`),
     })
-    expect(await refused(1, `ledger verify --against ${whole}.absent`)).toBe(
-      `The checkpoint cannot be read from ${whole}.absent (ENOENT): give the file that ledger checkpoint wrote.`,
+    expect(await fails(1, `ledger verify --against ${whole}.absent`)).toBe(
+      `Cannot read the checkpoint from ${whole}.absent (ENOENT): give a file that ledger checkpoint wrote.`,
     )
-    expect(await refused(1, `ledger verify --against ${dataDir}`)).toContain('(EISDIR)')
-    expect(await refused(2, 'ledger checkpoint --out', '')).toBe('--out must be the path of a file.')
+    expect(await fails(1, `ledger verify --against ${dataDir}`)).toContain('(EISDIR)')
+    expect(await fails(2, 'ledger checkpoint --out', '')).toBe('--out must be the path of a file.')
   })
 
-  test('a history that was cut off is shown by the checkpoint alone', async () => {
+  test('a truncated history is found only with the checkpoint', async () => {
     const cut = await startSystem({ gateways: 0 })
     const file = newFile('before')
     const checkpoint = await run(['ledger', 'checkpoint', '--out', file], through(cut))
-    // The last deposit, with everything that speaks of it.
+    // Removes the last deposit and everything that refers to it.
     await execute(
       cut.database.ownerUrl,
       `set session_replication_role = replica;
@@ -578,20 +578,20 @@ describe('ledger checkpoint', () => {
          select position, mac from audit a where a.workspace_id = h.workspace_id order by position desc limit 1)
        where exists (select from audit a where a.workspace_id = h.workspace_id)`,
     )
-    // As it was before, its MAC included.
+    // Signs the row again, so that its MAC is as it was before the deposit.
     await signRows(cut.database.ownerUrl, cut.chainKey, 'wallet', "currency = 'EUR'")
     const alone = await run(['ledger', 'verify'], through(cut))
     const against = await run(['ledger', 'verify', '--against', file], through(cut))
     await cut.stop()
     expect(checkpoint.exitCode).toBe(0)
     expect(alone).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('in 3 place(s)') })
+    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('has 3 violations') })
     expect(against.stdout).toContain('the checkpoint names sequence 1, and it is at 0')
     expect(against.stdout).toMatch(/\nCompared with the checkpoint of .*\n$/)
   })
 })
 
-test('ledger halted, reopen and repair: a halted workspace is named, repaired, and opened when it is sound or forced', async () => {
+test('ledger halted, reopen and repair list, reopen and repair a halted workspace', async () => {
   const broken = await startSystem({ gateways: 0 })
   const environment = { CORE_URL: broken.coreUrl, CORE_TOKEN: broken.adminToken }
   const ran = (line: string) => run(words(line), environment)
@@ -621,22 +621,22 @@ test('ledger halted, reopen and repair: a halted workspace is named, repaired, a
   expect(listed.stdout).toMatch(new RegExp(`\n${broken.workspaceId}  somebody wrote past it\n`))
   expect(stays).toMatchObject({
     exitCode: 1,
-    stderr: `${broken.workspaceId} breaks its rules in 3 place(s): repair it first (ledger repair), or give --force.\n`,
+    stderr: `The ledger of ${broken.workspaceId} has 3 violations: run ledger repair first, or add --force.\n`,
   })
   expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
-  expect(stays.stdout).toMatch(/stays halted\.\n$/)
+  expect(stays.stdout).toMatch(/is still halted\.\n$/)
   expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
   expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })
-  const change = /ROW +FIELD +IT SAYS +ITS ENTRIES SAY\nwal_\w+ +balance +251.00 +250.00\n/
+  const change = /ROW +FIELD +STORED +FROM ENTRIES\nwal_\w+ +balance +251.00 +250.00\n/
   expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
   expect(shown.stdout).toMatch(change)
-  expect(shown.stdout).toMatch(/stays halted\.\n$/)
+  expect(shown.stdout).toMatch(/is still halted\.\n$/)
   expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
   expect(repaired.stdout).toMatch(change)
-  expect(repaired.stdout).toMatch(/Changed 2 row\(s\)\.\nwsp_\w+ takes postings again\.\n$/)
+  expect(repaired.stdout).toMatch(/Changed 2 rows\.\nWorkspace wsp_\w+ is open again\.\n$/)
 })
 
-describe('a command line that cannot be followed exits 2 and says why', () => {
+describe('an invalid command line exits with 2 and one sentence', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
@@ -647,11 +647,11 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
       'wallet --json',
-      "Unknown option '--json': put a command before it (create, deposit, withdraw, freeze, unfreeze and close).",
+      "Unknown option '--json': options follow a command (create, deposit, withdraw, freeze, unfreeze and close).",
     ],
     [
       '--json',
-      "Unknown option '--json': put a command before it (workspace, member, key, wallet, ledger, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, ledger, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
@@ -668,7 +668,7 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
     ['workspace create --name --json', '--name needs a value: display name of the workspace.'],
     [
       'workspace create --name Acme Ltd',
-      "Too many arguments for 'create'. Expected 0 arguments but got 1: Ltd. Leave out the extra words, or quote a text with spaces.",
+      "Too many arguments for 'create'. Expected 0 arguments but got 1: Ltd. Remove the extra words, or quote a value that contains spaces.",
     ],
     ['workspace create --name Acme --name Corp', '--name is given twice: give it once.'],
     ['workspace create --name Acme --json --json', '--json is given twice: give it once.'],
@@ -676,19 +676,19 @@ describe('a command line that cannot be followed exits 2 and says why', () => {
     ['workspace delete', 'workspace delete needs --workspace wsp_… (ID of the workspace).'],
     [
       `workspace delete --workspace ${anyWallet}`,
-      `--workspace must be a whole id (wsp_ and 26 letters and digits), not "${anyWallet}".`,
+      `--workspace must be an ID such as wsp_ with 26 letters and digits, not "${anyWallet}".`,
     ],
   ])('%s', async (line, expected) => {
     expect(sentence(2, await run(line.split(' ')))).toBe(expected)
   })
 
   test('a blank name', async () => {
-    expect(await refused(2, 'workspace create --name', ' ')).toContain('at least one of them visible')
+    expect(await fails(2, 'workspace create --name', ' ')).toContain('at least one of them visible')
   })
 })
 
-describe('the audit', () => {
-  test('audit list says who did what, and what it changed; by any filter, page after page', async () => {
+describe('the audit log', () => {
+  test('audit list prints who did what and what changed, by any filter, in pages', async () => {
     const workspaceId = await newWorkspace()
     const apiKey = await newKey(workspaceId)
     await core.apiKeys.disable.mutate({ apiKey })
@@ -699,52 +699,52 @@ describe('the audit', () => {
       ),
       next: null,
     })
-    const [headings, row, ...others] = (await said(`audit list --target ${apiKey} --action key.disable`)).split('\n')
+    const [headings, row, ...others] = (await text(`audit list --target ${apiKey} --action key.disable`)).split('\n')
     expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACTION +TARGET +WORKSPACE +CHANGE$/)
     expect(row).toMatch(
       new RegExp(`^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +status "ACTIVE" → "DISABLED"$`),
     )
     expect(others).toEqual([''])
-    const text = await said(`audit list --workspace ${workspaceId} --limit 3`)
-    const [, before] = /There are older ones: give --before (\d+)\.\n$/.exec(text) ?? []
+    const page = await text(`audit list --workspace ${workspaceId} --limit 3`)
+    const [, before] = /There are older actions\. To list them, add --before (\d+)\.\n$/.exec(page) ?? []
     const rest = (await json(`audit list --workspace ${workspaceId} --before ${before}`)) as { entries: unknown[] }
     expect(rest.entries).toEqual([expect.objectContaining({ action: 'workspace.create' })])
-    expect(await said('audit list --actor admin:nobody')).toBe('There are no such actions.\n')
-    expect(await said(`audit list --workspace ${workspaceId} --to 1h`)).toBe('There are no such actions.\n')
-    expect(await said(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
-    const known = 'are kek.rotate, key.create, key.delete'
-    const mistyped = await refused(2, 'audit list --action key.disabled')
+    expect(await text('audit list --actor admin:nobody')).toBe('No actions found.\n')
+    expect(await text(`audit list --workspace ${workspaceId} --to 1h`)).toBe('No actions found.\n')
+    expect(await text(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
+    const known = 'valid ones are kek.rotate, key.create, key.delete'
+    const mistyped = await fails(2, 'audit list --action key.disabled')
     expect(mistyped).toContain(
-      `--action names "key.disabled", which is no action: did you mean key.disable? There ${known}`,
+      `--action contains "key.disabled", which is not a valid action: did you mean key.disable? The ${known}`,
     )
-    expect(await refused(2, 'audit list --action x')).toContain(`which is no action: there ${known}`)
-    expect(await refused(2, 'audit list --limit 0')).toContain('from 1 to 10000')
-    expect(await refused(2, 'audit list --before x')).toContain('NUMBER')
-    expect(await refused(2, 'audit list --from yesterday')).toContain('2027-01-31')
+    expect(await fails(2, 'audit list --action x')).toContain(`which is not a valid action: the ${known}`)
+    expect(await fails(2, 'audit list --limit 0')).toContain('from 1 to 10000')
+    expect(await fails(2, 'audit list --before x')).toContain('NUMBER')
+    expect(await fails(2, 'audit list --from yesterday')).toContain('2027-01-31')
   })
 })
 
 describe('key-encryption keys', () => {
-  test('kek status and kek rotate say under which key the secrets are, and which may go', async () => {
+  test('kek status and kek rotate print how many secrets each key encrypts', async () => {
     await newKey(await newWorkspace())
     const status = await json('kek status')
     expect(status).toEqual({ active: 'k1', keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }] })
-    expect(await said('kek status')).toMatch(
+    expect(await text('kek status')).toMatch(
       /^New secrets are encrypted under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
     )
     expect(await json('kek rotate')).toEqual({ ...status, rewrapped: 0, remaining: 0, unreadable: [] })
-    expect(await said('kek rotate')).toMatch(
-      /^0 secret\(s\) were re-encrypted\.\n\n[\s\S]*\n\nEvery secret is under k1: no other key-encryption key is needed/,
+    expect(await text('kek rotate')).toMatch(
+      /^Re-encrypted 0 secrets\.\n\n[\s\S]*\n\nAll secrets are encrypted under k1\. /,
     )
   })
 })
 
-describe('a core that cannot be asked', () => {
+describe('a core that cannot be called', () => {
   const command = ['key', 'list']
 
   test('none was started here', async () => {
     expect(sentence(1, await run(command, {}))).toBe(
-      `No core is known here (there is no ${join(dataDir, 'core.json')}): start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
+      `There is no ${join(dataDir, 'core.json')}: start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
     )
   })
 
@@ -759,24 +759,24 @@ describe('a core that cannot be asked', () => {
     expect(sentence(1, await run(['ledger', 'verify'], { CORE_URL: url, CORE_TOKEN: adminToken }))).toBe(expected)
   })
 
-  test('the token is wrong, or of another role', async () => {
+  test('the token is wrong, or has another role', async () => {
     const wrong = { CORE_URL: coreUrl, CORE_TOKEN: 'x'.repeat(43) }
-    const unknown = `The core at ${coreUrl} does not know the token of CORE_TOKEN: use one of its service tokens of role admin.`
+    const unknown = `The core at ${coreUrl} does not know the token of CORE_TOKEN: use one of its service tokens with the role admin.`
     expect(sentence(1, await run(command, wrong))).toBe(unknown)
     expect(sentence(1, await run(['ledger', 'verify'], wrong))).toBe(unknown)
     const lesser = { CORE_URL: coreUrl, CORE_TOKEN: system.serviceToken }
-    expect(sentence(1, await run(command, lesser))).toContain('is not one of role admin')
+    expect(sentence(1, await run(command, lesser))).toContain('does not have the role admin')
   })
 
   test('the URL is the public one of a gateway', async () => {
     const { url } = await system.startGateway()
     const gateway = { CORE_URL: url, CORE_TOKEN: adminToken }
-    const expected = `What answers at ${url} (HTTP 404) is not a core of this version: set CORE_URL to core itself, not to the public URL of a gateway.`
+    const expected = `The server at ${url} (HTTP 404) is not a core of this version: set CORE_URL to the URL of core, not to the public URL of a gateway.`
     expect(sentence(1, await run(command, gateway))).toBe(expected)
     expect(sentence(1, await run(['ledger', 'verify'], gateway))).toBe(expected)
   })
 
-  test('half of the environment is set', async () => {
+  test('only the URL or only the token is set', async () => {
     expect(sentence(1, await run(command, { CORE_URL: coreUrl }))).toContain('CORE_TOKEN is not')
     expect(sentence(1, await run(command, { CORE_TOKEN: adminToken }))).toContain('CORE_URL is not')
     expect(sentence(1, await run(command, { CORE_URL: 'localhost:8081', CORE_TOKEN: adminToken }))).toContain(
@@ -784,7 +784,7 @@ describe('a core that cannot be asked', () => {
     )
   })
 
-  test('its database is out of reach', async () => {
+  test('its database is unavailable', async () => {
     const path = await openPath(Number(new URL(system.database.serviceUrl).port))
     const DATABASE_URL = Object.assign(new URL(system.database.serviceUrl), { port: path.port }).href
     const other = await system.startCore({ DATABASE_URL })
@@ -792,11 +792,11 @@ describe('a core that cannot be asked', () => {
     const create = ['workspace', 'create', '--name', 'Acme']
     expect((await run(create, environment)).exitCode).toBe(0)
     path.cut()
-    expect(sentence(1, await run(create, environment))).toMatch(/^Nothing was done, .* try again in \d+ s, /)
+    expect(sentence(1, await run(create, environment))).toMatch(/^Nothing was done, .* retry in \d+ s\. /)
   })
 })
 
-test('what npm start leaves in DATA_DIR is enough, and the environment wins over it', async () => {
+test('the core of npm start is found in DATA_DIR, and the environment overrides it', async () => {
   const embedded = join(dataDir, 'embedded')
   await mkdir(embedded)
   const file = join(embedded, 'core.json')
@@ -815,11 +815,11 @@ test('what npm start leaves in DATA_DIR is enough, and the environment wins over
   expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('is damaged')
 
   await writeFile(file, '{}')
-  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('does not name coreUrl and adminToken')
+  expect(sentence(1, await run(command, { DATA_DIR: embedded }))).toContain('lacks coreUrl or adminToken')
 })
 
 describe('help', () => {
-  test('at the top: every command, with examples', async () => {
+  test('of the program: every command, with examples', async () => {
     const shown = await Promise.all([run([]), run(['--help']), run(['-h']), run(['help'])])
     for (const { exitCode, stdout, stderr } of shown) {
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
@@ -838,7 +838,7 @@ describe('help', () => {
     expect(asked.stdout).not.toContain('key rotate')
   })
 
-  test('of a command: its flags and examples, without asking core', async () => {
+  test('of a command: its flags and examples, without calling core', async () => {
     const [shown, asked] = await Promise.all([
       run(['key', 'create', '--owner', '--help'], {}),
       run(['help', 'key', 'create'], {}),
@@ -856,33 +856,39 @@ describe('help', () => {
 })
 
 describe('shell completion', () => {
-  /** What a shell offers for the last word. */
-  async function offered(...line: string[]): Promise<string[]> {
+  /** The candidates for the last word. */
+  async function completed(...line: string[]): Promise<string[]> {
     const { exitCode, stdout, stderr } = await run(['complete', '--', ...line], {})
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     return stdout.split('\n').flatMap(row => (row ? [row.split('\t')[0]!] : []))
   }
 
   test('completes nouns, verbs, flags and the values of lists', async () => {
-    expect(await offered('')).toEqual([...new Set(commands.map(({ noun }) => noun)), 'completion'])
-    expect(await offered('wal')).toEqual(['wallet'])
-    expect(await offered('wallet', '')).toEqual(
+    expect(await completed('')).toEqual([...new Set(commands.map(({ noun }) => noun)), 'completion'])
+    expect(await completed('wal')).toEqual(['wallet'])
+    expect(await completed('wallet', '')).toEqual(
       commands.filter(({ noun }) => noun === 'wallet').map(({ verb }) => verb),
     )
-    expect(await offered('wallet', 'create', '--')).toEqual(['--workspace', '--currency', '--name', '--json', '--help'])
-    expect(await offered('wallet', 'create', '--currency', 'USD')).toEqual(['USD', 'USDC', 'USDT'])
-    expect(await offered('key', 'create', '--scopes', 'transfer:')).toEqual(['transfer:read', 'transfer:create'])
-    expect(await offered('key', 'create', '--scopes', 'transfer:read,')).toEqual([
+    expect(await completed('wallet', 'create', '--')).toEqual([
+      '--workspace',
+      '--currency',
+      '--name',
+      '--json',
+      '--help',
+    ])
+    expect(await completed('wallet', 'create', '--currency', 'USD')).toEqual(['USD', 'USDC', 'USDT'])
+    expect(await completed('key', 'create', '--scopes', 'transfer:')).toEqual(['transfer:read', 'transfer:create'])
+    expect(await completed('key', 'create', '--scopes', 'transfer:read,')).toEqual([
       'transfer:read,wallet:read',
       'transfer:read,transfer:create',
     ])
-    expect(await offered('key', 'create', '--scopes=transfer:c')).toEqual(['--scopes=transfer:create'])
-    expect(await offered('key', 'set-expiry', '--expires', '')).toEqual(['now', 'never'])
-    expect(await offered('key', 'create', '--name', '')).toEqual([])
-    expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish'])
+    expect(await completed('key', 'create', '--scopes=transfer:c')).toEqual(['--scopes=transfer:create'])
+    expect(await completed('key', 'set-expiry', '--expires', '')).toEqual(['now', 'never'])
+    expect(await completed('key', 'create', '--name', '')).toEqual([])
+    expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish'])
   })
 
-  test('bash loads the script, and completes words with colons', async () => {
+  test('bash loads the script and completes words with colons', async () => {
     const { exitCode, stdout: loaded, stderr } = await run(['completion', 'bash'], {})
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     const type = (line: string) =>
@@ -894,18 +900,18 @@ describe('shell completion', () => {
       encoding: 'utf8',
     })
     expect(bash).toMatchObject({ status: 0, stderr: '' })
-    // bash itself puts "wallet:" before the "read".
+    // bash itself adds "wallet:" before "read".
     expect(bash.stdout).toBe('wallet\nread\n\ncomplete -o default -F _wallet_admin wallet-admin\n')
   })
 
-  test('there are scripts for zsh and fish, and for no other shell', async () => {
+  test('has scripts for zsh and fish, and for no other shell', async () => {
     for (const shell of ['zsh', 'fish'])
       expect((await run(['completion', shell], {})).stdout).toContain('wallet-admin complete -- ')
     expect(sentence(2, await run(['completion', 'ksh'], {}))).toContain('Allowed choices are bash, zsh, fish.')
   })
 })
 
-test('through npm, silent: the JSON and nothing else, and the exit code comes through', async () => {
+test('npm run --silent prints the JSON only and passes the exit code on', async () => {
   const npm = (...args: string[]) => {
     const { promise, resolve } = Promise.withResolvers<Ran>()
     const env = { ...process.env, ...throughCore }
@@ -919,7 +925,7 @@ test('through npm, silent: the JSON and nothing else, and the exit code comes th
   expect((await npm('workspace', 'create')).exitCode).toBe(2)
 })
 
-test('these tests have used every command', () => {
+test('these tests have run every command', () => {
   expect([...used].filter(name => commands.some(({ noun, verb }) => name === `${noun} ${verb}`)).toSorted()).toEqual(
     commands.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
   )

@@ -1,4 +1,4 @@
-/** `npm run admin -- NOUN VERB …` operates a running service through its typed client. What it can do: admin/commands.ts. */
+/** `npm run admin -- NOUN VERB …` operates a running service through core's typed client. admin/commands.ts lists the commands. */
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { type Command as Group, Help } from 'commander'
 import { type Command, nouns } from './admin/command.ts'
@@ -10,13 +10,13 @@ import { addCompletion } from './command-line/completion.ts'
 import type { Flags, Values } from './command-line/flags.ts'
 import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 
-const notes = `Every command takes --json, which prints one JSON object and nothing else, and --help. For use in programs,
-npm run --silent admin -- NOUN VERB … --json suppresses npm's own output.
+const notes = `Every command accepts --help, and --json, which prints one JSON object and nothing else. In scripts, use
+npm run --silent admin -- NOUN VERB … --json, which also suppresses npm's own output.
 
-The commands speak to the core that npm start runs, which they find in DATA_DIR (default: .data). To use another core,
-set CORE_URL and CORE_TOKEN, a service token of role admin.
+The commands call the core of npm start, which they find in DATA_DIR (default: .data). To call another core, set CORE_URL
+and CORE_TOKEN, a service token with the role admin.
 
-A command that fails exits with 1, an invalid command line with 2. Both print one sentence on standard error.
+The exit code is 1 if a command fails and 2 if the command line is invalid. Both print one sentence to standard error.
 
 ${examplesOf(Object.keys(nouns).flatMap(noun => commands.find(command => command.noun === noun) ?? []))}`
 
@@ -33,7 +33,7 @@ const program = createGroup('npm run admin --', 'operate a running wallet servic
 )
 program.configureHelp({ ...program.configureHelp(), formatHelp: overview })
 addCompletion(program, 'wallet-admin')
-// The reader of our output may have read enough.
+// A reader such as head may close the pipe before everything is written.
 process.stdout.on('error', () => process.exit())
 await runProgram(program, process.argv.slice(2))
 
@@ -44,35 +44,35 @@ function createVerb(command: Command): Group {
     help,
     flags: { ...flags, json: { help: 'print one JSON object and nothing else' } },
     examples,
-    run: values => carryOut(command, values),
+    run: values => execute(command, values),
   }).helpGroup(`${nouns[noun]}:`)
 }
 
-/** The first example of each. */
+/** The first example of each command. */
 function examplesOf(shown: readonly Command[]): string {
   const lines = shown.map(({ noun, verb, examples }) => `  npm run admin -- ${noun} ${verb} ${examples[0]}`.trimEnd())
   return ['Examples:', ...lines].join('\n')
 }
 
-async function carryOut(command: Command, { json, ...values }: Values<Flags>): Promise<void> {
+async function execute(command: Command, { json, ...values }: Values<Flags>): Promise<void> {
   const address = await findCore(process.env)
   const core = createCoreClient({ url: address.urls, token: address.token })
   const progress = new Progress(process.stderr)
   try {
-    const { result, text, complaint } = await command
+    const { result, text, failure } = await command
       .execute(core, values, progress)
       .catch(error => {
         throw new Error(sentenceOf(error, address), { cause: error })
       })
       .finally(() => progress.clear())
     console.log(json ? JSON.stringify(result) : text)
-    if (complaint) throw new Error(complaint)
+    if (failure) throw new Error(failure)
   } finally {
     await core.close()
   }
 }
 
-/** The help of the program lists every verb, not the nouns alone. */
+/** Formats the help of the program with every command, not only the nouns. */
 function overview(command: Group, helper: Help): string {
   const visible = helper.visibleCommands(command)
   helper.visibleCommands = () => visible.flatMap(each => (each.commands.length > 0 ? each.commands : each))

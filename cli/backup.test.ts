@@ -10,7 +10,7 @@ import { execute, query } from '../test/setup/database.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { type Postgres, startPostgres } from '../tools/services/postgres.ts'
 
-// An installation of its own: a backup is of the whole server.
+// A separate PostgreSQL, because a backup contains the whole server.
 let directory: string
 let postgres: Postgres
 let secretsFile: string
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => postgres.stop())
 
-/** @throws what it wrote to stderr, when it fails */
+/** @throws Error with the standard error of the command, if it fails */
 async function backup(...args: string[]): Promise<string> {
   const script = fileURLToPath(new URL('backup.ts', import.meta.url))
   const env = { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL: postgres.url('postgres') }
@@ -48,8 +48,8 @@ async function backup(...args: string[]): Promise<string> {
 
 const check = (file: string) => backup('check', file, '--secrets', secretsFile)
 
-/** Where a file's bytes are in a tar. */
-async function placeInTar(file: string, path: string): Promise<{ start: number; size: number }> {
+/** The position of a file's content in a tar. */
+async function positionInTar(file: string, path: string): Promise<{ start: number; size: number }> {
   const tar = await readFile(file)
   for (let at = 0; at < tar.length; ) {
     const name = tar
@@ -70,25 +70,25 @@ async function flipByte(file: string, at: number): Promise<void> {
   await handle.close()
 }
 
-test('a backup is proved file by file and page by page; a flipped byte in an index is found and its file named', async () => {
+test('a check compares every file and every page, and names the file of a flipped byte in an index', async () => {
   const file = join(directory, 'flipped.tar')
   await backup('take', file)
   expect(await check(file)).toContain('The backup can be used.')
 
   const [index] = await query(postgres.url('wallet'), `select pg_relation_filepath('workspace_pkey') as path`)
-  const { start } = await placeInTar(file, index!.path as string)
-  // In the middle of the page, where nothing is yet: PostgreSQL itself would not look there.
+  const { start } = await positionInTar(file, index!.path as string)
+  // In the unused middle of a page, which PostgreSQL itself does not read.
   await flipByte(file, start + 4000)
-  await expect(check(file)).rejects.toThrow(`  ${index!.path} was changed after it was backed up`)
+  await expect(check(file)).rejects.toThrow(`  ${index!.path} was changed after the backup`)
 })
 
-test('a manifest that was changed, and a backup without one, prove nothing', async () => {
+test('a backup with a changed manifest, or without one, is rejected', async () => {
   const file = join(directory, 'manifest.tar')
   await backup('take', file)
-  const { start, size } = await placeInTar(file, 'backup_manifest')
+  const { start, size } = await positionInTar(file, 'backup_manifest')
   await flipByte(file, start + Math.floor(size / 2))
-  await expect(check(file)).rejects.toThrow('The manifest of the backup was changed')
-  // The name in its header, and the sum of the header.
+  await expect(check(file)).rejects.toThrow('The manifest of the backup is damaged')
+  // Changes the name in the header, and the checksum of the header.
   await flipByte(file, start - 512)
   const header = (await readFile(file)).subarray(start - 512, start)
   header.fill(' ', 148, 156)
@@ -96,18 +96,18 @@ test('a manifest that was changed, and a backup without one, prove nothing', asy
   const handle = await open(file, 'r+')
   await handle.write(`${sum.toString(8).padStart(6, '0')}\0 `, start - 512 + 148, 'latin1')
   await handle.close()
-  await expect(check(file)).rejects.toThrow('The backup has no manifest, so nothing shows that it is whole')
+  await expect(check(file)).rejects.toThrow('The backup has no manifest, so it cannot be checked')
 })
 
-test('a backup that was cut off between two of its files is not taken for a whole one', async () => {
+test('a backup that is truncated between two of its files is rejected', async () => {
   const file = join(directory, 'cut.tar')
   await backup('take', file)
-  await truncate(file, (await placeInTar(file, 'backup_manifest')).start - 512)
-  await expect(check(file)).rejects.toThrow('cannot be restored, it is no whole base backup: it was cut off.')
+  await truncate(file, (await positionInTar(file, 'backup_manifest')).start - 512)
+  await expect(check(file)).rejects.toThrow('is not a complete base backup (it is truncated)')
 })
 
-test('an index that lacks a row of its table is found, and the log that tells of it is kept', async () => {
-  // As it is after a fault of the storage that no checksum shows: a write that was lost.
+test('an index that lacks a row of its table is found, and the log of PostgreSQL is kept', async () => {
+  // Simulates a lost write of the storage, which no checksum reveals.
   const setReady = (ready: boolean) =>
     execute(
       postgres.url('wallet'),

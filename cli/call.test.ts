@@ -1,4 +1,4 @@
-/** `npm run call` as people meet it: a process of its own against a running service. */
+/** Runs `npm run call` as its users do: in a separate process, against a running service. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ function run(args: string[], environment: NodeJS.ProcessEnv = {}, input = ''): P
 
 function order(bizId: string): string {
   const [source, target] = wallets
-  // Spaces and letters that another serialisation would not write so.
+  // Whitespace and escapes that a JSON serializer would write differently.
   return `{ "sourceWalletId": "${source?.walletId}",  "targetWalletId":"${target?.walletId}", "amount":"1.50","currency":"USD", "bizId":"${bizId}", "remark":"caf\\u00e9 ☕ 🚀"}`
 }
 
@@ -49,7 +49,7 @@ function sentence(exitCode: number, ran: Ran): string {
 }
 
 describe('with the demo of npm start', () => {
-  test('a GET shows the status and the answer', async () => {
+  test('a GET prints the status and the response', async () => {
     const { exitCode, stdout, stderr } = await run(['GET', '/api/v1/wallets?size=2&sort=createdAt,asc'])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     const [status, ...lines] = stdout.split('\n')
@@ -59,14 +59,14 @@ describe('with the demo of npm start', () => {
     expect(stdout).toContain('\n  "code": "2000",\n')
   })
 
-  test('--json prints the body of the answer and nothing else', async () => {
+  test('--json prints the body of the response and nothing else', async () => {
     const { exitCode, stdout, stderr } = await run(['get', '/api/v1/wallets', '--json'])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(stdout).toMatch(/^\{[^\n]*\}\n$/)
     expect(JSON.parse(stdout)).toMatchObject({ success: true, data: { page: { totalElements: 3 } } })
   })
 
-  test('a body goes out as it stands, from the command line, a file or standard input', async () => {
+  test('a body is sent unchanged, from the command line, a file or standard input', async () => {
     expect(await codeOf(['POST', createPath, '--body', order('by-flag')])).toBe('2000')
     const file = join(dataDir, 'order.json')
     await writeFile(file, `${order('by-file')}\r\n`)
@@ -74,22 +74,22 @@ describe('with the demo of npm start', () => {
     expect(await codeOf(['POST', createPath, '--body-file', '-'], {}, order('by-stdin'))).toBe('2000')
     for (const bizId of ['by-flag', 'by-file', 'by-stdin'])
       expect(await codeOf(['GET', `/api/v1/transfer/query/orders/${bizId}`])).toBe('2000')
-    // No body has no Content-Type; an empty one has.
+    // Without a body there is no Content-Type; with an empty one there is.
     expect(await codeOf(['POST', createPath])).toBe('S015')
     expect(await codeOf(['POST', createPath, '--body', ''])).toBe('S012')
   })
 
-  // Step 6 of section 5.3 comes before routing: another code than GA2012 says that the signature was right.
+  // Step 6 of section 5.3 precedes routing: any code except GA2012 shows that the signature was valid.
   test.each([
     ['/api/v1/transfer/query/orders/caf%C3%A9%20', 'T001'],
     ['/api/v1/../v1//wallets/./', '50090201'],
     ['/api/v1/wallets?', '2000'],
     ['/api/v1/wallets/wal%2f1', '50090201'],
-  ])('a path goes out as it was typed, and so it is signed: %s', async (path, code) => {
+  ])('a path is signed and sent as it was typed: %s', async (path, code) => {
     expect(await codeOf(['GET', path])).toBe(code)
   })
 
-  test('--verbose shows all that was signed and sent, and not the secret', async () => {
+  test('--verbose prints what was signed and sent, without the secret', async () => {
     const body = order('verbose')
     const { exitCode, stdout, stderr } = await run(['POST', createPath, '--body', body, '--verbose'])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
@@ -109,14 +109,14 @@ describe('with the demo of npm start', () => {
   })
 })
 
-test('key and secret come from flags, or the environment, before the demo', async () => {
+test('flags override the environment, which overrides the demo', async () => {
   const issued = await system.admin.apiKeys.create.mutate({
     workspaceId: system.workspaceId,
     ownerUserId: 'owner',
     scopes: ['transfer:read'],
   })
   const wanted = ['GET', '/api/v1/wallets']
-  // This key may not read wallets, so GA2024 tells it from the demo's.
+  // This key lacks the scope wallet:read, so GA2024 shows that it was used instead of the demo's.
   expect(await codeOf([...wanted, '--key', issued.apiKey, '--secret', issued.apiSecret])).toBe('GA2024')
   const environment = { API_KEY: issued.apiKey, API_SECRET: issued.apiSecret }
   expect(await codeOf(wanted, environment)).toBe('GA2024')
@@ -127,10 +127,10 @@ test('key and secret come from flags, or the environment, before the demo', asyn
   expect(await codeOf(wanted, { ...nowhere, BASE_URL: baseUrl })).toBe('GA2024')
 })
 
-test('a refusal is shown, exits 1, and --locale gives the reason in words', async () => {
+test('an error response exits with 1, and --locale adds the reason in words', async () => {
   const wrong = ['GET', '/api/v1/wallets', '--key', apiKey, '--secret', 'wrong']
   const plain = await run(wrong)
-  expect(plain).toMatchObject({ exitCode: 1, stderr: 'For the reason in words, add --locale en-US.\n' })
+  expect(plain).toMatchObject({ exitCode: 1, stderr: 'To see the reason in words, add --locale en-US.\n' })
   expect(plain.stdout).toMatch(/^401 Unauthorized\n\{\n/)
   expect(plain.stdout).toContain('"code": "GA2012"')
   const explained = await run([...wrong, '--locale', 'zh-CN'])
@@ -138,14 +138,14 @@ test('a refusal is shown, exits 1, and --locale gives the reason in words', asyn
   expect(explained.stdout).toMatch(/"detail": "[^"]*\p{Script=Han}/u)
 })
 
-describe('what cannot be done is said in one sentence', () => {
+describe('an invalid call fails with one sentence', () => {
   test.each([
     [['GET'], "Missing required argument 'PATH': the path with its query string, such as /api/v1/wallets?size=5."],
     [
       ['/api/v1/wallets'],
       "Missing required argument 'PATH': the path with its query string, such as /api/v1/wallets?size=5.",
     ],
-    [['/api/v1/wallets', 'GET'], '"/api/v1/wallets" is not a method: put one such as GET before the path.'],
+    [['/api/v1/wallets', 'GET'], '"/api/v1/wallets" is not an HTTP method: put one, such as GET, before the path.'],
     [['--verbose'], "Missing required argument 'METHOD': the HTTP method, such as GET."],
     [['GET', 'api/v1/wallets'], '"api/v1/wallets" is not a path: begin it with a slash, such as /api/v1/wallets.'],
     [
@@ -154,10 +154,10 @@ describe('what cannot be done is said in one sentence', () => {
     ],
     [
       ['GET', '/a', '/b'],
-      'Too many arguments. Expected 2 arguments but got 3: GET, /a, /b. Leave out the extra words, or quote a text with spaces.',
+      'Too many arguments. Expected 2 arguments but got 3: GET, /a, /b. Remove the extra words, or quote a value that contains spaces.',
     ],
     [['POST', '/a', '--bdy', '{}'], "Unknown option '--bdy': did you mean --body?"],
-    [['POST', '/a', '--body', '{}', '--body-file', 'x'], '--body and --body-file are both given: keep one.'],
+    [['POST', '/a', '--body', '{}', '--body-file', 'x'], '--body and --body-file are both given: remove one of them.'],
     [
       ['GET', '/a', '--base-url', 'localhost'],
       '--base-url must be a URL without a path, such as http://127.0.0.1:8080, not "localhost".',
@@ -170,21 +170,19 @@ describe('what cannot be done is said in one sentence', () => {
     const wanted = ['GET', '/api/v1/wallets']
     expect(sentence(1, await run(wanted, { DATA_DIR: '/nonexistent' }))).toContain('start the service with npm start')
     expect(sentence(1, await run([...wanted, '--key', apiKey]))).toBe(
-      'The key comes without its secret: set API_SECRET.',
+      'The API key is set without its secret: set API_SECRET.',
     )
     expect(sentence(1, await run(wanted, { API_SECRET: 'x' }))).toContain('without its key')
     expect(sentence(1, await run(wanted, { BASE_URL: 'http://x/y' }))).toContain(
       'BASE_URL must be a URL without a path',
     )
     expect(sentence(1, await run([...wanted, '--base-url', 'http://127.0.0.1:1']))).toContain('Nothing listens at')
-    expect(sentence(1, await run([...wanted, '--base-url', system.coreUrl]))).toContain(
-      'is not the JSON of this service',
-    )
-    expect(sentence(1, await run(['POST', '/a', '--body-file', '/nonexistent']))).toContain('cannot be read')
+    expect(sentence(1, await run([...wanted, '--base-url', system.coreUrl]))).toContain('is not one of this service')
+    expect(sentence(1, await run(['POST', '/a', '--body-file', '/nonexistent']))).toContain('Cannot read the body')
   })
 })
 
-test('help names every flag and warns of secrets on the command line', async () => {
+test('the help lists every flag and warns about secrets on the command line', async () => {
   const [bare, asked] = await Promise.all([run([]), run(['--help'])])
   expect(bare).toEqual(asked)
   expect(asked).toMatchObject({ exitCode: 0, stderr: '' })

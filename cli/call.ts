@@ -1,4 +1,4 @@
-/** `npm run call -- METHOD PATH` signs one request as section 5.2 says, sends it, and shows the answer. */
+/** `npm run call -- METHOD PATH` signs one request (section 5.2), sends it, and prints the response. */
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
@@ -14,11 +14,11 @@ const timeoutMs = 30_000
 
 const flags = {
   body: { value: 'JSON', help: 'the body, sent exactly as given', parse: anyText },
-  'body-file': { value: 'FILE', help: 'a file whose bytes are the body; - is standard input', parse: anyText },
+  'body-file': { value: 'FILE', help: 'a file that contains the body; - reads standard input', parse: anyText },
   key: { value: 'ak_…', help: 'the API key (default: API_KEY, else the key of the demo)', parse: anyText },
   secret: {
     value: 'SECRET',
-    help: 'its secret (default: API_SECRET, else that of the demo); other users of this machine can read it in the process list, so prefer API_SECRET',
+    help: 'its secret (default: API_SECRET, else the secret of the demo). Other users of this machine can read it in the process list, so prefer API_SECRET',
     parse: anyText,
   },
   'base-url': {
@@ -28,11 +28,11 @@ const flags = {
   },
   locale: {
     value: 'TAG',
-    help: 'the language of explanations, such as en-US or zh-CN',
+    help: 'the language of error details: en-US or zh-CN',
     choices: ['en-US', 'zh-CN'],
     parse: anyText,
   },
-  verbose: { help: 'print what was signed and sent, too' },
+  verbose: { help: 'also print the canonical message and all headers' },
   json: { help: 'print the body of the response as received and nothing else' },
 } as const
 
@@ -59,7 +59,7 @@ async function call(values: Given, words: string[]): Promise<void> {
 
 function readTarget([method = '', target = '']: string[]): { method: string; target: string } {
   if (!/^[A-Za-z]+$/.test(method))
-    throw new UsageError(`"${method}" is not a method: put one such as GET before the path.`)
+    throw new UsageError(`"${method}" is not an HTTP method: put one, such as GET, before the path.`)
   if (!target.startsWith('/'))
     throw new UsageError(`"${target}" is not a path: begin it with a slash, such as /api/v1/wallets.`)
   if (/[^!-~]/.test(target))
@@ -76,17 +76,21 @@ function parseBaseUrl(text: string): string {
   return url.origin
 }
 
-/** Undefined: no body, and no Content-Type. */
+/** Undefined if there is no body: the request then has no Content-Type. */
 async function readBody({ body, 'body-file': file }: Given): Promise<Buffer | undefined> {
-  if (body !== undefined && file !== undefined) throw new UsageError('--body and --body-file are both given: keep one.')
+  if (body !== undefined && file !== undefined)
+    throw new UsageError('--body and --body-file are both given: remove one of them.')
   if (body !== undefined) return Buffer.from(body)
   if (file === undefined) return undefined
   try {
     return file === '-' ? await readBytes(process.stdin) : await readFile(file)
   } catch (error) {
-    throw new Error(`The body cannot be read from ${file} (${(error as NodeJS.ErrnoException).code}).`, {
-      cause: error,
-    })
+    throw new Error(
+      `Cannot read the body from ${file} (${(error as NodeJS.ErrnoException).code}): correct --body-file.`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -95,7 +99,9 @@ async function findAccess(values: Given, environment: NodeJS.ProcessEnv): Promis
   const apiSecret = values.secret || environment.API_SECRET
   if (!apiKey !== !apiSecret)
     throw new Error(
-      apiKey ? 'The key comes without its secret: set API_SECRET.' : 'The secret comes without its key: give --key.',
+      apiKey
+        ? 'The API key is set without its secret: set API_SECRET.'
+        : 'The API secret is set without its key: add --key.',
     )
   const baseUrl = values['base-url'] ?? baseUrlOf(environment)
   if (apiKey && apiSecret && baseUrl) return { baseUrl, apiKey, apiSecret }
@@ -117,12 +123,12 @@ async function readDemo(dataDir: string): Promise<Access> {
   try {
     demo = (await readJson(file)) as Partial<Access> | undefined
   } catch (error) {
-    throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Cannot read ${file}: ${(error as Error).message}`, { cause: error })
   }
   const { baseUrl, apiKey, apiSecret } = demo ?? {}
   if (!baseUrl || !apiKey || !apiSecret)
     throw new Error(
-      `No demo is known here (${file} does not name one): start the service with npm start, or give --key, API_SECRET and --base-url.`,
+      `There is no demo key in ${file}: start the service with npm start, or set --key, API_SECRET and --base-url.`,
     )
   return { baseUrl, apiKey, apiSecret }
 }
@@ -151,7 +157,7 @@ function signRequest(
   return { url: new URL(baseUrl), method, path, message, headers, body: bytes }
 }
 
-/** The target goes out as it was typed: a URL parser would rewrite dots and encodings, and break the signature. */
+/** Sends the target as it was typed. A URL parser would normalize dots and encodings, and so break the signature. */
 function send({ url, method, headers, body }: SignedRequest, target: string): Promise<Answer> {
   const start = url.protocol === 'https:' ? requestHttps : requestHttp
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
@@ -162,20 +168,20 @@ function send({ url, method, headers, body }: SignedRequest, target: string): Pr
   request.on('error', reject)
   request.end(body)
   return promise.catch(error => {
-    throw new Error(explain(error, url.origin), { cause: error })
+    throw new Error(describe(error, url.origin), { cause: error })
   })
 }
 
-function explain(error: NodeJS.ErrnoException, origin: string): string {
+function describe(error: NodeJS.ErrnoException, origin: string): string {
   if (error.name === 'AbortError' || error.name === 'TimeoutError')
-    return `${origin} did not answer within ${timeoutMs / 1000} s: see the log of the gateway.`
+    return `${origin} did not answer within ${timeoutMs / 1000} s: check the log of the gateway.`
   if (error.code === 'ECONNREFUSED')
     return `Nothing listens at ${origin}: start the service with npm start, or correct the URL.`
-  return `No answer came from ${origin} (${error.message}): see whether a gateway listens there.`
+  return `${origin} did not answer (${error.message}): check whether a gateway listens there.`
 }
 
-/** Everything but the secret. It goes beside the answer, not into it. */
-function showRequest({ method, message, headers }: SignedRequest, isAnswerAlone: boolean): void {
+/** Prints the signed message and the headers, without the secret. With --json they go to standard error. */
+function showRequest({ method, message, headers }: SignedRequest, json: boolean): void {
   const lines = [
     'Canonical message (five lines joined by LF, none at the end):',
     ...message.split('\n').map(line => `  ${line}`),
@@ -184,14 +190,14 @@ function showRequest({ method, message, headers }: SignedRequest, isAnswerAlone:
     ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`),
     '',
   ]
-  const print = isAnswerAlone ? console.error : console.log
+  const print = json ? console.error : console.log
   print(lines.join('\n'))
 }
 
-/** Returns whether the answer says success. */
+/** Prints the response. Returns whether it reports success. */
 function show({ status, headers, body }: Answer, { json, verbose, locale }: Given): boolean {
   const envelope = parseEnvelope(body)
-  if (!envelope) throw new Error(`The answer (${status}) is not the JSON of this service: check the URL.`)
+  if (!envelope) throw new Error(`The response (${status}) is not one of this service: check the URL.`)
   if (json) {
     console.log(body)
     return envelope.success
@@ -199,7 +205,7 @@ function show({ status, headers, body }: Answer, { json, verbose, locale }: Give
   console.log(status)
   if (verbose) for (const [name, value] of Object.entries(headers)) console.log(`  ${name}: ${value}`)
   console.log(JSON.stringify(envelope, null, 2))
-  if (!envelope.success && !locale) console.error('For the reason in words, add --locale en-US.')
+  if (!envelope.success && !locale) console.error('To see the reason in words, add --locale en-US.')
   return envelope.success
 }
 
@@ -212,7 +218,7 @@ function parseEnvelope(body: string): { success: boolean } | undefined {
   }
 }
 
-// The reader of our output may have read enough.
+// A reader such as head may close the pipe before everything is written.
 process.stdout.on('error', () => process.exit())
 await runProgram(
   createCommand({
@@ -230,10 +236,10 @@ await runProgram(
     --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD","bizId":"rent-1"}'`,
       'GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com   (with the secret in API_SECRET)',
     ],
-    notes: `The demo is the one of npm start, which writes its key to DATA_DIR (default: .data).
+    notes: `The demo is the one that npm start creates in DATA_DIR (default: .data).
 
-Exits with 0 if the response says success, with 1 if it does not or there is none, and with 2 for an invalid command
-line. npm run --silent call suppresses npm's own output.`,
+The exit code is 0 if the response reports success, 1 if it does not or if there is none, and 2 if the command line is
+invalid. npm run --silent call suppresses npm's own output.`,
     run: call,
   }),
   process.argv.slice(2),

@@ -1,13 +1,13 @@
-// Preloaded by the npm scripts (node -r), before an older Node would stumble over TypeScript with a puzzling error.
+// Preloaded by the npm scripts (node -r), because an older Node fails on TypeScript with an unhelpful error.
 const needed = 24
 if (Number.parseInt(process.versions.node, 10) < needed) {
   console.error(
-    `This needs Node ${needed} or later and runs on ${process.versions.node}: run npm ci, which brings Node ${needed} along on Linux, or install it.`,
+    `Node ${needed} or later is required, and this is Node ${process.versions.node}: run npm ci, which installs Node ${needed} on Linux, or install it yourself.`,
   )
   process.exit(1)
 }
 
-// Compiled once, not at every start: half of the time that a short command takes. In a folder of ours, since what is
-// read back from there is run.
+// Caches compiled code, which halves the time of a short command. The folder is inside the checkout, because Node runs what
+// it reads from there.
 const { enableCompileCache } = require('node:module')
 enableCompileCache(require('node:path').join(__dirname, '../node_modules/.cache/node'))

@@ -155,7 +155,7 @@ describe('a rotation of the key-encryption key, under traffic', () => {
     expect(await heldAt(keys[121]!, cores[0]!, () => cores[0]!.kill('SIGKILL'))).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'Core did not answer to the end: run it again, and it goes on where it stopped.\n',
+      stderr: 'The connection to core was lost: run it again to continue.\n',
     })
     const counts = await countsNow()
     expect(counts.k2).toBeGreaterThan(0)
@@ -266,7 +266,7 @@ test('a secret that was damaged stops no rotation; it is named, and the rotation
   expect(exitCode).toBe(1)
   expect(JSON.parse(stdout)).toMatchObject({ rewrapped: 1, remaining: 1, unreadable: [key.apiKey] })
   expect(stderr).toBe(
-    `1 secret(s) are still not under k2, because those of ${key.apiKey} do not open: rotate or delete these keys.\n`,
+    `Cannot re-encrypt 1 secret, because core cannot decrypt those of ${key.apiKey}: rotate or delete these keys.\n`,
   )
   expect((await call({ ...sound, baseUrl: gateways[0]!.url }, 'GET', list)).body.code).toBe('2000')
   await system.admin.apiKeys.delete.mutate(key)

@@ -316,7 +316,7 @@ test('a backup under load can be restored, verified, and held against a checkpoi
   // What happened after the backup is not in it, and the check says so.
   await expect(backup('check', file!, '--against', checkpointAfter!, ...secrets)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('The backup does not hold a sound ledger.'),
+    stderr: expect.stringContaining('The ledger in the backup is not sound.'),
   })
   // Nothing of the scratch copies stays but the logs of the check that failed.
   expect((await readdir(directory)).sort()).toEqual([
@@ -330,9 +330,9 @@ test('a backup under load can be restored, verified, and held against a checkpoi
   await truncate(file!, size / 2)
   await expect(backup('check', file!, ...secrets)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^\S+wallet\.tar cannot be restored, it is no whole base backup: .*\n$/),
+    stderr: expect.stringMatching(/^\S+wallet\.tar is not a complete base backup \(.*\): use another one\.\n$/),
   })
-  await expect(backup('take', file!)).rejects.toMatchObject({ stderr: expect.stringContaining('is there already') })
+  await expect(backup('take', file!)).rejects.toMatchObject({ stderr: expect.stringContaining('already exists') })
 })
 
 test('with Redis gone the gateways still say what they can; with all of them gone the balancer speaks', async () => {

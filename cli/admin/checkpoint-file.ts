@@ -1,20 +1,20 @@
-/** The file of a checkpoint: JSON Lines, kept by somebody who does not keep the database. */
+/** Reads and writes checkpoint files: JSON Lines, to be stored by somebody who cannot change the database. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 
 /**
- * Writes a new file, durably. One that cannot be finished is taken away.
+ * Writes a new file durably. Removes it again if it cannot be completed.
  *
  * @returns the SHA-256 of its bytes, in hex
- * @throws Error with a sentence; never writes over a file, for that would be an older checkpoint
+ * @throws Error that says what to change, also if the file exists: an older checkpoint is never overwritten
  */
 export async function writeCheckpointFile(file: string, lines: AsyncIterable<string>): Promise<string> {
   const handle = await open(file, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw new Error(
       error.code === 'EEXIST'
-        ? `${file} exists already, and a checkpoint is kept: give another --out.`
-        : `The checkpoint cannot be written to ${file} (${error.code}): give another --out.`,
+        ? `${file} already exists, and checkpoints are not overwritten: choose another name with --out.`
+        : `Cannot write the checkpoint to ${file} (${error.code}): choose another path with --out.`,
       { cause: error },
     )
   })
@@ -30,19 +30,21 @@ export async function writeCheckpointFile(file: string, lines: AsyncIterable<str
     await handle.close().catch(() => {})
     await rm(file, { force: true })
     const { code, syscall } = error as NodeJS.ErrnoException
-    throw syscall ? new Error(`The checkpoint cannot be written to ${file} (${code}).`, { cause: error }) : error
+    throw syscall
+      ? new Error(`Cannot write the checkpoint to ${file} (${code}): choose another path with --out.`, { cause: error })
+      : error
   }
   return digest.digest('hex')
 }
 
-/** @throws Error with a sentence */
+/** @throws Error that says which file to give, if this one cannot be read */
 export async function* readCheckpointFile(file: string): AsyncGenerator<string> {
   try {
     yield* createReadStream(file, 'utf8')
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     throw syscall
-      ? new Error(`The checkpoint cannot be read from ${file} (${code}): give the file that ledger checkpoint wrote.`, {
+      ? new Error(`Cannot read the checkpoint from ${file} (${code}): give a file that ledger checkpoint wrote.`, {
           cause: error,
         })
       : error

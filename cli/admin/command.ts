@@ -2,7 +2,7 @@ import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Flags, Values } from '../command-line/flags.ts'
 import type { Progress } from './progress.ts'
 
-/** What commands are about, in the order of the help text. */
+/** The nouns that commands begin with, in the order of the help text. */
 export const nouns = {
   workspace: 'Workspaces',
   member: 'Members of a workspace',
@@ -13,41 +13,41 @@ export const nouns = {
   kek: 'Key-encryption keys',
 } as const
 
-/** One administrative command, as data: help, parsing, execution and print all come from it. */
+/** One administrative command as data: its help, flags, execution and output. */
 type Definition<F extends Flags, Result extends object> = {
   noun: keyof typeof nouns
   verb: string
   /** One line, for the overview. */
   help: string
   flags: F
-  /** What follows the command's name in examples of its use. */
+  /** The arguments after the command's name, in examples. */
   examples: readonly [string, ...string[]]
-  /** What it returns is what `--json` prints. */
+  /** Returns what `--json` prints. */
   run: (core: CoreClient, values: Values<F>, progress: Progress) => Promise<Result>
-  /** The same for people. */
+  /** The result as text for people. */
   print: (result: Result) => string
-  /** A sentence when the result is bad news: the command then fails, although it did its work. */
-  complaint?: (result: Result) => string | undefined
+  /** One sentence if the command ran but must exit with 1, for example because a verification found violations. */
+  failure?: (result: Result) => string | undefined
 }
 
-type Outcome = { result: object; text: string; complaint: string | undefined }
+type Outcome = { result: object; text: string; failure: string | undefined }
 
 export type Command = Pick<Definition<Flags, object>, 'noun' | 'verb' | 'help' | 'flags' | 'examples'> & {
   execute: (core: CoreClient, values: Values<Flags>, progress: Progress) => Promise<Outcome>
 }
 
-/** Checks a definition against its own flags, then forgets their types: a table holds commands of all kinds. */
+/** Type-checks a definition against its own flags, and erases their types, so that one table can hold all commands. */
 export function command<const F extends Flags, Result extends object>({
   run,
   print,
-  complaint,
+  failure,
   ...rest
 }: Definition<F, Result>): Command {
   return {
     ...rest,
     async execute(core, values, progress) {
       const result = await run(core, values as Values<F>, progress)
-      return { result, text: print(result), complaint: complaint?.(result) }
+      return { result, text: print(result), failure: failure?.(result) }
     },
   }
 }

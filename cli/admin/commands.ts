@@ -6,7 +6,7 @@ import { ledgerCommands } from './commands/ledger.ts'
 import { walletCommands } from './commands/wallets.ts'
 import { memberCommands, workspaceCommands } from './commands/workspaces.ts'
 
-/** Everything that `npm run admin` can do. */
+/** All commands of `npm run admin`. */
 export const commands: readonly Command[] = [
   ...workspaceCommands,
   ...memberCommands,

@@ -1,4 +1,4 @@
-/** Which core to speak to: the one that the environment names, else the one that `npm start` runs here. */
+/** Finds the core to call: the one in the environment, else the one that `npm start` runs. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readJson } from '../start/private-file.ts'
@@ -6,28 +6,29 @@ import { readJson } from '../start/private-file.ts'
 export interface CoreAddress {
   urls: string[]
   token: string
-  /** Where this was found, for sentences about it. */
+  /** Where the token was found, for error messages. */
   source: string
 }
 
-/** @throws Error with a sentence that says what is missing */
+/** @throws Error that says what is missing and how to set it */
 export async function findCore(environment: NodeJS.ProcessEnv): Promise<CoreAddress> {
   const { CORE_URL: url } = environment
   const token = environment.CORE_TOKEN || (await readToken(environment.CORE_TOKEN_FILE))
   if (url && token) return { urls: url.split(',').map(parseUrl), token, source: 'CORE_TOKEN' }
-  // A token goes to the address that it belongs to, and nowhere else.
-  if (url) throw new Error('CORE_URL is set and CORE_TOKEN is not: set it to a service token of role admin.')
-  if (token) throw new Error('CORE_TOKEN is set and CORE_URL is not: set it to the URL of core.')
+  // Never combined with the other half from DATA_DIR: that would send a token to a core that it does not belong to.
+  if (url)
+    throw new Error('CORE_URL is set but CORE_TOKEN is not: set CORE_TOKEN to a service token with the role admin.')
+  if (token) throw new Error('CORE_TOKEN is set but CORE_URL is not: set CORE_URL to the URL of core.')
   return findEmbeddedCore(environment.DATA_DIR || '.data')
 }
 
-/** As the services do: a container gets its secrets in files. */
+/** Containers get their secrets in files. */
 async function readToken(file: string | undefined): Promise<string | undefined> {
   if (!file) return undefined
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch {
-    throw new Error(`CORE_TOKEN_FILE names ${file}, which cannot be read.`)
+    throw new Error(`Cannot read ${file}, which CORE_TOKEN_FILE names: correct the path or the permissions.`)
   }
 }
 
@@ -37,12 +38,10 @@ async function findEmbeddedCore(dataDir: string): Promise<CoreAddress> {
     | { coreUrl?: unknown; adminToken?: unknown }
     | undefined
   if (found === undefined)
-    throw new Error(
-      `No core is known here (there is no ${file}): start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
-    )
+    throw new Error(`There is no ${file}: start the service with npm start, or set CORE_URL and CORE_TOKEN.`)
   const { coreUrl, adminToken } = found
   if (typeof coreUrl !== 'string' || typeof adminToken !== 'string')
-    throw new Error(`${file} does not name coreUrl and adminToken: start the service again with npm start.`)
+    throw new Error(`${file} lacks coreUrl or adminToken: restart the service with npm start.`)
   return { urls: [parseUrl(coreUrl)], token: adminToken, source: file }
 }
 
@@ -56,6 +55,6 @@ function parseUrl(text: string): string {
 function refuseToRead(file: string, error: unknown): never {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EACCES' || code === 'EPERM')
-    throw new Error(`${file} may be read only by the user who runs npm start: run this as that user.`)
-  throw code ? new Error(`${file} cannot be read (${code}).`) : new Error(message)
+    throw new Error(`Only the user who runs npm start may read ${file}: run this command as that user.`)
+  throw new Error(code ? `Cannot read ${file} (${code}): correct DATA_DIR, or set CORE_URL and CORE_TOKEN.` : message)
 }

@@ -1,15 +1,15 @@
-/** The candidate that a mistyped word most likely meant, or undefined when none is close. */
+/** The candidate that a mistyped word most likely stands for; undefined if none is similar. */
 export function nearest(typed: string, candidates: readonly string[]): string | undefined {
   const wanted = typed.toLowerCase()
-  const begun = candidates.filter(candidate => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted))
-  if (begun.length === 1) return begun[0]
+  const completions = candidates.filter(candidate => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted))
+  if (completions.length === 1) return completions[0]
   const [best] = candidates
     .map(candidate => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
     .toSorted((a, b) => a.distance - b.distance)
   return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined
 }
 
-/** How many letters have to be added, dropped or replaced (Levenshtein). */
+/** Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at)
   for (const [at, letter] of [...from].entries()) {

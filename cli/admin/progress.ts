@@ -1,4 +1,4 @@
-/** How far a long command has come, on a terminal; elsewhere nothing. */
+/** Shows the progress of a long command on a terminal. Prints nothing if the stream is not a terminal. */
 export class Progress {
   readonly #stream: NodeJS.WriteStream
   #shown = ''
@@ -7,11 +7,11 @@ export class Progress {
     this.#stream = stream
   }
 
-  /** @param total null when nobody knows it beforehand */
+  /** @param total null if it is not known */
   show(done: number, total: number | null, what: string): void {
     const line = total === null ? `${done} ${what}` : progressLine(done, total, what)
     if (!this.#stream.isTTY || line === this.#shown) return
-    // What follows may be shorter.
+    // Padded, to overwrite a longer line.
     this.#stream.write(`\r${line.padEnd(this.#shown.length)}`)
     this.#shown = line
   }
@@ -24,7 +24,7 @@ export class Progress {
 
 const barLength = 24
 
-/** The numbers have one width throughout, so that each line covers the one before. */
+/** Pads the numbers, so that each line has the length of the previous one. */
 export function progressLine(done: number, total: number, what: string): string {
   const share = total > 0 ? Math.min(1, done / total) : 1
   const bar = '#'.repeat(Math.floor(share * barLength)).padEnd(barLength, '.')

@@ -1,4 +1,4 @@
-/** Whatever went wrong, as one sentence that says how to mend it. */
+/** Describes any error of a call to core in one sentence that says how to fix it. */
 
 import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode } from '@workspace-wallet/contract'
 import { type CoreErrorData, CoreRejected, NoAnswerError } from '@workspace-wallet/core-client'
@@ -13,12 +13,12 @@ export function sentenceOf(error: unknown, core: CoreAddress): string {
   return asSentence((error as Error).message)
 }
 
-/** Whether an answer that comes in pieces had begun, and ended too early. */
-export function wasCutOff(error: unknown): boolean {
+/** Whether the connection was lost after the call was sent, for example during a streamed answer. */
+export function wasInterrupted(error: unknown): boolean {
   return dataOf(error) === undefined && (noAnswerOf(error)?.sent ?? false)
 }
 
-/** Whether the call may have been carried out although it failed. */
+/** Whether the call may have been executed although it failed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const data = dataOf(error)
   if (!data) return noAnswerOf(error)?.sent ?? false
@@ -29,36 +29,37 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
   const { appError, code } = data
   if (appError?.kind === 'admin') return appError.sentence
   if (appError?.kind === 'domain' && !isErrorCode(appError.code))
-    return `Core refused this with a code that is unknown here (${message}): use the admin command of core's version.`
+    return `Core answered with an unknown error code (${message}): use the admin command of core's version.`
   if (appError?.kind === 'domain')
     return domainSentences[appError.code]?.(appError.details) ?? tableSentence(appError.code)
-  if (code === 'FORBIDDEN') return `The token of ${core.source} is not one of role admin (${message}): use one that is.`
+  if (code === 'FORBIDDEN')
+    return `The token of ${core.source} does not have the role admin (${message}): use one that has it.`
   if (code === 'NOT_FOUND')
-    return `The core at ${core.urls.join(', ')} is of another version (${message}): restart it from this checkout.`
-  if (code === 'BAD_REQUEST') return `Core refuses a value: ${firstIssue(message)}.`
-  return `Core failed (${message}).`
+    return `The core at ${core.urls.join(', ')} has another version (${message}): restart it from this checkout.`
+  if (code === 'BAD_REQUEST') return `Core rejected a value: ${firstIssue(message)}.`
+  return `Core failed (${message}): check its log.`
 }
 
-/** Codes that an administrative call can meet, in an operator's words; any other one comes from the table. */
+/** Sentences for operators for the codes that administrative calls return. The error table describes all others. */
 const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = {
   S012: details => {
     const { field, reason, limit } = details as ErrorDetails['S012']
-    if (reason !== 'TOO_MANY_DECIMALS') return `Core refuses the ${field} (${reason}): correct it.`
+    if (reason !== 'TOO_MANY_DECIMALS') return `Core rejected the ${field} (${reason}): correct it.`
     return limit === 0
-      ? `The ${field} has decimals, and the wallet's currency has none: give a whole number.`
-      : `The ${field} has too many decimals: the wallet's currency has ${limit}.`
+      ? `The ${field} has decimals, but the wallet's currency has none: give a whole number.`
+      : `The ${field} has too many decimals: give at most ${limit} for the wallet's currency.`
   },
   S002: details =>
-    `Nothing was done, because core has no working database, too much to do or a halted ledger: try again in ${(details as ErrorDetails['S002']).retryAfterSeconds} s, and run ledger halted if it stays so.`,
-  GA2032: () => 'There is no such workspace, or it was deleted.',
-  W001: () => 'The workspace has no such wallet: compare both ids.',
+    `Nothing was done, because core is overloaded, its database is unavailable, or the workspace is halted: retry in ${(details as ErrorDetails['S002']).retryAfterSeconds} s. If it still fails, run ledger halted.`,
+  GA2032: () => 'There is no such workspace, or it was deleted: check its ID.',
+  W001: () => 'The workspace has no such wallet: check both IDs.',
   W002: details =>
     (details as ErrorDetails['W002']).status === 'FROZEN'
       ? 'The wallet is frozen: unfreeze it first.'
-      : 'The wallet is closed, and a closed wallet neither pays nor receives.',
-  T002: () => 'The wallet holds less than that: withdraw its balance at most.',
+      : 'The wallet is closed and cannot pay or receive: use another one.',
+  T002: () => 'The balance of the wallet is lower than the amount: withdraw at most its balance.',
   T005: details =>
-    `The bizId ${(details as ErrorDetails['T005']).bizId} names another movement of money already: give another --biz-id.`,
+    `The bizId ${(details as ErrorDetails['T005']).bizId} belongs to another deposit, withdrawal or transfer: give another --biz-id.`,
 }
 
 function tableSentence(code: ErrorCode): string {
@@ -70,19 +71,19 @@ function noAnswerSentence(failure: NoAnswerError, core: CoreAddress): string {
   if (failure instanceof CoreRejected) {
     if (failure.status === 401) return wrongToken(core)
     if (failure.status === 404)
-      return `What answers at ${where} (HTTP 404) is not a core of this version: set CORE_URL to core itself, not to the public URL of a gateway.`
-    return `What answers at ${where} (HTTP ${failure.status}) is not the core of this version: check the URL.`
+      return `The server at ${where} (HTTP 404) is not a core of this version: set CORE_URL to the URL of core, not to the public URL of a gateway.`
+    return `The server at ${where} (HTTP ${failure.status}) is not a core of this version: check CORE_URL.`
   }
   return failure.sent
-    ? `The core at ${where} was asked and did not answer: look whether it was done before you do it again.`
+    ? `The core at ${where} did not answer, and the command may have been executed: check the result before you repeat it.`
     : `No core answers at ${where}: start the service with npm start, or correct CORE_URL.`
 }
 
 function wrongToken(core: CoreAddress): string {
-  return `The core at ${core.urls.join(', ')} does not know the token of ${core.source}: use one of its service tokens of role admin.`
+  return `The core at ${core.urls.join(', ')} does not know the token of ${core.source}: use one of its service tokens with the role admin.`
 }
 
-/** Undefined when core did answer. */
+/** Undefined if core answered. */
 function noAnswerOf(error: unknown): NoAnswerError | undefined {
   const { cause } = error as Error
   return cause instanceof NoAnswerError ? cause : undefined
@@ -92,7 +93,7 @@ function dataOf(error: unknown): CoreErrorData | undefined {
   return (error as { data?: CoreErrorData | null }).data ?? undefined
 }
 
-/** tRPC hands on zod's issues as JSON. */
+/** The first of zod's issues, which tRPC passes on as JSON. */
 function firstIssue(message: string): string {
   try {
     const [issue] = JSON.parse(message) as { path: (string | number)[]; message: string }[]

@@ -1,4 +1,4 @@
-/** A small table for a terminal. */
+/** Formats a table for a terminal. */
 export function table(headings: string[], rows: string[][]): string {
   const lines = [headings, ...rows.map(row => row.map(printable))]
   const widths = headings.map((_, column) => Math.max(...lines.map(line => line[column]!.length)))
@@ -12,7 +12,7 @@ export function table(headings: string[], rows: string[][]): string {
     .join('\n')
 }
 
-/** Names are other people's text: control characters in them would steer the terminal. */
+/** Replaces control characters, with which a name chosen by somebody else could control the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD')
 }

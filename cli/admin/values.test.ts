@@ -3,18 +3,18 @@ import { nearest } from './nearest.ts'
 import { progressLine } from './progress.ts'
 import { parseAmount, parseDuration, parseExpiry, parseScopes, splitList } from './values.ts'
 
-test('an amount is a plain decimal number greater than zero, and stays the text that it is', () => {
+test('an amount is a plain decimal number greater than zero, and is not reformatted', () => {
   for (const text of ['1', '100.50', '0.000000000000000001', '9'.repeat(38)]) expect(parseAmount(text)).toBe(text)
   for (const text of ['', '-5', '+5', '0', '0.00', '1e3', '01', '1,5', '.5', '5.', ' 5', '1'.repeat(39)])
     expect(() => parseAmount(text), text).toThrow(/^must be an amount greater than zero/)
 })
 
-test('lists are separated by commas, and empty text is an empty one', () => {
+test('lists are separated by commas, and empty text is an empty list', () => {
   expect(splitList('203.0.113.7, 2001:db8::/32')).toEqual(['203.0.113.7', '2001:db8::/32'])
   expect(splitList(' ')).toEqual([])
   expect(parseScopes('wallet:read,transfer:create')).toEqual(['wallet:read', 'transfer:create'])
   expect(() => parseScopes('wallet:read,transfer:creat')).toThrow('did you mean transfer:create?')
-  expect(() => parseScopes('admin')).toThrow('there are wallet:read, transfer:read and transfer:create')
+  expect(() => parseScopes('admin')).toThrow('the valid ones are wallet:read, transfer:read and transfer:create')
 })
 
 test('durations', () => {
@@ -26,7 +26,7 @@ test('durations', () => {
     expect(() => parseDuration(text), text).toThrow(/^must be a duration/)
 })
 
-test('an expiry is a date, a time with its zone, or a duration from now', () => {
+test('an expiry is a date, a time with a zone, or a duration from now', () => {
   const now = Date.parse('2026-11-20T12:00:00Z')
   const expiry = (text: string) => parseExpiry(text, now).toISOString()
   expect(expiry('90d')).toBe('2027-02-18T12:00:00.000Z')
@@ -36,7 +36,7 @@ test('an expiry is a date, a time with its zone, or a duration from now', () => 
   expect(expiry('2027-01-31T23:30:15.5-01:00')).toBe('2027-02-01T00:30:15.500Z')
 })
 
-test('days that do not exist, times without a zone and other texts are no expiry', () => {
+test('days that do not exist, times without a zone and other texts are rejected', () => {
   for (const text of [
     '2027-02-30',
     '2027-02-29T00:00:00Z',
@@ -49,7 +49,7 @@ test('days that do not exist, times without a zone and other texts are no expiry
     expect(() => parseExpiry(text), text).toThrow(/^must be a date/)
 })
 
-test('a mistyped word finds the one it meant, and a different one finds none', () => {
+test('a mistyped word finds a similar one, and a different word finds none', () => {
   const flags = ['--workspace', '--wallet', '--amount', '--biz-id']
   expect(nearest('--workspce', flags)).toBe('--workspace')
   expect(nearest('--Amount', flags)).toBe('--amount')
@@ -60,7 +60,7 @@ test('a mistyped word finds the one it meant, and a different one finds none', (
   expect(nearest('list', ['create', 'close', 'freeze'])).toBe(undefined)
 })
 
-test('the progress bar keeps its width and ends full', () => {
+test('the progress bar keeps its width, and is full at the end', () => {
   expect(progressLine(0, 12_000, 'flows')).toBe('[........................]   0 %      0 of 12000 flows')
   expect(progressLine(6_000, 12_000, 'flows')).toBe('[############............]  50 %   6000 of 12000 flows')
   expect(progressLine(12_000, 12_000, 'flows')).toBe('[########################] 100 %  12000 of 12000 flows')

@@ -1,30 +1,31 @@
 /**
- * A base backup of a running PostgreSQL, over its replication protocol: what `pg_basebackup --format=tar
- * --wal-method=fetch --manifest-checksums=SHA256` does, without that program, which the embedded PostgreSQL lacks. The
- * file is the same: a tar of the data directory, with the log that makes it whole, and a manifest of its files.
+ * Takes a base backup of a running PostgreSQL over its replication protocol, as `pg_basebackup --format=tar
+ * --wal-method=fetch --manifest-checksums=SHA256` does, because the embedded PostgreSQL has no pg_basebackup. The file has
+ * the same format: a tar of the data directory with the write-ahead log it needs, and a manifest of its files.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pg, { type Connection, type Submittable } from 'pg'
+import { syncDirectory } from '../start/private-file.ts'
 import { manifestName } from './manifest.ts'
 
 /**
- * @param url a role with the right to replicate; any database
- * @param path where the tar goes; it is there in full or not at all, for its owner only
- * @throws Error when PostgreSQL refuses, or the file cannot be written
+ * @param url connects as a role with the REPLICATION attribute, to any database
+ * @param path the file to create, readable by its owner only; it appears when it is complete
+ * @throws Error if PostgreSQL rejects the backup or the file cannot be written
  */
 export async function takeBaseBackup(url: string, path: string): Promise<void> {
   const draft = `${path}.${process.pid}.draft`
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true })
-  // The driver knows the parameter, its types do not.
+  // The driver supports the parameter, but its types lack it.
   const client = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig)
   try {
     await once(file, 'open')
     await client.connect()
-    // Until this session ends, the server keeps the log that the backup will need at its end.
+    // The slot makes the server keep the write-ahead log that the backup needs, until this session ends.
     const slot = `backup_${randomUUID().replaceAll('-', '')}`
     await client.query(`CREATE_REPLICATION_SLOT ${slot} TEMPORARY PHYSICAL (RESERVE_WAL true)`)
     await new Promise<void>((resolve, reject) => {
@@ -43,22 +44,22 @@ export async function takeBaseBackup(url: string, path: string): Promise<void> {
   }
 }
 
-/** What the first byte of a piece says of it. */
-const archiveBegins = 0x6e
-const manifestBegins = 0x6d
-const isData = 0x64
+/** Message types: the first byte of each CopyData message. */
+const archiveStart = 0x6e
+const manifestStart = 0x6d
+const dataMessage = 0x64
 
 const blockLength = 512
-/** Two blocks of zeros end a tar. */
+/** A tar ends with two blocks of zeros. */
 export const tarEnd = Buffer.alloc(2 * blockLength)
 
-/** One BASE_BACKUP command: result sets that nobody needs, around the archive's bytes and those of its manifest. */
+/** One BASE_BACKUP command. It writes the archive and the manifest to a file, and ignores the result sets around them. */
 class BaseBackup implements Submittable {
   readonly #file: WriteStream
   readonly #done: (error?: Error) => void
   #isPaused = false
   #archives = 0
-  /** The archive's last bytes so far: the manifest comes before its end. */
+  /** The last bytes of the archive so far: the manifest goes before the end of the tar. */
   #tail = Buffer.alloc(0)
   #manifest: Buffer[] | null = null
 
@@ -68,17 +69,17 @@ class BaseBackup implements Submittable {
   }
 
   submit(connection: Connection): void {
-    // PostgreSQL proves the checksum of every page that it reads, and fails when one is wrong.
+    // PostgreSQL verifies the checksum of every page that it reads, and fails if one is wrong.
     connection.query(
       `BASE_BACKUP (LABEL 'wallet', CHECKPOINT 'fast', WAL true, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`,
     )
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }, connection: Connection & { stream: NodeJS.ReadableStream }): void {
-    if (chunk[0] === archiveBegins) this.#archives++
-    else if (chunk[0] === manifestBegins) this.#manifest = []
-    if (chunk[0] !== isData) return
-    // A copy: the driver uses its buffer again.
+    if (chunk[0] === archiveStart) this.#archives++
+    else if (chunk[0] === manifestStart) this.#manifest = []
+    if (chunk[0] !== dataMessage) return
+    // A copy, because the driver reuses its buffer.
     const data = Buffer.from(chunk.subarray(1))
     if (this.#manifest) this.#manifest.push(data)
     else this.#write(data, connection)
@@ -89,7 +90,7 @@ class BaseBackup implements Submittable {
     const end = Math.max(0, bytes.length - tarEnd.length)
     this.#tail = bytes.subarray(end)
     const hasRoom = this.#file.write(bytes.subarray(0, end))
-    // What the driver has read already still comes while it is paused.
+    // After a pause, the driver still delivers what it has already read.
     if (hasRoom || this.#isPaused) return
     this.#isPaused = true
     connection.stream.pause()
@@ -104,18 +105,18 @@ class BaseBackup implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    const fault = this.#fault()
-    if (!fault) {
+    const error = this.#validate()
+    if (!error) {
       this.#file.write(tarMember(manifestName, Buffer.concat(this.#manifest!)))
       this.#file.write(tarEnd)
     }
-    this.#done(fault)
+    this.#done(error)
   }
 
-  #fault(): Error | undefined {
-    if (this.#archives > 1) return new Error('The database has tablespaces of its own: use pg_basebackup.')
+  #validate(): Error | undefined {
+    if (this.#archives > 1) return new Error('The database uses tablespaces: back it up with pg_basebackup.')
     if (this.#manifest && this.#tail.equals(tarEnd)) return undefined
-    return new Error('PostgreSQL ended the backup without a manifest: use PostgreSQL 18.')
+    return new Error('PostgreSQL sent no manifest: use PostgreSQL 18.')
   }
 
   handleRowDescription(): void {}
@@ -126,7 +127,7 @@ class BaseBackup implements Submittable {
   handleCopyInResponse(): void {}
 }
 
-/** A file of a tar: a block that says what it is, then its bytes, filled up to whole blocks. */
+/** A file in a tar: a header block, then the content, padded to whole blocks. */
 function tarMember(name: string, content: Buffer): Buffer {
   const header = Buffer.alloc(blockLength)
   const octal = (value: number, at: number, length: number) =>
@@ -139,7 +140,7 @@ function tarMember(name: string, content: Buffer): Buffer {
   octal(Math.floor(Date.now() / 1000), 136, 12)
   header.write('0', 156)
   header.write('ustar\u000000', 257)
-  // The checksum of the header counts itself as spaces.
+  // The checksum is computed with spaces in its own field.
   header.fill(' ', 148, 156)
   header.write(
     `${header
@@ -151,10 +152,4 @@ function tarMember(name: string, content: Buffer): Buffer {
   )
   const padding = Buffer.alloc((blockLength - (content.length % blockLength)) % blockLength)
   return Buffer.concat([header, content, padding])
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r')
-  await directory.sync()
-  await directory.close()
 }

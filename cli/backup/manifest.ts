@@ -1,4 +1,4 @@
-/** The manifest of a base backup: the size and the SHA-256 of each of its files, as PostgreSQL read them. */
+/** The manifest of a base backup: size and SHA-256 of each of its files, as PostgreSQL read them. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -12,7 +12,7 @@ const manifestSchema = z.object({
   Files: z.array(
     z.object({
       Path: z.string().optional(),
-      /** In hex, for names that are no UTF-8. */
+      /** The path in hex, if it is not valid UTF-8. */
       'Encoded-Path': z.string().optional(),
       Size: z.int(),
       'Checksum-Algorithm': z.string().optional(),
@@ -22,14 +22,17 @@ const manifestSchema = z.object({
   'Manifest-Checksum': z.string(),
 })
 
-/** Written after the manifest, or proved by PostgreSQL itself: each record of the log has a checksum. */
+/**
+ * Files that the manifest does not list: they are written after it, or belong to the write-ahead log, whose records have
+ * checksums of their own.
+ */
 const unlisted = /^(backup_manifest|pg_wal\/.*|postgresql\.auto\.conf|standby\.signal|recovery\.signal)$/
 
 /**
  * Reads every file of an unpacked backup and compares it with the manifest.
  *
- * @returns a sentence about each file that is missing, added or different
- * @throws Error with a sentence when the backup has no manifest with SHA-256
+ * @returns one phrase for each file that is missing, added or different
+ * @throws Error that says how to take the backup, if it has no manifest with SHA-256
  */
 export async function compareWithManifest(directory: string): Promise<string[]> {
   const files = await readManifest(directory)
@@ -37,13 +40,12 @@ export async function compareWithManifest(directory: string): Promise<string[]> 
   for (const [path, { size, sha256 }] of files) {
     const found = await stat(join(directory, path)).catch(() => null)
     if (!found) faults.push(`${path} is missing`)
-    else if (found.size !== size) faults.push(`${path} has ${found.size} bytes, and ${size} were backed up`)
-    else if ((await digestOf(join(directory, path))) !== sha256)
-      faults.push(`${path} was changed after it was backed up`)
+    else if (found.size !== size) faults.push(`${path} has ${found.size} bytes instead of ${size}`)
+    else if ((await digestOf(join(directory, path))) !== sha256) faults.push(`${path} was changed after the backup`)
   }
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const path = relative(directory, join(entry.parentPath, entry.name))
-    if (entry.isFile() && !files.has(path) && !unlisted.test(path)) faults.push(`${path} was not backed up`)
+    if (entry.isFile() && !files.has(path) && !unlisted.test(path)) faults.push(`${path} is not in the manifest`)
   }
   return faults
 }
@@ -51,20 +53,20 @@ export async function compareWithManifest(directory: string): Promise<string[]> 
 async function readManifest(directory: string): Promise<Map<string, { size: number; sha256: string }>> {
   const howTo = 'take it with npm run backup -- take, or with pg_basebackup --manifest-checksums=SHA256'
   const text = await readFile(join(directory, manifestName), 'utf8').catch(() => null)
-  if (text === null) throw new Error(`The backup has no manifest, so nothing shows that it is whole: ${howTo}.`)
+  if (text === null) throw new Error(`The backup has no manifest, so it cannot be checked: ${howTo}.`)
   const manifest = parseManifest(text)
-  if (!manifest) throw new Error('The manifest of the backup was changed: use another backup.')
+  if (!manifest) throw new Error('The manifest of the backup is damaged: use another backup.')
   const files = new Map<string, { size: number; sha256: string }>()
   for (const file of manifest.Files) {
     const path = file.Path ?? Buffer.from(file['Encoded-Path'] ?? '', 'hex').toString('latin1')
     if (file['Checksum-Algorithm'] !== 'SHA256' || !file.Checksum)
-      throw new Error(`The manifest of the backup has no SHA-256 of ${path}: ${howTo}.`)
+      throw new Error(`The manifest of the backup lacks the SHA-256 of ${path}: ${howTo}.`)
     files.set(path, { size: file.Size, sha256: file.Checksum })
   }
   return files
 }
 
-/** Its last line is the checksum of all lines before. */
+/** Null if the manifest is damaged. Its last line is the checksum of all lines before it. */
 function parseManifest(text: string): z.infer<typeof manifestSchema> | null {
   try {
     const manifest = manifestSchema.parse(JSON.parse(text))

@@ -1,11 +1,11 @@
-/** Reads every page of a database, and compares every index with its table, by PostgreSQL's own amcheck. */
+/** Reads every page of a database, and compares every index with its table, with PostgreSQL's extension amcheck. */
 import pg from 'pg'
 
 const schema = 'check_pages'
 
 /**
- * @param url a superuser, on a database that nobody uses: the check locks its tables
- * @returns a sentence about each table and index that is damaged
+ * @param url connects as a superuser, to a database that nobody uses: the check locks its tables
+ * @returns one phrase for each fault of a table or an index
  */
 export async function checkPages(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })
@@ -42,13 +42,13 @@ async function checkIndexes(client: pg.Client): Promise<string[]> {
      where a.amname = 'btree' and c.relkind = 'i' and c.relpersistence = 'p' and i.indisvalid`,
   )
   return checkEach(rows, async ({ oid }) => {
-    // Every row of the table has its entry, and no value that is unique is there twice.
+    // Also checks that every row of the table is in the index, and that unique values are unique.
     await client.query(`select ${schema}.bt_index_parent_check($1, true, false, true)`, [oid])
     return []
   })
 }
 
-/** What PostgreSQL refuses to read is a fault too, and no reason not to read the others. */
+/** Checks all relations. One that PostgreSQL cannot read is a fault and does not end the check. */
 async function checkEach(relations: Relation[], check: (relation: Relation) => Promise<string[]>): Promise<string[]> {
   const faults: string[] = []
   for (const relation of relations)

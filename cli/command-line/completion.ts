@@ -1,11 +1,11 @@
-/** Shell completion: the script that a shell loads, and the answer to what the script asks on every TAB. */
+/** Shell completion: the script that a shell loads, and the candidates that the script requests on every TAB. */
 import { Argument, type Command } from 'commander'
 import { createCommand } from './program.ts'
 
 /**
- * Adds `completion SHELL`, which prints the script, and `complete`, which the script runs.
+ * Adds `completion SHELL`, which prints the script, and the hidden command `complete`, which the script runs.
  *
- * @param executable the name under which the shell finds the program
+ * @param executable the name of the program on the PATH
  */
 export function addCompletion(program: Command, executable: string): void {
   const scripts = scriptsFor(executable)
@@ -25,21 +25,21 @@ new shell:
   completion.addArgument(new Argument('<SHELL>', 'the shell').choices(Object.keys(scripts)))
   const complete = createCommand({
     name: 'complete',
-    help: 'print what completes the last word of a command line',
+    help: 'print the candidates for the last word of a command line',
     flags: {},
     examples: ['-- wallet cr'],
     run: async (_, words) => {
-      for (const { value, help } of offersFor(program, words)) console.log(`${value}\t${help}`)
+      for (const { value, help } of candidatesFor(program, words)) console.log(`${value}\t${help}`)
     },
   })
   complete.argument('[words...]')
   program.addCommand(completion.helpGroup('Shell completion:')).addCommand(complete, { hidden: true })
 }
 
-type Offer = { value: string; help: string }
+type Candidate = { value: string; help: string }
 
-/** What can stand for the last of the words, with what it begins with. */
-function offersFor(program: Command, words: string[]): Offer[] {
+/** The commands, options and values that begin with the last word. */
+function candidatesFor(program: Command, words: string[]): Candidate[] {
   const word = words.at(-1) ?? ''
   const command = words
     .slice(0, -1)
@@ -48,18 +48,18 @@ function offersFor(program: Command, words: string[]): Offer[] {
   const options = helper.visibleOptions(command)
   const [flag, prefix] = word.includes('=') ? [word.split('=')[0], `${word.split('=')[0]}=`] : [words.at(-2), '']
   const option = options.find(({ long, required }) => required && long === flag)
-  const offers = option
-    ? valuesOf(option.argChoices, word.slice(prefix.length)).map(value => ({ value: prefix + value, help: '' }))
+  const candidates = option
+    ? listValues(option.argChoices, word.slice(prefix.length)).map(value => ({ value: prefix + value, help: '' }))
     : [
         ...helper.visibleCommands(command).map(each => ({ value: each.name(), help: each.summary() })),
         ...command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices.map(value => ({ value, help: '' }))),
         ...(word.startsWith('-') ? options.map(({ long, description }) => ({ value: long!, help: description })) : []),
       ]
-  return offers.filter(({ value }) => value.startsWith(word))
+  return candidates.filter(({ value }) => value.startsWith(word))
 }
 
-/** After a comma, the values that the list does not have yet. */
-function valuesOf(choices: readonly string[] = [], typed: string): string[] {
+/** The choices. After a comma, the typed list with each choice that it does not contain yet. */
+function listValues(choices: readonly string[] = [], typed: string): string[] {
   const list = typed.split(',').slice(0, -1)
   return choices.filter(each => !list.includes(each)).map(each => [...list, each].join(','))
 }

@@ -1,21 +1,21 @@
-/** Flags as data, and their values as types. Commander parses them; this file adds what it has no setting for. */
+/** Flags as data, with typed values. Commander parses them; this file adds the checks that Commander has no setting for. */
 import { type Command, Option } from 'commander'
 import { asSentence, listOf } from './sentence.ts'
 
 /** A flag with a value. */
 export type ValueFlag<Value = unknown> = {
-  /** Stands for the value in help texts. */
+  /** Placeholder of the value in help texts. */
   value: string
   help: string
   required?: boolean
-  /** Parsed when the flag is not given, and shown in help texts. */
+  /** Parsed if the flag is not given, and shown in help texts. */
   default?: string
   /** Values that shell completion offers. */
   choices?: readonly string[]
-  /** Throws what is wrong with the text as the end of a sentence: "must be …". */
+  /** Throws an Error whose message continues the flag's name: "must be …". */
   parse: (text: string) => Value
 }
-/** A flag that is given or not. */
+/** A flag without a value. */
 export type Switch = { help: string }
 export type Flag = ValueFlag | Switch
 export type Flags = Record<string, Flag>
@@ -28,12 +28,12 @@ export type Values<F extends Flags> = {
     : boolean
 }
 
-/** A command line that cannot be carried out. Its message is one sentence that says how to correct it. */
+/** An invalid command line. The message is one sentence that says how to correct it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Any text, as it was typed. */
+/** Accepts any text. */
 export const anyText = (text: string): string => text
 
 export function addFlags(command: Command, flags: Flags): void {
@@ -48,8 +48,8 @@ export function addFlags(command: Command, flags: Flags): void {
 }
 
 /**
- * @param subject what needs the flags, in sentences
- * @throws UsageError that names every required flag that is missing
+ * @param subject the name of the command, for the error
+ * @throws UsageError that names every missing required flag
  */
 export function readFlags<F extends Flags>(command: Command, subject: string, flags: F): Values<F> {
   const given = new Map(
@@ -69,7 +69,7 @@ export function readFlags<F extends Flags>(command: Command, subject: string, fl
   ) as Values<F>
 }
 
-/** In an object, since Commander takes null for a flag without a value. */
+/** Wrapped in an object, because Commander treats null as a missing value. */
 type Parsed = { value: unknown }
 
 function takesValue(flag: Flag): flag is ValueFlag {
@@ -83,7 +83,7 @@ function valueOption(command: Command, name: string, flag: ValueFlag): Option {
   if (flag.default !== undefined) option.default(readValue(name, flag, flag.default), flag.default)
   return option.argParser(text => {
     if (text === '--help' || text === '-h') command.help()
-    // Of "--name --json" the second is a flag of its own. "--name=--json" is a value.
+    // In "--name --json", --json is another flag. In "--name=--json", it is the value.
     if (text.startsWith('--') && !process.argv.includes(`--${name}=${text}`))
       throw new UsageError(`--${name} needs a value: ${flag.help}.`)
     return readValue(name, flag, text)

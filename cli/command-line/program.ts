@@ -1,19 +1,19 @@
-/** Command lines as data: help, parsing, suggestions and completion all come from a definition. */
+/** Command lines as data: Commander's help, parsing, suggestions and completion come from a definition. */
 import { Command, CommanderError } from 'commander'
 import { correction } from './correction.ts'
 import { addFlags, type Flags, readFlags, UsageError, type Values } from './flags.ts'
 import { asSentence, capitalized } from './sentence.ts'
 
-const exitCodes = { failed: 1, misused: 2 }
+const exitCodes = { failed: 1, invalidUsage: 2 }
 const helpWidth = 120
 
 export type Definition<F extends Flags = Flags> = {
   name: string
   help: string
-  /** Words that stand before the flags, each with its meaning. All of them are required. */
+  /** Required words before the flags, each with its help text. */
   words?: Record<string, string>
   flags: F
-  /** What follows the command's name in examples of its use. */
+  /** The arguments after the command's name, in examples. */
   examples: readonly string[]
   /** Paragraphs at the end of the help text. */
   notes?: string
@@ -23,7 +23,7 @@ export type Definition<F extends Flags = Flags> = {
 export function createCommand<const F extends Flags>(definition: Definition<F>): Command {
   const { name, help, words = {}, flags, examples, notes, run } = definition
   const command = newCommand(name, help)
-  for (const [word, meaning] of Object.entries(words)) command.argument(`<${word}>`, meaning)
+  for (const [word, wordHelp] of Object.entries(words)) command.argument(`<${word}>`, wordHelp)
   addFlags(command, flags)
   command.addHelpText('after', () => {
     const lines = examples.map(example => `  ${commandLineOf(command)} ${example}`.replace(/( --)? $/, ''))
@@ -32,7 +32,7 @@ export function createCommand<const F extends Flags>(definition: Definition<F>):
   return command.action(() => run(readFlags(command, nameOf(command), flags), command.args))
 }
 
-/** A command that only groups others. */
+/** A command that only contains other commands. */
 export function createGroup(name: string, help: string, commands: Command[]): Command {
   const group = newCommand(name, help).usage('COMMAND [options]')
   for (const each of commands) group.addCommand(each)
@@ -40,23 +40,22 @@ export function createGroup(name: string, help: string, commands: Command[]): Co
 }
 
 /**
- * Carries a command line out. One that cannot be is explained on standard error in one sentence and exits 2; a failure
- * of the command itself exits 1.
+ * Runs a command line. An invalid one exits with 2, a command that fails with 1; both print one sentence to standard error.
  *
- * @param explain what to print of a failure
+ * @param describe what to print if the command fails (default: the error's message in one line)
  */
 export async function runProgram(
   program: Command,
   args: string[],
-  explain: (error: Error) => unknown = ({ message }) => message.replaceAll(/\s+/g, ' '),
+  describe: (error: Error) => unknown = ({ message }) => message.replaceAll(/\s+/g, ' '),
 ): Promise<void> {
   try {
     await program.parseAsync(withHelp(program, args), { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) return
-    const isMisused = error instanceof UsageError
-    console.error(isMisused ? error.message.replaceAll(/\s+/g, ' ') : explain(error as Error))
-    process.exitCode = isMisused ? exitCodes.misused : exitCodes.failed
+    const isInvalidUsage = error instanceof UsageError
+    console.error(isInvalidUsage ? error.message.replaceAll(/\s+/g, ' ') : describe(error as Error))
+    process.exitCode = isInvalidUsage ? exitCodes.invalidUsage : exitCodes.failed
   }
 }
 
@@ -79,7 +78,7 @@ function newCommand(name: string, help: string): Command {
     })
 }
 
-/** `help key create`, and a command line that ends before a command, ask for help. */
+/** Adds --help to a command line that begins with `help`, or that ends before a command. */
 function withHelp(program: Command, args: string[]): string[] {
   if (args[0] === 'help') return [...args.slice(1), '--help']
   const reached = args.reduce<Command | undefined>(
@@ -90,13 +89,13 @@ function withHelp(program: Command, args: string[]): string[] {
   return isGroup || (args.length === 0 && program.registeredArguments.length > 0) ? [...args, '--help'] : args
 }
 
-/** In sentences, where the program's name goes without saying: "key create". */
+/** The name of a command in sentences, without that of the program: "key create". */
 function nameOf(command: Command): string {
   const { parent } = command
   return parent?.parent ? `${nameOf(parent)} ${command.name()}` : command.name()
 }
 
-/** As it is typed: "npm run admin -- key create". */
+/** A command as it is typed: "npm run admin -- key create". */
 function commandLineOf(command: Command): string {
   return command.parent ? `${commandLineOf(command.parent)} ${command.name()}` : command.name()
 }

@@ -6,12 +6,12 @@ import { oneOf, parseCount, parseId, parsePast } from '../values.ts'
 
 const parseAction = oneOf('action', auditActions)
 
-/** Looking into the audit. Nothing changes it. */
+/** Reads the audit log. */
 export const auditCommands = [
   command({
     noun: 'audit',
     verb: 'list',
-    help: 'list administrative actions, newest first: who, when, what, and what changed',
+    help: 'list administrative actions, newest first: who did what, when, and what changed',
     flags: {
       workspace: { value: 'wsp_…', help: 'only actions on this workspace', parse: parseId('workspace') },
       actor: { value: 'ROLE:NAME', help: 'only actions by this actor, such as admin:operator', parse: anyText },
@@ -24,7 +24,7 @@ export const auditCommands = [
       target: { value: 'ID', help: 'only actions on this key, wallet, member or workspace', parse: anyText },
       from: {
         value: 'WHEN',
-        help: 'only since this time: a date, a time with its zone, or a duration before now such as 24h',
+        help: 'only since this time: a date, a time with a zone, or a duration before now such as 24h',
         parse: parsePast,
       },
       to: { value: 'WHEN', help: 'only before this time, in the same formats', parse: parsePast },
@@ -47,7 +47,7 @@ export const auditCommands = [
       } while (next !== null && entries.length < limit)
       return { entries, next }
     },
-    print: ({ entries, next }) => (entries.length > 0 ? printEntries(entries, next) : 'There are no such actions.'),
+    print: ({ entries, next }) => (entries.length > 0 ? printEntries(entries, next) : 'No actions found.'),
   }),
 ]
 
@@ -61,21 +61,21 @@ function printEntries(entries: AuditEntry[], next: number | null): string {
     workspaceId ?? '',
     changeText(change),
   ])
-  const rest = next === null ? '' : `\n\nThere are older ones: give --before ${next}.`
+  const rest = next === null ? '' : `\n\nThere are older actions. To list them, add --before ${next}.`
   return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'TARGET', 'WORKSPACE', 'CHANGE'], rows)}${rest}`
 }
 
-/** What is not as it was: `status "ACTIVE" → "DISABLED"`. */
+/** The fields that changed: `status "ACTIVE" → "DISABLED"`. */
 function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): string {
-  const [old, now] = [before, after].map(view => (view ?? {}) as Record<string, unknown>)
-  return Object.entries(now!)
-    .map(([name, value]) => ({ name, was: JSON.stringify(old![name]), is: JSON.stringify(value) }))
+  const old = (before ?? {}) as Record<string, unknown>
+  return Object.entries(after ?? {})
+    .map(([name, value]) => ({ name, was: JSON.stringify(old[name]), is: JSON.stringify(value) }))
     .filter(({ was, is }) => was !== is)
     .map(({ name, was, is }) => (was === undefined ? `${name} ${is}` : `${name} ${was} → ${is}`))
     .join(', ')
 }
 
 function parsePlace(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be the NUMBER of an action, not "${text}"`)
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be a number from the NUMBER column, not "${text}"`)
   return Number(text)
 }

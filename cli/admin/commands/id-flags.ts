@@ -1,4 +1,4 @@
-/** Flags that name a workspace or a member, shared by the commands. */
+/** Flags for workspaces and members that several commands share. */
 import { parseId, parseUser } from '../values.ts'
 
 export const workspace = {

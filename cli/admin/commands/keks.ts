@@ -1,6 +1,6 @@
 import type { KekStatus } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { listOf } from '../../command-line/sentence.ts'
+import { countOf, listOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
 import type { Progress } from '../progress.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
@@ -8,17 +8,16 @@ import { table } from '../table.ts'
 
 type Rotation = {
   active: string
-  /** Secrets that were re-encrypted, or went because nobody could use them any more. */
+  /** Secrets that were re-encrypted, or removed because they were no longer usable. */
   rewrapped: number
-  /** Secrets that are still under another key-encryption key. */
+  /** Secrets that are still encrypted under another key-encryption key. */
   remaining: number
-  /** Keys whose secrets open under no key-encryption key that core has. */
+  /** IDs of API keys whose secrets core cannot decrypt with any key-encryption key. */
   unreadable: string[]
-  /** Key-encryption keys that no secret needs any more may go. */
   keks: KekStatus['keks']
 }
 
-/** The key-encryption keys (KEY_ENCRYPTION_KEYS) over API secrets. */
+/** The key-encryption keys (KEY_ENCRYPTION_KEYS), which encrypt API secrets. */
 export const kekCommands = [
   command({
     noun: 'kek',
@@ -38,24 +37,32 @@ export const kekCommands = [
     examples: ['', '--json'],
     run: (core, _, progress) => rotate(core, progress),
     print: ({ active, rewrapped, remaining, keks }) =>
-      `${rewrapped} secret(s) were re-encrypted.\n\n${printKeks(keks)}${remaining > 0 ? '' : `\n\nEvery secret is under ${active}: no other key-encryption key is needed for this database any more.`}`,
-    complaint: ({ active, remaining, unreadable }) => {
+      [
+        `Re-encrypted ${countOf(rewrapped, 'secret')}.`,
+        printKeks(keks),
+        ...(remaining > 0
+          ? []
+          : [
+              `All secrets are encrypted under ${active}. Keep other key-encryption keys only for backups from before the rotation.`,
+            ]),
+      ].join('\n\n'),
+    failure: ({ active, remaining, unreadable }) => {
       if (remaining === 0) return undefined
-      const still = `${remaining} secret(s) are still not under ${active}`
+      const count = countOf(remaining, 'secret')
       return unreadable.length > 0
-        ? `${still}, because those of ${listOf(unreadable.slice(0, 10))} do not open: rotate or delete these keys.`
-        : `${still}: see that every core has ${active} first, and run this again.`
+        ? `Cannot re-encrypt ${count}, because core cannot decrypt those of ${listOf(unreadable.slice(0, 10))}: rotate or delete these keys.`
+        : `Did not re-encrypt ${count} under ${active}: list ${active} first in KEY_ENCRYPTION_KEYS of every core, and run this again.`
     },
   }),
 ]
 
-/** In steps, each whole in itself: what was done stays done, whoever ends this and when. */
+/** Re-encrypts in steps, each of which is one transaction, so the rotation can be interrupted and run again. */
 async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
   try {
     const { active, keks } = await core.keks.status.query()
     const total = remainingOf(active, keks)
     let rewrapped = 0
-    // Again, while keys that were changed or issued meanwhile leave something to do.
+    // Repeats the pass, because keys can be changed or issued meanwhile.
     for (;;) {
       const pass = { rewrapped: 0, unreadable: [] as string[] }
       for (let after: string | undefined; ; ) {
@@ -74,7 +81,7 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
     }
   } catch (error) {
     if (!isOutcomeUnknown(error)) throw error
-    throw new Error('Core did not answer to the end: run it again, and it goes on where it stopped.', { cause: error })
+    throw new Error('The connection to core was lost: run it again to continue.', { cause: error })
   }
 }
 

@@ -24,7 +24,7 @@ export const keyCommands = [
   command({
     noun: 'key',
     verb: 'create',
-    help: 'create an API key for a member, and show its secret once',
+    help: 'create an API key for a member, and print its secret once',
     flags: {
       workspace,
       owner: { ...user, help: 'ID of the member who owns the key' },
@@ -33,7 +33,7 @@ export const keyCommands = [
       name: { value: 'NAME', help: 'display name of the key', parse: parseName },
       expires: {
         value: 'WHEN',
-        help: 'when the key expires: a date, a time with its zone, or a duration such as 90d; never if not given',
+        help: 'when the key expires: a date, a time with a zone, or a duration such as 90d (default: never)',
         parse: parseExpiry,
       },
     },
@@ -72,24 +72,22 @@ export const keyCommands = [
       if (apiKey !== undefined && keys.length === 0) throw new Error(`There is no key ${apiKey}.`)
       return { keys }
     },
-    print: ({ keys }) => (keys.length > 0 ? printKeys(keys) : 'There are no keys.'),
+    print: ({ keys }) => (keys.length > 0 ? printKeys(keys) : 'No keys found.'),
   }),
-  keyCommand('disable', 'disable a key at once, until it is enabled again', 'is disabled', (core, apiKey) =>
-    core.apiKeys.disable.mutate({ apiKey }),
+  keyCommand('disable', 'disable a key at once, until it is enabled again', 'Disabled', (core, input) =>
+    core.apiKeys.disable.mutate(input),
   ),
-  keyCommand('enable', 'enable a disabled key', 'is enabled', (core, apiKey) => core.apiKeys.enable.mutate({ apiKey })),
-  keyCommand('delete', 'delete a key permanently', 'is deleted', (core, apiKey) =>
-    core.apiKeys.delete.mutate({ apiKey }),
-  ),
+  keyCommand('enable', 'enable a disabled key', 'Enabled', (core, input) => core.apiKeys.enable.mutate(input)),
+  keyCommand('delete', 'delete a key permanently', 'Deleted', (core, input) => core.apiKeys.delete.mutate(input)),
   command({
     noun: 'key',
     verb: 'rotate',
-    help: 'replace the secret of a key, and show the new one once',
+    help: 'replace the secret of a key, and print the new one once',
     flags: {
       key,
       grace: {
         value: 'DURATION',
-        help: 'how long the old secret keeps working; if not given, it stops at once',
+        help: 'how long the old secret keeps working (default: it stops at once)',
         parse: parseGrace,
       },
       force: { help: 'rotate even if the old secret of an earlier rotation still works' },
@@ -106,7 +104,7 @@ export const keyCommands = [
       key,
       expires: {
         value: 'WHEN',
-        help: 'a date, a time with its zone, a duration such as 90d, now, or never',
+        help: 'a date, a time with a zone, a duration such as 90d, now, or never',
         choices: ['now', 'never'],
         required: true,
         parse: parseNewExpiry,
@@ -129,7 +127,7 @@ export const keyCommands = [
       await core.apiKeys.setScopes.mutate({ apiKey, scopes: granted })
       return { apiKey, scopes: granted }
     },
-    print: ({ apiKey, scopes: granted }) => `Key ${apiKey} has the scopes ${granted.join(', ')}.`,
+    print: ({ apiKey, scopes: granted }) => `Key ${apiKey} now has the scopes ${granted.join(', ')}.`,
   }),
   command({
     noun: 'key',
@@ -142,7 +140,7 @@ export const keyCommands = [
       return { apiKey, ipAllowlist }
     },
     print: ({ apiKey, ipAllowlist }) =>
-      `Key ${apiKey} may be used from ${ipAllowlist.length > 0 ? ipAllowlist.join(', ') : 'everywhere'}.`,
+      `Key ${apiKey} can now be used from ${ipAllowlist.length > 0 ? ipAllowlist.join(', ') : 'any address'}.`,
   }),
 ]
 
@@ -150,7 +148,7 @@ function keyCommand(
   verb: string,
   help: string,
   done: string,
-  action: (core: CoreClient, apiKey: string) => Promise<void>,
+  action: (core: CoreClient, input: { apiKey: string }) => Promise<void>,
 ): Command {
   return command({
     noun: 'key',
@@ -159,20 +157,20 @@ function keyCommand(
     flags: { key },
     examples: ['--key ak_…'],
     async run(core, { key: apiKey }) {
-      await action(core, apiKey)
+      await action(core, { apiKey })
       return { apiKey }
     },
-    print: ({ apiKey }) => `Key ${apiKey} ${done}.`,
+    print: ({ apiKey }) => `${done} key ${apiKey}.`,
   })
 }
 
 function printIssuedKey({ apiKey, apiSecret }: { apiKey: string; apiSecret: string }): string {
-  return `API key     ${apiKey}\nAPI secret  ${apiSecret}\n\nKeep the secret now: it is not shown again.`
+  return `API key     ${apiKey}\nAPI secret  ${apiSecret}\n\nStore the secret now. It is not shown again.`
 }
 
 function expirySentence(expiresAt: Date | null): string {
   if (!expiresAt) return 'never expires'
-  return expiresAt > new Date() ? `expires at ${expiresAt.toISOString()}` : 'has expired'
+  return expiresAt > new Date() ? `expires at ${expiresAt.toISOString()}` : 'has expired and no longer works'
 }
 
 function printKeys(keys: KeyRecord[]): string {

@@ -29,14 +29,14 @@ export const walletCommands = [
       const { walletId } = await core.wallets.create.mutate({ workspaceId, currency, name })
       return { walletId }
     },
-    print: ({ walletId }) => `Wallet ${walletId} is there, and empty.`,
+    print: ({ walletId }) => `Created wallet ${walletId}.`,
   }),
-  fundingCommand('deposit', 'deposit money from outside into a wallet', 'entered'),
-  fundingCommand('withdraw', 'withdraw money from a wallet to the outside', 'left'),
-  walletCommand('freeze', 'freeze a wallet: it neither pays nor receives', (core, input) =>
+  fundingCommand('deposit', 'deposit money from outside into a wallet', 'Deposited', 'into'),
+  fundingCommand('withdraw', 'withdraw money from a wallet to the outside', 'Withdrew', 'from'),
+  walletCommand('freeze', 'freeze a wallet: it can neither pay nor receive', (core, input) =>
     core.wallets.freeze.mutate(input),
   ),
-  walletCommand('unfreeze', 'unfreeze a wallet: it pays and receives again', (core, input) =>
+  walletCommand('unfreeze', 'unfreeze a wallet: it can pay and receive again', (core, input) =>
     core.wallets.unfreeze.mutate(input),
   ),
   walletCommand('close', 'close an empty wallet permanently', (core, input) => core.wallets.close.mutate(input)),
@@ -57,11 +57,11 @@ function walletCommand(
       const record = await action(core, { workspaceId, walletId })
       return { ...record, balance: formatBalance(record.balance, record.currency) }
     },
-    print: ({ walletId, status }) => `Wallet ${walletId} is ${status}.`,
+    print: ({ walletId, status }) => `Wallet ${walletId} is now ${status}.`,
   })
 }
 
-function fundingCommand(verb: 'deposit' | 'withdraw', help: string, moved: string): Command {
+function fundingCommand(verb: 'deposit' | 'withdraw', help: string, done: string, preposition: string): Command {
   return command({
     noun: 'wallet',
     verb,
@@ -77,7 +77,7 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, moved: strin
       },
       'biz-id': {
         value: 'ID',
-        help: 'your own ID for the movement: repeating the command with the same ID moves the money only once',
+        help: 'your own ID for this operation: repeating the command with the same ID moves the money only once',
         parse: parseBizId,
       },
     },
@@ -86,7 +86,7 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, moved: strin
       '--workspace wsp_… --wallet wal_… --amount 100.50 --biz-id invoice-2026-0042',
     ],
     async run(core, { workspace: workspaceId, wallet: walletId, amount, ...given }) {
-      // Named before it is sent: should the answer be lost, the same command can be given again.
+      // Generated here, so that the command can be repeated with it if the answer is lost.
       const bizId = given['biz-id'] ?? `${verb}-${randomUUID()}`
       try {
         const receipt = await core.wallets[verb].mutate({ workspaceId, walletId, amount, bizId })
@@ -94,17 +94,17 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, moved: strin
       } catch (error) {
         if (!isOutcomeUnknown(error)) throw error
         throw new Error(
-          `Whether the ${verb} was done is not known: give the same command again with --biz-id ${bizId}, which does it once at most.`,
+          `It is unknown whether the money was moved: repeat the command with --biz-id ${bizId}, which moves it at most once.`,
           { cause: error },
         )
       }
     },
     print: ({ amount, currency, walletId, balance, bizId }) =>
-      `${amount} ${currency} ${moved} ${walletId} under the bizId ${bizId}${balance === undefined ? '' : `; it now holds ${balance} ${currency}`}.`,
+      `${done} ${amount} ${currency} ${preposition} wallet ${walletId}, with the bizId ${bizId}.${balance === undefined ? '' : ` The balance is now ${balance} ${currency}.`}`,
   })
 }
 
-/** The money has moved: that the balance cannot be read now is no reason to say otherwise. */
+/** The balance after the operation; nothing if it cannot be read, because the operation has succeeded anyway. */
 async function balanceNow(
   core: CoreClient,
   workspaceId: string,

@@ -1,0 +1,134 @@
+/** `npm run backup -- check`: restores a backup into a temporary directory and verifies it there. */
+import { randomBytes } from 'node:crypto'
+import { chmod, copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { pickFreePort } from '../../tools/services/ports.ts'
+import { type Postgres, startPostgres } from '../../tools/services/postgres.ts'
+import { startService } from '../../tools/services/service.ts'
+import { identityBeside } from '../../tools/services/unprivileged.ts'
+import type { CoreAddress } from '../admin/connection.ts'
+import { Progress } from '../admin/progress.ts'
+import { sentenceOf } from '../admin/sentences.ts'
+import { describeReport, failureOf, verify } from '../admin/verification.ts'
+import { compareWithManifest } from './manifest.ts'
+import { checkPages } from './pages.ts'
+import { restore } from './restore.ts'
+import { readSecrets } from './secrets.ts'
+
+const database = 'wallet'
+const serviceRole = 'wallet_service'
+const coreScript = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
+const maxListedFaults = 20
+
+/** What a check has started or created: removed in reverse order. */
+type CleanUp = (() => Promise<unknown>)[]
+
+/**
+ * @param secretsFile secrets.json of the installation
+ * @param against a checkpoint file that the restored ledger must continue
+ * @throws Error that names what is damaged, and where the logs of PostgreSQL and core are
+ */
+export async function check(file: string, secretsFile: string, against: string | undefined): Promise<void> {
+  const secrets = await readSecrets(secretsFile)
+  const signal = abortOnInterrupt()
+  const scratch = await mkdtemp(join(tmpdir(), 'wallet-backup-'))
+  // PostgreSQL may run as another user, and its data is in a private directory of its own.
+  await chmod(scratch, 0o711)
+  const cleanUp: CleanUp = [() => rm(scratch, { recursive: true, force: true })]
+  try {
+    await restore(file, join(scratch, 'postgres'))
+    failOn(await compareWithManifest(join(scratch, 'postgres')), 'The backup differs from its manifest')
+    console.log('Every file is as it was backed up.')
+
+    const postgres = await startPostgres({
+      dataDir: join(scratch, 'postgres'),
+      port: 0,
+      durable: false,
+      superuserPassword: secrets.superuserPassword,
+      signal,
+      removeWhenStopped: [scratch],
+    })
+    cleanUp.push(postgres.stop)
+    failOn(await checkPages(postgres.url(database)), 'The database in the backup is damaged')
+    console.log('Every page can be read, and every index agrees with its table.')
+
+    const core = await startCore(postgres, secrets, scratch, signal, cleanUp)
+    await verifyLedger(core, against, signal)
+    console.log('The backup can be used.')
+  } catch (error) {
+    const logs = await keepLogs(scratch)
+    if (!logs) throw error
+    const message = (error as Error).message.replaceAll(scratch, logs)
+    throw new Error(`${message}\nThe logs of PostgreSQL and core are in ${logs}.`, { cause: error })
+  } finally {
+    for (const each of cleanUp.toReversed()) await each()
+  }
+}
+
+function abortOnInterrupt(): AbortSignal {
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => interrupted.abort(new Error('Interrupted.')))
+  return interrupted.signal
+}
+
+async function startCore(
+  postgres: Postgres,
+  secrets: Awaited<ReturnType<typeof readSecrets>>,
+  scratch: string,
+  signal: AbortSignal,
+  cleanUp: CleanUp,
+): Promise<CoreAddress> {
+  const token = randomBytes(32).toString('base64url')
+  const port = await pickFreePort()
+  const env = {
+    CORE_PORT: String(port),
+    DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
+    KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+    LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+    SERVICE_TOKENS: `check:admin:${token}`,
+    LOG_LEVEL: 'error',
+  }
+  const identity = await identityBeside(join(scratch, 'postgres'), { program: process.execPath, files: [coreScript] })
+  const logFile = join(scratch, 'core.log')
+  const core = await startService({ name: 'core', script: coreScript, logFile, env, identity }, signal)
+  cleanUp.push(core.stop)
+  return { urls: [`http://127.0.0.1:${port}`], token, source: 'this check' }
+}
+
+async function verifyLedger(address: CoreAddress, against: string | undefined, signal: AbortSignal): Promise<void> {
+  const core = createCoreClient({ url: address.urls, token: address.token })
+  const progress = new Progress(process.stderr)
+  try {
+    const report = await verify(core, { against, signal }, progress)
+    progress.clear()
+    console.log(describeReport(report))
+    const failure = failureOf(report)
+    if (failure) throw new Error(`The ledger in the backup is not sound. ${failure}`)
+  } catch (error) {
+    progress.clear()
+    signal.throwIfAborted()
+    throw new Error(sentenceOf(error, address), { cause: error })
+  } finally {
+    await core.close()
+  }
+}
+
+/** @throws Error that lists the first faults */
+function failOn(faults: string[], sentence: string): void {
+  if (faults.length === 0) return
+  const rest = faults.length > maxListedFaults ? [`and ${faults.length - maxListedFaults} more`] : []
+  throw new Error([`${sentence}: use another one.`, ...faults.slice(0, maxListedFaults), ...rest].join('\n  '))
+}
+
+/** Copies the logs out of the temporary directory. Returns their new directory, or null if there are none. */
+async function keepLogs(scratch: string): Promise<string | null> {
+  const names = (await readdir(scratch)).filter(name => name.endsWith('.log'))
+  if (names.length === 0) return null
+  const kept = await mkdtemp(join(tmpdir(), 'wallet-backup-logs-'))
+  for (const name of names) await copyFile(join(scratch, name), join(kept, name))
+  return kept
+}
