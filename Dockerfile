@@ -1,7 +1,7 @@
 # One stage for each program, on a common base. There is no build step: Node runs the TypeScript directly.
 #
-# Every COPY from the checkout sets its mode: a checkout made under umask 077 would otherwise give files that the user of
-# the container cannot read. 755 works with every BuildKit; "readable, and executable only for folders" does not.
+# Every COPY from the checkout sets a mode, because the user of the container cannot read files that were checked out
+# under umask 077. Every BuildKit supports 755; not every one supports symbolic modes such as a+rX.
 
 FROM node:24.21.0-trixie-slim AS manifests
 WORKDIR /app
@@ -14,7 +14,7 @@ COPY --chmod=755 gateway/package.json gateway/
 COPY --chmod=755 examples/payouts/package.json examples/payouts/
 COPY --chmod=755 deploy/containers/install-dependencies.sh /usr/local/bin/install-dependencies
 
-# Each image has the dependencies of its program only: a gateway holds no PostgreSQL driver.
+# Each image has the dependencies of its program only: a gateway has no PostgreSQL driver.
 FROM manifests AS core-dependencies
 RUN install-dependencies --workspace services/core
 
@@ -30,7 +30,7 @@ ENV NODE_ENV=production
 COPY --chmod=755 deploy/containers/is-ready.sh /usr/local/bin/is-ready
 COPY --chmod=755 package.json ./
 COPY --chmod=755 packages packages
-# The user `node`, by number, so that an orchestrator can check that it is not root.
+# The user `node`, by number, so that an orchestrator can verify that it is not root.
 USER 1000:1000
 
 FROM base AS core
@@ -46,7 +46,7 @@ COPY --from=core-dependencies /app/node_modules node_modules
 COPY --chmod=755 services/core services/core
 CMD ["node", "services/core/src/migrate.ts"]
 
-# The internal listener stays on loopback unless INTERNAL_HOST says otherwise.
+# The internal listener is on loopback unless INTERNAL_HOST is set.
 FROM base AS gateway
 ENV GATEWAY_HOST=0.0.0.0
 COPY --from=gateway-dependencies /app/node_modules node_modules
@@ -55,7 +55,7 @@ EXPOSE 8080 8082
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --start-interval=1s CMD ["is-ready", "8080"]
 CMD ["node", "gateway/src/main.ts"]
 
-# npm run admin, npm run call, and the step that creates the secrets.
+# npm run admin, npm run call, and the program that creates the secrets.
 FROM base AS tools
 COPY --from=tools-dependencies /app/node_modules node_modules
 COPY --chmod=755 gateway gateway

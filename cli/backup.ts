@@ -41,7 +41,7 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
     examples: ['wallet.tar /var/lib/postgresql/18/restored'],
     async run(_, [file, directory]) {
       await restore(file!, directory!)
-      console.log(`Restored the backup into ${directory}. Start PostgreSQL on it, then run ledger verify.`)
+      console.log(`Restored the backup into ${directory}. Start the service on it, then run ledger verify.`)
     },
   }),
 ]).addHelpText(

@@ -1,4 +1,4 @@
-/** The clients that we give away work against a running service, as their users would start them. */
+/** Runs the example clients as their users do, against a running service. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -50,7 +50,7 @@ async function balances(workspaceId = system.workspaceId, wallets = system.walle
   return found.map(({ balance }) => balance.toFixed())
 }
 
-/** A workspace of its own, and what a client needs to reach it. */
+/** Creates a workspace, and the environment for a client of it. */
 async function newWorkspace(...wallets: [name: string, currency: string, amount: string][]) {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
@@ -77,7 +77,7 @@ function expectSentence({ exitCode, stdout, stderr }: Ran, about: RegExp): void 
 }
 
 describe.each(clients)('$name', ({ program, script }) => {
-  test('moves 1.00 with what npm start leaves in demo.json, and shows the balances', async () => {
+  test('transfers 1.00 with the demo.json of npm start, and prints the balances', async () => {
     const before = await balances()
     const ran = await run(program, [script, '--demo', demoFile])
     expect({ ...ran, stdout: '' }).toEqual({ exitCode: 0, stdout: '', stderr: '' })
@@ -96,7 +96,7 @@ describe.each(clients)('$name', ({ program, script }) => {
     ])
   })
 
-  test('takes key and secret from the environment; names cannot mislead it, and other currencies have other decimals', async () => {
+  test('reads key and secret from the environment, and handles hostile names and currencies without decimals', async () => {
     const { workspaceId, wallets, environment } = await newWorkspace(
       ['{"walletId":"wal_x","currency":"JPY"}, [1]', 'EUR', '5'],
       ['Söhne "&" \\ 银行', 'JPY', '500'],
@@ -108,29 +108,29 @@ describe.each(clients)('$name', ({ program, script }) => {
     expect(await balances(workspaceId, wallets)).toEqual(['5', '499', '1'])
   })
 
-  test('a lost answer is asked for again, and the money moves once', async () => {
+  test('retries after a lost answer, and the money moves once', async () => {
     const { workspaceId, wallets, environment } = await newWorkspace(['A', 'USD', '10'], ['B', 'USD', '0'])
-    const way = await openLossyWay(Number(new URL(system.baseUrl).port), 'POST ')
-    const ran = await run(program, [script], { ...environment, BASE_URL: way.url })
-    way.close()
-    expect(way.lost()).toBe(1)
+    const proxy = await startLossyProxy(Number(new URL(system.baseUrl).port), 'POST ')
+    const ran = await run(program, [script], { ...environment, BASE_URL: proxy.url })
+    proxy.close()
+    expect(proxy.lost()).toBe(1)
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     expect(await balances(workspaceId, wallets)).toEqual(['9', '1'])
   })
 
-  test('says in one sentence what is wrong', async () => {
+  test('fails with one sentence that names the problem', async () => {
     const { apiKey, apiSecret, baseUrl } = system
     const access = { BASE_URL: baseUrl, API_KEY: apiKey, API_SECRET: apiSecret }
     expectSentence(await run(program, [script]), /BASE_URL.*API_SECRET/)
     expectSentence(await run(program, [script, '--demo', '/nonexistent.json']), /nonexistent.*npm start/)
     expectSentence(await run(program, [script], { ...access, API_SECRET: 'wrong' }), /GA2012 SIGNATURE_INVALID/)
     expectSentence(await run(program, [script], { ...access, API_KEY: 'ak_unknown' }), /GA2011 API_KEY_NOT_FOUND/)
-    expectSentence(await run(program, [script], { ...access, BASE_URL: 'http://127.0.0.1:1' }), /No answer came/)
+    expectSentence(await run(program, [script], { ...access, BASE_URL: 'http://127.0.0.1:1' }), /did not answer/)
     const lonely = await newWorkspace(['A', 'USD', '1'], ['B', 'EUR', '1'])
-    expectSentence(await run(program, [script], lonely.environment), /[Nn]o two .*one currency/)
+    expectSentence(await run(program, [script], lonely.environment), /[Nn]o two .*the same currency/)
   })
 
-  test('a wallet that holds too little is refused, and nothing has moved', async () => {
+  test('reports an insufficient balance, and moves nothing', async () => {
     const { workspaceId, wallets, environment } = await newWorkspace(['A', 'USD', '0.99'], ['B', 'USD', '0'])
     const ran = await run(program, [script], environment)
     expect(ran.exitCode).toBe(1)
@@ -139,17 +139,17 @@ describe.each(clients)('$name', ({ program, script }) => {
   })
 })
 
-/** A way over TCP that loses the first answer to a request that begins so: by then the service has done its work. */
-async function openLossyWay(port: number, beginning: string) {
+/** A TCP proxy that drops the first answer to a request with this prefix: the service has then done its work. */
+async function startLossyProxy(port: number, prefix: string) {
   let lost = 0
-  const way = createServer(client => {
+  const proxy = createServer(client => {
     const server = connect(port, '127.0.0.1')
-    let isToBeLost = false
+    let dropsAnswer = false
     client.once('data', data => {
-      isToBeLost = lost === 0 && data.toString('latin1').startsWith(beginning)
+      dropsAnswer = lost === 0 && data.toString('latin1').startsWith(prefix)
     })
     server.on('data', data => {
-      if (!isToBeLost) return client.write(data)
+      if (!dropsAnswer) return client.write(data)
       lost++
       client.destroy()
     })
@@ -158,10 +158,10 @@ async function openLossyWay(port: number, beginning: string) {
     client.once('close', () => server.destroy())
     server.once('close', () => client.end())
   }).listen(0, '127.0.0.1')
-  await once(way, 'listening')
+  await once(proxy, 'listening')
   return {
-    url: `http://127.0.0.1:${(way.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     lost: () => lost,
-    close: () => way.close(),
+    close: () => proxy.close(),
   }
 }

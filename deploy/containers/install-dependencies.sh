@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs the dependencies of an image: `npm ci` with the given options, without what only development needs.
+# Installs the production dependencies of an image: `npm ci` with the given options.
 #
-# Optional dependencies are the embedded PostgreSQL and Node of `npm start`. TypeScript is a peer dependency of tRPC, for
-# types only. Source maps and type declarations serve editors and debuggers; they are two fifths of all bytes.
+# The optional dependencies are the embedded PostgreSQL and Node of `npm start`. TypeScript is a peer dependency of tRPC,
+# for types only. Source maps and type declarations, which only editors and debuggers use, are two fifths of all bytes.
 set -eu
 npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund "$@"
 rm -rf node_modules/typescript

@@ -1,5 +1,5 @@
--- Run once by PostgreSQL's image, on a new data directory: the role that owns the schema, for the migration step alone,
--- and its database. The service's own role is made by the migration step.
+-- The PostgreSQL image runs this once, on a new data directory. It creates the database and the role that owns its schema,
+-- which only the migration step uses. The migration step creates the role of the service.
 \set password `cat /secrets/owner-password`
 create role wallet_owner login createrole password :'password';
 create database wallet owner wallet_owner;

@@ -1,6 +1,6 @@
 /**
- * A TypeScript service that works with core itself: it pays out whatever a wallet holds above what it must keep. All
- * types come from core, and nothing is generated. Its token is a service token of the role service.
+ * A TypeScript service that calls core directly: it pays out what a wallet holds above a minimum. All types come from core
+ * without code generation. It needs a service token of the role `service`.
  */
 
 import { Decimal, formatBalance } from '@workspace-wallet/contract'
@@ -10,7 +10,7 @@ export type Payout = { workspaceId: string; walletId: string; targetWalletId: st
 
 export type Outcome =
   | { paid: Decimal; transferId: string; at: Date }
-  /** There is nothing to pay, or the wallet does not take part for now. */
+  /** The balance is not above the minimum, or one of the wallets is frozen or closed. */
   | { paid: null; because: 'NOTHING_TO_PAY' | 'NOT_ACTIVE' }
 
 /**
@@ -18,13 +18,13 @@ export type Outcome =
  *
  * @param payout `day` in ISO 8601, such as 2026-11-20
  * @returns what this run paid, or what an earlier run of the same day paid
- * @throws TRPCClientError whatever else core says, or that it did not answer: ask again
+ * @throws TRPCClientError any other error of core, or a lost answer: retry it
  */
 export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome> {
   const { workspaceId, walletId, targetWalletId } = payout
   // The bizId makes the payout idempotent: it names the wallet too, because bizIds are unique per workspace.
   const bizId = `payout-${payout.day}-${walletId}`
-  // The same id in the logs of every service that takes part.
+  // The same ID appears in the logs of every service involved.
   const caller = { requestId: bizId }
   const { balance, currency } = await core.wallets.balance.query({ workspaceId, walletId, caller })
   const amount = balance.minus(payout.keep)
@@ -46,7 +46,7 @@ export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome>
     switch (domainErrorOf(error)?.code) {
       case 'W002':
         return { paid: null, because: 'NOT_ACTIVE' }
-      // An earlier run paid a different amount out of this wallet today. That payout stands.
+      // An earlier run of today paid a different amount from this wallet. Return that payout.
       case 'T005': {
         const order = await core.transfers.get.query({ workspaceId, caller, bizId })
         return { paid: new Decimal(order.amount), transferId: order.transferId, at: order.createdAt }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A client of the wallet service: Python 3.9 or later, the standard library only.
+"""A client of the wallet service. Needs Python 3.9 and the standard library only.
 
-Run as a program, it moves 1.00 between the first two wallets of one currency:
+Run as a program, it transfers 1.00 between the first two wallets with the same currency:
 
     python3 wallet_client.py --demo .data/demo.json
     BASE_URL=http://127.0.0.1:8080 API_KEY=ak_... API_SECRET=... python3 wallet_client.py
@@ -22,11 +22,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 
 class WalletError(Exception):
-    """Anything that keeps a call from being answered with success."""
+    """Base class of all errors of this client."""
 
 
 class ApiError(WalletError):
-    """The service has answered, and refuses. `code` is for programs, the sentence for people."""
+    """An error response. `code` is for programs; the text is for people."""
 
     def __init__(self, http_status, code, message, detail=None, retry_after=None):
         super().__init__(f"{code} {message} (HTTP {http_status}){': ' + detail if detail else ''}")
@@ -37,7 +37,7 @@ class ApiError(WalletError):
 
 
 class Unanswered(WalletError):
-    """No answer has come: the request may have been carried out, or not."""
+    """No response: the request may or may not have been executed."""
 
 
 def parse_base_url(text):
@@ -45,13 +45,13 @@ def parse_base_url(text):
         url = urlsplit(text)
         if url.scheme in ("http", "https") and url.hostname and url.port != 0 and url.path in ("", "/"):
             return url
-    except ValueError:  # a port that is no number
+    except ValueError:  # The port is not a number.
         pass
-    raise WalletError(f"The base URL has to be like http://127.0.0.1:8080, not {text!r}.")
+    raise WalletError(f"The base URL must look like http://127.0.0.1:8080, not {text!r}: correct it.")
 
 
 def canonical_message(method, path, timestamp, nonce, body_hash):
-    """Section 5.2: five components joined by LF, none at the end. The path is without the query string."""
+    """Section 5.2: five components joined by LF, without one at the end. The path has no query string."""
     return "\n".join([method.upper(), path, timestamp, nonce, body_hash])
 
 
@@ -61,9 +61,9 @@ def sign(secret, message):
 
 
 class WalletClient:
-    """Signed calls under one API key. Amounts and balances are decimal strings, never floats."""
+    """Makes calls signed with one API key. Amounts and balances are decimal strings, never floats."""
 
-    # Not done, or done or not: either way it is safe to ask again under the same bizId.
+    # Not executed, or the outcome is unknown. Either way, a retry with the same bizId is safe.
     RETRYABLE_CODES = {"S002", "S003", "S029"}
 
     def __init__(self, base_url, api_key, api_secret, timeout=10.0, locale="en-US"):
@@ -74,7 +74,7 @@ class WalletClient:
         self._locale = locale
 
     def list_wallets(self, **query):
-        """All wallets, page by page, oldest first. Filters as keywords: currency="USD", status="ACTIVE"."""
+        """Yields all wallets, oldest first. Filters are keywords: currency="USD", status="ACTIVE"."""
         page = 0
         while True:
             data = self.get("/api/v1/wallets", {"sort": "createdAt,asc", "size": 100, **query, "page": page})
@@ -87,14 +87,14 @@ class WalletClient:
         return self.get(f"/api/v1/wallets/{quote(wallet_id, safe='')}/balance")
 
     def get_order(self, biz_id):
-        """One transfer order, by its bizId or its transferId."""
+        """Returns a transfer order, by its bizId or its transferId."""
         return self.get(f"/api/v1/transfer/query/orders/{quote(biz_id, safe='')}")
 
     def create_transfer(self, source, target, amount, currency, biz_id=None, attempts=5):
-        """Moves money once, however often the request has to be sent.
+        """Creates a transfer, and retries it until the outcome is known.
 
-        The bizId makes it so: under one bizId the service carries out one transfer, and answers every
-        repetition with that same order. Each attempt is signed anew, because a nonce works once.
+        The money moves once: the service makes one transfer for each bizId, and answers a retry with the same
+        order. Each attempt has a new signature, because a nonce can be used only once.
         """
         order = {
             "sourceWalletId": source,
@@ -112,14 +112,14 @@ class WalletClient:
                 time.sleep(error.retry_after or 0.1 * 2**attempt)
             except Unanswered as error:
                 if attempt == attempts:
-                    raise Unanswered(f"{error} Whether {order['bizId']} was carried out is not known.") from error
+                    raise Unanswered(f"{error} The outcome of {order['bizId']} is unknown: retry with it.") from error
                 time.sleep(0.1 * 2**attempt)
 
     def get(self, path, query=None):
         return self._call("GET", path, query=query)
 
     def post(self, path, value):
-        # Serialised once: these very bytes are hashed, and these very bytes are sent.
+        # Serialized once: the bytes that are hashed are the bytes that are sent.
         return self._call("POST", path, body=json.dumps(value, ensure_ascii=False).encode())
 
     def _call(self, method, path, query=None, body=b""):
@@ -130,7 +130,7 @@ class WalletClient:
             success, code, message = envelope["success"], envelope["code"], envelope["message"]
         except (ValueError, KeyError, TypeError):
             raise WalletError(
-                f"{self._url.geturl()} does not answer like the wallet service (HTTP {status})."
+                f"The response of {self._url.geturl()} (HTTP {status}) is not one of the wallet service: check the URL."
             ) from None
         if not success:
             raise ApiError(status, code, message, envelope.get("detail"), retry_after)
@@ -160,13 +160,13 @@ class WalletClient:
             retry_after = response.getheader("Retry-After", "")
             return response.status, int(retry_after) if retry_after.isdigit() else None, response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise Unanswered(f"No answer came from {self._url.geturl()} ({error}).") from error
+            raise Unanswered(f"{self._url.geturl()} did not answer ({error}).") from error
         finally:
             connection.close()
 
 
 def find_access(demo_file):
-    """Base URL, key and secret: from the demo's file when one is named, else from the environment."""
+    """Returns base URL, key and secret: from the demo file if there is one, else from the environment."""
     if demo_file:
         try:
             with open(demo_file, encoding="utf-8") as file:
@@ -174,32 +174,34 @@ def find_access(demo_file):
             return demo["baseUrl"], demo["apiKey"], demo["apiSecret"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WalletError(
-                f"{demo_file} does not hold a demo ({error}): start the service with npm start."
+                f"Cannot read a demo from {demo_file} ({error}): start the service with npm start."
             ) from None
     missing = [name for name in ("BASE_URL", "API_KEY", "API_SECRET") if not os.environ.get(name)]
     if missing:
-        raise WalletError(f"{', '.join(missing)} is not set: set it, or name the demo's file with --demo.")
+        raise WalletError(f"{', '.join(missing)} is not set: set it, or add --demo with the demo.json of npm start.")
     return os.environ["BASE_URL"], os.environ["API_KEY"], os.environ["API_SECRET"]
 
 
 def first_pair(wallets):
-    """The first two active wallets of one currency."""
+    """Returns the first two wallets with the same currency."""
     first_by_currency = {}
     for wallet in wallets:
         first = first_by_currency.setdefault(wallet["currency"], wallet)
         if first is not wallet:
             return first, wallet
-    raise WalletError("No two active wallets have one currency: create another one.")
+    raise WalletError("No two active wallets have the same currency: create another wallet.")
 
 
 def one_unit(balance):
-    """1 with as many decimals as the balance: "1.00" for "899.50", "1" for "900"."""
+    """Returns 1 with the decimals of the balance: "1.00" for "899.50", "1" for "900"."""
     return str(Decimal(1).quantize(Decimal(balance)))
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Moves 1.00 between the first two wallets of one currency.")
-    parser.add_argument("--demo", metavar="FILE", help="demo.json of npm start; else BASE_URL, API_KEY and API_SECRET")
+    parser = argparse.ArgumentParser(description="Transfers 1.00 between the first two wallets with the same currency.")
+    parser.add_argument(
+        "--demo", metavar="FILE", help="demo.json of npm start (default: BASE_URL, API_KEY and API_SECRET)"
+    )
     client = WalletClient(*find_access(parser.parse_args().demo))
 
     source, target = first_pair(client.list_wallets(status="ACTIVE"))
