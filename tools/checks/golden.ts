@@ -31,9 +31,10 @@ function configurationPage(): string {
   return [
     '# Configuration',
     '',
-    'Made from the configuration schemas by `npm run golden`. Programs read their environment once, at start, and name',
-    'every fault at once. Any variable may be given as `NAME_FILE`, the path of a file that holds its value, as container',
-    'secrets do. `npm start` sets what it must by itself: `npm start -- --help`.',
+    'Generated from the configuration schemas by `npm run golden`. Programs read their environment once, at start, and',
+    'report all missing and invalid variables together. Instead of a variable `NAME`, you can set `NAME_FILE` to the path',
+    'of a file that holds the value, such as a container secret. `npm start` sets the required variables itself; see',
+    '`npm start -- --help`.',
     '',
     ...sections,
   ].join('\n')
@@ -53,9 +54,10 @@ function errorPage(): string {
   return [
     '# Error codes',
     '',
-    'Made from `packages/contract/src/errors.ts` by `npm run golden`. Every failure has the envelope of section 2.1 of',
-    'the specification: `success` false, `data` null, `message` the symbolic name below, in every language. A request',
-    'that sends `X-LOCALE` gets a sentence in `detail` as well, in the best matching language.',
+    'Generated from `packages/contract/src/errors.ts` by `npm run golden`. Every failure has the envelope of section 2.1',
+    'of the [specification](specification.md): `success` is false, `data` is null, and `message` is the symbolic name',
+    'below, whatever the language. If the request sends `X-LOCALE` or `Accept-Language`, `detail` is a sentence in the best',
+    'matching language.',
     '',
     '| Code | HTTP | Message | When |',
     '| --- | --- | --- | --- |',
