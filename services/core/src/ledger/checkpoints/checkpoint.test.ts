@@ -339,7 +339,7 @@ test('a wallet or flow of the checkpoint that no longer exists is reported', asy
   const { violations } = await check(lines, books)
   expect(violations).toContainEqual({
     rule: 'checkpoint-sequence',
-    message: 'its flow 2 is in the checkpoint, and no longer exists',
+    message: 'its flow 2 is in the checkpoint but no longer exists',
     ids: { workspaceId: books.workspaceId, walletId: books.b, sequence: 2 },
   })
 })

@@ -4,7 +4,7 @@ import { connect, createTestDatabase, type TestDatabase } from '../../../../../t
 import { checkCatalog, checkUnaltered, readCatalog, readCatalogVersion } from './catalog.ts'
 import { Findings } from './findings.ts'
 
-// Each attack is done by the superuser, looked at under the service's role in the same transaction, and rolled back.
+// A superuser makes each change, the service's role reads the catalog in the same transaction, and all is rolled back.
 let database: TestDatabase
 let owner: Client
 beforeAll(async () => {
@@ -26,7 +26,7 @@ async function after<Result>(attack: string, look: () => Promise<Result>): Promi
     await owner.query('set local search_path = pg_catalog, pg_temp; set local session authorization wallet_service')
     return await look()
   } catch (error) {
-    // The role is of the whole server, and another test file has just been granting to it.
+    // Roles belong to the whole server: another test file has just granted something to this one.
     if ((error as Error).message !== 'tuple concurrently updated') throw error
     await owner.query('rollback')
     return await after(attack, look)
@@ -36,14 +36,14 @@ async function after<Result>(attack: string, look: () => Promise<Result>): Promi
 }
 
 /** "rule object" of each violation. */
-const told = (attack: string) =>
+const violationsAfter = (attack: string) =>
   after(attack, async () => {
     const findings = new Findings()
     await checkCatalog(reader, findings)
     return findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
   })
 
-test('expected-catalog.json is what the migrations make: npm run golden writes it anew', async () => {
+test('expected-catalog.json matches what the migrations create; npm run golden regenerates it', async () => {
   const catalog = await after('', () => readCatalog(reader))
   const sorted = Object.entries(catalog).map(([rule, objects]) => [
     rule,
@@ -53,8 +53,8 @@ test('expected-catalog.json is what the migrations make: npm run golden writes i
   await expect(text).toMatchFileSnapshot('./expected-catalog.json')
 })
 
-test('what was not altered is ours, and so it is beside what others may have', async () => {
-  expect(await told('')).toEqual([])
+test('an unaltered database has no violations, also with roles, schemas and settings that operators may add', async () => {
+  expect(await violationsAfter('')).toEqual([])
   const others = `
     create role reporter; grant select on all tables in schema public to reporter;
     create schema reports; create table reports.totals (total numeric);
@@ -62,14 +62,14 @@ test('what was not altered is ours, and so it is beside what others may have', a
     alter database ${pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))} set work_mem = '8MB';
     alter role wallet_service set lock_timeout = '1s';
     alter table flow set (autovacuum_vacuum_scale_factor = 0.01)`
-  expect(await told(others)).toEqual([])
+  expect(await violationsAfter(others)).toEqual([])
 })
 
 const flow = (object: string) => `database-object ${object.replace(' ', ' public.flow.')}`
 const builtins = 'database-object functions of PostgreSQL'
 const here = () => pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
 
-/** By what an attacker runs; the objects that are then named. */
+/** What an attacker runs, and the objects that are then reported. */
 const attacks: [() => string, string[]][] = [
   // Row security.
   [() => 'alter table flow enable row level security', ['database-object relation public.flow']],
@@ -145,7 +145,7 @@ const attacks: [() => string, string[]][] = [
     () => 'alter table flow owner to wallet_service',
     ['database-object relation public.flow', 'database-grant service on public.flow'],
   ],
-  // Names that stand in for PostgreSQL's own.
+  // Names that hide PostgreSQL's own.
   [() => 'create cast (bytea as uuid) with inout', ['database-object cast from bytea to uuid']],
   [
     () => `create function pg_catalog.encode(bytea, varchar) returns text language sql as 'select $2::text'`,
@@ -155,7 +155,7 @@ const attacks: [() => string, string[]][] = [
     () => 'create operator public.<> (leftarg = money, rightarg = integer, function = pg_catalog.cash_div_int4)',
     ['database-object operator public.<>(money,integer)'],
   ],
-  // PostgreSQL's own objects, and others under the ids of such.
+  // PostgreSQL's own objects, and new objects with OIDs in their range.
   [
     () => `insert into pg_class select (jsonb_populate_record(c, '{"oid": 15999, "relname": "wallet"}')).*
       from pg_class c where oid = 'pg_roles'::regclass`,
@@ -208,16 +208,16 @@ const attacks: [() => string, string[]][] = [
   [() => 'set local session_replication_role = replica', ['database-setting session_replication_role']],
 ]
 
-describe('what was altered is named, and nothing else is', () => {
+describe('each altered object is reported, and nothing else is', () => {
   test.each(attacks.map(([sql, expected]) => ({ sql, expected, name: sql.toString().slice(6) })))(
     '$name',
     async ({ sql, expected }) => {
-      expect(await told(sql())).toEqual(expected)
+      expect(await violationsAfter(sql())).toEqual(expected)
     },
   )
 })
 
-/** Each ends where it began: only for as long as the verification reads do names mean something else. */
+/** Changes that are undone at once: names mean something else only while the verification reads. */
 const passing = [
   'alter table flow rename to hidden; create view flow as table hidden; drop view flow; alter table hidden rename to flow',
   'alter schema public rename to hidden; create schema public; drop schema public; alter schema hidden rename to public',
@@ -227,18 +227,19 @@ const passing = [
    update pg_operator set oprcode = 'int8eq'::regproc where oprcode = 'int8ne'::regproc and oprname = '='`,
 ]
 
-test('what was altered during a verification is noticed, although it is as it was before', async () => {
+test('a change during the verification is reported, even if it was undone', async () => {
   const before = await after('', () => readCatalogVersion(reader))
-  const toldAfter = (attack: string) =>
+  const violationsDuring = (attack: string) =>
     after(attack, async () => {
       const findings = new Findings()
       await checkCatalog(reader, findings)
       await checkUnaltered(before, reader, findings)
       return findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
     })
-  expect(await toldAfter('')).toEqual([])
-  expect(await toldAfter('create schema aside; create table aside.more (); analyze flow; reindex table flow')).toEqual(
-    [],
-  )
-  for (const attack of passing) expect(await toldAfter(attack), attack).toEqual(['database-object schema public'])
+  expect(await violationsDuring('')).toEqual([])
+  expect(
+    await violationsDuring('create schema aside; create table aside.more (); analyze flow; reindex table flow'),
+  ).toEqual([])
+  for (const attack of passing)
+    expect(await violationsDuring(attack), attack).toEqual(['database-object schema public'])
 })

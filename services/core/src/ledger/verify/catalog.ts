@@ -4,20 +4,20 @@ import type { TextRow } from '../../database/snapshot.ts'
 import expected from './expected-catalog.json' with { type: 'json' }
 import type { Findings } from './findings.ts'
 
-/** Who answers: the snapshot of a verification. */
+/** The snapshot of a verification, or another connection. */
 type Reader = { rows(sql: string): Promise<TextRow[]> }
 
 /**
- * What the database itself is: everything that the migration step makes, each object by a name, with its definition.
- * Owners and roles bear the names "owner" and "service", whatever they are called here.
+ * The definition of each object that the migration step creates, by the name of the object. Roles are called "owner" and
+ * "service" here, whatever their names in this database are.
  */
 export type Catalog = Record<CatalogRule, Record<string, string>>
 type CatalogRule = Extract<LedgerRule, keyof typeof expected>
 
 /**
- * Compares the database's own definitions with those that the migrations make (expected-catalog.json, written by
- * `npm run golden`). A policy, a trigger, a grant or a setting can show one thing to this verification and another to
- * the service, so there may be none that is not ours.
+ * Compares the definitions in the database with those that the migrations create (expected-catalog.json, written by
+ * `npm run golden`). A policy, trigger, grant or setting can show the verification other rows than the service, so any
+ * object that the migrations did not create is a violation.
  */
 export async function checkCatalog(snapshot: Reader, findings: Findings): Promise<void> {
   const found = await readCatalog(snapshot)
@@ -44,16 +44,15 @@ export async function readCatalog(snapshot: Reader): Promise<Catalog> {
 }
 
 /**
- * Which version of each definition is there. A statement reads rows as of its snapshot, and finds tables by the names
- * that they have at that moment: who renames some in between shows it other rows. So nothing may have been altered from
- * the snapshot to the end.
+ * A digest of the version of each definition. A statement reads rows as of the snapshot, but resolves table names when it
+ * runs: renaming tables in between shows it other rows. So the digest must be the same after the verification.
  */
 export async function readCatalogVersion(snapshot: Reader): Promise<string> {
   const digest = createHash('sha256')
   const ours = (schema: string) => `${schema} in (${publicSchema}, 'pg_catalog'::regnamespace)`
   for (const sql of [
     `select oid, xmin from pg_namespace where nspname in ('public', 'pg_catalog') order by oid`,
-    // Indexes are rebuilt while everything runs.
+    // Not indexes: they may be rebuilt at any time.
     `select oid, xmin from pg_class where ${ours('relnamespace')} and relkind not in ('i', 'I', 't') order by oid`,
     `select oid, xmin from pg_proc where ${ours('pronamespace')} order by oid`,
     `select oid, xmin from pg_operator where ${ours('oprnamespace')} order by oid`,
@@ -66,18 +65,18 @@ export async function readCatalogVersion(snapshot: Reader): Promise<string> {
   return digest.digest('hex')
 }
 
-/** @param before what `readCatalogVersion` said in the snapshot that was verified */
+/** @param before the result of `readCatalogVersion` in the snapshot that was verified */
 export async function checkUnaltered(before: string, now: Reader, findings: Findings): Promise<void> {
   if ((await readCatalogVersion(now)) === before) return
-  const message = 'it was altered during the verification, which may have read other tables: verify again'
+  const message = 'it was altered during the verification, which may have read other tables: run ledger verify again'
   findings.add({ rule: 'database-object', message, ids: { object: 'schema public' } })
 }
 
-function differenceOf(due: string | undefined, found: string | undefined): string | null {
-  if (due === found) return null
-  if (due === undefined) return `it is not ours: ${shortened(found!)}`
+function differenceOf(expected: string | undefined, found: string | undefined): string | null {
+  if (expected === found) return null
+  if (expected === undefined) return `no migration created it: ${shortened(found!)}`
   if (found === undefined) return 'it is missing'
-  return `it is "${shortened(found)}", and "${shortened(due)}" was due`
+  return `it is "${shortened(found)}", expected "${shortened(expected)}"`
 }
 
 function shortened(text: string): string {
@@ -89,14 +88,14 @@ const publicSchema = `'public'::regnamespace`
 const serviceRole = '(select oid from pg_roles where rolname = session_user)'
 const ownerRole = `(select relowner from pg_class where oid = to_regclass('public.ledger'))`
 const thisDatabase = '(select oid from pg_database where datname = current_database())'
-/** The first object that is not PostgreSQL's own has this id, or a higher one. */
+/** Objects that PostgreSQL itself creates have lower OIDs. */
 const firstOwnId = 16384
 
 const nameOfRole = (role: string) =>
   `case ${role} when 0 then 'everybody' when ${serviceRole} then 'service' when ${ownerRole} then 'owner'
      else pg_get_userbyid(${role}) end`
 
-/** Extensions bring objects of their own, which are none of ours: pg_stat_statements, for one. */
+/** Objects of extensions such as pg_stat_statements are not compared. */
 const isOfExtension = (catalog: string, id: string) =>
   `exists (select from pg_depend d where d.classid = '${catalog}'::regclass and d.objid = ${id} and d.deptype = 'e')`
 const isStrange = (catalog: string, id: string, schema: string) =>
@@ -133,7 +132,7 @@ const objectQueries = [
    from pg_constraint c join pg_class r on r.oid = c.conrelid
    where r.relnamespace = ${publicSchema} and not ${isOfExtension('pg_class', 'r.oid')}`,
 
-  // Foreign keys are kept by triggers, which can be switched off one by one.
+  // Foreign keys are enforced by triggers, each of which can be disabled.
   `select 'enforcement of ' || c.conrelid::regclass || '.' || quote_ident(c.conname), string_agg(t.tgenabled::text, '')
    from pg_constraint c join pg_trigger t on t.tgconstraint = c.oid and t.tgisinternal
    where c.connamespace = ${publicSchema} group by c.oid`,
@@ -169,8 +168,8 @@ const objectQueries = [
        else 'an aggregate or a window function' end)
    from pg_proc p where ${isStrange('pg_proc', 'p.oid', 'p.pronamespace')}`,
 
-  // One of an extension that bears a name of PostgreSQL's own could stand in for it.
-  `select 'function ' || p.oid::regprocedure, 'of an extension, under a name of PostgreSQL: move the extension to a schema of its own'
+  // A function of an extension with the name of a built-in function could be called in its place.
+  `select 'function ' || p.oid::regprocedure, 'of an extension, with the name of a built-in function: move the extension to its own schema'
    from pg_proc p
    where p.pronamespace = ${publicSchema} and ${isOfExtension('pg_proc', 'p.oid')}
      and exists (select from pg_proc b where b.pronamespace = 'pg_catalog'::regnamespace and b.proname = p.proname
@@ -196,7 +195,7 @@ const objectQueries = [
   `select 'event trigger ' || quote_ident(e.evtname), concat_ws(' ', 'on', e.evtevent, 'calls', e.evtfoid::regprocedure)
    from pg_event_trigger e where not ${isOfExtension('pg_event_trigger', 'e.oid')}`,
 
-  `select 'subscription ' || quote_ident(subname), 'writes past the service' from pg_subscription where subdbid = ${thisDatabase}`,
+  `select 'subscription ' || quote_ident(subname), 'writes without the service' from pg_subscription where subdbid = ${thisDatabase}`,
 ]
 
 const privilegesOf = (acl: string, kind: string, owner: string) =>
@@ -206,7 +205,7 @@ const privilegesOf = (acl: string, kind: string, owner: string) =>
          order by x.privilege_type) as privileges
      from aclexplode(coalesce(${acl}, acldefault(${kind}, ${owner}))) x
      where x.grantee <> ${owner}
-       -- Others may read: backups and reports do.
+       -- Other roles may read, for backups and reports.
        and (x.grantee in (0, ${serviceRole}) or x.privilege_type not in ('SELECT', 'USAGE') or x.is_grantable)
      group by x.grantee) g`
 
@@ -244,8 +243,8 @@ const grantQueries = [
   `select 'service as a member of ' || m.roleid::regrole, 'member' from pg_auth_members m where m.member = ${serviceRole}`,
 ]
 
-/** Settings that change what a statement means, or what it calls. Others, limits for one, are for operators to choose. */
-const meaningful = [
+/** Settings that change what a statement means or calls. Operators may choose the others, such as limits. */
+const checkedSettings = [
   'search_path',
   'row_security',
   'session_replication_role',
@@ -266,18 +265,18 @@ const settingQueries = [
    from pg_db_role_setting s, unnest(s.setconfig) c
    where s.setdatabase in (0, ${thisDatabase})
      and s.setrole in (0, ${serviceRole})
-     and split_part(c, '=', 1) in (${meaningful.map(name => `'${name}'`).join(', ')})`,
+     and split_part(c, '=', 1) in (${checkedSettings.map(name => `'${name}'`).join(', ')})`,
 
   `select 'session_replication_role', current_setting('session_replication_role')`,
 ]
 
 /**
- * What PostgreSQL's own functions, types, casts and operators call, and what there is under its names. Superusers can
- * replace them, one by one, and give something new the id of something old. The service finds names there first.
+ * A digest of PostgreSQL's own functions, types, casts and operators, and of what they call. The service resolves names to
+ * these first, and a superuser can replace them or give a new object the OID of an old one.
  */
 async function digestOfBuiltins(snapshot: Reader): Promise<string> {
   const digest = createHash('sha256')
-  // Ids below 10000 are given by hand in PostgreSQL's sources: the same in every database of a major version.
+  // OIDs below 10000 are assigned in PostgreSQL's sources: they are the same in every database of a major version.
   for (const sql of [
     `select relname, relkind from pg_class
      where relnamespace = 'pg_catalog'::regnamespace and relkind not in ('i', 't') and oid < ${firstOwnId}
@@ -286,7 +285,7 @@ async function digestOfBuiltins(snapshot: Reader): Promise<string> {
      where pronamespace = 'pg_catalog'::regnamespace and oid < ${firstOwnId} and not ${isOfExtension('pg_proc', 'oid')}
      order by proname collate "C", proargtypes::text collate "C"`,
     `select oprname, oprleft::oid, oprright::oid from pg_operator where oid < ${firstOwnId} order by oprname collate "C", oprleft::oid, oprright::oid`,
-    // Views that this check reads through.
+    // A view that this check reads.
     `select pg_get_viewdef('pg_catalog.pg_roles'::regclass)`,
     `select oid, proname, prosrc from pg_proc where oid < 10000 and prolang = 12 order by oid`,
     `select oid, typname, typinput::oid, typoutput::oid from pg_type where oid < 10000 order by oid`,

@@ -3,14 +3,14 @@ import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 
 /**
- * The checks that need no key: PostgreSQL compares. Each statement returns the rows that break its rule, and takes one
- * value, the workspace to look at, null for all. What is one more than a damaged number is numeric: it cannot overflow.
+ * A check that needs no key, so PostgreSQL does it. The statement returns the rows that break its rule; its one parameter
+ * is the workspace, null for all. Sums with damaged numbers are numeric, so that they cannot overflow.
  */
 type Check = { sql: string; violation: (row: TextRow) => Violation }
 
 export type RowCounts = { workspaces: number; wallets: number; transfers: number; flows: number }
 
-/** What there is to verify. The number of flows is the one that wallets tell: counting them is what the pass is for. */
+/** The number of rows to verify. Flows are not counted here: their number is the sum of the wallets' sequences. */
 export async function countRows(snapshot: Snapshot, workspaceId: string | null): Promise<RowCounts> {
   const [row] = await snapshot.rows(
     `select
@@ -24,7 +24,7 @@ export async function countRows(snapshot: Snapshot, workspaceId: string | null):
   return { workspaces: workspaces!, wallets: wallets!, transfers: transfers!, flows: flows! }
 }
 
-/** Counters, numbers, names and times: everything but flows. */
+/** Checks counters, numbers, names and times of everything except flows. */
 export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
   return run(snapshot, workspaceId, findings, [
     ledgerOfWorkspace,
@@ -34,14 +34,14 @@ export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, fin
     transferNumbers,
     numberedTypes,
     orderCounts,
-    transferTimes,
+    timesInOrder('transfer'),
     bizIds,
-    walletTimes,
+    timesInOrder('wallet'),
     auditHeads,
   ])
 }
 
-/** Names the transfers whose flows are not exactly theirs. Slow: every transfer meets all its flows. */
+/** Finds the transfers without exactly one OUT and one IN flow. Slow: it joins all transfers with all flows. */
 export function checkTransferFlows(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
   return run(snapshot, workspaceId, findings, [flowsOfTransfers, sumsOfTransfers])
 }
@@ -57,24 +57,24 @@ const ledgerOfWorkspace: Check = {
   violation: ([workspace, exists]) => ({
     rule: 'workspace-ledger',
     message:
-      exists === 't' ? 'it has no ledger, or one without a time' : 'it has a ledger or wallets, and does not exist',
+      exists === 't' ? 'it has no ledger, or one without a time' : 'it has a ledger or wallets but does not exist',
     ids: workspaceIds(workspace),
   }),
 }
 
 const walletNumbers: Check = {
   sql: `
-    select workspace_id, id, number, due from (
+    select workspace_id, id, number, expected from (
       select workspace_id, id, number, case kind
         when 'CUSTOMER' then
-          lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1 end as due
+          lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1 end as expected
       from public.wallet where $1::uuid is null or workspace_id = $1) w
-    where number is distinct from due
+    where number is distinct from expected
     order by workspace_id, number`,
-  violation: ([workspace, id, number, due]) => ({
+  violation: ([workspace, id, number, expected]) => ({
     rule: 'wallet-number',
-    message: `its number is ${number}, and ${due} was due`,
-    ids: { ...workspaceIds(workspace), walletId: publicId('wallet', id!) },
+    message: `its number is ${number}, expected ${expected}`,
+    ids: rowIds('wallet', workspace, id),
   }),
 }
 
@@ -89,7 +89,7 @@ const walletCounts: Check = {
     order by l.workspace_id`,
   violation: ([workspace, counted, found]) => ({
     rule: 'ledger-wallet-count',
-    message: `its ledger's wallet_count is ${counted}, and it has ${found} customers' wallets`,
+    message: `its ledger's wallet_count is ${counted}, but it has ${found} customers' wallets`,
     ids: workspaceIds(workspace),
   }),
 }
@@ -109,16 +109,16 @@ const externalWallets: Check = {
 
 const transferNumbers: Check = {
   sql: `
-    select workspace_id, id, number, due from (
+    select workspace_id, id, number, expected from (
       select workspace_id, id, number,
-        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as due
+        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as expected
       from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
-    where number <> due
+    where number <> expected
     order by workspace_id, number`,
-  violation: ([workspace, id, number, due]) => ({
+  violation: ([workspace, id, number, expected]) => ({
     rule: 'transfer-number',
-    message: `its number is ${number}, and ${due} was due`,
-    ids: transferIds(workspace, id),
+    message: `its number is ${number}, expected ${expected}`,
+    ids: rowIds('transfer', workspace, id),
   }),
 }
 
@@ -129,8 +129,8 @@ const numberedTypes: Check = {
     order by workspace_id, id`,
   violation: ([workspace, id, type, number]) => ({
     rule: 'transfer-number',
-    message: `it is a ${type}, and its number is ${number}`,
-    ids: transferIds(workspace, id),
+    message: `its type is ${type}, but its number is ${number}`,
+    ids: rowIds('transfer', workspace, id),
   }),
 }
 
@@ -145,23 +145,8 @@ const orderCounts: Check = {
     order by l.workspace_id`,
   violation: ([workspace, counted, found]) => ({
     rule: 'ledger-order-count',
-    message: `its ledger's order_count is ${counted}, and it has ${found} transfers between wallets`,
+    message: `its ledger's order_count is ${counted}, but it has ${found} transfers between wallets`,
     ids: workspaceIds(workspace),
-  }),
-}
-
-const transferTimes: Check = {
-  sql: `
-    select workspace_id, id, created_at, earlier from (
-      select workspace_id, id, number, created_at,
-        lag(created_at) over (partition by workspace_id order by number) as earlier
-      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
-    where created_at < earlier
-    order by workspace_id, number`,
-  violation: ([workspace, id, createdAt, earlier]) => ({
-    rule: 'transfer-time',
-    message: `it is of ${createdAt}, the one before it of ${earlier}`,
-    ids: transferIds(workspace, id),
   }),
 }
 
@@ -174,23 +159,26 @@ const bizIds: Check = {
   violation: ([workspace, id, bizId, found]) => ({
     rule: 'transfer-biz-id',
     message: `${found} transfers have the bizId ${bizId}`,
-    ids: { ...transferIds(workspace, id), bizId: `${bizId}` },
+    ids: { ...rowIds('transfer', workspace, id), bizId: `${bizId}` },
   }),
 }
 
-const walletTimes: Check = {
-  sql: `
-    select workspace_id, id, created_at, earlier from (
-      select workspace_id, id, number, created_at,
-        lag(created_at) over (partition by workspace_id order by number) as earlier
-      from public.wallet where number is not null and ($1::uuid is null or workspace_id = $1)) w
-    where created_at < earlier
-    order by workspace_id, number`,
-  violation: ([workspace, id, createdAt, earlier]) => ({
-    rule: 'wallet-time',
-    message: `it is of ${createdAt}, the one before it of ${earlier}`,
-    ids: { ...workspaceIds(workspace), walletId: publicId('wallet', id!) },
-  }),
+/** The creation times of numbered rows follow their numbers. */
+function timesInOrder(table: 'transfer' | 'wallet'): Check {
+  return {
+    sql: `
+      select workspace_id, id, created_at, earlier from (
+        select workspace_id, id, number, created_at,
+          lag(created_at) over (partition by workspace_id order by number) as earlier
+        from public.${table} where number is not null and ($1::uuid is null or workspace_id = $1)) numbered
+      where created_at < earlier
+      order by workspace_id, number`,
+    violation: ([workspace, id, createdAt, earlier]) => ({
+      rule: `${table}-time`,
+      message: `its time is ${createdAt}, that of the one before it ${earlier}`,
+      ids: rowIds(table, workspace, id),
+    }),
+  }
 }
 
 const auditHeads: Check = {
@@ -208,7 +196,7 @@ const auditHeads: Check = {
     order by 1`,
   violation: ([workspace, head, last]) => ({
     rule: 'audit-head',
-    message: `its audit ends with action ${last ?? 'none'}, and the head is action ${head ?? 'none'} or has another MAC`,
+    message: `its audit ends with action ${last ?? 'none'}, but its head names action ${head ?? 'none'} or another MAC`,
     ids: workspace === null ? {} : workspaceIds(workspace),
   }),
 }
@@ -227,7 +215,7 @@ const flowsOfTransfers: Check = {
   violation: ([workspace, id, found]) => ({
     rule: 'transfer-flows',
     message: `it has ${found} flows`,
-    ids: transferIds(workspace, id),
+    ids: rowIds('transfer', workspace, id),
   }),
 }
 
@@ -236,7 +224,7 @@ const sumsOfTransfers: Check = {
   violation: ([workspace, id, sum]) => ({
     rule: 'transfer-sum',
     message: `its flows sum to ${sum}`,
-    ids: transferIds(workspace, id),
+    ids: rowIds('transfer', workspace, id),
   }),
 }
 
@@ -258,10 +246,12 @@ async function run(
   }
 }
 
-function workspaceIds(workspace: TextRow[number] | undefined) {
+type Column = TextRow[number] | undefined
+
+function workspaceIds(workspace: Column) {
   return { workspaceId: publicId('workspace', workspace ?? null) }
 }
 
-function transferIds(workspace: TextRow[number] | undefined, id: TextRow[number] | undefined) {
-  return { ...workspaceIds(workspace), transferId: publicId('transfer', id ?? null) }
+function rowIds(kind: 'transfer' | 'wallet', workspace: Column, id: Column) {
+  return { ...workspaceIds(workspace), [`${kind}Id`]: publicId(kind, id ?? null) }
 }

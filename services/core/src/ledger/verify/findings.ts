@@ -1,9 +1,9 @@
 import { type IdKind, idFromUuid, type LedgerRule, listedViolations, type Violation } from '@workspace-wallet/contract'
 
-/** A rule that everything breaks must not hide the others. */
+/** So that a rule that every row breaks does not hide the others. */
 const listedPerRule = 20
 
-/** Collects violations: lists the first ones, counts them all, so that memory stays bounded whatever is wrong. */
+/** Collects violations. Lists the first ones and counts the others, so that memory is bounded. */
 export class Findings {
   readonly violations: Violation[] = []
   #total = 0
@@ -17,7 +17,7 @@ export class Findings {
     if (this.violations.length < listedViolations && ofRule <= listedPerRule) this.violations.push(violation)
   }
 
-  /** Counts violations that were found and not looked at, of rules that listed ones name. */
+  /** Counts further violations of rules that already have one. */
   addUnlisted(count: number): void {
     this.#total += count
   }
@@ -26,7 +26,7 @@ export class Findings {
     return this.#perRule.get(rule) ?? 0
   }
 
-  /** Adds to what was said of a rule. */
+  /** Appends a sentence to the messages of a rule. */
   explain(rule: LedgerRule, sentence: string): void {
     for (const violation of this.violations) if (violation.rule === rule) violation.message += `. ${sentence}`
   }
@@ -43,7 +43,7 @@ export class Findings {
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The public id of whatever stands in an id's column: a damaged one is shown as it is. */
+/** The public ID of a stored UUID; a damaged value is returned unchanged. */
 export function publicId(kind: IdKind, stored: string | null): string {
   return stored !== null && uuidPattern.test(stored) ? idFromUuid(kind, stored) : `${stored}`
 }

@@ -7,7 +7,7 @@ import { execute, query as queryDatabase } from '../../../../../test/setup/datab
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 
-// Core as a process of its own, verified over the wire while it works.
+// Verifies a core in its own process through its API, while it posts.
 let system: System
 let admin: CoreClient
 let service: CoreClient
@@ -16,7 +16,7 @@ beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
   admin = system.admin
   service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
-  // Some tests hold a verification at a lock for as long as they need.
+  // Some tests make a verification wait for a lock for as long as they need.
   const { ownerUrl } = system.database
   await execute(ownerUrl, `alter role wallet_service in database ${nameOf(ownerUrl)} set lock_timeout = 0`)
 })
@@ -55,7 +55,7 @@ function query(sql: string): Promise<Record<string, unknown>[]> {
   return queryDatabase(system.database.ownerUrl, sql)
 }
 
-/** While this goes on nobody reads the table: who wants to stands in the middle of a statement. */
+/** Locks a table during an action, so that every statement that reads it waits. */
 async function withLocked(table: 'flow' | 'wallet', action: () => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: system.database.ownerUrl })
   await client.connect()
@@ -85,14 +85,14 @@ function nameOf(url: string): string {
   return new URL(url).pathname.slice(1)
 }
 
-/** The error that a call ends with. */
+/** The error that a call fails with. */
 async function failureOf(call: Promise<unknown>): Promise<TRPCClientError<never>> {
   const outcome: unknown = await call.catch(error => error)
   expect(outcome).toBeInstanceOf(TRPCClientError)
   return outcome as TRPCClientError<never>
 }
 
-/** False for a core that is still busy with the verification before. */
+/** False for a core that still runs the previous verification. */
 function isAdminError(error: TRPCClientError<never>): false {
   expect(appErrorOf(error)).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
   return false
@@ -100,7 +100,7 @@ function isAdminError(error: TRPCClientError<never>): false {
 
 const appErrorOf = (error: TRPCClientError<never>) => (error.data as { appError?: unknown } | undefined)?.appError
 
-test('a live system is verified again and again while it posts, and there is no false alarm', async () => {
+test('verifying a live system while it posts reports no violations', async () => {
   const workspaces = [await newWorkspace(4), await newWorkspace(4), await newWorkspace(4)]
   let posted = 0
   let isPosting = true
@@ -123,7 +123,7 @@ test('a live system is verified again and again while it posts, and there is no 
   for (let run = 0; run < 8; run++) {
     const before = posted
     reports.push(await verify(admin))
-    await until('postings go on', () => posted > before)
+    await until('postings continue', () => posted > before)
   }
   isPosting = false
   await Promise.all([...posters, administrator])
@@ -136,7 +136,7 @@ test('a live system is verified again and again while it posts, and there is no 
   expect(reports.at(-1)!.flows).toBe(2 * reports.at(-1)!.transfers)
 })
 
-test('a verification tells how far it is, and then its result', async () => {
+test('a verification reports its progress, then its result', async () => {
   const events = await allOf(await admin.ledger.verify.query({}))
   expect(events.at(-1)).toMatchObject({ kind: 'result', report: { ok: true } })
   for (const event of events.slice(0, -1)) {
@@ -145,7 +145,7 @@ test('a verification tells how far it is, and then its result', async () => {
   }
 })
 
-test('one workspace is verified alone; one that does not exist is refused', async () => {
+test('verifies a single workspace; an unknown workspace is NOT_FOUND', async () => {
   const { workspaceId, wallets } = await newWorkspace(2)
   await pay(workspaceId, wallets[0]!, wallets[1]!, '1.00')
   expect(await verify(admin, workspaceId)).toEqual({
@@ -162,12 +162,12 @@ test('one workspace is verified alone; one that does not exist is refused', asyn
     expect(appErrorOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'admin', code: 'NOT_FOUND' })
 })
 
-test('only an admin token may verify and checkpoint', async () => {
+test('only an admin token may verify the ledger or take a checkpoint', async () => {
   expect((await failureOf(verify(service))).data).toMatchObject({ code: 'FORBIDDEN' })
   expect((await failureOf(service.ledger.checkpoint.query({}).then(allOf))).data).toMatchObject({ code: 'FORBIDDEN' })
 })
 
-test('when its caller goes away a verification ends, in the middle of a statement, with its connection', async () => {
+test('a verification whose caller disconnects stops in the middle of a statement and closes its connection', async () => {
   await withLocked('flow', async () => {
     const leave = new AbortController()
     const reading = admin.ledger.verify.query({}, { signal: leave.signal }).then(allOf)
@@ -180,7 +180,7 @@ test('when its caller goes away a verification ends, in the middle of a statemen
   await until('core is free for the next one', () => verify(admin).then(({ ok }) => ok, isAdminError))
 })
 
-test('when its caller goes away a checkpoint ends, in the middle of a statement, with its connection', () =>
+test('a checkpoint whose caller disconnects stops in the middle of a statement and closes its connection', () =>
   withLocked('wallet', async () => {
     const leave = new AbortController()
     const reading = admin.ledger.checkpoint.query({}, { signal: leave.signal }).then(allOf)
@@ -191,7 +191,7 @@ test('when its caller goes away a checkpoint ends, in the middle of a statement,
     await until('its connection is closed', async () => (await connectionsOf('core checkpoint')).length === 0)
   }))
 
-test('a core verifies once at a time, and says so', async () => {
+test('a core runs one verification at a time and refuses a second one', async () => {
   let first: Promise<VerifyReport> | undefined
   await withLocked('flow', async () => {
     first = verify(admin)
@@ -202,7 +202,7 @@ test('a core verifies once at a time, and says so', async () => {
   expect((await verify(admin)).ok).toBe(true)
 })
 
-test('a verification that loses the database is S002, and can be run again', async () => {
+test('a verification that loses the database fails with S002 and can be run again', async () => {
   await withLocked('flow', async () => {
     const failure = failureOf(verify(admin))
     await waitsForLock()
@@ -212,7 +212,7 @@ test('a verification that loses the database is S002, and can be run again', asy
   expect((await verify(admin)).ok).toBe(true)
 })
 
-test('when core is killed the caller hears of it; with two cores the next call goes to the other', async () => {
+test('the caller of a killed core gets an error; with two cores, the next call goes to the other one', async () => {
   const doomed = await system.startCore()
   const client = createCoreClient({ url: [doomed.url, system.coreUrl], token: system.adminToken })
   await withLocked('flow', async () => {

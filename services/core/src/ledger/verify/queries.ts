@@ -6,7 +6,7 @@ const findWorkspaceStatement = statement<{ found: number }>(
   'select 1 as found from public.workspace where id = $1',
 )
 
-/** Deleted ones exist: their history stays. */
+/** True for deleted workspaces too: their history remains. */
 export async function workspaceExists(db: Queryable, workspaceId: string): Promise<boolean> {
   const rows = await run(db, findWorkspaceStatement, [workspaceId])
   return rows.length > 0
@@ -14,7 +14,7 @@ export async function workspaceExists(db: Queryable, workspaceId: string): Promi
 
 type Text = string | null
 
-/** A wallet beside its ledger's clock, as stored. */
+/** A wallet as stored, with `last_posted_at` of its ledger. */
 export type WalletText = {
   workspaceId: Text
   id: Text
@@ -34,7 +34,7 @@ export type WalletText = {
   mac: Text
 }
 
-/** A flow as stored, and its transfer: null when there is none of that id in the workspace. */
+/** A flow as stored, with its transfer; null if the workspace has no transfer with that ID. */
 export type FlowText = {
   workspaceId: Text
   walletId: Text
@@ -66,7 +66,7 @@ export type TransferText = {
   createdAt: Text
 }
 
-/** All wallets in the order of their keys. UUIDs have one order as values and as text. */
+/** All wallets in the order of their keys. UUIDs sort the same as values and as text. */
 export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<WalletText[]> {
   const sql = `
     select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at,

@@ -6,10 +6,10 @@ import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 import { bytesOf, dateOf, wholeOf } from './values.ts'
 
-/** What is verified, and where the findings go. */
-type Pass = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
+/** What to verify, and where to add the findings. */
+type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
 
-/** A table whose rows are signed: all columns that the MAC covers, and what they come to. */
+/** A table whose rows have a MAC: the columns that it covers, and how to compute it. */
 type SignedTable = {
   rule: LedgerRule
   /** The last two columns are the workspace and the MAC. */
@@ -97,15 +97,15 @@ const apiKeys: SignedTable = {
   ids: ([id]) => ({ apiKey: publicId('apiKey', id!) }),
 }
 
-/** Every row that decides about money or access, wallets aside: those are met in the replay. */
-export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Pass): Promise<void> {
+/** Checks the MAC of each row that controls money or access. Wallets are checked while their flows are replayed. */
+export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
   for (const { rule, sql, macOf, ids } of [workspaces, ledgers, members, apiKeys])
     for await (const rows of snapshot.batches(sql, [workspaceId]))
       for (const row of rows) {
         const [workspace, mac] = row.slice(-2)
         if (macOf(chainKey, row).equals(bytesOf(mac!))) continue
         const workspaceIds = { workspaceId: publicId('workspace', workspace!) }
-        findings.add({ rule, message: 'its MAC does not follow from its row', ids: { ...workspaceIds, ...ids(row) } })
+        findings.add({ rule, message: 'its MAC does not match its row', ids: { ...workspaceIds, ...ids(row) } })
       }
 }
 
@@ -114,8 +114,8 @@ const auditSql = `
   from public.audit where $1::uuid is null or workspace_id = $1
   order by workspace_id, position, id`
 
-/** The audit of each workspace is a chain, and so is that of no workspace, which is looked at with all of them. */
-export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: Pass): Promise<void> {
+/** Replays the audit of each workspace, and, without a workspaceId, the audit of actions on no workspace. */
+export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
   let chain: AuditChain | null = null
   for await (const rows of snapshot.batches(auditSql, [workspaceId]))
     for (const row of rows) {
@@ -124,7 +124,7 @@ export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: 
     }
 }
 
-/** Replays the actions on one workspace. Like the replay of a wallet it goes on from what is stored. */
+/** Replays the actions of one audit. Like the replay of a wallet, it continues from the stored values. */
 class AuditChain {
   readonly workspaceId: string | null
   readonly #key: KeyObject
@@ -144,9 +144,9 @@ class AuditChain {
     const id = wholeOf(row[2]!)
     const mac = bytesOf(row[9]!)
     if (action.position !== this.#position + 1)
-      this.#report('audit-position', row, `its position is ${row[1]}, and ${this.#position + 1} was due`)
+      this.#report('audit-position', row, `its position is ${row[1]}, expected ${this.#position + 1}`)
     else if (!auditMac(this.#key, action, this.#mac).equals(mac))
-      this.#report('audit-chain', row, 'its MAC does not follow from its content and the action before it')
+      this.#report('audit-chain', row, 'its MAC does not match its content and the action before it')
     if (!(id > this.#id)) this.#report('audit-position', row, 'it is listed before the action that it follows')
     this.#position = action.position
     this.#id = id
@@ -172,7 +172,7 @@ function toAction([workspaceId, position, , at, actor, action, target, before, a
   }
 }
 
-/** Null only where nothing is stored: what cannot be read is no time. */
+/** Null only for a null column. An unreadable time is an invalid date. */
 function timeOrNull(text: string | null): Date | null {
   return text === null ? null : dateOf(text)
 }

@@ -3,12 +3,12 @@ import { Worker } from 'node:worker_threads'
 import type { VerifyEvent } from '@workspace-wallet/contract'
 import type { Verification } from './verify.ts'
 
-/** What a verification may use, whatever it reads. It needs about a third of it. */
+/** About three times what a verification needs. */
 const heapLimitMb = 256
 
 /**
- * Runs a verification in a thread of its own: it computes for minutes, and the thread that posts transfers must not
- * wait for it. The thread, its connection and the statement it runs end when the caller stops or the signal says so.
+ * Runs a verification in a separate thread: it computes for minutes, and must not delay the thread that posts transfers.
+ * The thread, its connection and its current statement end when the caller stops iterating or the signal aborts.
  */
 export async function* verifyInThread(
   verification: Verification,
@@ -20,7 +20,7 @@ export async function* verifyInThread(
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
   })
-  // `on` listens only while it iterates. Without a listener, a fault while the thread ends would end core.
+  // `on` listens only while it iterates. An error while the thread ends would otherwise stop core.
   thread.on('error', () => {})
   let result: VerifyEvent | undefined
   try {
@@ -35,6 +35,6 @@ export async function* verifyInThread(
   } finally {
     await thread.terminate()
   }
-  if (!result) throw new Error('the thread of a verification ended before it had a result')
+  if (!result) throw new Error('the verification thread ended without a result')
   yield result
 }

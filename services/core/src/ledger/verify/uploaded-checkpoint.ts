@@ -12,13 +12,13 @@ import { isGenuine } from '../checkpoints/checkpoint.ts'
 import { actionMacs, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
 import type { Findings } from './findings.ts'
 
-/** How far a wallet's chain had come at the checkpoint. Ids are UUIDs. */
+/** The last flow of a wallet at the checkpoint. IDs are UUIDs. */
 export type CheckpointHead = { workspaceId: string; walletId: string; sequence: number; head: Buffer; revision: number }
 
 /**
- * Reads the checkpoint that was uploaded for a verification, in the order of wallet keys: the order of the replay, so that
- * the two are compared side by side, in constant memory. What the database gives back is believed as far as it is
- * signed: a part that is missing, changed, out of place or of another checkpoint ends the reading with a fault.
+ * Reads the checkpoint that was uploaded for a verification, in the order of wallet keys, which is the order of the replay:
+ * the two are compared in constant memory. The database is not trusted: a part that is missing, changed, out of order or
+ * of another checkpoint ends the reading with a fault.
  */
 export class UploadedCheckpointReader {
   readonly findings: CheckpointFindings
@@ -33,7 +33,7 @@ export class UploadedCheckpointReader {
     this.findings = { checkpointId: checkpoint.checkpointId, takenAt: null, workspaceId: null, wallets: 0, fault: null }
   }
 
-  /** The wallets' heads, in the order of their keys. */
+  /** The heads of the wallets, in the order of their keys. */
   async *heads(): AsyncGenerator<CheckpointHead[]> {
     for await (const part of this.#parts()) {
       this.findings.takenAt = part.takenAt
@@ -43,7 +43,7 @@ export class UploadedCheckpointReader {
     }
   }
 
-  /** Compares everything else in the checkpoint, part by part. */
+  /** Compares the revisions of rows and the ends of the audits, part by part. */
   async checkRows(findings: Findings): Promise<void> {
     for await (const { rows, audits } of this.#parts()) {
       const revisions = await revisionsNow(this.#snapshot, rows)
@@ -63,14 +63,14 @@ export class UploadedCheckpointReader {
   }
 
   async *#parts(): AsyncGenerator<CheckpointPart> {
-    let due = 0
+    let next = 0
     let isLast = false
     for await (const contents of uploadedInOrder(this.#snapshot, this.#checkpoint.uploadId))
       for (const content of contents) {
         const part = parsePart(content)
-        const isDue = part?.part === due && part.checkpointId === this.#checkpoint.checkpointId && !isLast
-        if (!isDue || !isGenuine(this.#chainKey, part)) return this.#fail()
-        due++
+        const isNext = part?.part === next && part.checkpointId === this.#checkpoint.checkpointId && !isLast
+        if (!isNext || !isGenuine(this.#chainKey, part)) return this.#fail()
+        next++
         isLast = part.last
         yield part
       }
@@ -78,7 +78,7 @@ export class UploadedCheckpointReader {
   }
 
   #fail(): void {
-    this.findings.fault = 'what was uploaded of it was changed in the database while it was compared'
+    this.findings.fault = 'its uploaded parts were changed in the database during the comparison'
   }
 }
 
@@ -95,7 +95,7 @@ const nameOfKind = { workspace: 'workspace', ledger: 'ledger', member: 'membersh
 function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): string {
   const name = nameOfKind[kind]
   return now === null
-    ? `its ${name} is in the checkpoint, and no longer exists`
+    ? `its ${name} is in the checkpoint but no longer exists`
     : `the row of its ${name} is at revision ${now}, and at ${revision} in the checkpoint`
 }
 

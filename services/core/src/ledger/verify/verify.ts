@@ -11,7 +11,7 @@ import { Lookahead, sortKey } from './lookahead.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
 import { checkAudit, checkSignedRows } from './rows.ts'
 import { type CheckpointHead, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
-import { WalletWalk } from './wallet.ts'
+import { WalletReplay } from './wallet.ts'
 
 export type Verification = {
   database: ClientConfig
@@ -23,11 +23,11 @@ export type Verification = {
 }
 
 /**
- * Checks everything that a ledger promises (`ledgerRules`), against what is stored and nothing else: in one snapshot,
- * in constant memory, without a lock. On a live system it sees whole batches or none, so it raises no false alarm.
+ * Checks every rule of the ledger (`ledgerRules`) on the stored rows: in one snapshot, in constant memory, without locks.
+ * On a live system the snapshot has complete batches only, so there are no false findings.
  *
- * One pass in the order of wallets and sequences replays every chain here, because only here is the key. Counters,
- * names and numbers are compared by PostgreSQL, one statement for each rule.
+ * One pass in the order of wallets and sequences replays the chains, because PostgreSQL does not have the key. PostgreSQL
+ * compares counters, names and numbers, one statement for each rule.
  */
 export async function* verifyLedger({
   database,
@@ -45,7 +45,7 @@ export async function* verifyLedger({
     try {
       yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
     } catch (error) {
-      // A table that cannot be read as ours can is a finding, where its definition is one.
+      // With another definition than ours, a table that cannot be read is a finding and not a failure.
       if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
     }
@@ -64,9 +64,9 @@ export async function* verifyLedger({
 }
 
 /**
- * Checks everything but the database itself.
+ * Checks the rows, without the definitions of the database.
  *
- * @param counts what was read is written here
+ * @param counts receives the number of rows that were read
  */
 export async function* checkRows(
   snapshot: Snapshot,
@@ -83,20 +83,20 @@ export async function* checkRows(
   for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows }
   counts.flows = pass.flows
   if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
-    findings.explain('flow-chain', 'So it is with every flow: was LEDGER_CHAIN_KEY another one when they were posted?')
+    findings.explain('flow-chain', 'This is true of every flow: were they posted with another LEDGER_CHAIN_KEY?')
 
   await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
   await checkAudit({ snapshot, chainKey, workspaceId, findings })
   await checkAuditedRows({ snapshot, workspaceId, findings })
   await checkpoint?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
-  // Each flow stands where its transfer says, with its amount, and there are as many OUT and as many IN flows as
-  // transfers: then each transfer has one of both and they sum to zero. Only when that fails are they looked for.
+  // If each flow matches its transfer, and there is one OUT and one IN flow for each transfer, all transfers have exactly
+  // these two flows and sum to zero. Only otherwise is the slow statement needed that finds the transfers.
   const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
   if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
 }
 
-/** Walks wallets, flows and the heads of a checkpoint side by side, all in the order of their keys. */
+/** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */
 class FlowPass {
   flows = 0
   outPlaced = 0
@@ -107,7 +107,7 @@ class FlowPass {
   readonly #findings: Findings
   readonly #wallets: Lookahead<WalletText>
   readonly #checkpointHeads: Lookahead<CheckpointHead>
-  #walk: WalletWalk | null = null
+  #replay: WalletReplay | null = null
   #workspace: string | null = null
   #currency: string | null = null
   #sums = new Map<string | null, Decimal>()
@@ -127,7 +127,7 @@ class FlowPass {
     this.#checkpointHeads = new Lookahead(checkpoint ? checkpoint.heads() : noHeads())
   }
 
-  /** Yields, now and then, how many flows it has seen. */
+  /** Yields the number of flows read so far, after each batch. */
   async *run(): AsyncGenerator<number> {
     let key: string | null = null
     for await (const flows of flowsInOrder(this.#snapshot, this.#workspaceId)) {
@@ -137,7 +137,7 @@ class FlowPass {
           key = next
           await this.#goTo(flow, key)
         }
-        this.#walk!.flow(flow)
+        this.#replay!.flow(flow)
       }
       this.flows += flows.length
       yield this.flows
@@ -147,7 +147,7 @@ class FlowPass {
     this.#endWorkspace()
   }
 
-  /** Ends the wallet before, and begins the one that this flow names. */
+  /** Ends the current wallet and begins the one that this flow names. */
   async #goTo({ workspaceId, walletId }: FlowText, key: string): Promise<void> {
     await this.#passWallets(key)
     const wallet = await this.#wallets.peek()
@@ -156,7 +156,7 @@ class FlowPass {
     await this.#begin(workspaceId, walletId, isFound ? wallet : null)
   }
 
-  /** Ends the wallet before, and all that follow it up to this key, or to the end: they have no flows. */
+  /** Ends the current wallet, and checks the wallets without flows before this key, or up to the end. */
   async #passWallets(key: string | null): Promise<void> {
     this.#endWallet()
     for (;;) {
@@ -168,7 +168,7 @@ class FlowPass {
     }
   }
 
-  /** The head of the checkpoint under this key. Those before it are of wallets that have neither a row nor a flow any more. */
+  /** The head in the checkpoint with this key. Earlier heads are of wallets that no longer have a row or a flow. */
   async #passCheckpointHead(key: string | null): Promise<CheckpointHead | null> {
     for (;;) {
       const head = await this.#checkpointHeads.peek()
@@ -185,13 +185,13 @@ class FlowPass {
     if (workspaceId !== this.#workspace) this.#endWorkspace()
     this.#workspace = workspaceId
     this.#currency = wallet?.currency ?? null
-    this.#walk = new WalletWalk(this.#chainKey, this.#findings, workspaceId, id, wallet, checkpointHead)
+    this.#replay = new WalletReplay(this.#chainKey, this.#findings, workspaceId, id, wallet, checkpointHead)
   }
 
   #endWallet(): void {
-    if (!this.#walk) return
-    const { sum, outPlaced, inPlaced } = this.#walk.end()
-    this.#walk = null
+    if (!this.#replay) return
+    const { sum, outPlaced, inPlaced } = this.#replay.end()
+    this.#replay = null
     this.outPlaced += outPlaced
     this.inPlaced += inPlaced
     this.#sums.set(this.#currency, sum.plus(this.#sums.get(this.#currency) ?? 0))
@@ -213,5 +213,5 @@ async function* noHeads(): AsyncGenerator<CheckpointHead[]> {}
 
 function missingWallet({ workspaceId, walletId, sequence }: CheckpointHead): Violation {
   const ids = { workspaceId: publicId('workspace', workspaceId), walletId: publicId('wallet', walletId), sequence }
-  return { rule: 'checkpoint-wallet', message: 'it is in the checkpoint, and no longer exists', ids }
+  return { rule: 'checkpoint-wallet', message: 'it is in the checkpoint but no longer exists', ids }
 }

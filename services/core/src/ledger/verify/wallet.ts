@@ -17,20 +17,19 @@ const externalSide: Record<TransferType, Entry['direction'] | null> = {
 }
 const macLength = 33
 
-/** What walking over a wallet's flows adds up to, for the checks on its workspace and on all transfers. */
+/** Totals of a wallet's flows, for the checks of its workspace and of all transfers. */
 export type WalletTotals = {
   sum: Decimal
-  /** Flows that stand where their transfer says, and nowhere else: at most one OUT and one IN for each transfer. */
+  /** Flows with the wallet and sequence that their transfer names: at most one OUT and one IN for each transfer. */
   outPlaced: number
   inPlaced: number
 }
 
 /**
- * Replays one wallet: its flows in order, then what its row says of them. Pure, and indifferent to what it is given:
- * whatever cannot be understood is a violation. It goes on from what is stored, so that one damaged row is reported
- * as one, not as the end of all that follow.
+ * Replays one wallet: its flows in order, then its row. Accepts any values: one that cannot be read is a violation.
+ * After a violation the replay continues from the stored values, so that one damaged row does not make all later ones fail.
  */
-export class WalletWalk {
+export class WalletReplay {
   readonly #key: KeyObject
   readonly #findings: Findings
   /** Null when the flows name a wallet that does not exist. */
@@ -51,9 +50,9 @@ export class WalletWalk {
   #time = Number.NEGATIVE_INFINITY
   #balance = zero
   #mac: Buffer = emptyHead
-  /** What the flow before should have said, where it says something else: it may be the only thing that is wrong. */
-  #dueBalance: Decimal | null = null
-  #dueMac: Buffer | null = null
+  /** What the previous flow should have had, if it has something else: this flow may continue from that. */
+  #expectedBalance: Decimal | null = null
+  #expectedMac: Buffer | null = null
   /** The MAC at the sequence of the checkpoint, once the replay reaches it. */
   #macAtCheckpoint: Buffer | null = null
 
@@ -74,7 +73,7 @@ export class WalletWalk {
     this.#decimals = currencyDecimals.get(wallet?.currency ?? '') ?? null
     if (wallet && this.#decimals === null) this.#reportWallet('flow-currency', `its currency is ${wallet.currency}`)
     if (wallet && wallet.kind !== 'CUSTOMER' && wallet.kind !== 'EXTERNAL')
-      this.#reportWallet('wallet-external', `it is of the unknown kind ${wallet.kind}`)
+      this.#reportWallet('wallet-external', `its kind is ${wallet.kind}, expected CUSTOMER or EXTERNAL`)
   }
 
   flow(flow: FlowText): void {
@@ -83,7 +82,7 @@ export class WalletWalk {
     const isRepeated = sequence === this.#sequence
     const follows = sequence === this.#sequence + 1
     if (this.#flows === 0 && !this.#wallet) report('flow-wallet', 'it belongs to a wallet that does not exist')
-    if (!follows) report('flow-sequence', `its sequence is ${flow.sequence}, and ${this.#sequence + 1} was due`)
+    if (!follows) report('flow-sequence', `its sequence is ${flow.sequence}, expected ${this.#sequence + 1}`)
 
     const amount = decimalOf(flow.amount)
     const change = flow.direction === 'OUT' ? amount.negated() : amount
@@ -96,7 +95,7 @@ export class WalletWalk {
       if (flow.direction === 'OUT') this.#outPlaced++
       else this.#inPlaced++
     }
-    // A second row with a number that was there already is no part of the chain.
+    // A second flow with the same sequence is not part of the chain.
     if (isRepeated) return
     this.#checkTime(flow, report)
     this.#checkBalance(flow, change, follows, report)
@@ -105,7 +104,7 @@ export class WalletWalk {
     if (sequence === this.#checkpointHead?.sequence) this.#macAtCheckpoint = this.#mac
   }
 
-  /** After the last flow: what the wallet's row says of them. */
+  /** Checks the wallet's row after its last flow. */
   end(): WalletTotals {
     if (this.#wallet) this.#checkWallet(this.#wallet)
     if (this.#checkpointHead) this.#checkAgainstCheckpoint(this.#checkpointHead)
@@ -114,7 +113,7 @@ export class WalletWalk {
 
   #checkAmount({ amount }: FlowText, report: Report): void {
     if (amount === null || !/^\d+(\.\d+)?$/.test(amount) || !/[1-9]/.test(amount)) {
-      report('flow-amount', `its amount ${amount} is not above zero`)
+      report('flow-amount', `its amount is ${amount}, expected more than zero`)
       return
     }
     const point = amount.indexOf('.')
@@ -126,19 +125,19 @@ export class WalletWalk {
   #checkOrderNumber({ orderNumber, transfer }: FlowText, follows: boolean, report: Report): void {
     const isOrder = transfer ? transfer.type === 'TRANSFER' : orderNumber !== null
     if (!isOrder) {
-      if (orderNumber !== null) report('flow-order-number', `its order_number is ${orderNumber}, and none was due`)
+      if (orderNumber !== null) report('flow-order-number', `its order_number is ${orderNumber}, expected none`)
       return
     }
     const number = wholeOf(orderNumber)
-    const isDue = number === this.#orders + 1 || number === this.#orderFlows + 1
-    // After a gap nothing is due; the gap itself was reported.
-    if (follows && !isDue)
-      report('flow-order-number', `its order_number is ${orderNumber}, and ${this.#orders + 1} was due`)
+    const isExpected = number === this.#orders + 1 || number === this.#orderFlows + 1
+    // After a gap in the sequence, which is reported, no number is expected.
+    if (follows && !isExpected)
+      report('flow-order-number', `its order_number is ${orderNumber}, expected ${this.#orders + 1}`)
     this.#orders = Number.isNaN(number) ? this.#orders + 1 : number
     this.#orderFlows++
   }
 
-  /** Whether the flow stands where its transfer says. */
+  /** Whether the flow has the wallet and sequence that its transfer names. */
   #checkTransfer(flow: FlowText, report: Report): boolean {
     const { transfer, direction } = flow
     if (!transfer) {
@@ -156,78 +155,83 @@ export class WalletWalk {
       (direction === 'OUT' || direction === 'IN') && place.wallet === flow.walletId && place.sequence === flow.sequence
     if (!isPlaced) report('flow-transfer', `its transfer has no ${direction} flow on this wallet and sequence`)
     if (transfer.sourceWalletId === transfer.targetWalletId)
-      report('flow-transfer', 'its transfer pays a wallet from itself')
+      report('flow-transfer', 'its transfer has the same source and target')
     if (!isSameAmount(flow.amount, transfer.amount))
       report('flow-transfer', `its amount is ${flow.amount}, its transfer's ${transfer.amount}`)
     if (flow.createdAt !== transfer.createdAt)
-      report('flow-transfer', `it is of ${flow.createdAt}, its transfer of ${transfer.createdAt}`)
+      report('flow-transfer', `its time is ${flow.createdAt}, its transfer's ${transfer.createdAt}`)
     return isPlaced
   }
 
   #checkType({ type }: TransferText, direction: string | null, { kind }: WalletText, report: Report): void {
     const external = externalSide[type as TransferType]
-    if (external === undefined) report('transfer-type', `its transfer is a ${type}, which is no known type`)
+    if (external === undefined) report('transfer-type', `its transfer has the unknown type ${type}`)
     else if ((kind === 'EXTERNAL') !== (direction === external))
       report('transfer-type', `it is the ${direction} flow of a ${type} on a wallet of kind ${kind}`)
   }
 
   #checkTime({ createdAt }: FlowText, report: Report): void {
     const time = timeOf(createdAt)
-    // Comparisons with a time that cannot be read are false.
-    if (!(time >= this.#time)) report('flow-time', `it is of ${createdAt}, earlier than the flow before`)
+    // Comparisons with an unreadable time are false.
+    if (!(time >= this.#time)) report('flow-time', `its time is ${createdAt}, earlier than the flow before it`)
     if (!Number.isNaN(time)) this.#time = time
   }
 
   #checkBalance({ balanceAfter }: FlowText, change: Decimal, follows: boolean, report: Report): void {
     const stored = decimalOf(balanceAfter)
-    const due = this.#balance.plus(change)
-    const isDue = !follows || stored.equals(due) || (this.#dueBalance?.plus(change).equals(stored) ?? false)
-    if (!isDue) report('flow-balance', `its balance_after is ${balanceAfter}, and ${this.#money(due)} was due`)
+    const expected = this.#balance.plus(change)
+    const isExpected =
+      !follows || stored.equals(expected) || (this.#expectedBalance?.plus(change).equals(stored) ?? false)
+    if (!isExpected) report('flow-balance', `its balance_after is ${balanceAfter}, expected ${this.#money(expected)}`)
     if (this.#wallet?.kind === 'CUSTOMER' && !stored.greaterThanOrEqualTo(zero))
       report('flow-floor', `its balance_after is ${balanceAfter}`)
     this.#balance = stored
-    this.#dueBalance = isDue ? null : due
+    this.#expectedBalance = isExpected ? null : expected
   }
 
   #checkMac(flow: FlowText, sequence: number, follows: boolean, report: Report): void {
     const stored = bytesOf(flow.mac)
     const before = this.#mac
-    const dueBefore = this.#dueMac
+    const expectedBefore = this.#expectedMac
     this.#mac = stored
-    this.#dueMac = null
+    this.#expectedMac = null
     const isKnown = stored[0] === chainFormat && stored.length === macLength
     if (!isKnown)
       report('flow-format', `its MAC begins with version ${stored[0] ?? 'none'} and has ${stored.length} bytes`)
-    // Nothing to follow from: the gap, or the missing transfer, was reported.
+    // The gap or the missing transfer is reported already.
     if (!follows || !flow.transfer) return
     const entry = toEntry(flow, sequence)
     const digest = transferDigest(toTransfer(flow, flow.transfer))
-    const due = entryMac(this.#key, entry, digest, before)
-    if (due.equals(stored) || (dueBefore && entryMac(this.#key, entry, digest, dueBefore).equals(stored))) return
-    this.#dueMac = due
-    if (isKnown) report('flow-chain', 'its MAC does not follow from its content, its transfer and the flow before it')
+    const expected = entryMac(this.#key, entry, digest, before)
+    if (
+      expected.equals(stored) ||
+      (expectedBefore && entryMac(this.#key, entry, digest, expectedBefore).equals(stored))
+    )
+      return
+    this.#expectedMac = expected
+    if (isKnown) report('flow-chain', 'its MAC does not match its content, its transfer and the flow before it')
   }
 
   #checkWallet(wallet: WalletText): void {
     const report: Report = (rule, message) => this.#reportWallet(rule, message)
     if (wholeOf(wallet.sequence) !== this.#flows)
-      report('wallet-sequence', `its sequence is ${wallet.sequence}, and it has ${this.#flows} flows`)
+      report('wallet-sequence', `its sequence is ${wallet.sequence}, but it has ${this.#flows} flows`)
     if (wholeOf(wallet.orderCount) !== this.#orderFlows)
-      report('wallet-order-count', `its order_count is ${wallet.orderCount}, and it has ${this.#orderFlows} transfers`)
+      report('wallet-order-count', `its order_count is ${wallet.orderCount}, but it has ${this.#orderFlows} transfers`)
     const balance = decimalOf(wallet.balance)
     if (!balance.equals(this.#sum))
-      report('wallet-balance', `its balance is ${wallet.balance}, and its flows sum to ${this.#money(this.#sum)}`)
+      report('wallet-balance', `its balance is ${wallet.balance}, but its flows sum to ${this.#money(this.#sum)}`)
     else if (!balance.equals(this.#balance))
       report(
         'wallet-balance',
-        `its balance is ${wallet.balance}, and its last balance_after is ${this.#money(this.#balance)}`,
+        `its balance is ${wallet.balance}, but its last balance_after is ${this.#money(this.#balance)}`,
       )
     if (wallet.head === null || !bytesOf(wallet.head).equals(this.#mac))
       report('wallet-head', 'its head is not the MAC of its last flow')
     if (!walletMac(this.#key, toRow(wallet)).equals(bytesOf(wallet.mac)))
-      report('wallet-mac', 'its MAC does not follow from its row')
+      report('wallet-mac', 'its MAC does not match its row')
     const { lastPostedAt } = wallet
-    // Without a ledger there is none; that is reported once, for the workspace.
+    // A missing ledger is reported once, for the workspace.
     if (lastPostedAt !== null && !(this.#time <= timeOf(lastPostedAt)))
       report('ledger-time', `its latest flow is later than its ledger's last_posted_at, ${lastPostedAt}`)
   }
@@ -235,7 +239,7 @@ export class WalletWalk {
   #checkAgainstCheckpoint({ sequence, head, revision }: CheckpointHead): void {
     const report: Report = (rule, message) => this.#findings.add({ rule, message, ids: { ...this.#ids(), sequence } })
     if (!this.#wallet) {
-      report('checkpoint-wallet', 'it is in the checkpoint, and no longer exists')
+      report('checkpoint-wallet', 'it is in the checkpoint but no longer exists')
     } else if (sequence === 0 || this.#macAtCheckpoint?.equals(head)) {
       if (!(wholeOf(this.#wallet.revision) >= revision))
         report(
@@ -245,7 +249,7 @@ export class WalletWalk {
     } else if (this.#macAtCheckpoint) {
       report('checkpoint-head', `its flow ${sequence} has another MAC than in the checkpoint`)
     } else if (wholeOf(this.#wallet.sequence) >= sequence) {
-      report('checkpoint-sequence', `its flow ${sequence} is in the checkpoint, and no longer exists`)
+      report('checkpoint-sequence', `its flow ${sequence} is in the checkpoint but no longer exists`)
     } else {
       report('checkpoint-sequence', `the checkpoint names sequence ${sequence}, and it is at ${this.#wallet.sequence}`)
     }

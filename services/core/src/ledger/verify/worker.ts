@@ -2,10 +2,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { VerifyEvent } from '@workspace-wallet/contract'
 import { type Verification, verifyLedger } from './verify.ts'
 
-/** The thread of a verification: see verify-thread.ts. */
+// The thread that thread.ts starts.
+
 const progressEveryMs = 100
-/** Says that it is alive while a statement runs long: whoever waits for bytes must not give up. */
-const aliveEveryMs = 5_000
+/** Repeats the progress during long statements, so that no timeout of the connection to the caller ends the stream. */
+const keepAliveMs = 5_000
 
 let progress: VerifyEvent = { kind: 'progress', flows: 0, totalFlows: 0 }
 let sentAt = 0
@@ -15,7 +16,7 @@ function send(event: VerifyEvent): void {
   parentPort!.postMessage(event)
 }
 
-const alive = setInterval(() => send(progress), aliveEveryMs)
+const keepAlive = setInterval(() => send(progress), keepAliveMs)
 try {
   let result: VerifyEvent | undefined
   for await (const event of verifyLedger(workerData as Verification)) {
@@ -23,8 +24,8 @@ try {
     else progress = event
     if (event.kind === 'progress' && performance.now() - sentAt >= progressEveryMs) send(event)
   }
-  // Only now that its connection is closed: whoever gets the result ends the thread.
+  // Sent after the connection is closed, because the receiver terminates the thread.
   send(result!)
 } finally {
-  clearInterval(alive)
+  clearInterval(keepAlive)
 }
