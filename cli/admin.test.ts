@@ -131,7 +131,7 @@ describe('workspaces and members', () => {
     expect(await json(`member add ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
     expect(await fails(1, `member add ${flags}`)).toContain('is a member of')
     expect(await json(`member remove ${flags}`)).toEqual({ workspaceId, userId: 'grace@example.com' })
-    expect(await fails(1, `member remove ${flags}`)).toContain('is no member of')
+    expect(await fails(1, `member remove ${flags}`)).toContain('is not a member of')
     expect(await text(`member add ${flags}`)).toBe(`Added grace@example.com to workspace ${workspaceId}.\n`)
     expect(await text(`member remove ${flags}`)).toBe(
       `Removed grace@example.com from workspace ${workspaceId}. The member's keys no longer work.\n`,
@@ -257,7 +257,7 @@ describe('keys', () => {
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '23 hours') = 1; end $$`)
     await execute(system.database.ownerUrl, `do $$ begin assert (${previous} interval '24 hours') = 0; end $$`)
     const again = await fails(1, `key rotate --key ${apiKey} --grace 24h`)
-    expect(again).toMatch(/^The secret before this one works until \S+Z, .*: wait until then, or give --force\.$/)
+    expect(again).toMatch(/^The previous secret is valid until \S+Z, .*: wait until then, or give --force\.$/)
     expect(await json(`key rotate --key ${apiKey} --grace 1h --force`)).toEqual({ apiKey, apiSecret: secret })
     expect(await fails(2, `key rotate --key ${apiKey} --grace 31d`)).toBe('--grace must be at most 30d.')
     expect(await fails(2, `key rotate --key ${apiKey} --grace 1.5h`)).toContain('24h')
@@ -399,10 +399,12 @@ describe('wallets', () => {
     expect(await json(`wallet freeze ${flags}`)).toEqual({ ...record, status: 'FROZEN' })
     expect(await fails(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
     expect(await json(`wallet unfreeze ${flags}`)).toEqual({ ...record, status: 'ACTIVE' })
-    expect(await fails(1, `wallet close ${flags}`)).toContain('only an empty wallet closes')
+    expect(await fails(1, `wallet close ${flags}`)).toContain(
+      'holds money: withdraw or transfer it before you close the wallet',
+    )
     await json(`wallet withdraw ${flags} --amount 5`)
     expect(await text(`wallet close ${flags}`)).toBe(`Wallet ${walletId} is now CLOSED.\n`)
-    expect(await fails(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet stays closed')
+    expect(await fails(1, `wallet unfreeze ${flags}`)).toContain('a closed wallet cannot be reopened')
     expect(await fails(1, `wallet deposit ${flags} --amount 5`)).toContain('The wallet is closed')
   })
 
@@ -623,7 +625,7 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
     exitCode: 1,
     stderr: `The ledger of ${broken.workspaceId} has 3 violations: run ledger repair first, or add --force.\n`,
   })
-  expect(stays.stdout).toContain('its balance is 251.00, and its flows sum to 250.00')
+  expect(stays.stdout).toContain('its balance is 251.00, but its flows sum to 250.00')
   expect(stays.stdout).toMatch(/is still halted\.\n$/)
   expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
   expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })

@@ -225,18 +225,18 @@ describe('a rotation of the key-encryption key, under traffic', () => {
 describe('a core with another ring', () => {
   test('does not start without a key that secrets are kept under, or with another one of its name', async () => {
     await expect(system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k1') })).rejects.toThrow(
-      /KEY_ENCRYPTION_KEYS lacks k2, under which \d+ secret\(s\) of API keys are kept: give core and gateways that key again/,
+      /KEY_ENCRYPTION_KEYS lacks k2, which encrypts \d+ secret\(s\) of API keys: append that key to the list of core and gateways/,
     )
     const other = `k2:${randomBytes(32).toString('base64')}`
     await expect(system.startCore({ KEY_ENCRYPTION_KEYS: other })).rejects.toThrow(
-      /KEY_ENCRYPTION_KEYS has another k2 than the one under which/,
+      /KEY_ENCRYPTION_KEYS has another k2 than the one that encrypts/,
     )
   })
 
   test('refuses a step of a rotation to a key that it does not have first', async () => {
     // The core of the first step: it would encrypt under the old key again what another one has just encrypted under the new.
     await expect(system.admin.keks.rewrap.mutate({ to: 'k2' })).rejects.toThrow(
-      'The first key-encryption key of this core is k1, and that of another one is k2',
+      'The first key-encryption key of this core is k1, that of another core is k2',
     )
   })
 

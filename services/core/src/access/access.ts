@@ -9,8 +9,8 @@ import { type AccessRow, findAccessRows } from './queries.ts'
 type Parts = { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics }
 
 /**
- * What these keys may do; unknown, deleted and malformed ones are left out. Rows that no core wrote give no access: such
- * a key is disabled, such a member is none, and such a workspace does not exist.
+ * What these keys may do, without unknown, deleted and malformed ones. Rows that were modified outside the service give no
+ * access: the key counts as disabled, the owner as not a member, the workspace as deleted.
  */
 export async function findAccess(
   { reads, ...parts }: Parts,
@@ -43,7 +43,7 @@ function accessOf({ chainKey, log, metrics }: Omit<Parts, 'reads'>, row: AccessR
   }
   const keyIsGenuine = isGenuine('api_key', apiKeyMac(chainKey, key), row.mac)
   if (row.deletedAt) return null
-  // Nothing that stands in it is passed on.
+  // The columns of a modified row are not passed on.
   if (!keyIsGenuine) return { ...access, status: 'DISABLED', expiresAt: null, scopes: [], ipAllowlist: [], secrets: [] }
   const { status, expiresAt, scopes, ipAllowlist } = row
   return { ...access, status, expiresAt, scopes, ipAllowlist, secrets: secretsOf(key, row.now) }
@@ -70,7 +70,7 @@ function memberOf(row: AccessRow) {
   }
 }
 
-/** The current secret first; the one before it while its grace lasts. */
+/** The current secret, then the previous one during its grace. */
 function secretsOf(key: ApiKeyRow, now: Date): KeyAccess['secrets'] {
   const { secret, secretVersion, previousSecret, previousSecretUntil } = key
   const secrets: KeyAccess['secrets'] = [{ version: secretVersion, ciphertext: secret, validUntil: null }]

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 
-/** How often what keys may do has changed: see revision.ts. */
+/** Counts the changes of what keys may do: see revision.ts. */
 const AccessRevisionSchema = defineEntity({
   name: 'AccessRevision',
   tableName: 'access_revision',
@@ -12,7 +12,7 @@ const AccessRevisionSchema = defineEntity({
 export class AccessRevision extends AccessRevisionSchema.class {}
 AccessRevisionSchema.setClass(AccessRevision)
 
-/** The name of an access revision, given by a trigger. */
+/** The epoch of an access revision, written by a trigger. */
 const AccessChangeSchema = defineEntity({
   name: 'AccessChange',
   tableName: 'access_change',

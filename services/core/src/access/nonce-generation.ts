@@ -2,16 +2,17 @@ import type { AuditAction } from '@workspace-wallet/contract'
 import { AuditEntry } from '../audit/chain/entities.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import type { Em } from '../database/orm.ts'
+import { lockAccessRevision } from './revision.ts'
 
 const action = 'nonces.begin' satisfies AuditAction
 
 /**
- * Records a generation of the nonce store, unless it is recorded already. Only before the first one can no
- * request have been accepted: a gateway accepts none in a generation that is not recorded.
+ * Records a generation of the nonce store, if it is not recorded yet. Gateways accept requests only in a recorded
+ * generation, so none has been accepted before the first one.
  */
 export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<{ isFirst: boolean }> {
-  // Of two that begin at once one is the first.
-  await em.execute('select from access_revision for update')
+  // Two gateways may begin at the same time.
+  await lockAccessRevision(em)
   const begun = { action, workspaceId: null }
   const [first] = await em.find(AuditEntry, begun, { orderBy: { id: 'asc' }, limit: 1 })
   const isFirst = !first || first.target === generationId

@@ -2,7 +2,7 @@ import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '@workspace-w
 import type { ApiKeyRow } from '../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 
-/** A key beside its workspace and its owner's membership, as stored: `id` is null when there is no such key. */
+/** A key with its workspace and the membership of its owner, as stored. `id` is null in a row without a key. */
 export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {
   accessRevision: number
   now: Date
@@ -20,11 +20,11 @@ export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {
   memberCreatedAt: Date
   memberRemovedAt: Date | null
   memberRevision: number
-  /** Null when the owner never was a member. */
+  /** Null if the owner has never been a member. */
   memberMac: Buffer | null
 }
 
-// One snapshot: what the keys may do, and the revision at which that held.
+// One statement, so that keys and revision are of one snapshot.
 const findAccessStatement = statement<AccessRow>(
   'find-access',
   `select r.revision as "accessRevision", now() as now,
@@ -43,7 +43,7 @@ const findAccessStatement = statement<AccessRow>(
    left join member m on m.workspace_id = k.workspace_id and m.user_id = k.owner_user_id`,
 )
 
-/** The rows of these keys, and one in any case: that of the revision. */
+/** The rows of these keys; a single row without a key if there are none. */
 export function findAccessRows(db: Queryable, uuids: string[]): Promise<AccessRow[]> {
   return run(db, findAccessStatement, [plainArray(uuids)])
 }
@@ -55,7 +55,7 @@ const findChangesStatement = statement<{
   id: string | null
 }>(
   'find-access-changes',
-  // Nothing but an action of ours gives a number a epoch: without one no history continues.
+  // The trigger on access_revision writes the epoch. A revision without one has not been taken by the service.
   `select r.revision, current.epoch, known.revision is not null as continues, k.id
    from access_revision r
    left join access_change current on current.revision = r.revision
@@ -68,8 +68,8 @@ const findChangesStatement = statement<{
 const mostChanges = 1000
 
 /**
- * The keys that changed after a revision. `complete` is false when there are too many to name, and when this database
- * has another history than the one that the asker has followed.
+ * The keys that changed after a revision. `complete` is false, and `apiKeys` empty, if there are more than 1000 or if this
+ * database has another history than the one that the caller has followed (`epoch`).
  */
 export async function findAccessChanges(
   db: Queryable,
@@ -89,13 +89,13 @@ const markUsedStatement = statement(
    where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at - interval '1 minute')`,
 )
 
-/** Notes when keys were used. A key's row is written at most once a minute, so a later use within it is not seen. */
+/** Records when keys were used, with a resolution of one minute. */
 export async function markKeysUsed(db: Queryable, uses: { apiKey: string; usedAt: Date }[]): Promise<void> {
   const known = uses.flatMap(({ apiKey, usedAt }) => {
     const id = uuidFromId('apiKey', apiKey)
     return id ? [{ id, usedAt: usedAt.toISOString() }] : []
   })
-  // In one order everywhere: two gateways report at the same time.
+  // Sorted, so that the reports of two gateways cannot deadlock.
   known.sort((a, b) => (a.id < b.id ? -1 : 1))
   await run(db, markUsedStatement, [
     plainArray(known.map(({ id }) => id)),
@@ -108,11 +108,11 @@ const findWorkspaceOfKeyStatement = statement<{ workspaceId: string }>(
   `select workspace_id as "workspaceId" from api_key where id = $1`,
 )
 
-/** A key's workspace never changes, so what was learnt once holds. */
+/** The workspace of a key never changes. */
 const workspaceOfKey = new Map<string, string>()
 const workspaceOfKeyLimit = 100_000
 
-/** The workspace that a key belongs to; null when there is no such key. */
+/** The workspace of a key; null if there is no such key. */
 export async function findWorkspaceOfKey(db: Queryable, apiKey: string): Promise<string | null> {
   const known = workspaceOfKey.get(apiKey)
   if (known) return known

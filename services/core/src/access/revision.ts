@@ -1,15 +1,17 @@
 import { uuidFromId } from '@workspace-wallet/contract'
-import type { Em } from '../database/orm.ts'
+import { type Em, kyselyOf } from '../database/orm.ts'
+import { AccessRevision } from './entities.ts'
 
-/** A change of what keys may do: its number, and PostgreSQL's time of it. */
+/** A change of what keys may do: its access revision, and the time of PostgreSQL. */
 export type AccessChange = { accessRevision: number; now: Date }
 
 /**
- * Begins a change, with the next access revision. Whoever changes a key, a membership or a workspace takes it first: the lock of its one row
- * gives such changes one order, which is that of the numbers, so that a gateway that polls never overtakes a change.
- * PostgreSQL gives each number a epoch of its own (see accessChangesInput).
+ * Begins a change of a key, a membership or a workspace by taking the next access revision. The lock on its one row orders
+ * such changes, and revisions are in order of commit, so a gateway that polls misses none. A trigger gives each revision
+ * its own epoch (see accessChangesInput).
  */
 export async function beginAccessChange(em: Em): Promise<AccessChange> {
+  // One round trip: all changes of access wait for this lock.
   const [row] = await em.execute<{ revision: string; ms: string }[]>(
     `update access_revision set revision = revision + 1
      returning revision, floor(extract(epoch from clock_timestamp()) * 1000) as ms`,
@@ -17,14 +19,20 @@ export async function beginAccessChange(em: Em): Promise<AccessChange> {
   return { accessRevision: Number(row!.revision), now: new Date(Number(row!.ms)) }
 }
 
-/** Tells the gateways that what the keys of a workspace, or of one of its members, may do has changed. */
+/** Makes gateways look up the keys of a workspace, or of one of its members, again. */
 export async function markKeysChanged(
   em: Em,
   { workspaceId, ownerUserId }: { workspaceId: string; ownerUserId?: string },
   accessRevision: number,
 ): Promise<void> {
+  // In SQL: the entity is in api-keys, which imports this folder.
   await em.execute(
     'update api_key set access_revision = ? where workspace_id = ? and owner_user_id = coalesce(?, owner_user_id)',
     [accessRevision, uuidFromId('workspace', workspaceId), ownerUserId ?? null],
   )
+}
+
+/** Waits for other changes of access to commit, and makes later ones wait, without a revision of its own. */
+export async function lockAccessRevision(em: Em): Promise<void> {
+  await kyselyOf(em, AccessRevision).selectFrom('AccessRevision').select('revision').forUpdate().execute()
 }

@@ -28,7 +28,11 @@ export type NewKey = {
 }
 export type IssuedKey = { apiKey: string; apiSecret: string }
 
-/** Issues a key to a member. The secret is in the answer and nowhere else in plain text. */
+/**
+ * Issues a key to a member. Only the result contains the plain secret.
+ *
+ * @throws AdminError NOT_FOUND; NOT_ALLOWED for an owner who is not a member, a past expiry or a malformed address
+ */
 export async function createKey(
   em: Em,
   { keyRing, keyIdChecksumKey }: { keyRing: KeyRing; keyIdChecksumKey: string },
@@ -38,12 +42,13 @@ export async function createKey(
   const { workspaceId, ownerUserId, name, scopes } = key
   await findWorkspace(em, workspaceId)
   if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })))
-    throw new AdminError('NOT_ALLOWED', `${ownerUserId} is no member of ${workspaceId}: add the member first.`)
+    throw new AdminError('NOT_ALLOWED', `${ownerUserId} is not a member of ${workspaceId}: add the member first.`)
   const apiKey = mintKeyId(keyIdChecksumKey)
   const apiSecret = newSecret()
   const { accessRevision, now } = await beginAccessChange(em)
   const expiresAt = key.expiresAt ?? null
-  if (expiresAt && expiresAt <= now) throw new AdminError('NOT_ALLOWED', 'The expiry lies in the past.')
+  if (expiresAt && expiresAt <= now)
+    throw new AdminError('NOT_ALLOWED', 'The expiry is in the past: give a later time.')
   const ipAllowlist = checkedAllowlist(key.ipAllowlist)
   const created = em.create(ApiKey, {
     id: apiKey,
@@ -69,11 +74,9 @@ export async function createKey(
 export type Rotation = { apiKey: string; graceMs: number; force: boolean }
 
 /**
- * Gives a key a new secret under the same id. With a grace the old secret verifies beside it for so long; with none it
- * stops at once.
+ * Gives a key a new secret. The old one remains valid for `graceMs`; with zero it stops at once, as does the one before it.
  *
- * @throws AdminError NOT_ALLOWED when that would end the grace of an earlier rotation, unless forced. Without a grace
- *   nobody expects an old secret to work: then every one of them stops.
+ * @throws AdminError NOT_FOUND; NOT_ALLOWED if a rotation with a grace would end the grace of an earlier one, unless forced
  */
 export async function rotateKey(
   em: Em,
@@ -84,11 +87,11 @@ export async function rotateKey(
   const apiSecret = newSecret()
   await changeKey(em, actor, 'key.rotate', apiKey, (key, now) => {
     const keepsOld = graceMs > 0
-    const promised = oldSecretUntil(key, now)
-    if (promised && keepsOld && !force)
+    const graceEndsAt = oldSecretUntil(key, now)
+    if (graceEndsAt && keepsOld && !force)
       throw new AdminError(
         'NOT_ALLOWED',
-        `The secret before this one works until ${promised.toISOString()}, and another rotation would end it now: wait until then, or give --force.`,
+        `The previous secret is valid until ${graceEndsAt.toISOString()}, and another rotation would end it now: wait until then, or give --force.`,
       )
     key.previousSecret = keepsOld ? key.secret : null
     key.previousSecretUntil = keepsOld ? new Date(now.getTime() + graceMs) : null
@@ -105,13 +108,10 @@ export async function setKeyStatus(em: Em, actor: string, apiKey: string, status
   })
 }
 
-/**
- * From now on the key is unknown: GA2011. Its row stays, for the audit and the transfers that name it; its secrets do
- * not.
- */
+/** Deletes a key: requests get GA2011. Its row remains, without secrets, for the transfers and the audit that name it. */
 export async function deleteKey(em: Em, actor: string, apiKey: string): Promise<void> {
   await changeKey(em, actor, 'key.delete', apiKey, (key, now) => {
-    // A row that was modified outside the service can be deleted as well: nothing of it is left that opens anything.
+    // A row that was modified outside the service can be deleted too: what remains gives no access.
     replaceRow(key)
     key.deletedAt ??= now
     key.secret = ''
@@ -119,7 +119,7 @@ export async function deleteKey(em: Em, actor: string, apiKey: string): Promise<
   })
 }
 
-/** Answers with the expiry as it is now: a time that has passed becomes the present, and the key ends. */
+/** Sets the expiry; a past time becomes the current time. Returns the new expiry. */
 export async function setKeyExpiry(
   em: Em,
   actor: string,
@@ -181,7 +181,7 @@ async function changeKey(
   return key
 }
 
-/** What the audit says of a key: everything but its secrets. */
+/** The state of a key in the audit, without secrets. The verification compares it with the row (ledger/verify/audited-rows.ts). */
 function auditView(key: ApiKey) {
   const { status, scopes, ipAllowlist, secretVersion } = key
   const { previousSecretUntil = null, expiresAt = null, deletedAt = null } = key
@@ -207,7 +207,7 @@ function toRecord(key: ApiKey, now: Date): KeyRecord {
   }
 }
 
-/** When the grace of the last rotation ends; null when none lasts. */
+/** The end of the grace of the last rotation; null if there is none or it has ended. */
 function oldSecretUntil({ previousSecretUntil }: ApiKey, now: Date): Date | null {
   return previousSecretUntil && previousSecretUntil > now ? previousSecretUntil : null
 }

@@ -38,7 +38,7 @@ import {
 } from './operations.ts'
 import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
-/** The life of a key, for operators. */
+/** API keys, for operators. */
 export const apiKeys = router({
   create: adminProcedure
     .input(createKeyInput)
@@ -98,7 +98,7 @@ export const apiKeys = router({
     .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),
 })
 
-/** The key-encryption keys over API secrets. */
+/** The key-encryption keys of API secrets. */
 export const keks = router({
   status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
 
@@ -108,7 +108,7 @@ export const keks = router({
     .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => rewrapSecrets(em, ctx.core.keyRing, actor, input))),
 })
 
-/** What gateways need of the keys that sign requests. */
+/** What gateways need to authenticate requests. */
 export const access = router({
   lookup: gatewayProcedure
     .input(lookupAccessInput)

@@ -1,5 +1,6 @@
 import { AdminError, idFromUuid, type KekStatus, uuidFromId } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf } from '@workspace-wallet/runtime'
+import { lockAccessRevision } from '../access/revision.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -7,7 +8,7 @@ import { isGenuine } from '../database/row-signer.ts'
 import { type Queryable, run, statement } from '../database/statement.ts'
 import { ApiKey } from './entities.ts'
 
-/** The encrypted secrets of the table, by key-encryption key: the second part of their text (see contract/secrets.ts). */
+/** All encrypted secrets, each with the ID of its key-encryption key: the second part of its text (runtime/secrets.ts). */
 const encrypted = `
   select id, workspace_id, secret_version as version, secret, split_part(secret, '.', 2) as kek
   from api_key where secret <> ''
@@ -20,7 +21,7 @@ const countByKekStatement = statement<{ kek: string; secrets: number }>(
   `select kek, count(*) as secrets from (${encrypted}) encrypted group by kek order by kek`,
 )
 
-/** How many secrets are kept under each key-encryption key. */
+/** The number of secrets under each key-encryption key. */
 export async function findKekStatus(db: Queryable, keyRing: KeyRing): Promise<KekStatus> {
   const counts = await run(db, countByKekStatement, [])
   return {
@@ -40,22 +41,24 @@ const sampleStatement = statement<Sample>(
 )
 
 /**
- * What is wrong with a ring, as a sentence: a key that secrets are kept under is missing, or is another one of the same
- * name. Null when nothing is. Core itself needs to open no secret; but gateways have the same ring, and would fail.
+ * Checks that the key ring decrypts the stored secrets. Core does not need them, but gateways have the same ring and would
+ * fail.
+ *
+ * @returns a sentence for the operator if a key is missing or differs; otherwise null
  */
 export async function faultOfKeyRing(db: Queryable, keyRing: KeyRing): Promise<string | null> {
   for (const [kek, samples] of Map.groupBy(await run(db, sampleStatement, []), sample => sample.kek)) {
     const secrets = `${samples[0]!.secrets} secret(s) of API keys`
     if (!keyRing.keys.has(kek))
-      return `KEY_ENCRYPTION_KEYS lacks ${kek}, under which ${secrets} are kept: give core and gateways that key again, last in the list.`
-    // One row may be damaged. That all of them are is less likely than that the key is wrong.
-    if (!samples.some(sample => opens(keyRing, sample)))
-      return `KEY_ENCRYPTION_KEYS has another ${kek} than the one under which ${secrets} are kept: give core and gateways that key again.`
+      return `KEY_ENCRYPTION_KEYS lacks ${kek}, which encrypts ${secrets}: append that key to the list of core and gateways.`
+    // One row may be damaged. If no sample decrypts, the key is wrong.
+    if (!samples.some(sample => isDecryptable(keyRing, sample)))
+      return `KEY_ENCRYPTION_KEYS has another ${kek} than the one that encrypts ${secrets}: give core and gateways the original key.`
   }
   return null
 }
 
-function opens(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): boolean {
+function isDecryptable(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): boolean {
   const owner = { apiKey: idFromUuid('apiKey', id), workspaceId: idFromUuid('workspace', workspaceId), version }
   return reencrypt(keyRing, owner, secret) !== null
 }
@@ -63,19 +66,23 @@ function opens(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): 
 export type RewrapStep = { to: string; after?: string | undefined; limit: number }
 
 /**
- * Re-encrypts secrets that are kept under another than the active key-encryption key. Secrets that nobody can use any
- * more, those of deleted keys and those whose grace has ended, go instead.
+ * Re-encrypts secrets under the active key-encryption key. Secrets that can no longer be used, those of deleted keys and
+ * those whose grace has ended, are removed.
  *
- * What a key may do does not change, so gateways need not hear of it. Whoever changes a key holds the lock of the
- * revision, and so does this: no change is overwritten, and nothing is encrypted from a row that is being changed.
+ * This does not change what a key may do, so it takes no access revision. It locks it, as every change of a key does, so
+ * that no change is overwritten.
+ *
+ * @param step `after`: the last API key of the previous step; `limit`: the number of keys
+ * @returns the number of secrets, the keys that were left as they are because their row or a secret is damaged, and the
+ *   `after` of the next step, null at the end
  */
 export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { to, after, limit }: RewrapStep) {
   if (to !== keyRing.activeId)
     throw new AdminError(
       'NOT_ALLOWED',
-      `The first key-encryption key of this core is ${keyRing.activeId}, and that of another one is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
+      `The first key-encryption key of this core is ${keyRing.activeId}, that of another core is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
-  await em.execute('select from access_revision for update')
+  await lockAccessRevision(em)
   const now = await databaseTime(em)
   const rows = await em.execute<{ id: string }[]>(
     `select id from api_key
@@ -106,7 +113,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
 
 const nilUuid = '00000000-0000-0000-0000-000000000000'
 
-/** False when a secret does not open: then the key stays as it is. */
+/** Returns false, and leaves the key as it is, if a secret does not decrypt. */
 function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
   const { id: apiKey, workspaceId, secretVersion: version } = key
   if (key.deletedAt) {
@@ -126,7 +133,7 @@ function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
   return true
 }
 
-/** Null when it does not open. */
+/** Null if the secret does not decrypt. */
 function reencrypt(keyRing: KeyRing, owner: Parameters<typeof decryptSecret>[1], secret: string): string | null {
   try {
     return encryptSecret(keyRing, owner, decryptSecret(keyRing, owner, secret))

@@ -7,5 +7,5 @@ export const audit = router({
   list: adminProcedure
     .input(listAuditInput)
     .output(auditPage)
-    .query(({ ctx, input }) => listAudit(ctx.core.reads, input)),
+    .query(({ ctx, input }) => listAudit(ctx.core.orm.em.fork(), input)),
 })

@@ -1,7 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { EntityClass, MigrationObject } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
-import { MikroORM, type PostgreSqlConnection, type SqlEntityManager } from '@mikro-orm/postgresql'
+import {
+  type InferClassEntityDB,
+  MikroORM,
+  type PostgreSqlConnection,
+  type SqlEntityManager,
+} from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { type PoolOptions, poolConfig } from './pool.ts'
 import { RowSigner } from './row-signer.ts'
@@ -11,19 +16,19 @@ export type { SqlEntityManager as Em }
 
 type OrmOptions = PoolOptions & {
   entities?: readonly EntityClass[]
-  /** Signs what the unit of work writes (see row-signer.ts). Without it, nothing can be written that is signed. */
+  /** Signs the rows that the unit of work writes (see row-signer.ts). Required to write signed entities. */
   chainKey?: KeyObject
   migrations?: readonly MigrationObject[]
 }
 
-/** MikroORM on one PostgreSQL, with a pool of its own. */
+/** MikroORM on one PostgreSQL, with its own pool. */
 export function openOrm(url: string, { entities = [], chainKey, migrations = [], ...pool }: OrmOptions) {
   return MikroORM.init({
     clientUrl: url,
     entities: [...entities],
     extensions: [Migrator],
     subscribers: chainKey ? [new RowSigner(chainKey)] : [],
-    // Everything is listed: nothing is discovered from the file system, nothing is cached on it.
+    // Entities and migrations are listed: nothing is discovered from the file system or cached on it.
     discovery: { warnWhenNoEntities: false },
     metadataCache: { enabled: false },
     migrations: { migrationsList: [...migrations], snapshot: false },
@@ -34,7 +39,20 @@ export function openOrm(url: string, { entities = [], chainKey, migrations = [],
   })
 }
 
-/** The pool under the ORM, for prepared statements (see statement.ts). */
+/** The pool of the ORM, for prepared statements (see statement.ts). */
 export async function poolOf(orm: Orm): Promise<Pool> {
   return (orm.em.getConnection() as PostgreSqlConnection).getNativeClient()
+}
+
+const naming = { tableNamingStrategy: 'entity', columnNamingStrategy: 'property', convertValues: true } as const
+
+/**
+ * Typed SQL on these entities, in the transaction of `em` if there is one. Tables have the names of entities, columns
+ * those of properties, and values their types. Rows that it writes are not signed: use it for unsigned columns only.
+ *
+ * MikroORM 7.2.1 converts a result twice if its property has a custom type and another name than its column. Select such a
+ * property under an alias: it is then not converted at all.
+ */
+export function kyselyOf<Entity extends EntityClass>(em: SqlEntityManager, ..._entities: Entity[]) {
+  return em.getKysely<InferClassEntityDB<Entity, typeof naming>>(naming)
 }

@@ -23,15 +23,15 @@ import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
+import { Workspace } from '../workspaces/entities.ts'
 import { createCheckpoint, uploadCheckpointPart } from './checkpoints/checkpoint.ts'
 import { removeUploads } from './checkpoints/queries.ts'
 import { findHaltedLedgers } from './posting/queries.ts'
 import { findHalted, reopenLedger } from './repair/reopen.ts'
 import { repairLedger } from './repair/repair.ts'
-import { workspaceExists } from './verify/queries.ts'
 import { verifyInThread } from './verify/thread.ts'
 
-/** `verify`, `reopen`, `repair` and `checkpoint` answer in pieces, over minutes: see streamedPaths in client/core-client.ts. */
+/** `verify`, `reopen`, `repair` and `checkpoint` stream their answers for minutes: see streamedPaths in packages/core-client. */
 export const ledger = router({
   verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
@@ -77,23 +77,23 @@ export const ledger = router({
   }),
 })
 
-/** Ends when the caller goes, and when core stops. */
+/** Aborted when the caller disconnects or core stops. */
 function untilStopped({ core }: Context, caller: AbortSignal | undefined): AbortSignal {
   return caller ? AbortSignal.any([caller, core.stopping]) : core.stopping
 }
 
-/** Null for all of them. @throws AdminError NOT_FOUND */
+/** The UUID of the workspace; null for all of them. @throws AdminError NOT_FOUND */
 async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<string | null> {
   if (workspaceId === undefined) return null
-  const workspace = uuidFromId('workspace', workspaceId)
-  if (!workspace || !(await workspaceExists(core.reads, workspace)))
+  // Deleted workspaces have a history too.
+  if ((await core.orm.em.fork().count(Workspace, { id: workspaceId })) === 0)
     throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
-  return workspace
+  return uuidFromId('workspace', workspaceId)
 }
 
 const verifying = new WeakSet<Core>()
 
-/** One at a time: each takes a processor and a connection for minutes. */
+/** Runs one verification at a time: each uses a processor and a connection for minutes. */
 async function* verifyAlone(
   core: Core,
   workspaceId: string | null,
@@ -101,7 +101,7 @@ async function* verifyAlone(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
   if (verifying.has(core))
-    throw new AdminError('NOT_ALLOWED', 'This core is verifying already: wait for that to end, or stop it.')
+    throw new AdminError('NOT_ALLOWED', 'This core already runs a verification: wait until it ends, or stop it.')
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
@@ -113,13 +113,13 @@ async function* verifyAlone(
     verifying.delete(core)
     if (checkpoint) await removeUploads(core.reads, checkpoint.uploadId).catch(error => logLeftUpload(core, error))
   }
-  // Last, so that whoever has it may begin the next one.
+  // After the clean-up, so that the receiver of the result can start the next verification.
   if (result) yield result
 }
 
-/** It is removed a day later. */
+/** The parts are removed with an upload a day later. */
 function logLeftUpload(core: Core, error: unknown): void {
-  core.log.warn({ err: error }, 'the parts of a checkpoint could not be removed after the verification')
+  core.log.warn({ err: error }, 'the uploaded parts of a checkpoint could not be removed after the verification')
 }
 
 async function* verifyAndReopen(
@@ -128,7 +128,7 @@ async function* verifyAndReopen(
   force: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<ReopenEvent, void> {
-  // Nothing is posted meanwhile: what is verified is what will be open.
+  // The workspace is halted, so nothing is posted between the verification and the reopening.
   for await (const event of verifyAlone(ctx.core, uuidFromId('workspace', workspaceId), null, signal)) {
     if (event.kind === 'progress') {
       yield event
@@ -141,7 +141,7 @@ async function* verifyAndReopen(
   }
 }
 
-/** Rows are made from entries that were found whole. Afterwards everything is verified again, and opened when sound. */
+/** Repairs rows only if all entries are undamaged, then verifies the workspace again and reopens it if it is sound. */
 async function* verifyAndRepair(
   ctx: CallContext,
   workspaceId: string,
@@ -172,7 +172,7 @@ async function* verifyAndRepair(
   }
 }
 
-/** Leaves a row in the audit before the last part leaves: of every whole checkpoint it is known who took it. */
+/** Records the checkpoint in the audit before the last part is sent, so that the audit has every complete checkpoint. */
 async function* audited(
   ctx: CallContext,
   parts: AsyncGenerator<CheckpointPart, void>,

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { DecimalType, PublicId } from '../database/types.ts'
 
-/** Written by postings and read by lists in SQL of their own (ledger/posting, queries.ts). */
+/** Written and read in SQL only: see ledger/posting and queries.ts. */
 const TransferSchema = defineEntity({
   name: 'Transfer',
   tableName: 'transfer',

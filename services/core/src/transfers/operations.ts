@@ -13,10 +13,10 @@ import type { Shards } from '../ledger/posting/shards.ts'
 const defaultBudgetMs = 10_000
 
 /**
- * Moves money between two wallets of a workspace (section 2.4). Idempotent under its bizId, and under the
- * transferId when the caller minted one.
+ * Moves money between two wallets of a workspace (section 2.4). Idempotent by bizId, and by transferId if the caller
+ * generated one.
  *
- * @throws DomainError GA2032, T005, T004, W001, W002, T003, T002; S002 not done; S003 unknown
+ * @throws DomainError S012, GA2032, T005, T004, W001, W002, T003, T002; S002 not posted; S003 outcome unknown
  */
 export async function createTransfer(
   { shards }: { shards: Shards },
@@ -47,7 +47,7 @@ export async function createTransfer(
   return toOrder(transfer)
 }
 
-/** What an order shows of its transfer. */
+/** The columns of a transfer that its order contains. */
 export type ShownTransfer = Pick<
   Transfer,
   'transferId' | 'bizId' | 'amount' | 'currency' | 'sourceWalletId' | 'targetWalletId' | 'remark' | 'createdAt'
@@ -65,7 +65,7 @@ export function toOrder(transfer: ShownTransfer): TransferOrder {
     targetWalletId: idFromUuid('wallet', transfer.targetWalletId),
     remark: transfer.remark,
     createdAt: transfer.createdAt,
-    // A transfer is written whole, once.
+    // A transfer is written once and never changes.
     updatedAt: transfer.createdAt,
     completedAt: transfer.createdAt,
   }

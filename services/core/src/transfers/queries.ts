@@ -26,8 +26,8 @@ const readByBizId = batched(findByBizId, {
 })
 
 /**
- * A transfer order by its transferId or its bizId, which never have the same form. Deposits and withdrawals are no
- * orders. Null when absent or of another workspace: no telling which.
+ * A transfer order by its transferId or bizId, which never have the same form (section 2.4). Null if it is absent, of
+ * another workspace, or a deposit or withdrawal.
  */
 export async function findOrder(db: Queryable, workspaceId: string, name: string): Promise<Transfer | null> {
   const workspace = uuidFromId('workspace', workspaceId)
@@ -52,7 +52,7 @@ const orderColumns = `
   t.id as "transferId", t.biz_id as "bizId", t.amount, t.currency, t.source_wallet_id as "sourceWalletId",
   t.target_wallet_id as "targetWalletId", t.remark, t.created_at as "createdAt"`
 
-/** A page of a workspace's transfer orders (section 4). Null when there is no such workspace. */
+/** A page of a workspace's transfer orders (section 4); null if there is no such workspace. */
 export async function listOrders(
   db: ListDatabase,
   workspaceId: string,
@@ -79,7 +79,7 @@ function searchOfWorkspace(filter: TransferFilter, values: Values): Search {
   }
 }
 
-/** A page of the transfer orders of one wallet, on either side. Null when the workspace has no such wallet. */
+/** A page of the transfer orders from or to one wallet; null if the workspace has no such wallet. */
 export async function listOrdersOfWallet(
   db: ListDatabase,
   workspaceId: string,
@@ -116,7 +116,7 @@ function searchOfWallet(filter: TransferFilter, sort: SortField[], values: Value
   }
 }
 
-/** A wallet keeps its currency: all of its orders match, or none. */
+/** The currency of a wallet never changes, so all of its orders match or none. */
 function ordersOfWalletIn(currency: string): Sequence {
   return {
     ...ordersOfWallet,
@@ -126,12 +126,12 @@ function ordersOfWalletIn(currency: string): Sequence {
   }
 }
 
-/** Whether an index by name finds what matches in fewer rows than the list has. */
+/** Whether the filter has a prefix that an index narrows down to few rows. */
 function hasSelectiveName({ transferIdPrefix = '', bizIdPrefix }: TransferFilter): boolean {
   return bizIdPrefix !== undefined || isPrefixOfFewIds('transfer', transferIdPrefix)
 }
 
-/** Without one from the client, the bizId of an order is its transferId. Each part has an index. */
+/** An order without its own bizId has its transferId as bizId. Each part has an index. */
 function bizIdParts(prefix: string, values: Values): string[] {
   const unnamed = ['t.biz_id is null', ...idBeginsWith(values, 't.id', 'transfer', prefix)].join(' and ')
   return [textBeginsWith(values, 't.biz_id', prefix), unnamed]

@@ -38,7 +38,7 @@ export class Wallet extends WalletSchema.class implements SignedEntity {
 }
 WalletSchema.setClass(Wallet)
 
-/** Written by the migration step. */
+/** The migration step writes the rows. */
 const CurrencySchema = defineEntity({
   name: 'Currency',
   tableName: 'currency',

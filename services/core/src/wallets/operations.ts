@@ -20,7 +20,7 @@ import type { Shards } from '../ledger/posting/shards.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
-/** A new, empty wallet. The first one of a currency brings the hidden EXTERNAL wallet of that currency with it. */
+/** Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. @throws AdminError NOT_FOUND */
 export async function createWallet(
   em: Em,
   actor: string,
@@ -51,7 +51,7 @@ export async function createWallet(
 /**
  * Freezes, unfreezes or closes a wallet.
  *
- * @throws AdminError when the wallet is closed already, or is to be closed and holds money
+ * @throws DomainError W001; AdminError NOT_ALLOWED for a closed wallet, WALLET_HOLDS_MONEY when closing one with money
  */
 export async function setWalletStatus(
   em: Em,
@@ -64,9 +64,12 @@ export async function setWalletStatus(
   const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   if (wallet.status === 'CLOSED' && status !== 'CLOSED')
-    throw new AdminError('NOT_ALLOWED', `${walletId} is closed, and a closed wallet stays closed.`)
+    throw new AdminError('NOT_ALLOWED', `${walletId} is closed, and a closed wallet cannot be reopened.`)
   if (status === 'CLOSED' && !wallet.balance.isZero())
-    throw new AdminError('WALLET_HOLDS_MONEY', `${walletId} holds money: only an empty wallet closes.`)
+    throw new AdminError(
+      'WALLET_HOLDS_MONEY',
+      `${walletId} holds money: withdraw or transfer it before you close the wallet.`,
+    )
   if (wallet.status !== status) {
     const before = { status: wallet.status }
     wallet.status = status
@@ -90,7 +93,11 @@ export type Funding = {
 
 const fundingBudgetMs = 10_000
 
-/** Money enters or leaves a workspace: a posting against the hidden EXTERNAL wallet. Idempotent under its bizId. */
+/**
+ * Deposits or withdraws money: a posting between the wallet and the hidden EXTERNAL wallet. Idempotent by bizId.
+ *
+ * @throws DomainError W001, S012, T005, W002, T002; S002 not posted; S003 outcome unknown
+ */
 export async function fundWallet(
   { reads, shards }: { reads: Queryable; shards: Shards },
   funding: Funding,
@@ -131,14 +138,14 @@ export async function fundWallet(
   }
 }
 
-/** Postings and changes of wallets wait for each other here. */
+/** Locks the ledger row, which orders postings and changes of wallets. */
 async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return ledger
 }
 
-/** Time never runs back within a workspace, whatever the clock says. */
+/** The later time: times within a workspace never decrease, even if the clock does. */
 function later(now: Date, last: Date): Date {
   return now > last ? now : last
 }

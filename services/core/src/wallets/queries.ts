@@ -23,7 +23,9 @@ import {
 } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
+import { type Em, kyselyOf } from '../database/orm.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import { Wallet as WalletEntity } from './entities.ts'
 
 export type WalletRow = {
   id: string
@@ -71,7 +73,7 @@ const readWallet = batched(
   { key: key => key.workspace + key.wallet, row: row => row.workspace + row.id },
 )
 
-/** One of the workspace's own wallets. Null when absent, malformed, of another workspace or hidden: no telling which. */
+/** One of the workspace's own wallets; null if it is absent, malformed, of another workspace or EXTERNAL. */
 export async function findWallet(db: Queryable, workspaceId: string, walletId: string): Promise<Wallet | null> {
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
@@ -85,11 +87,24 @@ const findExternalWalletStatement = statement<{ id: string }>(
   `select id from wallet where workspace_id = $1 and currency = $2 and kind = 'EXTERNAL'`,
 )
 
-/** The UUID of the hidden wallet that stands for the world outside. */
+/** The UUID of the hidden EXTERNAL wallet of this currency. */
 export async function findExternalWallet(db: Queryable, workspace: string, currency: string): Promise<string> {
   const [row] = await run(db, findExternalWalletStatement, [workspace, currency])
-  if (!row) throw new Error(`workspace ${workspace} has wallets in ${currency} but no external one`)
+  if (!row) throw new Error(`workspace ${workspace} has wallets in ${currency} but no EXTERNAL wallet`)
   return row.id
+}
+
+/** The IDs of a workspace's own wallets that hold money. */
+export async function findWalletsWithMoney(em: Em, workspaceId: string): Promise<string[]> {
+  const rows = await kyselyOf(em, WalletEntity)
+    .selectFrom('Wallet')
+    .select('id')
+    .where('workspaceId', '=', workspaceId)
+    .where('kind', '=', 'CUSTOMER')
+    .where('balance', '>', new Decimal(0))
+    .orderBy('number')
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 const walletsOfWorkspace: Sequence = {
@@ -108,7 +123,7 @@ const walletsOfWorkspace: Sequence = {
   },
 }
 
-/** A page of a workspace's wallets (section 4). Null when there is no such workspace. */
+/** A page of a workspace's wallets (section 4); null if there is no such workspace. */
 export async function listWallets(
   db: ListDatabase,
   workspaceId: string,
@@ -145,7 +160,7 @@ export const flowsOfWallet: Sequence = {
   sortable: { createdAt: 'f.created_at', updatedAt: 'f.created_at', amount: 'f.amount', status: null },
 }
 
-/** A wallet's flows of transfers between wallets, which have a count of their own. */
+/** A wallet's flows of transfers between wallets, numbered by `order_number`. */
 export const ordersOfWallet: Sequence = {
   ...flowsOfWallet,
   owner: `select order_count as total from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
@@ -154,7 +169,7 @@ export const ordersOfWallet: Sequence = {
   tieBreak: 'f.sequence',
 }
 
-/** A wallet's flows as its transfers tell of them: flows have no index by what their transfers are called. */
+/** A wallet's flows, read from `transfer`: `flow` has no index by transferId or bizId. */
 export const transfersOfWallet: Source = {
   table: 'transfer t',
   where: 't.workspace_id = $1 and $2 in (t.source_wallet_id, t.target_wallet_id)',
@@ -163,12 +178,12 @@ export const transfersOfWallet: Source = {
   sortable: { createdAt: 't.created_at', updatedAt: 't.created_at', amount: 't.amount', status: null },
 }
 
-/** The index by amount has the directions apart. */
+/** The index by amount begins with the direction. */
 export function flowPartsFor(sort: SortField[]): string[] | undefined {
   return sortsBy(sort, 'amount') ? [`f.direction = 'OUT'`, `f.direction = 'IN'`] : undefined
 }
 
-/** Flows with their transfers. LIMIT keeps the planner to one look-up for each. */
+/** Flows with their transfers. LIMIT makes the planner look each transfer up by its key. */
 export const flowsWithTransfers = `flow f cross join lateral (
     select * from transfer where transfer.workspace_id = f.workspace_id and transfer.id = f.transfer_id limit 1) t`
 
@@ -251,7 +266,7 @@ function toFlow(walletId: string, row: FlowRow): Flow {
   }
 }
 
-/** The two flows of a transfer are called by its UUID, but for the last bit: nothing needs to be stored. */
+/** The flowIds of a transfer are its UUID and that UUID with the last bit flipped, so they need not be stored. */
 function withLastBitFlipped(uuid: string): string {
   return uuid.slice(0, -1) + (Number.parseInt(uuid.at(-1)!, 16) ^ 1).toString(16)
 }

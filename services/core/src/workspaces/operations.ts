@@ -1,15 +1,15 @@
 import { LockMode } from '@mikro-orm/core'
-import { AdminError, Decimal, mintId } from '@workspace-wallet/contract'
+import { AdminError, mintId } from '@workspace-wallet/contract'
 import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { replaceRow } from '../database/row-signer.ts'
 import { Ledger } from '../ledger/posting/entities.ts'
-import { Wallet } from '../wallets/entities.ts'
+import { findWalletsWithMoney } from '../wallets/queries.ts'
 import { Member, Workspace } from './entities.ts'
 
-/** A workspace with an empty ledger. */
+/** Creates a workspace with an empty ledger. */
 export async function createWorkspace(em: Em, actor: string, name: string): Promise<{ workspaceId: string }> {
   const workspaceId = mintId('workspace')
   const now = await databaseTime(em)
@@ -21,26 +21,25 @@ export async function createWorkspace(em: Em, actor: string, name: string): Prom
 }
 
 /**
- * Deletes a workspace softly: its keys stop, its ledger takes no more postings, its history stays.
+ * Marks a workspace as deleted: its keys stop working and its ledger takes no more postings. Its history remains.
  *
- * @throws AdminError WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
+ * @throws AdminError NOT_FOUND; WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
  */
 export async function deleteWorkspace(em: Em, actor: string, workspaceId: string, force: boolean): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   const workspace = await findWorkspace(em, workspaceId)
-  const holding = await em.find(Wallet, { workspaceId, kind: 'CUSTOMER', balance: { $gt: new Decimal(0) } })
-  if (holding.length > 0 && !force)
+  const walletsWithMoney = await findWalletsWithMoney(em, workspaceId)
+  if (walletsWithMoney.length > 0 && !force)
     throw new AdminError(
       'WORKSPACE_HOLDS_MONEY',
-      `${holding.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
+      `${walletsWithMoney.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
     )
   workspace.deletedAt = workspace.updatedAt = now
   ledger!.status = 'CLOSED'
-  // Whatever stood in them: nothing is built on what is deleted.
+  // Even if they were modified outside the service: nothing uses the rows of a deleted workspace.
   replaceRow(workspace)
   replaceRow(ledger!)
-  const walletsWithMoney = holding.map(wallet => wallet.id)
   recordAction(em, {
     actor,
     action: 'workspace.delete',
@@ -52,8 +51,9 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
   await markKeysChanged(em, { workspaceId }, accessRevision)
 }
 
+/** Adds a member, or a removed member again. @throws AdminError NOT_FOUND, ALREADY_EXISTS */
 export async function addMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
-  // Of two who add one user at once, the second waits here and then finds the member.
+  // If two callers add the same user, the second one waits here and then finds the member.
   const { accessRevision, now } = await beginAccessChange(em)
   await findWorkspace(em, workspaceId)
   const member = await em.findOne(Member, { workspaceId, userId })
@@ -68,11 +68,11 @@ export async function addMember(em: Em, actor: string, workspaceId: string, user
   await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
-/** From now on the member's keys get GA2034. */
+/** Removes a member; the keys of that member get GA2034. @throws AdminError NOT_FOUND */
 export async function removeMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
   const member = await em.findOne(Member, { workspaceId, userId, removedAt: null })
-  if (!member) throw new AdminError('NOT_FOUND', `${userId} is no member of ${workspaceId}.`)
+  if (!member) throw new AdminError('NOT_FOUND', `${userId} is not a member of ${workspaceId}.`)
   replaceRow(member)
   member.removedAt = now
   recordAction(em, { actor, action: 'member.remove', workspaceId, target: userId })
@@ -80,7 +80,7 @@ export async function removeMember(em: Em, actor: string, workspaceId: string, u
   await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
-/** @throws AdminError NOT_FOUND when there is none, or it was deleted */
+/** @throws AdminError NOT_FOUND if the workspace does not exist or is deleted */
 export async function findWorkspace(em: Em, workspaceId: string): Promise<Workspace> {
   const workspace = await em.findOne(Workspace, { id: workspaceId, deletedAt: null })
   if (!workspace) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)

@@ -3,15 +3,15 @@ import type { AuditAction } from '@workspace-wallet/contract'
 import { bytesArray, plainArray, type Statement, statement, textArray } from '../../database/statement.ts'
 
 /**
- * The audit is a chain for each workspace, and one for the actions on none: an action has the next position, and a MAC over
- * itself and the MAC of the action before it. PostgreSQL lets the service append and nothing else (see migrations).
+ * An action in the audit. Each workspace has its own chain, as do the actions on no workspace: an action has the next
+ * position, and a MAC over itself and the MAC of the action before it. The service can only append (see migrations).
  */
 export type Action = {
   actor: string
   action: AuditAction
   /** A UUID; null for an action on no workspace. */
   workspaceId: string | null
-  /** The id of what was acted on. */
+  /** The ID of the object of the action. */
   target: string
   /** JSON. */
   before: string | null
@@ -20,16 +20,16 @@ export type Action = {
 
 export type AuditRow = Action & { at: Date; position: number }
 
-/** The last action of a workspace, locked until the transaction ends, and PostgreSQL's time in milliseconds. */
+/** The last action of a chain, locked until the transaction ends, and the time of PostgreSQL in milliseconds. */
 export type AuditHead = { workspaceId: string; position: number; mac: Buffer; nowMs: number }
 
-/** Before the first action. */
+/** The MAC before the first action. */
 export const emptyAuditMac = Buffer.alloc(0)
 
-/** What stands for no workspace among the heads. */
+/** The head of the actions on no workspace has this ID. */
 const noWorkspace = '00000000-0000-0000-0000-000000000000'
 
-/** The content begins with a word, as that of rows does (see db/signed-rows.ts). */
+/** The content begins with a word, like that of signed rows (see database/signed-rows.ts). */
 export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
   const { workspaceId, position, at, actor, action, target, before, after } = row
   const content = [workspaceId, position, at.getTime(), actor, action, target, before, after, previous.toString('hex')]
@@ -38,7 +38,7 @@ export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffe
     .digest()
 }
 
-/** Runs a statement, of which each value stands in the text once and in order. */
+/** Runs a statement whose text has each placeholder once, in order. */
 type Run = <Row>(statement: Statement<Row>, values: unknown[]) => Promise<Row[]>
 
 const lockAuditStatement = statement<{ workspaceId: string; position: string; mac: Buffer; nowMs: string }>(
@@ -48,8 +48,8 @@ const lockAuditStatement = statement<{ workspaceId: string; position: string; ma
 )
 
 /**
- * Locks the audits of these workspaces. A transaction takes this lock once, after the locks of ledgers and of the
- * access revision, so that two never wait for each other.
+ * Locks the audits of these workspaces. To avoid deadlocks, a transaction takes this lock once, after its locks on ledgers
+ * and on the access revision.
  */
 export async function lockAudit(run: Run, workspaceIds: readonly (string | null)[]): Promise<AuditHead[]> {
   const rows = await run(lockAuditStatement, [plainArray(workspaceIds.map(id => id ?? noWorkspace))])
@@ -71,7 +71,7 @@ const appendActionsStatement = statement(
    order by place`,
 )
 
-/** Appends actions, in this order, behind the heads that `lockAudit` returned in the same transaction. */
+/** Appends actions in this order to the heads that `lockAudit` returned in the same transaction. */
 export function appendActions(
   run: Run,
   key: KeyObject,

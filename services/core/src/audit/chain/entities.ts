@@ -20,7 +20,7 @@ const AuditEntrySchema = defineEntity({
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry)
 
-/** The last action of a workspace; the nil UUID stands for the actions on none. */
+/** The last action of a workspace. The nil UUID is the key for actions on no workspace. */
 const AuditHeadSchema = defineEntity({
   name: 'AuditHead',
   tableName: 'audit_head',

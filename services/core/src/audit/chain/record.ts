@@ -8,16 +8,16 @@ export type AuditedAction = {
   actor: string
   action: AuditAction
   workspaceId: string | null
-  /** The id of what was acted on. */
+  /** The ID of the object of the action. */
   target: string
   before?: unknown
   after?: unknown
 }
 
-/** What each transaction has yet to write. */
+/** The actions that each transaction has not written yet. */
 const pending = new WeakMap<Em, Action[]>()
 
-/** Writes an action into the audit when the transaction that does it ends. Never give it a secret. */
+/** Writes an action to the audit at the end of the transaction. `before` and `after` must not contain secrets. */
 export function recordAction(em: Em, { workspaceId, before, after, ...action }: AuditedAction): void {
   const actions = pending.get(em) ?? []
   actions.push({
@@ -29,7 +29,7 @@ export function recordAction(em: Em, { workspaceId, before, after, ...action }: 
   pending.set(em, actions)
 }
 
-/** Writes what `recordAction` noted. The last thing that a transaction does, so that its lock is the last one it takes. */
+/** Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit). */
 export async function writeActions(em: Em, chainKey: KeyObject): Promise<void> {
   const actions = pending.get(em)
   if (!actions) return

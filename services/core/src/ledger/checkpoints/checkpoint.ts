@@ -21,8 +21,10 @@ type CheckpointScope = {
 }
 
 /**
- * Signs how far every chain has come and how often every signed row was written, as of one snapshot: what neither can
- * show by itself is that it was put back whole to an earlier state. Yields part after part, in constant memory.
+ * Signs the last entry of each chain and the revision of each signed row, as of one snapshot. A chain or row that was
+ * reset to a genuine earlier state no longer matches. Yields the parts one by one, in constant memory.
+ *
+ * @throws AdminError NOT_ALLOWED if the row of a wallet is damaged
  */
 export async function* createCheckpoint(
   { database, chainKey, workspaceId }: CheckpointScope,
@@ -59,7 +61,7 @@ type Entries = { chains: CheckpointChain[]; rows: CheckpointRow[]; audits: Check
 
 const noEntries = (): Entries => ({ chains: [], rows: [], audits: [] })
 
-/** Everything in a checkpoint, each item with the list that it goes to. Wallets come first, in the order of their keys. */
+/** All entries of a checkpoint, as functions that add them to a part. Wallets come first, in the order of their keys. */
 async function* entriesOf(snapshot: Snapshot, workspaceId: string | null) {
   for await (const wallets of headsInOrder(snapshot, workspaceId))
     yield wallets.map(wallet => (to: Entries) => to.chains.push(checkpointChain(wallet)))
@@ -69,9 +71,9 @@ async function* entriesOf(snapshot: Snapshot, workspaceId: string | null) {
 }
 
 /**
- * Keeps a part of a checkpoint in the database, for the verification that follows: any core may do either.
+ * Stores a part of a checkpoint for a later verification, by this core or another one.
  *
- * @returns false for a part that was not signed under this key, or was changed since: it says nothing about the ledger
+ * @returns false, without storing the part, if it was not signed with this key or has been changed
  */
 export async function uploadCheckpointPart(
   db: Pool,
@@ -79,12 +81,12 @@ export async function uploadCheckpointPart(
   uploadId: string,
   part: CheckpointPart,
 ): Promise<boolean> {
-  const isOurs = isGenuine(chainKey, part)
-  if (isOurs) await uploadPart(db, uploadId, part.part, JSON.stringify(part))
-  return isOurs
+  if (!isGenuine(chainKey, part)) return false
+  await uploadPart(db, uploadId, part.part, JSON.stringify(part))
+  return true
 }
 
-/** Whether this key signed exactly this part. */
+/** Whether the part was signed with this key and not changed since. */
 export function isGenuine(chainKey: KeyObject, part: CheckpointPart): boolean {
   return timingSafeEqual(Buffer.from(macOf(chainKey, part), 'hex'), Buffer.from(part.mac, 'hex'))
 }
@@ -93,7 +95,7 @@ function signed(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): CheckpointPa
   return { ...part, mac: macOf(key, part) }
 }
 
-/** The content of a flow's MAC begins with a number (see chain.ts), this with a word: neither passes for the other. */
+/** The content begins with a word of its own, so that no other MAC under the chain key is valid here (see signed-rows.ts). */
 function macOf(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): string {
   const content = [
     'ledger checkpoint',

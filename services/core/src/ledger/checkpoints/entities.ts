@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 
-/** A part of a checkpoint that the ledger is verified against. */
+/** An uploaded part of a checkpoint, for a verification. */
 const CheckpointPartSchema = defineEntity({
   name: 'CheckpointPart',
   tableName: 'checkpoint_part',

@@ -2,7 +2,7 @@ import { type CheckpointAudit, type CheckpointRow, idFromUuid, uuidFromId } from
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 
-/** How far a wallet's chain has come; `head` in hex. Ids are UUIDs. */
+/** The last flow of a wallet, and the revision of its row. `head` in hex; IDs are UUIDs. */
 export type CheckpointWallet = {
   workspaceId: string
   walletId: string
@@ -11,7 +11,7 @@ export type CheckpointWallet = {
   revision: number
 }
 
-/** The database's clock, ISO 8601. */
+/** The time of PostgreSQL, ISO 8601. */
 export async function snapshotTime(snapshot: Snapshot): Promise<string> {
   const [row] = await snapshot.rows(`select to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
   return row![0]!
@@ -36,7 +36,7 @@ export async function* headsInOrder(
     }))
 }
 
-/** Every other row that is signed. */
+/** The revisions of all signed rows except wallets. */
 export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointRow[]> {
   const sql = `
     select kind, workspace_id, id, revision from (
@@ -54,7 +54,7 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
     }))
 }
 
-/** How far each audit has come. */
+/** The last action of each audit. */
 export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointAudit[]> {
   const sql = `
     select nullif(workspace_id, '00000000-0000-0000-0000-000000000000'), position, encode(mac, 'hex')
@@ -67,7 +67,7 @@ export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null
     }))
 }
 
-/** How often these rows were written by now, in their order; null for those that are gone. */
+/** The current revisions of these rows, in their order; null for rows that no longer exist. */
 export async function revisionsNow(snapshot: Snapshot, rows: readonly CheckpointRow[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
     `select coalesce(w.revision, l.revision, m.revision, k.revision)
@@ -88,7 +88,7 @@ export async function revisionsNow(snapshot: Snapshot, rows: readonly Checkpoint
   return found.map(([revision]) => revision!)
 }
 
-/** The MACs, in hex, of the actions that were the last ones of these audits, in their order; null for those that are gone. */
+/** The MACs in hex of the actions that these audits ended with, in their order; null for actions that no longer exist. */
 export async function actionMacs(snapshot: Snapshot, audits: readonly CheckpointAudit[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
     `select encode(action.mac, 'hex')
@@ -110,7 +110,7 @@ const uploadPartStatement = statement(
   'insert into public.checkpoint_part (upload_id, part, content) values ($1, $2, $3) on conflict do nothing',
 )
 
-/** Keeps a part until the verification that it is for has read it. Sent again, it is kept once. */
+/** Stores a part; a part that is stored already is left unchanged. */
 export async function uploadPart(db: Queryable, uploadId: string, part: number, content: string): Promise<void> {
   await run(db, uploadPartStatement, [uploadId, part, content])
 }
@@ -120,15 +120,15 @@ const removeUploadsStatement = statement(
   `delete from public.checkpoint_part where upload_id = $1 or uploaded_at < clock_timestamp() - interval '1 day'`,
 )
 
-/** Removes an upload, and those that nobody came back for. */
+/** Removes an upload, and all uploads older than a day, which no verification has removed. */
 export async function removeUploads(db: Queryable, uploadId: string): Promise<void> {
   await run(db, removeUploadsStatement, [uploadId])
 }
 
-/** Rows of one FETCH: a part has up to 500 entries. */
+/** A part has up to 500 entries, so a few are enough for one FETCH. */
 const partsPerFetch = 4
 
-/** The uploaded parts, in order, as they were sent. */
+/** The uploaded parts in order, unchanged. */
 export async function* uploadedInOrder(snapshot: Snapshot, uploadId: string): AsyncGenerator<string[]> {
   const sql = 'select content from public.checkpoint_part where upload_id = $1 order by part'
   for await (const rows of snapshot.batches(sql, [uploadId], partsPerFetch)) yield rows.map(([content]) => content!)

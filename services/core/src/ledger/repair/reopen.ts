@@ -5,7 +5,7 @@ import type { Em } from '../../database/orm.ts'
 import { isGenuine, replaceRow } from '../../database/row-signer.ts'
 import { Ledger } from '../posting/entities.ts'
 
-/** @throws AdminError unless postings of the workspace are stopped */
+/** The locked ledger of a halted workspace. @throws AdminError NOT_FOUND; NOT_ALLOWED if it is not halted */
 export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
@@ -14,7 +14,7 @@ export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
   return ledger
 }
 
-/** Lets a halted workspace post again. What was found broken, and who opened it all the same, stays in the audit. */
+/** Lets a halted workspace post again. The audit records who reopened it, and with how many violations. */
 export async function reopenLedger(
   em: Em,
   actor: string,
@@ -23,13 +23,13 @@ export async function reopenLedger(
 ): Promise<void> {
   const ledger = await findHalted(em, workspaceId)
   const { status, haltReason } = ledger
-  // A sound verification read a genuine row: this one was written since, and signing it would make it genuine.
+  // The verification found a genuine row, so this one was modified since. Signing it would make it genuine.
   if (ok && !isGenuine(ledger))
     throw new AdminError(
       'NOT_ALLOWED',
-      `The ledger of ${workspaceId} was modified outside the service while it was verified: run ledger repair.`,
+      `The ledger of ${workspaceId} was modified outside the service during the verification: run ledger repair.`,
     )
-  // With --force an operator answers for its counters.
+  // With --force, the operator takes responsibility for its counters.
   replaceRow(ledger)
   ledger.status = 'OPEN'
   ledger.haltReason = null

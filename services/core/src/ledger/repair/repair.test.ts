@@ -5,7 +5,7 @@ import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 
-// Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
+// The owner of the tables modifies rows. Each test has its own workspace.
 let system: System
 let service: CoreClient
 beforeAll(async () => {
@@ -20,7 +20,7 @@ afterAll(async () => {
 const caller = { requestId: 'test' }
 type Books = { workspaceId: string; a: string; b: string; empty: string; pay(): Promise<unknown> }
 
-/** Three wallets: the first two have money, and the first has paid the second. */
+/** Three wallets: the first two have money, and the first one paid the second one. */
 async function newBooks(): Promise<Books> {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
@@ -48,7 +48,7 @@ const rowsOf = (books: Books) =>
      order by 1`,
   )
 
-test('rows and counters are made from the entries again; a dry run shows that and changes nothing', async () => {
+test('repair recomputes rows and counters from the entries; a dry run lists the changes without making them', async () => {
   const books = await newBooks()
   const sound = await rowsOf(books)
   await damage(`
@@ -83,21 +83,21 @@ test('rows and counters are made from the entries again; a dry run shows that an
   expect((await verifyLedger(system.admin, books)).ok).toBe(true)
 })
 
-/** What no row can be made from. */
+/** Damage that cannot be repaired from the entries. */
 const damages: [string, (books: Books) => string, string][] = [
   [
-    'a flow that was changed',
+    'a changed flow',
     ({ a }) => `update flow set amount = 2 where wallet_${isWallet(a)} and sequence = 2`,
     'flow-chain',
   ],
-  ['a flow that is gone', ({ a }) => `delete from flow where wallet_${isWallet(a)} and sequence = 2`, 'transfer-flows'],
-  ['a transfer that is gone', books => `delete from transfer where ${isIn(books)} and number = 1`, 'flow-transfer'],
-  ['a wallet that is gone', ({ empty }) => `delete from wallet where ${isWallet(empty)}`, 'wallet-number'],
+  ['a deleted flow', ({ a }) => `delete from flow where wallet_${isWallet(a)} and sequence = 2`, 'transfer-flows'],
+  ['a deleted transfer', books => `delete from transfer where ${isIn(books)} and number = 1`, 'flow-transfer'],
+  ['a deleted wallet', ({ empty }) => `delete from wallet where ${isWallet(empty)}`, 'wallet-number'],
 ]
 
-test.each(damages)('%s: nothing is repaired, and what is damaged is named', async (what, damageOf, rule) => {
+test.each(damages)('%s: repair changes nothing and names the broken rule', async (what, damageOf, rule) => {
   const books = await newBooks()
-  const also = what === 'a wallet that is gone' ? `update wallet set number = 9 where ${isWallet(books.b)};` : ''
+  const also = what === 'a deleted wallet' ? `update wallet set number = 9 where ${isWallet(books.b)};` : ''
   await damage(`
     ${damageOf(books)};
     ${also}
@@ -110,19 +110,19 @@ test.each(damages)('%s: nothing is repaired, and what is damaged is named', asyn
   expect(await rowsOf(books)).toEqual(damaged)
 })
 
-test('a workspace that takes postings is not repaired', async () => {
+test('repair refuses a workspace that is not halted', async () => {
   const books = await newBooks()
   await expect(repair(books)).rejects.toThrow(`${books.workspaceId} is not halted: it takes postings.`)
 })
 
-test("the service's role can set a wallet to what its last flow says, and to nothing else", async () => {
+test("the service's role can set a wallet only to what its last flow says", async () => {
   const { a } = await newBooks()
   const asService = (sql: string) => execute(system.database.serviceUrl, sql)
   const refused = 'this update of wallet is refused: a balance changes with a flow'
   const update = 'update wallet set revision = revision + 1,'
   await expect(asService(`${update} balance = 5000 where ${isWallet(a)}`)).rejects.toThrow(refused)
   await expect(asService(`${update} head = '\\x01' where ${isWallet(a)}`)).rejects.toThrow(refused)
-  // What an earlier flow says, and what no flow says.
+  // An earlier flow, and no flow.
   const earlier = `(balance, sequence, order_count, head) = (
     select balance_after, 1, 0, mac from flow where wallet_${isWallet(a)} and sequence = 1)`
   await expect(asService(`${update} ${earlier} where ${isWallet(a)}`)).rejects.toThrow(refused)
@@ -131,11 +131,11 @@ test("the service's role can set a wallet to what its last flow says, and to not
 })
 
 const asService = (sql: string) => execute(system.database.serviceUrl, sql)
-/** As the service's role, which has no key: a row of the ledger that is not genuine. */
+/** Halts it as the service's role without the key, so that the row of the ledger is not genuine. */
 const haltAsService = (books: Books) =>
   asService(`update ledger set status = 'HALTED', revision = revision + 1 where ${isIn(books)}`)
 
-test('a wallet that the service never made is not signed', async () => {
+test('a wallet that the service did not create is not signed', async () => {
   const books = await newBooks()
   await asService(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
@@ -155,7 +155,7 @@ test('a wallet that the service never made is not signed', async () => {
   expect(counters).toEqual({ isNow: true })
 })
 
-/** What somebody with the service's role inserts once the verification has read everything that it will read of it. */
+/** What an attacker with the service's role inserts while the verification, which has its snapshot, waits for a lock. */
 const insertions: [string, (books: Books) => string, string][] = [
   [
     'flows',
@@ -180,29 +180,26 @@ const insertions: [string, (books: Books) => string, string][] = [
   ],
 ]
 
-test.each(insertions)(
-  '%s that are inserted after the verification has read them: nothing is signed',
-  async (...row) => {
-    const [, insertion, message] = row
-    const books = await newBooks()
-    await asService(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
-    await haltAsService(books)
-    const damaged = await rowsOf(books)
-    const blocker = await connect(system.database.ownerUrl)
-    try {
-      // The verification takes its snapshot first, and meets this lock later.
-      await blocker.query('begin; lock table access_change, member in access exclusive mode')
-      const repairing = repair(books).catch((error: Error) => error)
-      await until('the verification waits', async () => {
-        const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
-        return (await query(system.database.ownerUrl, waiting)).length > 0
-      })
-      await asService(insertion(books))
-      await blocker.query('commit')
-      expect(await repairing).toMatchObject({ message: expect.stringContaining(message) })
-    } finally {
-      await blocker.end()
-    }
-    expect(await rowsOf(books)).toEqual(damaged)
-  },
-)
+test.each(insertions)('%s inserted during the verification: nothing is signed', async (...row) => {
+  const [, insertion, message] = row
+  const books = await newBooks()
+  await asService(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
+  await haltAsService(books)
+  const damaged = await rowsOf(books)
+  const blocker = await connect(system.database.ownerUrl)
+  try {
+    // The verification takes its snapshot before it waits for this lock.
+    await blocker.query('begin; lock table access_change, member in access exclusive mode')
+    const repairing = repair(books).catch((error: Error) => error)
+    await until('the verification waits', async () => {
+      const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
+      return (await query(system.database.ownerUrl, waiting)).length > 0
+    })
+    await asService(insertion(books))
+    await blocker.query('commit')
+    expect(await repairing).toMatchObject({ message: expect.stringContaining(message) })
+  } finally {
+    await blocker.end()
+  }
+  expect(await rowsOf(books)).toEqual(damaged)
+})

@@ -17,30 +17,32 @@ import { Wallet } from '../../wallets/entities.ts'
 import type { Ledger } from '../posting/entities.ts'
 import { findHalted } from './reopen.ts'
 
-/** Wallets of one step: each statement stays short, and memory small. */
+/** Wallets in one step: keeps statements short and memory small. */
 const walletsPerStep = 1000
 
-/** What the entries of a wallet come to, beside its row. `head` in hex. */
+/** The columns of a wallet that follow from its entries. `head` in hex. */
 type WalletState = { balance: string; sequence: number; orderCount: number; head: string }
 type ComparedRow = { id: string; lastFlowAt: string | null } & Record<
-  keyof WalletState | `due_${keyof WalletState}`,
+  keyof WalletState | `expected_${keyof WalletState}`,
   string
 >
 
 export type Changes = { changes: LedgerChange[]; moreChanges: number }
 
+/** What all entries of a workspace come to. Each transfer between wallets has two of the `orderFlows`. */
+type Totals = { flows: number; orderFlows: number; wallets: number; latestAt: Date }
+
 /**
- * Makes the rows of a halted workspace's wallets, and the counters of its ledger, from its entries, and name and status
- * of a wallet whose row no core wrote from its audit. Entries are read and never written. PostgreSQL lets the service
- * set a wallet to what its last flow says and to nothing else (see the migrations), so this is no way to make money.
- * Each change is an action in the audit, with the row before and after.
+ * Recomputes the wallets of a halted workspace, and the counters of its ledger, from its entries. The name and status of a
+ * wallet whose row was modified outside the service come from the audit. Entries are never written, and PostgreSQL lets
+ * the service set a wallet only to what its last flow says (see the migrations). Each change is an action in the audit.
  *
- * What is signed here becomes genuine. So nothing is that was inserted after `verified` was read: there are as many
- * flows as then, actions continue their chain, and each wallet was created by an action.
+ * Signing a row makes it genuine, so rows that were inserted after `verified` was read must not be signed: the number of
+ * flows must be the same, actions must continue their chain, and an action must have created each wallet.
  *
- * @param verified what a verification of this workspace found a moment ago
- * @param dryRun changes nothing
- * @throws AdminError unless postings of the workspace are stopped; when rows were inserted outside the service
+ * @param verified the report of a verification of this workspace, taken just before
+ * @param dryRun returns the changes without making them
+ * @throws AdminError NOT_FOUND; NOT_ALLOWED unless the workspace is halted, or if rows were inserted outside the service
  */
 export async function repairLedger(
   em: Em,
@@ -51,63 +53,79 @@ export async function repairLedger(
 ): Promise<Changes> {
   const { lastPostedAt } = await findHalted(em, workspaceId)
   const found: Changes = { changes: [], moreChanges: 0 }
-  function note(change: LedgerChange): void {
+  const record = (change: LedgerChange) => {
     if (found.changes.length < listedChanges) found.changes.push(change)
     else found.moreChanges++
     if (!dryRun) recordAction(em, { actor, action: 'ledger.repair', workspaceId, ...change })
   }
-
-  const totals = { flows: 0, orderFlows: 0, wallets: 0 }
-  let latestAt = new Date(0)
-  let after: string | null = null
-  do {
-    const rows = await compareWallets(em, workspaceId, after)
-    const wallets = await em.find(Wallet, { workspaceId, id: { $in: rows.map(row => idFromUuid('wallet', row.id)) } })
-    const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
-    const labels = await labelsDue(em, chainKey, wallets)
-    for (const row of rows) {
-      const wallet = walletById.get(idFromUuid('wallet', row.id))!
-      totals.flows += Number(row.due_sequence)
-      totals.orderFlows += Number(row.due_orderCount)
-      if (wallet.kind === 'CUSTOMER') totals.wallets++
-      // The time of a row that no core wrote says nothing.
-      const createdAt = isGenuine(wallet) ? wallet.createdAt : null
-      for (const time of [createdAt, row.lastFlowAt === null ? null : new Date(row.lastFlowAt)])
-        if (time && time > latestAt) latestAt = time
-      const change = changeOf(row, wallet, labels.get(wallet.id))
-      if (!change) continue
-      note(change)
-      if (!dryRun) writeWallet(wallet, change)
-    }
-    await em.flush()
-    em.clear()
-    after = rows.at(-1)?.id ?? null
-  } while (after !== null)
+  const totals = await repairWallets(em, chainKey, workspaceId, dryRun, record)
   if (totals.flows !== verified.flows)
     throw new AdminError(
       'NOT_ALLOWED',
-      `Flows of ${workspaceId} were inserted outside the service while it was verified: nothing was repaired, run ledger verify.`,
+      `Flows of ${workspaceId} were inserted outside the service during the verification: nothing was repaired, run ledger verify.`,
     )
-
-  const ledger = await findHalted(em, workspaceId)
-  const isOurs = isGenuine(ledger)
-  const latest = isOurs && lastPostedAt > latestAt ? lastPostedAt : latestAt
-  // Each transfer between wallets has two flows: that was verified.
-  const due = { walletCount: totals.wallets, orderCount: totals.orderFlows / 2, lastPostedAt: latest }
-  const before = countersOf(ledger)
-  const counters = countersOf(due)
-  if (!isOurs || JSON.stringify(before) !== JSON.stringify(counters)) {
-    note({ target: workspaceId, ...(isOurs ? { before, after: counters } : signed({ before, after: counters })) })
-    if (!dryRun) {
-      Object.assign(ledger, due)
-      replaceRow(ledger)
-    }
-  }
+  // Read again: each step of the wallets has cleared the entity manager.
+  repairCounters(await findHalted(em, workspaceId), totals, lastPostedAt, dryRun, record)
   await em.flush()
   return found
 }
 
-/** What is told of a row that no core wrote, also when it says nothing wrong. */
+async function repairWallets(
+  em: Em,
+  chainKey: KeyObject,
+  workspaceId: string,
+  dryRun: boolean,
+  record: (change: LedgerChange) => void,
+): Promise<Totals> {
+  const totals: Totals = { flows: 0, orderFlows: 0, wallets: 0, latestAt: new Date(0) }
+  let rows = await compareWallets(em, workspaceId, null)
+  while (rows.length > 0) {
+    const wallets = await em.find(Wallet, { workspaceId, id: { $in: rows.map(row => idFromUuid('wallet', row.id)) } })
+    const walletById = new Map(wallets.map(wallet => [wallet.id, wallet]))
+    const labels = await auditedLabels(em, chainKey, wallets)
+    for (const row of rows) {
+      const wallet = walletById.get(idFromUuid('wallet', row.id))!
+      addTo(totals, row, wallet)
+      const change = changeOf(row, wallet, labels.get(wallet.id))
+      if (!change) continue
+      record(change)
+      if (!dryRun) writeWallet(wallet, change)
+    }
+    await em.flush()
+    em.clear()
+    rows = await compareWallets(em, workspaceId, rows.at(-1)!.id)
+  }
+  return totals
+}
+
+function addTo(totals: Totals, row: ComparedRow, wallet: Wallet): void {
+  totals.flows += Number(row.expected_sequence)
+  totals.orderFlows += Number(row.expected_orderCount)
+  if (wallet.kind === 'CUSTOMER') totals.wallets++
+  // The time in a modified row is ignored.
+  const times = [isGenuine(wallet) ? wallet.createdAt : null, row.lastFlowAt === null ? null : new Date(row.lastFlowAt)]
+  for (const time of times) if (time && time > totals.latestAt) totals.latestAt = time
+}
+
+function repairCounters(
+  ledger: Ledger,
+  { wallets, orderFlows, latestAt }: Totals,
+  lastPostedAt: Date,
+  dryRun: boolean,
+  record: (change: LedgerChange) => void,
+): void {
+  const wasGenuine = isGenuine(ledger)
+  const latest = wasGenuine && lastPostedAt > latestAt ? lastPostedAt : latestAt
+  const expected = { walletCount: wallets, orderCount: orderFlows / 2, lastPostedAt: latest }
+  const change = { before: countersOf(ledger), after: countersOf(expected) }
+  if (wasGenuine && JSON.stringify(change.before) === JSON.stringify(change.after)) return
+  record({ target: ledger.workspaceId, ...(wasGenuine ? change : signed(change)) })
+  if (dryRun) return
+  Object.assign(ledger, expected)
+  replaceRow(ledger)
+}
+
+/** Adds that a modified row is signed, even if its other values are right. */
 function signed<State extends object>({ before, after }: { before: State; after: State }) {
   return { before: { ...before, row: 'modified outside the service' }, after: { ...after, row: 'signed' } }
 }
@@ -130,13 +148,13 @@ function writeWallet(wallet: Wallet, { after }: WalletChange): void {
 
 type WalletChange = LedgerChange & { after: WalletState & Partial<Labels> }
 
-/** The next wallets, in the order of their ids. Their flows have no gaps: that was verified. */
+/** The next wallets in the order of their IDs. The verification has shown that their flows have no gaps. */
 function compareWallets(em: Em, workspaceId: string, after: string | null): Promise<ComparedRow[]> {
   return em.execute<ComparedRow[]>(
     `select w.id, w.balance::text as balance, w.sequence::text as sequence, w.order_count::text as "orderCount",
        encode(w.head, 'hex') as head, f.created_at as "lastFlowAt",
-       coalesce(f.balance_after, 0)::text as due_balance, coalesce(f.sequence, 0)::text as due_sequence,
-       coalesce(o.order_number, 0)::text as "due_orderCount", coalesce(encode(f.mac, 'hex'), '') as due_head
+       coalesce(f.balance_after, 0)::text as expected_balance, coalesce(f.sequence, 0)::text as expected_sequence,
+       coalesce(o.order_number, 0)::text as "expected_orderCount", coalesce(encode(f.mac, 'hex'), '') as expected_head
      from (
        select * from public.wallet where workspace_id = ? and id > ? order by id limit ${walletsPerStep}) w
      left join lateral (
@@ -155,16 +173,16 @@ function compareWallets(em: Em, workspaceId: string, after: string | null): Prom
 type Labels = Pick<Wallet, 'name' | 'status'>
 
 /**
- * What these wallets are called, and whether they are frozen, as the audit tells of those that no core wrote.
+ * The name and status in the audit of the wallets whose row was modified outside the service.
  *
- * @throws AdminError when no action created a wallet: its row would be signed although the service never made it
+ * @throws AdminError NOT_ALLOWED if no action created such a wallet, because signing its row would make it genuine
  */
-async function labelsDue(em: Em, chainKey: KeyObject, wallets: Wallet[]): Promise<Map<string, Labels>> {
-  const due = new Map<string, Labels>()
+async function auditedLabels(em: Em, chainKey: KeyObject, wallets: Wallet[]): Promise<Map<string, Labels>> {
+  const labelsById = new Map<string, Labels>()
   for (const wallet of wallets.filter(each => !isGenuine(each))) {
-    // The hidden wallets have no actions: nobody names or freezes those.
+    // EXTERNAL wallets have no actions: nobody can name or freeze them.
     if (wallet.kind === 'EXTERNAL') {
-      due.set(wallet.id, { name: 'external', status: 'ACTIVE' })
+      labelsById.set(wallet.id, { name: 'external', status: 'ACTIVE' })
       continue
     }
     const labels: Labels = { name: wallet.name, status: wallet.status }
@@ -179,14 +197,14 @@ async function labelsDue(em: Em, chainKey: KeyObject, wallets: Wallet[]): Promis
     if (!isCreated)
       throw new AdminError(
         'NOT_ALLOWED',
-        `${wallet.id} was inserted outside the service, no action in the audit created it: delete its row as the owner of the tables, then run ledger repair again.`,
+        `${wallet.id} was inserted outside the service: no action in the audit created it. Delete its row as the owner of the tables, then run ledger repair again.`,
       )
-    due.set(wallet.id, labels)
+    labelsById.set(wallet.id, labels)
   }
-  return due
+  return labelsById
 }
 
-/** The actions that made a wallet what it is, oldest first. @throws AdminError when one does not continue its chain */
+/** The actions that set the name and status of a wallet, oldest first. @throws AdminError if one does not continue its chain */
 async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
   const actions = Object.keys(statusAfter)
   const rows = await em.execute<(AuditRow & { ms: string; mac: Buffer; previous: Buffer | null })[]>(
@@ -209,7 +227,7 @@ async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Walle
   })
 }
 
-/** @param labels of a wallet whose row no core wrote */
+/** @param labels the audited ones, for a row that was modified outside the service */
 function changeOf(row: ComparedRow, wallet: Wallet, labels: Labels | undefined): WalletChange | null {
   const change = changeOfState(row)
   if (!labels) return change && { target: wallet.id, ...change }
@@ -229,10 +247,10 @@ function stateOf(row: ComparedRow): WalletState {
 function changeOfState(row: ComparedRow): { before: WalletState; after: WalletState } | null {
   const before = stateOf(row)
   const after = {
-    balance: row.due_balance,
-    sequence: Number(row.due_sequence),
-    orderCount: Number(row.due_orderCount),
-    head: row.due_head,
+    balance: row.expected_balance,
+    sequence: Number(row.expected_sequence),
+    orderCount: Number(row.expected_orderCount),
+    head: row.expected_head,
   }
   const isSame =
     new Decimal(before.balance).equals(after.balance) &&

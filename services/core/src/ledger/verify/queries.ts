@@ -1,16 +1,4 @@
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
-import { type Queryable, run, statement } from '../../database/statement.ts'
-
-const findWorkspaceStatement = statement<{ found: number }>(
-  'verify-find-workspace',
-  'select 1 as found from public.workspace where id = $1',
-)
-
-/** True for deleted workspaces too: their history remains. */
-export async function workspaceExists(db: Queryable, workspaceId: string): Promise<boolean> {
-  const rows = await run(db, findWorkspaceStatement, [workspaceId])
-  return rows.length > 0
-}
 
 type Text = string | null
 
