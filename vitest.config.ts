@@ -8,8 +8,9 @@ export default defineConfig({
     // Processes, not threads: tests start servers, send signals and read environments.
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 30_000,
+    // These only end what hangs: on a busy machine, a test may take many times as long as usual.
+    testTimeout: 180_000,
+    hookTimeout: 600_000,
+    teardownTimeout: 60_000,
   },
 })

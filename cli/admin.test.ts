@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { execute, query } from '../test/setup/database.ts'
-import { openPath } from '../test/setup/path.ts'
+import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
 import { commands } from './admin/commands.ts'
@@ -363,7 +363,7 @@ describe('wallets', () => {
     const walletId = await newWallet(workspaceId)
     const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
     // Core answers after the commit, so the deposit is done.
-    const path = await openPath(Number(new URL(coreUrl).port))
+    const path = await startFaultProxy(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: 'HTTP/1.1 200', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const lost = sentence(1, await run(words(command), through))
@@ -428,7 +428,7 @@ describe('ledger verify', () => {
   })
 
   test('reports a lost connection', async () => {
-    const path = await openPath(Number(new URL(coreUrl).port))
+    const path = await startFaultProxy(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: '"kind":"result"', passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const ran = await run(words('ledger verify'), through)
@@ -520,7 +520,7 @@ describe('ledger checkpoint', () => {
     )
 
     const cut = newFile('cut')
-    const path = await openPath(Number(new URL(coreUrl).port))
+    const path = await startFaultProxy(Number(new URL(coreUrl).port))
     void path.fail({ in: 'answer', at: '"chains"', passes: 'none', by: 'reset' })
     const ran = await run(['ledger', 'checkpoint', '--out', cut], { CORE_URL: path.url, CORE_TOKEN: adminToken })
     path.cut()
@@ -787,7 +787,7 @@ describe('a core that cannot be called', () => {
   })
 
   test('its database is unavailable', async () => {
-    const path = await openPath(Number(new URL(system.database.serviceUrl).port))
+    const path = await startFaultProxy(Number(new URL(system.database.serviceUrl).port))
     const DATABASE_URL = Object.assign(new URL(system.database.serviceUrl), { port: path.port }).href
     const other = await system.startCore({ DATABASE_URL })
     const environment = { CORE_URL: other.url, CORE_TOKEN: adminToken }

@@ -5,7 +5,7 @@ import { query } from './setup/database.ts'
 import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
-/** The audit: every administrative action leaves a row, in its transaction, that nobody can change. */
+/** Each administrative action writes an audit entry in its transaction. Nobody can change the entry. */
 
 let system: System
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function entriesOf(filter: { workspaceId?: string; target?: string }): Pro
   return (await system.admin.audit.list.query({ ...filter, limit: 500 })).entries
 }
 
-test('every action of an administrator is there, with who, what, before and after', async () => {
+test('every administrative action is recorded with actor, target, and the state before and after', async () => {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Audited' })
   await admin.members.add.mutate({ workspaceId, userId: 'ada' })
@@ -32,7 +32,7 @@ test('every action of an administrator is there, with who, what, before and afte
   const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Main' })
   const wallet = { workspaceId, walletId }
   const deposited = await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
-  // Done once, so it is written once.
+  // A replay moves no money, so it has no entry.
   await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
   await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00' })
   await admin.wallets.freeze.mutate(wallet)
@@ -82,10 +82,10 @@ test('every action of an administrator is there, with who, what, before and afte
     expect(text).not.toContain(secret)
 })
 
-test('no procedure that changes something is missing above', async () => {
+test('every procedure that changes something is tested here or named as an exception', async () => {
   const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
-  // Not actions of an administrator: a verification removes what was uploaded for it, a customer's transfer has its actor in
-  // its own row, and use is not an action.
+  // Not administrative: uploads for a verification, which removes them; transfers of customers, whose rows name the actor;
+  // what gateways report.
   const others = ['ledger.uploadCheckpoint', 'transfers.create', 'access.markUsed', 'access.beginNonceGeneration']
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
     'apiKeys.create',
@@ -96,10 +96,10 @@ test('no procedure that changes something is missing above', async () => {
     'apiKeys.setExpiry',
     'apiKeys.setIps',
     'apiKeys.setScopes',
-    // Its rows: test/kek.test.ts.
+    // Tested in test/kek.test.ts.
     'keks.rewrap',
     'ledger.reopen',
-    // Its rows: services/core/src/ledger/repair/repair.test.ts.
+    // Tested in services/core/src/ledger/repair/repair.test.ts.
     'ledger.repair',
     'members.add',
     'members.remove',
@@ -114,7 +114,7 @@ test('no procedure that changes something is missing above', async () => {
   ])
 })
 
-test('an action that is refused leaves no row, and no change that gateways would follow', async () => {
+test('a rejected action writes no entry and notifies no gateway', async () => {
   const revision = async () =>
     (await query(system.database.ownerUrl, 'select revision from access_revision'))[0]!.revision
   const newest = async () => (await system.admin.audit.list.query({ limit: 1 })).entries[0]!
@@ -128,7 +128,7 @@ test('an action that is refused leaves no row, and no change that gateways would
   expect([await revision(), await newest()]).toEqual(before)
 })
 
-test('a service that brings money in or out stands in the audit under its own name', async () => {
+test('a deposit by a funding service is recorded with the name of the service', async () => {
   const service = createCoreClient({ url: system.coreUrl, token: system.fundingToken })
   const { workspaceId, wallets } = system
   const { walletId } = wallets[0]!
@@ -137,7 +137,7 @@ test('a service that brings money in or out stands in the audit under its own na
   expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'funding:f', action: 'wallet.deposit' })
 })
 
-test('the list filters by workspace, actor, action, target and time, and pages without gap or repetition', async () => {
+test('the list filters by workspace, actor, action, target and time, and its pages neither skip nor repeat entries', async () => {
   const { admin, workspaceId } = system
   const all = await entriesOf({ workspaceId })
   expect(all.length).toBeGreaterThan(8)
@@ -173,7 +173,7 @@ test('the list filters by workspace, actor, action, target and time, and pages w
     expect(await admin.audit.list.query(none)).toEqual({ entries: [], next: null })
 })
 
-describe('append only', () => {
+describe('the audit is append-only', () => {
   const changes = [
     "update audit set actor = 'nobody'",
     'delete from audit',
@@ -182,17 +182,17 @@ describe('append only', () => {
     "insert into audit (at, actor, action, target) values ('2020-01-01', 'a', 'b', 'c')",
   ]
 
-  test.each(changes)("the service's own role may not: %s", async sql => {
+  test.each(changes)('the service role may not: %s', async sql => {
     await expect(query(system.database.serviceUrl, sql)).rejects.toMatchObject({
       code: sql.includes('2020') ? '23001' : '42501',
     })
   })
 
-  test.each(changes.slice(0, 3))('not even the owner of the schema can: %s', async sql => {
+  test.each(changes.slice(0, 3))('the owner of the schema cannot: %s', async sql => {
     await expect(query(system.database.ownerUrl, sql)).rejects.toMatchObject({ code: '23001' })
   })
 
-  test("the service's own role can append", async () => {
+  test('the service role can append', async () => {
     const sql = `
       insert into audit (at, actor, action, workspace_id, target, position, mac)
       select now, 'test', 'test', workspace_id, 't', position + 1, '' from lock_audit(array[$1::uuid])`

@@ -1,8 +1,9 @@
-/** The balancer's own limits, with a gateway that answers everything. */
+/** The limits of the load balancer, in front of a gateway that answers every request. */
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Balancer, startBalancer } from './setup/balancer.ts'
+import { listen } from './setup/listen.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 
@@ -11,8 +12,7 @@ let balancer: Balancer
 const sockets: Socket[] = []
 beforeAll(async () => {
   gateway = createServer((_request, response) => response.end('served'))
-  await new Promise<void>(resolve => gateway.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(gateway.address() as AddressInfo).port}`
+  const host = `127.0.0.1:${await listen(gateway)}`
   const hosts = { 'gateway-1:8080': host, 'gateway-2:8080': host }
   balancer = await startBalancer(hosts, await makeTempDir('balancer'), { CONNECTIONS_PER_SOURCE: '3' })
 })
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** Opens a connection and sends a request on it. Resolves with the connection, or null when it was closed unanswered. */
+/** Opens a connection and sends a request. Resolves with the connection, or null when it is closed without an answer. */
 function open(localAddress: string): Promise<Socket | null> {
   const { hostname, port } = new URL(balancer.url)
   return new Promise(resolve => {
@@ -38,19 +38,19 @@ function open(localAddress: string): Promise<Socket | null> {
   })
 }
 
-test('one address can hold so many connections; the others are served all the same, and it, too, once one has ended', async () => {
+test('one address cannot exceed its limit of connections, and the connections of other addresses are accepted', async () => {
   const held = [await open('127.0.0.1'), await open('127.0.0.1'), await open('127.0.0.1')]
   for (const socket of held) expect(socket).not.toBeNull()
   expect(await open('127.0.0.1')).toBeNull()
   expect(await open('127.0.0.2')).not.toBeNull()
   held[0]!.destroy()
-  await until('the address may connect again', async () => (await open('127.0.0.1')) !== null)
+  await until('the address can connect again', async () => (await open('127.0.0.1')) !== null)
 })
 
-test('a balancer that stops, as its old process does after a reload, still serves the connections that it has', async () => {
+test('a load balancer that stops, like the old process after a reload, serves the connections that it has', async () => {
   const socket = (await open('127.0.0.3'))!
   process.kill(balancer.pid, 'SIGUSR1')
-  await until('it takes no more connections', async () => (await open('127.0.0.4')) === null)
+  await until('it accepts no new connections', async () => (await open('127.0.0.4')) === null)
   const answer = await new Promise<string>((resolve, reject) => {
     socket.once('data', data => resolve(String(data)))
     socket.once('close', () => reject(new Error('the connection was closed without an answer')))

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-test('core does not start with another chain key than the one its ledger was written with', async () => {
+test('core does not start with a chain key other than that of its ledger', async () => {
   const other = { LEDGER_CHAIN_KEY: randomBytes(32).toString('base64') }
   await expect(system.startCore(other)).rejects.toThrow('is not the key that this ledger was written with')
   expect((await call(system, 'GET', '/api/v1/wallets')).status).toBe(200)

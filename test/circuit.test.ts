@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
 import { call, createPath } from './setup/client.ts'
+import { connect } from './setup/database.ts'
+import { readMetric } from './setup/metrics.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
-/** A core that does not answer costs its gateways no more than a moment: they leave it until it is there again. */
+/** Gateways remove a core that does not answer from rotation, and return to it when it answers again. */
 
 let system: System
 beforeAll(async () => {
@@ -15,22 +16,12 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-async function metric({ internalUrl }: Program, name: string): Promise<number> {
-  const text = await (await fetch(`${internalUrl}/metrics`)).text()
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
-}
+const metric = (series: string) => readMetric(system.gateways[0]!.internalUrl, series)
 
 const unhealthyCores = (count: number) =>
-  until(
-    `${count} cores are unhealthy`,
-    async () => (await metric(system.gateways[0]!, 'gateway_unhealthy_cores')) === count,
-  )
+  until(`${count} cores are unhealthy`, async () => (await metric('gateway_unhealthy_cores')) === count)
 
-function pay(bizId: string) {
-  const [source, target] = system.wallets
-  const order = { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount: '0.01', currency: 'USD' }
-  return call(system, 'POST', createPath, { ...order, bizId })
-}
+const pay = (bizId: string) => call(system, 'POST', createPath, transferOrder(system, { bizId }))
 
 async function payMany(prefix: string, count = 100): Promise<string[]> {
   const answers = await Promise.all(Array.from({ length: count }, (_, number) => pay(`${prefix}-${number}`)))
@@ -42,7 +33,7 @@ async function countOf(prefix: string): Promise<number> {
   return body.data.page.totalElements
 }
 
-test('one of two is frozen: what it had goes to the other one, and so does everything else', async () => {
+test('while one of two cores is frozen, the other one carries out every call, including those sent to the frozen one', async () => {
   const frozen = system.cores[0]!
   await frozen.kill('SIGSTOP')
   const prefix = randomUUID()
@@ -55,12 +46,12 @@ test('one of two is frozen: what it had goes to the other one, and so does every
   expect(await countOf(prefix)).toBe(110)
 })
 
-test('all are frozen: what comes then is S002 and nothing of it is sent; they are found again by themselves', async () => {
+test('while all cores are frozen, new requests fail with S002 and are not carried out; the gateway recovers by itself', async () => {
   for (const core of system.cores) await core.kill('SIGSTOP')
   await unhealthyCores(2)
   const prefix = randomUUID()
   expect(new Set(await payMany(prefix, 300))).toEqual(new Set(['S002']))
-  expect(await metric(system.gateways[0]!, 'gateway_core_calls\\{state="waiting"\\}')).toBe(0)
+  expect(await metric('gateway_core_calls{state="waiting"}')).toBe(0)
   for (const core of system.cores) await core.kill('SIGCONT')
   await unhealthyCores(0)
   await until('the gateway is ready', async () => (await fetch(`${system.baseUrl}/readyz`)).ok)
@@ -68,12 +59,11 @@ test('all are frozen: what comes then is S002 and nothing of it is sent; they ar
   expect((await pay(`${prefix}-0`)).body.code).toBe('2000')
 })
 
-test('a core that is only slow is waited for', async () => {
+test('clients wait for a slow core', async () => {
   const { workspaceId, admin } = system
-  const owner = new pg.Client({ connectionString: system.database.ownerUrl })
-  await owner.connect()
+  const owner = await connect(system.database.ownerUrl)
   await owner.query('begin; select * from ledger for update')
-  // Core waits for the lock for longer than it takes to notice that a core is silent, and has the last word.
+  // Core waits for the lock longer than clients wait for a sign of life of a core. Its own answer arrives.
   await expect(admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).rejects.toMatchObject({
     data: { appError: { code: 'S002' } },
   })
@@ -82,6 +72,6 @@ test('a core that is only slow is waited for', async () => {
   expect(await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).toBeDefined()
 })
 
-test('after all of this the verifier finds the ledger sound', async () => {
+test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
@@ -12,14 +11,16 @@ import { Denials } from '../gateway/src/observability/denials.ts'
 import { SampledLog } from '../gateway/src/observability/sampled-log.ts'
 import { call } from './setup/client.ts'
 import { query } from './setup/database.ts'
+import { listen } from './setup/listen.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { createKey } from './setup/workspaces.ts'
 
-/** A gateway whose clock is not that of its clients, of the other gateways, or of Redis. */
+/** A gateway whose clock differs from the clocks of its clients, the other gateways, and Redis. */
 
 const keyEncryptionKeys = `k1:${randomBytes(32).toString('base64')}`
 const list = '/api/v1/wallets'
-/** How far the clock of this gateway is ahead. */
+/** How many seconds the clock of this gateway is ahead. */
 let aheadSeconds = 0
 let system: System
 let server: Server
@@ -30,7 +31,7 @@ beforeAll(async () => {
   system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
   const { log } = createLog('gateway', 'silent')
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
-  const directory = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log)
+  const keyCache = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log)
   const limits = { key: undefined, failures: undefined }
   const isFirst = async (generationId: string) =>
     (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
@@ -39,18 +40,26 @@ beforeAll(async () => {
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)
   const now = () => Date.now() + aheadSeconds * 1000
-  const edge = { keys: directory, nonces, bodyLimitBytes: 65_536, trustedProxies: [], now, denials, log, sampled }
+  const dependencies = {
+    keys: keyCache,
+    nonces,
+    bodyLimitBytes: 65_536,
+    trustedProxies: [],
+    now,
+    denials,
+    log,
+    sampled,
+  }
   server = createServer(
-    createApp(edge, core, metrics, async () => ({
+    createApp(dependencies, core, metrics, async () => ({
       status: (await nonces.fault()) === null ? 'ready' : 'not ready',
       parts: {},
     })),
   )
-  directory.start()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  keyCache.start()
+  baseUrl = `http://127.0.0.1:${await listen(server)}`
   closing.push(
-    () => directory.close(),
+    () => keyCache.close(),
     () => sampled.flush(),
     () => nonces.close(),
     () => core.close(),
@@ -76,7 +85,7 @@ const send = async (sent: Sent, at = baseUrl) =>
   (await call({ ...system, baseUrl: at }, 'GET', list, undefined, sent)).body.code
 
 test.each([-10, -5, 5, 10])(
-  'a gateway that is %i s ahead serves, and shares nonces with one that is right',
+  'a gateway whose clock is %i s ahead serves requests, and shares nonces with the other gateways',
   async ahead => {
     aheadSeconds = ahead
     const request = fresh()
@@ -85,7 +94,7 @@ test.each([-10, -5, 5, 10])(
   },
 )
 
-test('a clock that jumps an hour, either way, refuses everybody until it is back', async () => {
+test('while its clock is an hour off, in either direction, a gateway rejects every request', async () => {
   for (const ahead of [3600, -3600]) {
     aheadSeconds = ahead
     expect(await send(fresh())).toBe('GA2013')
@@ -94,7 +103,17 @@ test('a clock that jumps an hour, either way, refuses everybody until it is back
   }
 })
 
-test('a clock that runs back lets nothing in twice', async () => {
+test('a key expires at its time, by the clock of the gateway, without any change in core', async () => {
+  const expiring = await createKey(system, { expiresAt: new Date(Date.now() + 3600_000) })
+  const codeOf = async () => (await call({ ...expiring, baseUrl }, 'GET', list)).body.code
+  expect(await codeOf()).toBe('2000')
+  // Two hours ahead, the key's status is checked before the timestamp, which is outside the window.
+  aheadSeconds = 7200
+  expect(await codeOf()).toBe('GA2021')
+  expect(await send(fresh())).toBe('GA2013')
+})
+
+test('a clock that goes back does not let a request be replayed', async () => {
   const requests = [-50, 0, 50].map(offset => fresh(offset))
   for (const request of requests) expect(await send(request)).toBe('2000')
   for (const ahead of [-40, 40, 0]) {
@@ -103,14 +122,14 @@ test('a clock that runs back lets nothing in twice', async () => {
   }
 })
 
-test('a clock that is further off than nonces allow for: S002 where nonces might expire too early', async () => {
+test('a request whose nonce might expire too early, because clocks differ too much, fails with S002', async () => {
   aheadSeconds = 30
-  // Within the window by the clock of this gateway, and 85 s ahead by that of Redis.
+  // Within the window on the clock of this gateway, and 85 s ahead on the clock of Redis.
   expect(await send(fresh(85))).toBe('S002')
   expect(await send(fresh(0))).toBe('2000')
 })
 
-/** Node's own clock, a day ahead, for a whole process. */
+/** A module that sets the clock of a Node process a day ahead. */
 const dayAhead = `data:text/javascript,${encodeURIComponent(`
   const Real = Date
   const now = () => Real.now() + 86400000
@@ -119,7 +138,7 @@ const dayAhead = `data:text/javascript,${encodeURIComponent(`
     static now() { return now() }
   }`)}`
 
-test("the clock of a core reaches no time that is stored: all of them are PostgreSQL's", async () => {
+test('the clock of a core sets no stored time: all of them come from PostgreSQL', async () => {
   const core = await system.startCore({ NODE_OPTIONS: `--import=${dayAhead}` })
   const admin = createCoreClient({ url: core.url, token: system.adminToken })
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Ahead' })
@@ -127,7 +146,7 @@ test("the clock of a core reaches no time that is stored: all of them are Postgr
   await admin.members.add.mutate(member)
   const key = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
   await admin.apiKeys.rotate.mutate({ ...key, graceMs: 60_000 })
-  // A time that is still to come by PostgreSQL's clock has passed by core's.
+  // In the future on the clock of PostgreSQL, in the past on that of core.
   const expiresAt = new Date(Date.now() + 3600_000)
   expect(await admin.apiKeys.setExpiry.mutate({ ...key, expiresAt })).toEqual({ expiresAt })
   const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Ahead' })

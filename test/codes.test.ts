@@ -1,17 +1,19 @@
-import { connect } from 'node:net'
 import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/contract'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startRedis } from '../tools/services/redis.ts'
+import { type Redis, startRedis } from '../tools/services/redis.ts'
 import { type Answer, call, createPath, type Envelope } from './setup/client.ts'
+import { connect } from './setup/database.ts'
+import { transferOrder } from './setup/order.ts'
+import { exchange } from './setup/raw-http.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { createTenant } from './setup/workspaces.ts'
 
-/** Every code of the table, over HTTP, with its status, its message and its envelope. */
+/** Every error code over HTTP, with its status, message and envelope. */
 
 let system: System
-let redis: Awaited<ReturnType<typeof startRedis>>
+let redis: Redis
 beforeAll(async () => {
   redis = await startRedis()
   system = await startSystem({ gatewayEnvironment: { REDIS_URL: redis.url } })
@@ -39,33 +41,15 @@ function expectCode({ status, headers, body }: Answer, code: ErrorCode): void {
   reached.add(code)
 }
 
-function order(changes: object = {}) {
-  const [source, target] = system.wallets
-  return {
-    sourceWalletId: source!.walletId,
-    targetWalletId: target!.walletId,
-    amount: '1.00',
-    currency: 'USD',
-    ...changes,
-  }
-}
+const order = (changes: object = {}) => transferOrder(system, { amount: '1.00', ...changes })
 
-/** A key of its own, for what would spoil the one that the others share. */
-async function newKey(more: { ipAllowlist?: string[]; scopes?: 'wallet:read'[]; expiresAt?: Date } = {}) {
-  const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Codes' })
-  await system.admin.members.add.mutate({ workspaceId, userId: 'owner' })
-  const issued = await system.admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'owner',
-    scopes: ['wallet:read'],
-    ...more,
-  })
-  return { baseUrl: system.baseUrl, workspaceId, ...issued }
-}
+/** A key of its own, for tests that change the key. */
+const newKey = (options: { ipAllowlist?: string[] } = {}) =>
+  createTenant(system, { scopes: ['wallet:read'], ...options })
 
 const list = '/api/v1/wallets'
 
-/** A change of a key is in force a moment later. */
+/** Waits until a change of a key is in force. */
 async function untilCode(credentials: Awaited<ReturnType<typeof newKey>>, code: ErrorCode): Promise<Answer> {
   return until(code, async () => {
     const answer = await call(credentials, 'GET', list)
@@ -74,7 +58,7 @@ async function untilCode(credentials: Awaited<ReturnType<typeof newKey>>, code: 
 }
 
 describe('the pipeline', () => {
-  test('GA2001 without a key, GA2011 with an unknown, a malformed or a doubled one', async () => {
+  test('GA2001 without a key, GA2011 with an unknown or malformed one, or with two', async () => {
     expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': null } }), 'GA2001')
     expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': '' } }), 'GA2001')
     for (const apiKey of [
@@ -86,17 +70,18 @@ describe('the pipeline', () => {
       expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': apiKey } }), 'GA2011')
   })
 
-  test('GA2021 when the key is disabled, until it is enabled; when it has expired', async () => {
+  test('GA2021 while the key is disabled, and after it has expired', async () => {
     const key = await newKey()
     await system.admin.apiKeys.disable.mutate(key)
     expectCode(await untilCode(key, 'GA2021'), 'GA2021')
     await system.admin.apiKeys.enable.mutate(key)
     await until('enabled', async () => (await call(key, 'GET', list)).body.success)
-    const brief = await newKey({ expiresAt: new Date(Date.now() + 300) })
-    expectCode(await untilCode(brief, 'GA2021'), 'GA2021')
+    const expired = await newKey()
+    await system.admin.apiKeys.setExpiry.mutate({ ...expired, expiresAt: new Date(0) })
+    expectCode(await untilCode(expired, 'GA2021'), 'GA2021')
   })
 
-  test('GA2011 when the key is deleted, GA2034 without membership, GA2032 without workspace', async () => {
+  test('GA2034 without membership, GA2032 without workspace, GA2011 when the key is deleted', async () => {
     const key = await newKey()
     await system.admin.members.remove.mutate({ ...key, userId: 'owner' })
     expectCode(await untilCode(key, 'GA2034'), 'GA2034')
@@ -106,7 +91,7 @@ describe('the pipeline', () => {
     expectCode(await untilCode(key, 'GA2011'), 'GA2011')
   })
 
-  test('GA2013 for every fault of timestamp and nonce; sixty seconds exactly are inside', async () => {
+  test('GA2013 for every faulty timestamp and nonce', async () => {
     const now = Math.floor(Date.now() / 1000)
     for (const timestamp of [
       '',
@@ -131,7 +116,7 @@ describe('the pipeline', () => {
     expectCode(await call(system, 'POST', createPath, order(), { nonce }), 'GA2013')
   })
 
-  test('GA2012 for a signature that is missing, malformed, doubled or different; it leaves the nonce unused', async () => {
+  test('GA2012 for a missing, malformed, repeated or different signature, which does not use up the nonce', async () => {
     const nonce = 'kept'
     const wrong = ['', 'x', `${'A'.repeat(43)}=`, 'A'.repeat(44), `${'A'.repeat(43)}=, ${'A'.repeat(43)}=`]
     for (const signature of wrong)
@@ -150,7 +135,7 @@ describe('the pipeline', () => {
     expect((await call(system, 'GET', list, undefined, { nonce })).status).toBe(200)
   })
 
-  test('GA2022 from an address that is not listed', async () => {
+  test('GA2022 for an address outside the IP list', async () => {
     expectCode(await call(await newKey({ ipAllowlist: ['203.0.113.0/24', '::2'] }), 'GET', list), 'GA2022')
     expect((await call(await newKey({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] }), 'GET', list)).status).toBe(200)
   })
@@ -161,9 +146,9 @@ describe('the pipeline', () => {
     expectCode(await call(key, 'GET', '/api/v1/transfer/query/orders'), 'GA2024')
   })
 
-  test('50090201 for everything under /api/ that no endpoint declares', async () => {
+  test('50090201 for every path and method under /api/ that is not an endpoint', async () => {
     const { walletId } = system.wallets[0]!
-    const strays: [string, string][] = [
+    const undeclared: [string, string][] = [
       ['GET', '/api/'],
       ['GET', '/api/v1'],
       ['GET', '/api/v2/wallets'],
@@ -186,17 +171,17 @@ describe('the pipeline', () => {
       ['DELETE', list],
       ['OPTIONS', list],
     ]
-    for (const [method, path] of strays)
+    for (const [method, path] of undeclared)
       expectCode(await call(system, method, path, method === 'POST' ? '{}' : undefined), '50090201')
   })
 
-  test('S004 for what is not under /api/', async () => {
+  test('S004 for every path outside /api/', async () => {
     for (const path of ['/', '/api', '/API/v1/wallets', '//api/v1/wallets', '/%61pi/v1/wallets', '/metrics'])
       expectCode(await call(system, 'GET', path), 'S004')
   })
 })
 
-describe('a create', () => {
+describe('creating a transfer', () => {
   test('W001, W002, T002, T003, T004, T005', async () => {
     const { admin, workspaceId } = system
     const { walletId: frozen } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Frozen' })
@@ -213,7 +198,7 @@ describe('a create', () => {
     expectCode(await call(system, 'GET', '/api/v1/wallets/none'), 'W001')
   })
 
-  test('S013 over 64 KiB, by its length or as it comes; S015 for another type or a coding', async () => {
+  test('S013 for a body over 64 KiB; S015 for another media type or a content encoding', async () => {
     expectCode(await call(system, 'POST', createPath, `"${'x'.repeat(65_535)}"`), 'S013')
     const send = (headers: Record<string, string | null>) => call(system, 'POST', createPath, order(), { headers })
     for (const type of ['text/plain', 'application/xml', 'application/json; charset=latin1', 'application/jsonp', ''])
@@ -222,7 +207,7 @@ describe('a create', () => {
     expect((await send({ 'Content-Type': 'application/json; charset=UTF-8' })).status).toBe(200)
   })
 
-  test('S012 for every faulty field, and detail names it', async () => {
+  test('S012 for every faulty field, with a detail that names the field', async () => {
     const faults: [string | object, string][] = [
       ['', 'body'],
       ['{', 'body'],
@@ -288,11 +273,10 @@ describe('a create', () => {
   })
 })
 
-describe('parts that fail', () => {
-  test('S001 for a fault of ours: a stored secret that does not decrypt; other keys are not touched', async () => {
+describe('failures', () => {
+  test('S001 for a stored secret that cannot be decrypted; other keys work', async () => {
     const key = await newKey()
-    const owner = new pg.Client({ connectionString: system.database.ownerUrl })
-    await owner.connect()
+    const owner = await connect(system.database.ownerUrl)
     const isKey = `id = '${uuidFromId('apiKey', key.apiKey)}'`
     await owner.query(`update api_key set secret = 'v1.k1.AAAA.AAAA.AAAA', revision = revision + 1 where ${isKey}`)
     await signRows(owner, system.chainKey, 'api_key', isKey)
@@ -301,19 +285,19 @@ describe('parts that fail', () => {
     expect((await call(system, 'GET', list)).status).toBe(200)
   })
 
-  test('S002 without Redis, also for a wrong signature; steps 1 to 4 keep their codes', async () => {
-    await redis.freeze()
+  test('S002 without Redis, also for a wrong signature, after steps 1 to 4 with their own codes', async () => {
+    redis.freeze()
     const answer = await call(system, 'GET', list)
     expectCode(answer, 'S002')
     expect(answer.headers.get('retry-after')).toBe('1')
     expectCode(await call(system, 'GET', list, undefined, { secret: 'x' }), 'S002')
     expectCode(await call(system, 'GET', list, undefined, { timestamp: '1' }), 'GA2013')
     expectCode(await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': null } }), 'GA2001')
-    await redis.thaw()
+    redis.thaw()
     await until('Redis is back', async () => (await call(system, 'GET', list)).body.success)
   })
 
-  test('S002 without core, for a create that certainly was not made', async () => {
+  test('S002 without core, for a transfer that certainly was not made', async () => {
     const core = system.cores.at(-1)!
     await core.kill('SIGKILL')
     expectCode(await call(system, 'POST', createPath, order({ bizId: 'no-core' })), 'S002')
@@ -322,7 +306,7 @@ describe('parts that fail', () => {
     expectCode(await call(system, 'GET', '/api/v1/transfer/query/orders/no-core'), 'T001')
   })
 
-  test('S003 when core froze over a create; X-Transfer-Id names the order, and its bizId tells', async () => {
+  test('S003 when core freezes during a create; X-Transfer-Id names the order, and a retry with its bizId returns it', async () => {
     const core = system.cores.at(-1)!
     const body = order({ bizId: 'frozen-core' })
     await core.kill('SIGSTOP')
@@ -340,7 +324,7 @@ describe('parts that fail', () => {
   })
 })
 
-test('S029 over the limit of a key, on a gateway where one is set', async () => {
+test('S029 over the rate limit of a key', async () => {
   const { url } = await system.startGateway({ KEY_REQUESTS_PER_SECOND: '1' })
   const key = { ...(await newKey()), baseUrl: url }
   const answer = await until('over the limit', async () => {
@@ -352,19 +336,13 @@ test('S029 over the limit of a key, on a gateway where one is set', async () => 
 })
 
 test.each([
-  ['a header that is none', 'GET /api/v1/wallets HTTP/1.1\r\nBad Header\r\n\r\n', 'S012'],
-  ['a method that is none', 'BREW /api/v1/wallets HTTP/1.1\r\nHost: x\r\n\r\n', 'S012'],
+  ['a line that is not a header', 'GET /api/v1/wallets HTTP/1.1\r\nBad Header\r\n\r\n', 'S012'],
+  ['an unknown method', 'BREW /api/v1/wallets HTTP/1.1\r\nHost: x\r\n\r\n', 'S012'],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', 'S012'],
   ['no Host', 'GET /api/v1/wallets HTTP/1.1\r\nConnection: close\r\n\r\n', 'S012'],
-  ['headers without end', `GET /api/v1/wallets HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 'S012'],
-])('what is hardly HTTP gets our envelope too: %s', async (_name, text, code) => {
-  const answer = await new Promise<string>(resolve => {
-    const { hostname, port } = new URL(system.baseUrl)
-    const socket = connect(Number(port), hostname, () => socket.end(text))
-    let received = ''
-    socket.on('data', chunk => (received += chunk))
-    socket.on('close', () => resolve(received))
-  })
+  ['headers that are too long', `GET /api/v1/wallets HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 'S012'],
+])('malformed HTTP is answered with the envelope: %s', async (_name, text, code) => {
+  const answer = await exchange(system.baseUrl, text)
   expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({
     success: false,
     code,
@@ -372,6 +350,6 @@ test.each([
   })
 })
 
-test('these tests reached every code', () => {
+test('these tests cover every code', () => {
   expect(Object.keys(errorTable).filter(code => !reached.has(code as ErrorCode))).toEqual([])
 })

@@ -27,7 +27,7 @@ function run(program: string, environment: NodeJS.ProcessEnv) {
   return { status, lines: stderr.trim().split('\n') }
 }
 
-test('core names everything that is missing, one sentence each', () => {
+test('core names every missing variable, one per line', () => {
   const { status, lines } = run(core, {})
   expect(status).toBe(1)
   expect(lines.map(line => line.split(' is missing: ')[0])).toEqual([
@@ -38,7 +38,7 @@ test('core names everything that is missing, one sentence each', () => {
   ])
 })
 
-test('core names every fault at once, and no secret', () => {
+test('core names every faulty variable at once, without their values', () => {
   const { status, lines } = run(core, {
     CORE_PORT: '99999',
     DATABASE_URL: 'mysql://root:hunter2@localhost/wallet',
@@ -61,13 +61,13 @@ test('core names every fault at once, and no secret', () => {
   expect(lines.join()).not.toContain('hunter2')
 })
 
-test('a token or a key with a colon in it is refused, and not cut there', () => {
+test('a token or key that contains a colon is rejected, not truncated', () => {
   const token = `${'t'.repeat(40)}:${'u'.repeat(40)}`
   const { lines } = run(core, { ...goodCore, KEY_ENCRYPTION_KEYS: `${kek}:x`, SERVICE_TOKENS: `a:admin:${token}` })
   expect(lines.map(line => line.split(' needs entries ')[0])).toEqual(['KEY_ENCRYPTION_KEYS', 'SERVICE_TOKENS'])
 })
 
-test('the gateway names everything that is missing; outside embedded mode it does not start without Redis', () => {
+test('the gateway names every missing variable, and does not start without a nonce store', () => {
   const missing = run(gateway, {})
   expect(missing.status).toBe(1)
   expect(missing.lines.map(line => line.split(' ')[0])).toEqual(['CORE_TOKEN', 'CORE_URL', 'KEY_ENCRYPTION_KEYS'])
@@ -79,13 +79,13 @@ test('the gateway names everything that is missing; outside embedded mode it doe
   expect([status, lines]).toEqual([1, ['REDIS_URL is missing: Redis that stores the nonces of all gateways.']])
 })
 
-test('the gateway refuses a proxy list that it cannot read', () => {
+test('the gateway rejects a malformed list of proxies', () => {
   const { status, lines } = run(gateway, { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.300' })
   expect(status).toBe(1)
   expect(lines.find(line => line.startsWith('TRUSTED_PROXIES'))).toContain('10.0.0.300')
 })
 
-test('the migration step refuses to run the service under the role that owns the tables', () => {
+test('the migration rejects a service role that is the owner of the tables', () => {
   const { status, lines } = run(migrate, {
     DATABASE_URL: 'postgresql://owner:a@127.0.0.1:1/wallet',
     MIGRATION_DATABASE_URL: 'postgresql://owner:b@127.0.0.1:1/wallet',
@@ -94,7 +94,7 @@ test('the migration step refuses to run the service under the role that owns the
   expect(lines[0]).toContain('the service may not own its tables')
 })
 
-test('a secret can come from a file; one that cannot be read, or that is given twice, is a fault', async () => {
+test('a secret can come from a file, which must be readable; setting both variables is an error', async () => {
   const directory = await makeTempDir('configuration')
   const file = join(directory, 'tokens')
   await writeFile(file, 'short')

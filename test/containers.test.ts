@@ -1,12 +1,11 @@
 /**
- * docker-compose.yml, Dockerfile and the configurations beside them, as far as they can be judged without an engine: names
- * that lead somewhere, variables that a program reads, nothing open that should be closed. That they also work is
- * shown in replicas.test.ts.
+ * Checks docker-compose.yml, the Dockerfile and their configuration files as far as possible without Docker: that names
+ * resolve, that programs read the variables, and that nothing is exposed. replicas.test.ts runs them.
  */
 import { execFile } from 'node:child_process'
 import { glob, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { type AddressInfo, BlockList } from 'node:net'
+import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readEnvironment } from '@workspace-wallet/runtime'
@@ -17,6 +16,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { coreSchema, migrationSchema } from '../services/core/src/config.ts'
 import { type Compose, mountsOf, networksOf, readCompose, type Service, stageOf } from './setup/compose.ts'
 import { readCopy, readStages, root, type Stage, wholeStage } from './setup/images.ts'
+import { listen } from './setup/listen.ts'
 import { makeTempDir } from './setup/temp.ts'
 
 const schemas: Record<string, z.ZodObject> = { core: coreSchema, migrate: migrationSchema, gateway: gatewaySchema }
@@ -43,7 +43,7 @@ function service(name: string): Service {
   return found
 }
 
-/** The services that run a stage of the Dockerfile that is a program with a configuration. */
+/** The services that run a program of ours, with the schema of its configuration. */
 function configured(): [string, Service, z.ZodObject][] {
   return services.flatMap(([name, each]): [string, Service, z.ZodObject][] => {
     const schema = schemas[stageOf(each) ?? '']
@@ -51,7 +51,7 @@ function configured(): [string, Service, z.ZodObject][] {
   })
 }
 
-/** What is written as ENV in the stage, and what the compose file adds. */
+/** The variables of the image and of the service. */
 function environmentOf(service: Service): Record<string, string> {
   const { environment = {} } = service
   const written = wholeStage(stages, stageOf(service)!).flatMap(({ name, text }) =>
@@ -61,13 +61,13 @@ function environmentOf(service: Service): Record<string, string> {
   return Object.fromEntries([...written, ...set])
 }
 
-/** The folder of deploy/containers/secrets.ts that a container sees at /secrets. */
+/** The folder that a container mounts at /secrets. */
 function secretsOf(each: Service): string {
   const mount = mountsOf(each).find(({ target }) => target === '/secrets')
   return mount ? join(secretsDir, mount.source.replace(/-secrets$/, '')) : ''
 }
 
-test('there are two cores and two gateways, and everything that the mission names', () => {
+test('there are two cores and two gateways, PostgreSQL 18 and Redis 8', () => {
   const targets = services.map(([, each]) => stageOf(each))
   expect(targets.filter(target => target === 'core')).toHaveLength(2)
   expect(targets.filter(target => target === 'gateway')).toHaveLength(2)
@@ -81,7 +81,7 @@ test('images are pinned to a version', () => {
     if (!stages.some(stage => stage.name === from)) expect(from, name).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim$/)
 })
 
-test('every name leads somewhere: services, volumes, networks', () => {
+test('every service, volume and network that is named exists, and every one is used', () => {
   const used = { volumes: new Set<string>(), networks: new Set<string>() }
   for (const [name, each] of services) {
     for (const [other, { condition }] of Object.entries(each.depends_on ?? {})) {
@@ -103,14 +103,14 @@ test('every name leads somewhere: services, volumes, networks', () => {
     expect([...used[kind]].sort(), kind).toEqual(Object.keys(compose[kind]).sort())
 })
 
-test('our own images are built here, each by one service, and no registry is asked for them', () => {
+test('each of our images is built by one service and never pulled', () => {
   const built: string[] = []
   for (const [name, each] of services) {
     const stage = stageOf(each)
     expect(each.pull_policy, name).toBe(stage && 'never')
     if (!each.build) continue
     expect(each.build, name).toEqual({ context: '.', target: stage })
-    // `docker compose up` has to build it, whatever it starts.
+    // `docker compose up` builds only the services that it starts.
     expect(each.profiles, name).toBeUndefined()
     built.push(each.build.target)
   }
@@ -119,7 +119,7 @@ test('our own images are built here, each by one service, and no registry is ask
   for (const target of built) expect(stages.map(({ name }) => name)).toContain(target)
 })
 
-test('nothing runs as root, may gain rights, or writes where it need not', () => {
+test('no container runs as root, gains privileges, or writes outside its volumes', () => {
   for (const [name, each] of services) {
     expect(each, name).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
     expect(each.privileged, name).toBeUndefined()
@@ -129,27 +129,27 @@ test('nothing runs as root, may gain rights, or writes where it need not', () =>
     expect(each.cpus, name).toBeUndefined()
     for (const { source } of mountsOf(each)) expect(source, `${name} mounts nothing of its host`).toMatch(/^[a-z-]+$/)
     const user = each.user ?? wholeStage(stages, stageOf(each) ?? '').findLast(({ name }) => name === 'USER')?.text
-    // HAProxy's image is made to run as a user of its own.
+    // HAProxy's image sets its own user.
     if (name === 'secrets') expect([user, each.cap_add, each.network_mode]).toEqual(['0:0', ['CHOWN'], 'none'])
     else if (name !== 'balancer') expect(user, name).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     if (name !== 'secrets') expect(each.cap_add, name).toBeUndefined()
   }
 })
 
-test('only the balancer can be reached from outside, and each part sees only what it works with', () => {
-  const reach = (name: string) => networksOf(service(name)).sort()
+test('only the load balancer is published, and each service reaches only the networks that it needs', () => {
+  const networks = (name: string) => networksOf(service(name)).sort()
   expect(services.flatMap(([name, { ports }]) => (ports ? [[name, ports]] : []))).toEqual([
     ['balancer', ['127.0.0.1:8080:8080']],
   ])
   for (const [name, network] of Object.entries(compose.networks))
     expect(network?.internal ?? false, name).toBe(name !== 'public')
   expect(services.filter(([, each]) => networksOf(each).includes('public')).map(([name]) => name)).toEqual(['balancer'])
-  expect(reach('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
-  expect(reach('core-1')).toEqual(['data', 'inner'])
-  expect([reach('postgres'), reach('redis'), reach('migrate')]).toEqual([['data'], ['nonces'], ['data']])
+  expect(networks('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
+  expect(networks('core-1')).toEqual(['data', 'inner'])
+  expect([networks('postgres'), networks('redis'), networks('migrate')]).toEqual([['data'], ['nonces'], ['data']])
 })
 
-test('a container sees its own secrets and no others', () => {
+test('a container mounts its own secrets and no others', () => {
   for (const [name, each] of services) {
     const seen = mountsOf(each).filter(({ source }) => source.endsWith('-secrets'))
     if (name === 'secrets') continue
@@ -165,7 +165,7 @@ test('a container sees its own secrets and no others', () => {
   expect(service('postgres').volumes).toContain('postgres-init:/docker-entrypoint-initdb.d:ro')
 })
 
-test('every variable is one that the program reads, every one that it needs is set, and all have good values', async () => {
+test('every variable is known to its program and valid, and every required one is set', async () => {
   expect(configured().map(([name]) => name)).toEqual(['migrate', 'core-1', 'core-2', 'gateway-1', 'gateway-2'])
   for (const [name, each, schema] of configured()) {
     const { NODE_ENV, ...environment } = environmentOf(each)
@@ -174,7 +174,7 @@ test('every variable is one that the program reads, every one that it needs is s
     for (const variable of variables) expect(Object.keys(schema.shape), name).toContain(variable)
     for (const [variable, type] of Object.entries(schema.shape))
       if (!type.isOptional()) expect(variables, name).toContain(variable)
-    // No secret is written into the file.
+    // docker-compose.yml contains no secret.
     for (const variable of [
       'DATABASE_URL',
       'MIGRATION_DATABASE_URL',
@@ -192,7 +192,7 @@ test('every variable is one that the program reads, every one that it needs is s
   for (const name of ['gateway-1', 'gateway-2']) expect(service(name).environment).toHaveProperty('REDIS_URL_FILE')
 })
 
-test('every address names a service that listens there, on a network that both are on', async () => {
+test('every address names a service and port that listens, on a shared network', async () => {
   const addresses: [string, string][] = []
   for (const [name, each] of services) {
     const values = Object.entries(each.environment ?? {}).map(async ([variable, value]) =>
@@ -220,13 +220,13 @@ test('every address names a service that listens there, on a network that both a
     expect(reached(name)).toContain('core-1')
     expect(reached(name)).toContain('core-2')
   }
-  // What the images expose is where the programs listen by themselves.
+  // The exposed ports are the defaults of the programs.
   expect(coreSchema.shape.CORE_PORT.parse(undefined)).toBe(8081)
   expect(gatewaySchema.shape.GATEWAY_PORT.parse(undefined)).toBe(8080)
   expect(gatewaySchema.shape.INTERNAL_PORT.parse(undefined)).toBe(8082)
 })
 
-test('the internal listener of a gateway binds to its address on the network of internal callers alone', () => {
+test('the internal listener of a gateway listens on the internal network only', () => {
   for (const name of ['gateway-1', 'gateway-2']) {
     const { environment, networks } = service(name)
     const aliases = Object.entries(networks!).flatMap(([network, more]) =>
@@ -239,7 +239,7 @@ test('the internal listener of a gateway binds to its address on the network of 
   expect(image.filter(pair => pair.startsWith('INTERNAL_HOST='))).toEqual([])
 })
 
-test('one key and one address are limited unless an operator says otherwise', () => {
+test('each key and each address has a limit by default', () => {
   for (const name of ['gateway-1', 'gateway-2'])
     expect(service(name).environment!.KEY_REQUESTS_PER_SECOND, name).toBe(500)
   expect(service('balancer').environment!.CONNECTIONS_PER_SOURCE).toBe(200)
@@ -260,22 +260,21 @@ function blockOf(cidr: string): BlockList {
   return block
 }
 
-test('gateways believe the balancer alone, and nobody else can get its address', () => {
+test('gateways trust only the load balancer as a proxy, and no other container can get its address', () => {
   const address = (service('balancer').networks as Record<string, { ipv4_address: string }>).edge!.ipv4_address
   for (const name of ['gateway-1', 'gateway-2']) expect(service(name).environment!.TRUSTED_PROXIES).toBe(address)
   const [config] = compose.networks.edge!.ipam!.config
   expect(blockOf(config!.subnet).check(address)).toBe(true)
   expect(blockOf(config!.ip_range).check(address)).toBe(false)
-  // What Docker's daemon takes subnets from by default: a network of another project may have it already.
+  // Docker assigns subnets from these pools by default: a network of another project may already use one.
   for (const pool of ['172.17.0.0/16', '172.18.0.0/15', '172.20.0.0/14', '172.24.0.0/13', '192.168.0.0/16'])
     expect(blockOf(pool).check(address), pool).toBe(false)
 })
 
-test('the health checks of our images ask for readiness, and start no Node', async () => {
+test('the health checks of our images ask for readiness, without starting Node', async () => {
   const server = createServer(({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end())
   let status = 200
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   const check = () => promisify(execFile)('bash', [join(root, 'deploy/containers/is-ready.sh'), String(port)])
   try {
     await check()
@@ -302,12 +301,12 @@ test('the health checks of our images ask for readiness, and start no Node', asy
   }
 })
 
-test('PostgreSQL is healthy when it has the database, and not before its first start has finished', () => {
+test('PostgreSQL is not healthy before its first start has created the database', () => {
   const { test: command } = service('postgres').healthcheck!
   expect(command[1]).toContain('pg_isready --quiet --host=127.0.0.1 && psql --dbname=wallet')
 })
 
-test('programs stop in time: compose waits longer than they do', () => {
+test('Compose waits longer than a program needs to stop', () => {
   for (const [name, each] of configured()) {
     if (each.restart === 'no') continue
     const delayMs = Number(each.environment?.STOP_DELAY_MS ?? 0)
@@ -315,7 +314,7 @@ test('programs stop in time: compose waits longer than they do', () => {
   }
 })
 
-test('no image depends on the umask of the checkout, and no container reads a file of it', () => {
+test('no image depends on the umask of the checkout, and no container mounts its files', () => {
   for (const { name, instructions } of stages)
     for (const { name: instruction, text } of instructions) {
       if (instruction !== 'COPY') continue
@@ -325,7 +324,7 @@ test('no image depends on the umask of the checkout, and no container reads a fi
   for (const [name, each] of services) expect(each, name).not.toHaveProperty('configs')
 })
 
-test('every file that the Dockerfile copies is there and let in; all package.json files are there before npm ci', async () => {
+test('every file that the Dockerfile copies exists and is not ignored; all package.json files are copied before npm ci', async () => {
   const ignored = (await readFile(join(root, '.dockerignore'), 'utf8')).split('\n')
   expect(ignored).toContain('*')
   const copied = stages.flatMap(stage =>
@@ -354,14 +353,14 @@ test('every file that the Dockerfile copies is there and let in; all package.jso
   for (const manifest of wanted) expect(manifests).toContain(manifest)
 })
 
-/** The user of the container that reads a file of deploy/containers/secrets.ts. */
+/** The ID of the user that must own a file of deploy/containers/secrets.ts. */
 function userOf(file: string): number {
   if (file.startsWith('all/')) return 0
   if (file.startsWith('balancer-config/')) return 99
   return /^(postgres|redis)/.test(file) ? 999 : 1000
 }
 
-test('secrets are made once, readable by one user each, and follow their original', async () => {
+test('secrets are created once, each readable by one user, and deleted copies are restored', async () => {
   const files = async () => {
     const names = (await readdir(secretsDir, { recursive: true, withFileTypes: true })).filter(entry => entry.isFile())
     return new Map(
@@ -381,8 +380,7 @@ test('secrets are made once, readable by one user each, and follow their origina
   for (const [name, { mode, uid }] of before) {
     expect(mode, name).toBe(name === 'all/secrets.json' ? 0o600 : 0o400)
     if (process.getuid!() !== 0) continue
-    const user = userOf(name)
-    expect(uid, name).toBe(user)
+    expect(uid, name).toBe(userOf(name))
   }
   await rm(join(secretsDir, 'core', 'LEDGER_CHAIN_KEY'))
   await makeSecrets()

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../tools/services/program.ts'
 import { call, createPath, type Overrides } from './setup/client.ts'
+import { logLines } from './setup/log-lines.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { createKey } from './setup/workspaces.ts'
 
-/** Denied requests: counted by code and key, sampled in the log, and nothing there that the caller made up. */
+/** Denied requests are counted by code and key, and sampled in the log, without text that the caller made up. */
 
 const list = '/api/v1/wallets'
 
@@ -20,24 +22,24 @@ async function metrics(): Promise<string> {
   return (await fetch(`${gateway.internalUrl}/metrics`)).text()
 }
 
-/** The series of denials, as `code key` to count. */
+/** The number of denials by `code key`. */
 async function denied(): Promise<Record<string, number>> {
   const lines = (await metrics()).matchAll(/^gateway_denied_total\{code="([^"]*)",key="([^"]*)"\} (\d+)$/gm)
   return Object.fromEntries([...lines].map(([, code, key, count]) => [`${code} ${key}`, Number(count)]))
 }
 
-test('by code and by key; a key that does not exist is called unknown, whatever it was', async () => {
-  const { workspaceId, admin, apiKey } = system
-  const other = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['transfer:read'] })
+test('denials are counted by code and key; every key that does not exist counts as unknown', async () => {
+  const { admin, apiKey } = system
+  const other = await createKey(system, { scopes: ['transfer:read'] })
   const send = async (code: string, overrides: Overrides = {}, path = list, credentials = {}) => {
     const answer = await call({ ...system, ...credentials }, 'GET', path, undefined, overrides)
     expect(answer.body.code).toBe(code)
   }
-  const made = ['ak_01h455vb4pex5vsknk084sn02q', 'ak_"} 1\\n', 'made-up-key-text', '%{jndi:x}']
-  for (const text of made) await send('GA2011', { headers: { 'X-Api-Key': text } })
+  const madeUp = ['ak_01h455vb4pex5vsknk084sn02q', 'ak_"} 1\\n', 'made-up-key-text', '%{jndi:x}']
+  for (const text of madeUp) await send('GA2011', { headers: { 'X-Api-Key': text } })
   await send('GA2001', { headers: { 'X-Api-Key': null } })
-  const spoiled = { nonce: `nonce-${randomUUID()}`, secret: 'x' }
-  for (let count = 0; count < 5; count++) await send('GA2012', spoiled)
+  const wrongSignature = { nonce: `nonce-${randomUUID()}`, secret: 'x' }
+  for (let count = 0; count < 5; count++) await send('GA2012', wrongSignature)
   await send('GA2013', { timestamp: '1' })
   await send('50090201', {}, '/api/v1/made-up-path')
   await send('GA2024', {}, list, other)
@@ -56,25 +58,20 @@ test('by code and by key; a key that does not exist is called unknown, whatever 
   })
 
   await gateway.stop()
-  const lines = gateway
-    .output()
-    .trim()
-    .split('\n')
-    .map(line => JSON.parse(line))
-  const told = lines.filter(({ msg }) => msg.includes('denied'))
-  const of = (code: string) => told.filter(line => line.code === code)
+  const denials = logLines(gateway).filter(({ msg }) => msg.includes('denied'))
+  const of = (code: string) => denials.filter(line => line.code === code)
   expect(of('GA2012')).toMatchObject([
     { apiKey, address: '127.0.0.1', msg: 'a request was denied' },
     { apiKey, address: '127.0.0.1', msg: 'more requests were denied', count: 4 },
   ])
   expect(of('GA2011')).toMatchObject([{ msg: 'a request was denied' }, { count: 3 }])
   for (const line of of('GA2011')) expect(line).not.toHaveProperty('apiKey')
-  for (const { requestId } of told) expect(requestId).toMatch(/^req_/)
-  for (const secret of [...made, spoiled.nonce, system.apiSecret, other.apiSecret, 'made-up-path'])
+  for (const { requestId } of denials) expect(requestId).toMatch(/^req_/)
+  for (const secret of [...madeUp, wrongSignature.nonce, system.apiSecret, other.apiSecret, 'made-up-path'])
     expect(gateway.output()).not.toContain(secret)
 })
 
-test('what strangers send is sampled, whatever it is, and counted in full', async () => {
+test('requests without a valid signature are all counted, and sampled in the log, whatever they ask for', async () => {
   const startedAtMs = performance.now()
   const own = await system.startGateway({ LOG_LEVEL: 'info' })
   const at = (path: string, init: RequestInit = {}) => fetch(`${own.url}${path}`, init)
@@ -83,22 +80,18 @@ test('what strangers send is sampled, whatever it is, and counted in full', asyn
   for (let sent = 0; sent < 10; sent++) await at(`/api/v1/made-up-${sent}`, { method: 'PUT' })
   const large = { method: 'POST', body: 'x'.repeat(70_000), headers: { 'X-Api-Key': system.apiKey } }
   for (let sent = 0; sent < 10; sent++) await at(createPath, large)
-  // With a valid signature each has its line.
+  // With a valid signature, each request has a log line.
   for (let sent = 0; sent < 5; sent++)
     await call({ ...system, baseUrl: own.url }, 'GET', `${list}?size=made-up`).then(({ body }) =>
       expect(body.code).toBe('S012'),
     )
-  const figures = await (await fetch(`${own.internalUrl}/metrics`)).text()
-  expect(figures).toContain('gateway_refusals_total{step="endpoint",code="S004",status="404"} 2000')
+  const metrics = await (await fetch(`${own.internalUrl}/metrics`)).text()
+  expect(metrics).toContain('gateway_refusals_total{step="endpoint",code="S004",status="404"} 2000')
 
   await own.stop()
-  const lines = own
-    .output()
-    .trim()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const lines = logLines(own)
   const of = (code: string) => lines.filter(line => line.code === code)
-  // Two lines of a kind in ten seconds, however long this takes.
+  // At most two lines of a kind in ten seconds. The limit grows with the time that the test takes.
   const mostLines = 2 * (Math.floor((performance.now() - startedAtMs) / 10_000) + 1)
   const sampled = {
     S004: [2_000, 'a request was refused'],
@@ -111,7 +104,7 @@ test('what strangers send is sampled, whatever it is, and counted in full', asyn
     expect(more.length, code).toBeGreaterThan(0)
     expect(more.length, code).toBeLessThan(mostLines)
     expect(
-      of(code).reduce((sum, { count }) => sum + (count ?? 1), 0),
+      of(code).reduce((sum, { count = 1 }) => sum + Number(count), 0),
       code,
     ).toBe(requests)
   }

@@ -1,4 +1,4 @@
-/** Money to the last digit: no amount passes through a float, none is rounded, and each is shown as it was sent. */
+/** Exact amounts: none passes through a float or is rounded, and each is returned as it was sent. */
 import { Decimal } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { decide } from '../services/core/src/ledger/posting/decide.ts'
@@ -9,6 +9,7 @@ import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
+import { createWallet } from './setup/workspaces.ts'
 
 let system: System
 beforeAll(async () => {
@@ -16,16 +17,15 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-/** 38 digits, the most that an amount may have: 18 decimals of ether, no decimals of yen. */
+/** 38 digits, the most that an amount may have: with the 18 decimals of ether, and without decimals in yen. */
 const mostEther = `${'9'.repeat(20)}.${'9'.repeat(18)}`
 const mostYen = '9'.repeat(38)
 const wei = `0.${'0'.repeat(17)}1`
 
 async function newWallet(currency: string, ...deposits: string[]): Promise<string> {
-  const { workspaceId, admin } = system
-  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name: 'Exact' })
+  const walletId = await createWallet(system, { currency })
   for (const amount of deposits) {
-    const receipt = await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
+    const receipt = await system.admin.wallets.deposit.mutate({ workspaceId: system.workspaceId, walletId, amount })
     expect(receipt.amount).toBe(amount)
   }
   return walletId
@@ -44,7 +44,7 @@ const balanceOf = async (walletId: string): Promise<string> =>
   (await get(`/api/v1/wallets/${walletId}/balance`)).balance
 
 describe('at the last digit', () => {
-  test('one wei moves beside the greatest amounts, and one wei too much is refused', async () => {
+  test('one wei can be transferred next to the greatest amounts, and one wei too much is rejected', async () => {
     const rich = await newWallet('ETH', mostEther, mostEther)
     const poor = await newWallet('ETH')
     const twice = textOf(2n * unitsOf(mostEther), 'ETH')
@@ -69,13 +69,13 @@ describe('at the last digit', () => {
     expect(content.map(({ balanceAfter }: { balanceAfter: string }) => balanceAfter)).toEqual(held)
   })
 
-  test('39 digits, or a decimal more than the currency has, are refused', async () => {
+  test('39 digits, or one decimal more than the currency has, are rejected', async () => {
     const [source, target] = [await newWallet('ETH', '1'), await newWallet('ETH')]
     for (const amount of [`1${'0'.repeat(20)}.${'0'.repeat(18)}`, `0.${'0'.repeat(18)}1`])
       expect((await pay(source, target, amount, 'ETH')).body.code, amount).toBe('S012')
   })
 
-  test('lists sort by amounts that a float could not tell apart', async () => {
+  test('lists sort amounts that are equal as floats', async () => {
     const nines = '12345678901234567890'
     const amounts = ['4', '1', '3', '2'].map(last => `${nines}.${'0'.repeat(17)}${last}`)
     const wallets: string[] = []
@@ -97,7 +97,7 @@ describe('at the last digit', () => {
   })
 })
 
-test('an amount is shown as it was sent, wherever it is shown', async () => {
+test('every endpoint returns an amount as it was sent', async () => {
   const cases: [string, string[]][] = [
     ['USD', ['100', '100.5', '100.50', '0.1', '0.10', '0.01', '9007199254740993.01']],
     ['ETH', ['1', '1.0', '1.10', wei, '0.100000000000000000', '12345678901234567890.000000000000000000']],
@@ -119,7 +119,7 @@ test('an amount is shown as it was sent, wherever it is shown', async () => {
       ])
         expect((await get(list)).content, list).toMatchObject([{ transferId, amount }])
     }
-    // The default order, which reads by ranges of numbers.
+    // The default order reads ranges of sequence numbers, with other statements.
     for (const list of [`/api/v1/wallets/${target}/flows`, `/api/v1/transfer/query/orders/wallet/${target}`])
       expect((await get(list)).content.map(({ amount }: { amount: string }) => amount)).toEqual(amounts.toReversed())
     const sum = amounts.reduce((units, amount) => units + unitsOf(amount), 0n)
@@ -128,16 +128,16 @@ test('an amount is shown as it was sent, wherever it is shown', async () => {
   }
 })
 
-describe('sums over a million', () => {
+describe('sums of a million amounts are exact', () => {
   const million = 1_000_000
 
-  test('in code: every sum of balances is the sum of whole numbers', () => {
+  test('in code: Decimal adds like whole numbers', () => {
     const random = new Random(1)
     let [sum, units] = [new Decimal(0), 0n]
     for (let count = 0; count < million; count++) {
       const whole = String(random.int(2 ** 31)).repeat(1 + random.int(2))
       const amount = `${BigInt(whole)}.${String(random.int(1_000_000_000)).padStart(9, '0')}${String(count).padStart(9, '0')}`
-      // In and out, as a wallet's flows.
+      // In and out, like the flows of a wallet.
       if (count % 3 === 2) {
         sum = sum.minus(amount)
         units -= unitsOf(amount)
@@ -149,8 +149,8 @@ describe('sums over a million', () => {
     expect(sum.toFixed(18)).toBe(textOf(units, 'ETH'))
   })
 
-  test('in the database: the sums by which the verifier and the lists go', async () => {
-    // The n-th amount is n times this; so their sum is known without adding.
+  test('in the database: the sums of the verifier and of the lists', async () => {
+    // The n-th amount is n times this one, so the sum has a formula.
     const amount = '12345678901234567.890123456789012345'
     const [row] = await query(
       system.database.serviceUrl,
@@ -160,11 +160,11 @@ describe('sums over a million', () => {
     )
     const units = unitsOf(amount)
     expect(unitsOf(String(row!.sum))).toBe((units * BigInt(million) * BigInt(million + 1)) / 2n)
-    // 2 − 0 + 4 − 2 + … : what is left of each pair is twice the amount.
+    // 2 − 0 + 4 − 2 + …: each pair leaves twice the amount.
     expect(unitsOf(String(row!.difference))).toBe(units * BigInt(million))
   })
 
-  test('in the rule book: two wallets after a hundred thousand postings of any size', () => {
+  test('in the posting rules: two wallets after a hundred thousand transfers of random size', () => {
     const seed = chooseSeed()
     const random = new Random(seed)
     const wallet = (id: string, kind: WalletState['kind'], balance: string): WalletState => ({
@@ -240,6 +240,6 @@ describe('sums over a million', () => {
   })
 })
 
-test('after all of this the verifier finds the ledger sound', async () => {
+test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

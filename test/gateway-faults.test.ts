@@ -1,23 +1,24 @@
 /**
- * Between the gateway and what it depends on everything fails that can fail. A create whose answer is lost is sent
- * again as the same transfer; without Redis nothing passes unchecked; and nothing needs a restart.
+ * Faults between the gateway and core, and between the gateway and Redis. A create whose answer is lost is sent again as
+ * the same transfer; without Redis no request is accepted; and the gateway recovers by itself.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Readiness } from '../gateway/src/observability/readiness.ts'
 import { call, createPath } from './setup/client.ts'
-import { type Fault, openPath, type Path } from './setup/path.ts'
+import { type Fault, type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
 let system: System
-let toCore: Path
-let toRedis: Path
+let toCore: FaultProxy
+let toRedis: FaultProxy
 beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
-  toCore = await openPath(system.cores[0]!.port)
-  toRedis = await openPath(Number(new URL(inject('redisUrl')).port || 6379))
+  toCore = await startFaultProxy(system.cores[0]!.port)
+  toRedis = await startFaultProxy(Number(new URL(inject('redisUrl')).port || 6379))
   await system.startGateway({
     CORE_URL: toCore.through(system.coreUrl),
     REDIS_URL: toRedis.through(inject('redisUrl')),
@@ -32,32 +33,29 @@ afterAll(async () => {
 const credentials = () => ({ ...system, baseUrl: system.gateways[0]!.url })
 const walletsPath = '/api/v1/wallets'
 
-const newOrder = () => ({
-  bizId: `fault-${randomUUID()}`,
-  sourceWalletId: system.wallets[0]!.walletId,
-  targetWalletId: system.wallets[1]!.walletId,
-  amount: '0.01',
-  currency: 'USD',
-})
+const newOrder = () => {
+  const bizId = `fault-${randomUUID()}`
+  return { bizId, ...transferOrder(system, { bizId }) }
+}
 const pay = (order: object) => call(credentials(), 'POST', createPath, order)
 const read = (nonce = randomUUID()) => call(credentials(), 'GET', walletsPath, undefined, { nonce })
 const isServed = async () => (await read()).body.code === '2000'
 
-/** How many transfers there are under a bizId, whoever was told what. */
+/** How many transfers with a bizId exist. */
 async function countOf({ bizId }: { bizId: string }): Promise<number> {
   const { body } = await call(credentials(), 'GET', `/api/v1/transfer/query/orders?bizIdPrefix=${bizId}`)
   return body.data.page.totalElements
 }
 
-describe('core', () => {
+describe('the connection to core', () => {
   const points: [string, Omit<Fault, 'at' | 'by'>][] = [
     ['before a create is sent', { in: 'request', passes: 'none' }],
     ['in the middle of a create', { in: 'request', passes: 'half' }],
-    ['when a create has been sent', { in: 'request', passes: 'all' }],
+    ['after a create was sent', { in: 'request', passes: 'all' }],
     ['before its answer', { in: 'answer', passes: 'none' }],
     ['in the middle of its answer', { in: 'answer', passes: 'half' }],
   ]
-  test.each(points)('a connection that is lost %s: it is sent again, and done once', async (_, fault) => {
+  test.each(points)('is lost %s: the create is sent again, and done once', async (_, fault) => {
     const order = newOrder()
     const failed = toCore.fail({ ...fault, at: order.bizId, by: 'reset' })
     const [answer] = await Promise.all([pay(order), failed])
@@ -66,7 +64,7 @@ describe('core', () => {
     expect(await countOf(order)).toBe(1)
   })
 
-  test('a connection that freezes with an answer on it: another one brings it', async () => {
+  test('freezes in the middle of an answer: the answer comes on another connection', async () => {
     const order = newOrder()
     const failed = toCore.fail({ in: 'answer', at: order.bizId, passes: 'half', by: 'freeze' })
     const [answer] = await Promise.all([pay(order), failed])
@@ -75,7 +73,7 @@ describe('core', () => {
     expect(await countOf(order)).toBe(1)
   })
 
-  test('frozen altogether: reads are S002, a create that was sent is S003 and names its transfer', async () => {
+  test('freezes like all others: reads fail with S002, and a create that was sent with S003 and its X-Transfer-Id', async () => {
     const order = newOrder()
     const failed = toCore.fail({ in: 'request', at: order.bizId, passes: 'all', by: 'freeze' })
     const paying = pay(order)
@@ -85,16 +83,16 @@ describe('core', () => {
     expect(list.body.code).toBe('S002')
     expect(answer.body.code).toBe('S003')
     expect(answer.headers.get('x-transfer-id')).toMatch(/^trf_/)
-    // What was held back arrives now, together with the same again.
+    // The first create arrives at core only now, together with its retries.
     toCore.thaw()
-    await until('core is asked again', isServed)
+    await until('the gateway calls core again', isServed)
     const [again, onceMore] = await Promise.all([pay(order), pay(order)])
     expect([again.body.code, onceMore.body.code]).toEqual(['2000', '2000'])
     expect(onceMore.body.data).toEqual(again.body.data)
     expect(await countOf(order)).toBe(1)
   })
 
-  test('gone: S002, and served again when it is back', async () => {
+  test('is refused: S002, until core is back', async () => {
     toCore.cut()
     const order = newOrder()
     const [answer, list] = [await pay(order), await read()]
@@ -102,7 +100,7 @@ describe('core', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     const { internalUrl, output } = system.gateways[0]!
     const readiness = async () => (await fetch(`${internalUrl}/readyz`)).json() as Promise<Readiness>
-    const { parts } = await until('readiness says so', async () => {
+    const { parts } = await until('the gateway is not ready', async () => {
       const found = await readiness()
       return found.status === 'not ready' && found
     })
@@ -111,17 +109,20 @@ describe('core', () => {
       nonces: { up: true },
     })
     expect(output()).toContain('core lost')
-    await toCore.mend()
-    await until('core is asked again', isServed)
-    await until('the log says so', () => output().lastIndexOf('core back') > output().lastIndexOf('core lost'))
+    await toCore.restore()
+    await until('the gateway calls core again', isServed)
+    await until(
+      'the log reports that core is back',
+      () => output().lastIndexOf('core back') > output().lastIndexOf('core lost'),
+    )
     expect(await readiness()).toEqual({ status: 'ready', parts: { core: { up: true }, nonces: { up: true } } })
     expect(await countOf(order)).toBe(0)
     expect((await pay(order)).body.code).toBe('2000')
   })
 })
 
-describe('Redis', () => {
-  test('frozen: everything that is signed is S002, what needs no nonce keeps its code; thawed it goes on', async () => {
+describe('the connection to Redis', () => {
+  test('freezes: signed requests fail with S002, and requests that fail before the nonce check keep their codes', async () => {
     toRedis.freeze()
     const nonce = randomUUID()
     const order = newOrder()
@@ -134,9 +135,9 @@ describe('Redis', () => {
     expect([list.body.code, answer.body.code]).toEqual(['S002', 'S002'])
     expect([unknownKey.body.code, stale.body.code]).toEqual(['GA2011', 'GA2013'])
     toRedis.thaw()
-    await until('Redis is asked again', isServed)
+    await until('the gateway calls Redis again', isServed)
     expect(await countOf(order)).toBe(0)
-    // Redis may have got the nonce meanwhile: it passes once at most.
+    // Redis may have received the nonce meanwhile: at most one request is accepted.
     const codes = (await Promise.all([read(nonce), read(nonce), read(nonce)])).map(({ body }) => body.code)
     expect(codes.filter(code => code === '2000').length).toBeLessThan(2)
     expect(codes.filter(code => code === 'GA2013').length).toBeGreaterThan(1)
@@ -145,27 +146,27 @@ describe('Redis', () => {
   const points: [string, Omit<Fault, 'at' | 'by'>][] = [
     ['before a nonce is sent', { in: 'request', passes: 'none' }],
     ['in the middle of a nonce', { in: 'request', passes: 'half' }],
-    ['when a nonce has been sent', { in: 'request', passes: 'all' }],
+    ['after a nonce was sent', { in: 'request', passes: 'all' }],
   ]
-  test.each(points)('a connection that is lost %s: no unchecked pass', async (_, fault) => {
+  test.each(points)('is lost %s: the request is not accepted', async (_, fault) => {
     const nonce = randomUUID()
     const failed = toRedis.fail({ ...fault, at: nonce, by: 'reset' })
     const [first] = await Promise.all([read(nonce), failed])
     expect(first.body.code).toBe('S002')
-    await until('Redis is asked again', isServed)
+    await until('the gateway calls Redis again', isServed)
     const codes = (await Promise.all([read(nonce), read(nonce), read(nonce)])).map(({ body }) => body.code)
     expect(codes.filter(code => code === '2000').length).toBeLessThan(2)
     expect(codes.filter(code => code === 'GA2013').length).toBeGreaterThan(1)
   })
 
-  test('gone: S002, and served again when it is back', async () => {
+  test('is refused: S002, until Redis is back', async () => {
     toRedis.cut()
     expect((await read()).body.code).toBe('S002')
-    await toRedis.mend()
-    await until('Redis is asked again', isServed)
+    await toRedis.restore()
+    await until('the gateway calls Redis again', isServed)
   })
 })
 
-test('after all of this the verifier finds the ledger sound', async () => {
+test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

@@ -3,10 +3,11 @@ import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../tools/services/random.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
 
-/** What whoever holds a service token can send to core. It refuses, goes on, and nobody else notices. */
+/** Hostile calls by the holder of a service token. Core rejects them, and serves everybody else. */
 
 const seed = chooseSeed()
 
@@ -29,51 +30,46 @@ function post(path: string, body: Uint8Array | string, type: string, token = sys
 
 const sendBatch = (body: Uint8Array, token?: string) => post(batchPath, body, 'application/vnd.msgpack', token)
 
-const order = () => ({
-  sourceWalletId: system.wallets[0]!.walletId,
-  targetWalletId: system.wallets[1]!.walletId,
-  amount: '0.01',
-  currency: 'USD',
-})
+const order = () => transferOrder(system)
 
-function callOf() {
+function callInput() {
   const { workspaceId, apiKey } = system
   return { workspaceId, caller: { apiKey, requestId: 'hostile' } }
 }
 
-/** A text in MessagePack. */
+/** A string in MessagePack. */
 function packed(text: string): Buffer {
   const length = Buffer.alloc(5, 0xdb)
   length.writeUInt32BE(Buffer.byteLength(text), 1)
   return Buffer.concat([length, Buffer.from(text)])
 }
 
-test('a decimal that would take minutes to read is not read', async () => {
-  // Behind the marks of a batch's Decimal: an extension of type 1, and its text.
+test('a decimal that would take minutes to parse is rejected', async () => {
+  // A Decimal in a batch is an extension of type 1 that contains a string.
   const hexadecimal = packed(`0x${'f'.repeat(1_000_000)}`)
-  const refused = await sendBatch(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
-  expect(refused.status).toBe(400)
+  const rejected = await sendBatch(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
+  expect(rejected.status).toBe(400)
 
   const superjson = { json: `0x${'f'.repeat(1_000_000)}`, meta: { values: [['custom', 'Decimal']] } }
   const answer = await post('/trpc/transfers.create', JSON.stringify(superjson), 'application/json')
   expect(answer.status).toBe(400)
 })
 
-test('calls that are too much for one batch leave in several: the light ones do not fail with the heavy', async () => {
-  const heavy = Array.from({ length: 300 }, (_, at) =>
+test('calls that are too large for one batch are sent in several, so small calls do not fail with large ones', async () => {
+  const large = Array.from({ length: 300 }, (_, at) =>
     gateway.transfers.create.mutate({
-      ...callOf(),
+      ...callInput(),
       order: { ...order(), sourceWalletId: `${at}${'w'.repeat(65_000)}` },
     }),
   )
-  const light = gateway.transfers.create.mutate({ ...callOf(), order: order() })
-  expect((await Promise.allSettled(heavy)).every(({ status }) => status === 'rejected')).toBe(true)
-  for (const call of heavy) await expect(call).rejects.toThrow('W001')
-  expect(await light).toMatchObject({ status: 'COMPLETED', amount: '0.01' })
+  const small = gateway.transfers.create.mutate({ ...callInput(), order: order() })
+  expect((await Promise.allSettled(large)).every(({ status }) => status === 'rejected')).toBe(true)
+  for (const call of large) await expect(call).rejects.toThrow('W001')
+  expect(await small).toMatchObject({ status: 'COMPLETED', amount: '0.01' })
 })
 
 test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:00Z')])(
-  'a time that PostgreSQL cannot have (%s) is no fault of ours',
+  'a time that PostgreSQL cannot store (%s) is a bad request',
   async time => {
     const { admin, apiKey } = system
     for (const call of [
@@ -82,14 +78,14 @@ test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:
     ])
       await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
     for (const filter of [{ createdFrom: time }, { createdTo: time }]) {
-      await gateway.transfers.list.query({ ...callOf(), filter })
-      await gateway.wallets.list.query({ ...callOf(), filter })
-      await gateway.wallets.flows.query({ ...callOf(), walletId: system.wallets[0]!.walletId, filter })
+      await gateway.transfers.list.query({ ...callInput(), filter })
+      await gateway.wallets.list.query({ ...callInput(), filter })
+      await gateway.wallets.flows.query({ ...callInput(), walletId: system.wallets[0]!.walletId, filter })
     }
   },
 )
 
-test('a text that PostgreSQL cannot have is refused before it meets a batch', async () => {
+test('a text that PostgreSQL cannot store is rejected before it is posted', async () => {
   const { workspaceId, apiKey } = system
   for (const caller of [
     { apiKey, requestId: 'a\u0000' },
@@ -100,48 +96,48 @@ test('a text that PostgreSQL cannot have is refused before it meets a batch', as
   }
 })
 
-test('a batch whose caller goes away in the middle is no fault of ours', async () => {
+test('core survives a caller that disconnects while it sends a batch', async () => {
   const { hostname, port } = new URL(system.coreUrl)
   const head = `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`
   await new Promise<void>((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => socket.write(head))
-    // Core has begun to read.
+    // Core has started to read the body.
     socket.once('data', () => socket.resetAndDestroy())
     socket.once('close', () => resolve())
     socket.once('error', reject)
   })
 })
 
-test('batches that were spoiled are refused or answered, and the next one is whole', async () => {
+test('corrupted batches are rejected or answered, and the next batch works', async () => {
   const random = new Random(seed)
   const { apiKey } = system
   const good = packBatch([
-    { path: 'transfers.create', type: 'mutation', input: { ...callOf(), order: order() } },
-    { path: 'wallets.list', type: 'query', input: { ...callOf(), filter: { createdFrom: new Date() } } },
+    { path: 'transfers.create', type: 'mutation', input: { ...callInput(), order: order() } },
+    { path: 'wallets.list', type: 'query', input: { ...callInput(), filter: { createdFrom: new Date() } } },
     { path: 'access.lookup', type: 'query', input: { apiKeys: [apiKey] } },
   ])
-  const marks = [0x40, 0x72, 0x90, 0xc1, 0xc7, 0xc9, 0xd4, 0xd6, 0xdb, 0xdd, 0xdf, 0xff, 0x81, 0x69, 0x70, 0x62]
-  const honest = packBatch([
-    { path: 'wallets.get', type: 'query', input: { ...callOf(), walletId: system.wallets[2]!.walletId } },
+  const typeBytes = [0x40, 0x72, 0x90, 0xc1, 0xc7, 0xc9, 0xd4, 0xd6, 0xdb, 0xdd, 0xdf, 0xff, 0x81, 0x69, 0x70, 0x62]
+  const intact = packBatch([
+    { path: 'wallets.get', type: 'query', input: { ...callInput(), walletId: system.wallets[2]!.walletId } },
   ])
   for (let round = 0; round < 500; round++) {
     const body = Buffer.from(good)
     for (let changes = 1 + random.int(6); changes > 0; changes--)
-      body[random.int(body.length)] = random.chance(0.5) ? random.pick(marks) : random.int(256)
+      body[random.int(body.length)] = random.chance(0.5) ? random.pick(typeBytes) : random.int(256)
     const sent = random.chance(0.2) ? body.subarray(0, random.int(body.length)) : body
-    const told = `SEED=${seed} ${sent.toString('hex')}`
+    const input = `SEED=${seed} ${sent.toString('hex')}`
     const answer = await sendBatch(sent, random.pick([system.gatewayToken, system.serviceToken]))
-    expect([200, 400], told).toContain(answer.status)
+    expect([200, 400], input).toContain(answer.status)
     const bytes = await answer.bytes()
     if (answer.status === 200)
       for (const result of unpackBatch(bytes) as BatchAnswer[])
-        if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, told).toBeLessThan(500)
-    const [whole] = unpackBatch(await (await sendBatch(honest)).bytes()) as { data: { balance: object } }[]
-    expect(String(whole?.data.balance), told).toBe('500')
+        if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, input).toBeLessThan(500)
+    const [result] = unpackBatch(await (await sendBatch(intact)).bytes()) as { data: { balance: object } }[]
+    expect(String(result?.data.balance), input).toBe('500')
   }
 })
 
-test('core has lived through it, and the books are whole', async () => {
+test('core has logged no error, and the ledger is sound', async () => {
   expect(system.cores[0]!.process.exitCode).toBe(null)
   expect(system.cores[0]!.output()).not.toMatch(/"level":(50|60)/)
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })

@@ -1,15 +1,17 @@
-import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inParallel } from '../tools/services/in-parallel.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
+import { signedHeaders } from '../tools/services/signed-headers.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
+import { createKey } from './setup/workspaces.ts'
 
 /**
- * Thousands of requests that no honest client sends, over bare sockets. Whatever comes in, the answer is our envelope
- * and never a 5xx, nothing is moved that was not validly asked for, and a key never succeeds beyond its scopes.
+ * Thousands of random requests that no client library sends. Every answer is the envelope, none is a 5xx, only valid
+ * requests move money, and no key exceeds its scopes.
  */
 
 const cases = 2000
@@ -20,27 +22,16 @@ let reader: Credentials
 beforeAll(async () => {
   console.log(`hostile input: SEED=${seed}`)
   system = await startSystem()
-  const { admin, workspaceId, baseUrl } = system
-  const scopes: 'wallet:read'[] = ['wallet:read']
-  reader = { baseUrl, ...(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes })) }
+  reader = await createKey(system, { scopes: ['wallet:read'] })
 })
 afterAll(() => system.stop())
 
 type Sent = { method: string; target: string; headers: [string, string][]; body: Buffer; isChunked?: boolean }
 type Received = { status: number; body: string; raw: string }
 
-/** A request that is signed as it should be: only what it carries is hostile. */
+/** A request with a valid signature: only its content is hostile. */
 function signed(credentials: Credentials, method: string, target: string, body: Buffer): Sent {
-  const timestamp = String(Math.floor(Date.now() / 1000))
-  const nonce = randomUUID()
-  const [path = ''] = target.split('?', 1)
-  const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: bodyHash(body) })
-  const headers: [string, string][] = [
-    ['X-Api-Key', credentials.apiKey],
-    ['X-Timestamp', timestamp],
-    ['X-Nonce', nonce],
-    ['X-Signature', sign(credentials.apiSecret, message)],
-  ]
+  const headers = Object.entries(signedHeaders(credentials, method, target, body))
   if (body.length > 0) headers.push(['Content-Type', 'application/json'])
   return { method, target, headers, body }
 }
@@ -79,36 +70,25 @@ function exchange(bytes: Buffer): Promise<Received> {
   })
 }
 
-/** Sends cases a few at a time; what fails is told with its bytes. */
+/** Sends random requests, eight at a time. A failure shows the seed and the bytes. */
 async function sendAll(make: (random: Random) => Sent, check: (received: Received, sent: Sent) => void): Promise<void> {
   const random = new Random(seed)
-  const requests = Array.from({ length: cases }, () => make(random)).values()
-  const worker = async () => {
-    for (const request of requests) {
-      const bytes = bytesOf(request)
-      const received = await exchange(bytes).catch(error => {
-        throw new Error(
-          `SEED=${seed}: ${error.message}, after ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`,
-        )
-      })
-      const told = () =>
-        `SEED=${seed} ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))} → ${received.raw.slice(0, 500)}`
-      expect(received.status, told()).toBeGreaterThanOrEqual(200)
-      expect(received.status, told()).toBeLessThan(500)
-      const envelope = JSON.parse(received.body)
-      expect(Object.keys(envelope).slice(0, 6), told()).toEqual([
-        'version',
-        'timestamp',
-        'success',
-        'code',
-        'message',
-        'data',
-      ])
-      expect(envelope.success, told()).toBe(received.status === 200)
-      check(received, request)
-    }
-  }
-  await Promise.all(Array.from({ length: 8 }, worker))
+  const requests = Array.from({ length: cases }, () => make(random))
+  await inParallel(8, requests, async request => {
+    const bytes = bytesOf(request)
+    const sent = `SEED=${seed} ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`
+    const received = await exchange(bytes).catch(error => {
+      throw new Error(`${sent}: ${error.message}`)
+    })
+    const about = `${sent} → ${received.raw.slice(0, 500)}`
+    expect(received.status, about).toBeGreaterThanOrEqual(200)
+    expect(received.status, about).toBeLessThan(500)
+    const envelope = JSON.parse(received.body)
+    const fields = ['version', 'timestamp', 'success', 'code', 'message', 'data']
+    expect(Object.keys(envelope).slice(0, 6), about).toEqual(fields)
+    expect(envelope.success, about).toBe(received.status === 200)
+    check(received, request)
+  })
 }
 
 const odd = [
@@ -167,12 +147,12 @@ function hostileSegment(random: Random): string {
     () => random.text('abcXYZ019._~%-+:@!$&=', 30),
     () => system.wallets[0]!.walletId.slice(0, random.int(30)),
   ])()
-  // What cannot stand in a request line would only test the parser of HTTP.
+  // Characters that are invalid in a request line would only test Node's HTTP parser.
   return Buffer.from([...segment].filter(char => char > ' ' && char !== '#').join('')).toString('latin1')
 }
 
-test('paths and queries', async () => {
-  const isOurs = new Set(system.wallets.map(({ walletId }) => walletId))
+test('random paths and queries get the envelope, and only resources of the key', async () => {
+  const own = new Set(system.wallets.map(({ walletId }) => walletId))
   await sendAll(
     random => {
       const known = random.pick([
@@ -232,7 +212,7 @@ test('paths and queries', async () => {
       const envelope = JSON.parse(body)
       if (status !== 200) return
       expect(target, 'a key of wallet:read').not.toContain('/transfer/')
-      for (const { walletId } of envelope.data.content ?? []) expect(isOurs.has(walletId)).toBe(true)
+      for (const { walletId } of envelope.data.content ?? []) expect(own.has(walletId)).toBe(true)
     },
   )
 })
@@ -251,14 +231,8 @@ function hostileJson(random: Random, depth = 0): unknown {
 }
 
 function hostileBody(random: Random): Buffer {
-  const [source, target] = system.wallets
-  const order: Record<string, unknown> = {
-    sourceWalletId: source!.walletId,
-    targetWalletId: target!.walletId,
-    amount: '0.01',
-    currency: 'USD',
-  }
-  const spoil = random.pick<() => Buffer>([
+  const order: Record<string, unknown> = transferOrder(system)
+  const makeBody = random.pick<() => Buffer>([
     () =>
       Buffer.from(
         JSON.stringify({
@@ -284,10 +258,10 @@ function hostileBody(random: Random): Buffer {
     () => Buffer.from(Array.from({ length: random.int(200) }, () => random.int(256))),
     () => Buffer.from(JSON.stringify({ ...order, amount: random.text('0123456789.', 45) })),
   ])
-  return spoil()
+  return makeBody()
 }
 
-test('bodies', async () => {
+test('random bodies get the envelope, and create or lose no money', async () => {
   await sendAll(
     random => ({ ...signed(system, 'POST', createPath, hostileBody(random)), isChunked: random.chance(0.3) }),
     ({ status, body }) => {
@@ -302,10 +276,10 @@ test('bodies', async () => {
     const { balance } = await admin.wallets.balance.query({ workspaceId, caller, walletId })
     cents += BigInt(balance.times(100).toFixed())
   }
-  expect(cents, 'nothing made or lost').toBe(125_000n)
+  expect(cents, 'sum of all balances').toBe(125_000n)
 })
 
-test('headers and methods', async () => {
+test('random headers and methods get the envelope', async () => {
   await sendAll(
     random => {
       const request = signed(system, 'GET', '/api/v1/wallets', Buffer.alloc(0))
@@ -345,7 +319,7 @@ test('headers and methods', async () => {
   )
 })
 
-test('the gateway has lived through it, and the books are whole', async () => {
+test('the programs have logged no error, and the ledger is sound', async () => {
   expect((await call(system, 'GET', '/api/v1/wallets')).status).toBe(200)
   for (const program of [...system.cores, ...system.gateways]) {
     expect(program.process.exitCode).toBe(null)

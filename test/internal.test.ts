@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
-/** The gateway's second listener: metrics, readiness, and core for internal callers. */
+/** The internal listener of the gateway: metrics, readiness, and the API of core for internal callers. */
 
 let system: System
 let internalUrl: string
@@ -15,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-test('metrics count requests by route and code, and refusals by step', async () => {
+test('metrics count requests by route and code, and rejections by step', async () => {
   await call(system, 'GET', '/api/v1/wallets')
   await call(system, 'GET', '/api/v1/wallets', undefined, { secret: 'wrong' })
   await call(system, 'POST', createPath, {})
@@ -34,12 +35,7 @@ test('metrics count requests by route and code, and refusals by step', async () 
 })
 
 test('core counts its batches, queues and connections', async () => {
-  await call(system, 'POST', createPath, {
-    sourceWalletId: system.wallets[0]!.walletId,
-    targetWalletId: system.wallets[1]!.walletId,
-    amount: '0.01',
-    currency: 'USD',
-  })
+  await call(system, 'POST', createPath, transferOrder(system))
   const texts = await Promise.all(system.cores.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
   for (const text of texts) {
     expect(text).toMatch(/^core_postings\{state="waiting"\} 0$/m)
@@ -66,16 +62,16 @@ test('core counts its calls by procedure and code', async () => {
     expect(text).toMatch(new RegExp(`^core_call_duration_seconds_count\\{path="${path}",code="${code}"\\} [1-9]`, 'm'))
 })
 
-test('every metric that the handbook names is there', async () => {
-  const handbook = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
-  const named = new Set([...handbook.matchAll(/`((?:core|gateway|nodejs)_[a-z0-9_]+)/g)].map(([, name]) => name!))
+test('every metric that docs/operations.md names exists', async () => {
+  const page = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
+  const named = new Set([...page.matchAll(/`((?:core|gateway|nodejs)_[a-z0-9_]+)/g)].map(([, name]) => name!))
   const urls = [`${internalUrl}/metrics`, `${system.coreUrl}/metrics`]
   const scraped = (await Promise.all(urls.map(async url => (await fetch(url)).text()))).join('\n')
   expect(named.size).toBeGreaterThan(8)
   for (const name of named) expect(scraped, name).toContain(`# TYPE ${name.replace(/_count$/, '')} `)
 })
 
-test('readiness, health, and nothing else', async () => {
+test('the internal listener serves health, readiness and calls of core, and not the public API', async () => {
   expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200)
   const ready = await fetch(`${internalUrl}/readyz`)
   expect([ready.status, await ready.json()]).toEqual([
@@ -86,18 +82,17 @@ test('readiness, health, and nothing else', async () => {
   expect((await fetch(`${internalUrl}/batch`, { method: 'POST', body: '{}' })).status).toBe(401)
 })
 
-test('a typed client works through it, with its own token and no other rights, through a lost core', async () => {
+test('a typed client has the rights of its own token, and survives the loss of a core', async () => {
   const service = createCoreClient({ url: internalUrl, token: system.serviceToken })
   const caller = { requestId: 'internal' }
   const { workspaceId } = system
-  const [source, target] = system.wallets
-  const order = { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount: '0.10', currency: 'USD' }
+  const order = transferOrder(system)
   const created = await service.transfers.create.mutate({ workspaceId, caller, order })
   expect(created.createdAt).toBeInstanceOf(Date)
   await expect(service.workspaces.create.mutate({ name: 'x' })).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
 
   await system.cores[0]!.kill('SIGKILL')
-  const walletId = source!.walletId
+  const walletId = order.sourceWalletId
   const isServed = async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 8 }, () => service.wallets.balance.query({ workspaceId, caller, walletId })),

@@ -1,14 +1,14 @@
 import { idFromUuid } from '@workspace-wallet/contract'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
-import { execute } from './setup/database.ts'
+import { execute, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
 
-/** A key reaches nothing of another workspace, and cannot tell what is there from what is not. */
+/** A key cannot reach resources of another workspace, nor find out whether they exist. */
 
-type Place = {
+type Tenant = {
   credentials: Credentials
   walletId: string
   emptyId: string
@@ -18,27 +18,21 @@ type Place = {
 }
 
 let system: System
-let ours: Place
-let theirs: Place
+let ours: Tenant
+let theirs: Tenant
 beforeAll(async () => {
   system = await startSystem()
-  ours = await makePlace('ours')
-  theirs = await makePlace('theirs')
+  ours = await makeTenant('ours')
+  theirs = await makeTenant('theirs')
 })
 afterAll(() => system.stop())
 
-async function makePlace(name: string): Promise<Place> {
-  const { admin, baseUrl } = system
-  const { workspaceId } = await admin.workspaces.create.mutate({ name })
-  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
-  const issued = await admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'owner',
-    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
-  })
-  const credentials = { baseUrl, ...issued }
-  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: `${name} 1` })
-  const { walletId: emptyId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: `${name} 2` })
+async function makeTenant(name: string): Promise<Tenant> {
+  const { admin } = system
+  const credentials = await createTenant(system)
+  const { workspaceId } = credentials
+  const walletId = await createWallet({ admin, workspaceId }, { name: `${name} 1` })
+  const emptyId = await createWallet({ admin, workspaceId }, { name: `${name} 2` })
   await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00', bizId: `${name}-deposit` })
   const bizId = `${name}-order`
   const created = await call(credentials, 'POST', createPath, {
@@ -48,17 +42,15 @@ async function makePlace(name: string): Promise<Place> {
     currency: 'USD',
     bizId,
   })
-  const owner = new pg.Client({ connectionString: system.database.ownerUrl })
-  await owner.connect()
-  const { rows } = await owner.query("select id from wallet where kind = 'EXTERNAL' order by created_at desc limit 1")
-  await owner.end()
+  const newest = "select id from wallet where kind = 'EXTERNAL' order by created_at desc limit 1"
+  const [external] = await query(system.database.ownerUrl, newest)
   return {
     credentials,
     walletId,
     emptyId,
     transferId: created.body.data.transferId,
     bizId,
-    externalId: idFromUuid('wallet', rows[0].id),
+    externalId: idFromUuid('wallet', String(external!.id)),
   }
 }
 
@@ -66,7 +58,7 @@ const absentWallet = 'wal_01h455vb4pex5vsknk084sn02q'
 const absentTransfer = 'trf_01h455vb4pex5vsknk084sn02q'
 
 test.each(endpoints.filter(({ path }) => path.includes(':')))(
-  '$method $path: foreign, absent, malformed and hidden ids get identical answers',
+  '$method $path: foreign, absent, malformed and hidden IDs get identical answers',
   async ({ method, path }) => {
     const ids = path.includes(':walletId')
       ? [
@@ -96,15 +88,15 @@ test.each(endpoints.filter(({ path }) => path.includes(':')))(
     const at = (id: string) => path.replace(/:\w+/, id)
     expect((await call(ours.credentials, method, at(own))).body.code).toBe('2000')
     const answers = await Promise.all(ids.map(id => call(ours.credentials, method, at(id))))
-    const seen = answers.map(({ status, body: { timestamp: _, ...rest } }) => JSON.stringify({ status, ...rest }))
-    expect(new Set(seen).size, seen.join('\n')).toBe(1)
+    const distinct = answers.map(({ status, body: { timestamp: _, ...rest } }) => JSON.stringify({ status, ...rest }))
+    expect(new Set(distinct).size, distinct.join('\n')).toBe(1)
     expect(answers[0]!.status).toBe(404)
   },
 )
 
-test('a create cannot name a foreign or a hidden wallet, on either side', async () => {
-  const strange = [theirs.walletId, theirs.emptyId, theirs.externalId, ours.externalId, absentWallet, 'nonsense']
-  for (const wallet of strange)
+test('a create cannot name a foreign or hidden wallet as source or target', async () => {
+  const unreachable = [theirs.walletId, theirs.emptyId, theirs.externalId, ours.externalId, absentWallet, 'nonsense']
+  for (const wallet of unreachable)
     for (const [sourceWalletId, targetWalletId] of [
       [wallet, ours.walletId],
       [ours.walletId, wallet],
@@ -115,7 +107,7 @@ test('a create cannot name a foreign or a hidden wallet, on either side', async 
     }
 })
 
-test("lists show the workspace's own things and nothing else, whatever the filter", async () => {
+test('lists show only resources of the workspace, whatever the filter', async () => {
   const listed = async (path: string) => (await call(ours.credentials, 'GET', path)).body.data
   const wallets = await listed('/api/v1/wallets?size=100')
   expect(wallets.content.map((wallet: { walletId: string }) => wallet.walletId).sort()).toEqual(
@@ -131,11 +123,11 @@ test("lists show the workspace's own things and nothing else, whatever the filte
   expect((await listed(`/api/v1/wallets?walletIdPrefix=${ours.externalId}`)).page.totalElements).toBe(0)
 })
 
-test('one bizId names one order in each workspace', async () => {
-  const send = (place: Place) =>
-    call(place.credentials, 'POST', createPath, {
-      sourceWalletId: place.walletId,
-      targetWalletId: place.emptyId,
+test('each workspace has its own bizIds', async () => {
+  const send = (tenant: Tenant) =>
+    call(tenant.credentials, 'POST', createPath, {
+      sourceWalletId: tenant.walletId,
+      targetWalletId: tenant.emptyId,
       amount: '2.00',
       currency: 'USD',
       bizId: 'shared-name',
@@ -147,7 +139,7 @@ test('one bizId names one order in each workspace', async () => {
 
 const nextOfWallet = 'update wallet set revision = revision + 1, sequence = sequence + 1'
 
-test('the database itself refuses an entry across workspaces or currencies, a change and a removal of entries', async () => {
+test('the database rejects entries across workspaces or currencies, and changes and deletions of entries', async () => {
   const attempts: [string, RegExp][] = [
     ['update transfer set amount = amount + 1', /permission denied/],
     ['delete from flow', /permission denied/],

@@ -5,20 +5,21 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inParallel } from '../tools/services/in-parallel.ts'
 import type { Program } from '../tools/services/program.ts'
 import { type Credentials, call } from './setup/client.ts'
-import { execute, query } from './setup/database.ts'
+import { connect, execute, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
+import { createKey } from './setup/workspaces.ts'
 
 /**
- * API secrets at rest: what a dump shows, and how the key-encryption key over them is changed while clients call. The
- * tests follow the steps of docs/operations.md, in their order.
+ * API secrets at rest: what a dump contains, and the replacement of the key-encryption key under traffic. The tests
+ * follow the steps of docs/operations.md in their order.
  */
 
 const keks = { k1: randomBytes(32), k2: randomBytes(32) }
@@ -27,24 +28,25 @@ const list = '/api/v1/wallets'
 const keyCount = 230
 
 let system: System
-/** The key of each, and the secrets that have been its. */
+/** All keys, and all secrets that they have had. */
 let keys: Credentials[]
 const secrets: string[] = []
-/** Cores and gateways as they are after the second step: both have both keys, cores have the new one first. */
+/** Cores and gateways after the second step: all of them have both keys, and cores have the new one first. */
 let cores: Program[]
 let gateways: Program[]
 
 beforeAll(async () => {
-  // Step 1: every program has the new key, behind the old one.
+  // Step 1: every program has the new key after the old one.
   const environment = { KEY_ENCRYPTION_KEYS: ringOf('k1', 'k2') }
   system = await startSystem({ coreEnvironment: environment, gatewayEnvironment: environment })
   const { ownerUrl } = system.database
-  // A rotation may be held at a row for as long as a test needs.
+  // Tests make a rotation wait for a row lock.
   const database = new URL(ownerUrl).pathname.slice(1)
   await execute(ownerUrl, `alter role wallet_service in database ${database} set lock_timeout = 0`)
   await execute(ownerUrl, `alter role wallet_service in database ${database} set statement_timeout = 0`)
-  keys = await Promise.all(Array.from({ length: keyCount }, newKey))
-  // Step 2: cores encrypt under the new one from now on.
+  keys = []
+  await inParallel(8, Array(keyCount).fill(null), async () => void keys.push(await newKey()))
+  // Step 2: cores encrypt under the new key.
   const reordered = { KEY_ENCRYPTION_KEYS: ringOf('k2', 'k1') }
   cores = [await system.startCore(reordered), await system.startCore(reordered)]
   const through = { CORE_URL: cores.map(({ url }) => url).join(',') }
@@ -53,35 +55,33 @@ beforeAll(async () => {
 afterAll(() => system.stop())
 
 async function newKey(): Promise<Credentials> {
-  const { admin, workspaceId, baseUrl } = system
-  const issued = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:read'] })
-  secrets.push(issued.apiSecret)
-  return { baseUrl, ...issued }
+  const key = await createKey(system, { scopes: ['wallet:read'] })
+  secrets.push(key.apiSecret)
+  return key
 }
 
-type Ran = { exitCode: number | null; stdout: string; stderr: string }
+type Result = { exitCode: number | null; stdout: string; stderr: string }
 
 /** `npm run admin -- kek …` against one core. */
-function admin(core: Program, verb: string): { process: ChildProcess; ended: Promise<Ran> } {
+function admin(core: Program, verb: string): { process: ChildProcess; ended: Promise<Result> } {
   const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
-  const process_ = spawn(process.execPath, [script, 'kek', verb, '--json'], {
+  const child = spawn(process.execPath, [script, 'kek', verb, '--json'], {
     env: { PATH: process.env.PATH, CORE_URL: core.url, CORE_TOKEN: system.adminToken },
   })
-  const ran: Ran = { exitCode: null, stdout: '', stderr: '' }
-  process_.stdout.on('data', chunk => (ran.stdout += chunk))
-  process_.stderr.on('data', chunk => (ran.stderr += chunk))
-  const ended = once(process_, 'close').then(([exitCode]) => ({ ...ran, exitCode }))
-  return { process: process_, ended }
+  const result: Result = { exitCode: null, stdout: '', stderr: '' }
+  child.stdout.on('data', chunk => (result.stdout += chunk))
+  child.stderr.on('data', chunk => (result.stderr += chunk))
+  const ended = once(child, 'close').then(([exitCode]) => ({ ...result, exitCode }))
+  return { process: child, ended }
 }
 
-/** Starts a rotation, and runs `action` once it stands at the secret of one key, in the middle of a step. */
+/** Starts a rotation, and runs `action` while the rotation waits for the row of one key, in the middle of a step. */
 async function heldAt(
   { apiKey }: Credentials,
   core: Program,
   action: (rotation: ReturnType<typeof admin>) => Promise<unknown>,
-): Promise<Ran> {
-  const holder = new pg.Client({ connectionString: system.database.ownerUrl })
-  await holder.connect()
+): Promise<Result> {
+  const holder = await connect(system.database.ownerUrl)
   await holder.query('begin')
   await holder.query('select from api_key where id = $1 for update', [uuidFromId('apiKey', apiKey)])
   const rotation = admin(core, 'rotate')
@@ -98,20 +98,20 @@ async function heldAt(
   return rotation.ended
 }
 
-/** Clients that never stop: what they are answered. */
-function traffic(): { stop(): Promise<Map<string, number>> } {
-  let stopped = false
+/** Clients that send requests until they are stopped. Returns the number of answers by code. */
+function startTraffic(): { stop(): Promise<Map<string, number>> } {
+  let isStopped = false
   const codes = new Map<string, number>()
   const clients = gateways.flatMap(({ url }) => [0, 120, 229].map(at => ({ ...keys[at]!, baseUrl: url })))
   const running = clients.map(async client => {
-    while (!stopped) {
+    while (!isStopped) {
       const { code } = (await call(client, 'GET', list)).body
       codes.set(code, (codes.get(code) ?? 0) + 1)
     }
   })
   return {
     async stop() {
-      stopped = true
+      isStopped = true
       await Promise.all(running)
       return codes
     },
@@ -125,7 +125,7 @@ async function countsNow(core = cores[1]!): Promise<Record<string, number>> {
   return Object.fromEntries(counts.map(({ kek, secrets: count }) => [kek, count]))
 }
 
-/** Neither a secret nor a key over them, in any form; and the search itself finds what is there. */
+/** The dump contains no secret and no key-encryption key in any form. The first assertions show that the search works. */
 async function expectNoSecretInDump(): Promise<void> {
   const dump = await dumpOf(system.database.ownerUrl)
   expect(dump).toContain('v1.k')
@@ -138,7 +138,7 @@ async function expectNoSecretInDump(): Promise<void> {
   for (const form of needles.flatMap(formsOf)) expect(dump.includes(form), form).toBe(false)
 }
 
-test('a search for a secret in a dump finds it in every form', () => {
+test('the search for secrets finds each of their forms', () => {
   const secret = randomBytes(32)
   for (const around of ['', 'x', 'xy', 'xyz']) {
     const text = Buffer.concat([Buffer.from(around), secret, Buffer.from(around)])
@@ -147,11 +147,11 @@ test('a search for a secret in a dump finds it in every form', () => {
   }
 })
 
-test('a dump reveals no secret', expectNoSecretInDump)
+test('a dump contains no secret', expectNoSecretInDump)
 
-describe('a rotation of the key-encryption key, under traffic', () => {
-  test('is killed with its core in the middle of a step: what was done stays, nobody is refused', async () => {
-    const clients = traffic()
+describe('a rotation of the key-encryption key under traffic', () => {
+  test('keeps what it has done when its core is killed in the middle of a step, and all clients are served', async () => {
+    const clients = startTraffic()
     expect(await heldAt(keys[121]!, cores[0]!, () => cores[0]!.kill('SIGKILL'))).toEqual({
       exitCode: 1,
       stdout: '',
@@ -163,9 +163,9 @@ describe('a rotation of the key-encryption key, under traffic', () => {
     expect([...(await clients.stop()).keys()]).toEqual(['2000'])
   })
 
-  test('is killed itself, and goes on where it stopped, while keys are issued, rotated and deleted', async () => {
+  test('continues after it was killed, while keys are issued, rotated and deleted', async () => {
     const [, core] = cores
-    const clients = traffic()
+    const clients = startTraffic()
     const before = await countsNow()
     const { exitCode: killed } = await heldAt(keys[201]!, core!, async rotation => {
       rotation.process.kill('SIGKILL')
@@ -189,7 +189,7 @@ describe('a rotation of the key-encryption key, under traffic', () => {
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
     const result = JSON.parse(stdout)
     expect(result).toMatchObject({ active: 'k2', remaining: 0, unreadable: [] })
-    // The other core has the old key first still: the one key that it issued may have come after the end.
+    // The first core still encrypts under the old key, and may have issued its key after the rotation had finished.
     const counts = await countsNow()
     expect(counts.k1 ?? 0).toBeLessThanOrEqual(1)
     expect(result.rewrapped).toBeLessThanOrEqual(before.k1!)
@@ -198,20 +198,20 @@ describe('a rotation of the key-encryption key, under traffic', () => {
     expect(Object.keys(await countsNow())).toEqual(['k2'])
   })
 
-  test('run once more it finds nothing to do', async () => {
+  test('rewraps nothing when it is run again', async () => {
     const { stdout, exitCode } = await admin(cores[1]!, 'rotate').ended
     expect(exitCode).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ rewrapped: 0, remaining: 0 })
   })
 
-  test('leaves actions in the audit, without a secret; a dump still reveals none', async () => {
+  test('writes audit entries without a secret, and a dump still contains none', async () => {
     const { entries } = await system.admin.audit.list.query({ action: 'kek.rotate' })
     expect(entries.length).toBeGreaterThan(1)
     expect(entries[0]).toMatchObject({ actor: 'admin:a', target: 'k2', after: { secrets: expect.any(Number) } })
     await expectNoSecretInDump()
   })
 
-  test('afterwards the new key alone opens every secret: both of a key in its grace, too', async () => {
+  test('leaves every secret readable with the new key alone, also both secrets of a key in its grace period', async () => {
     const environment = { KEY_ENCRYPTION_KEYS: ringOf('k2') }
     const core = await system.startCore(environment)
     const gateway = await system.startGateway({ ...environment, CORE_URL: core.url })
@@ -222,8 +222,8 @@ describe('a rotation of the key-encryption key, under traffic', () => {
   })
 })
 
-describe('a core with another ring', () => {
-  test('does not start without a key that secrets are kept under, or with another one of its name', async () => {
+describe('a core with other key-encryption keys', () => {
+  test('does not start without a key that encrypts secrets, or with another key under its ID', async () => {
     await expect(system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k1') })).rejects.toThrow(
       /KEY_ENCRYPTION_KEYS lacks k2, which encrypts \d+ secret\(s\) of API keys: append that key to the list of core and gateways/,
     )
@@ -233,14 +233,14 @@ describe('a core with another ring', () => {
     )
   })
 
-  test('refuses a step of a rotation to a key that it does not have first', async () => {
-    // The core of the first step: it would encrypt under the old key again what another one has just encrypted under the new.
+  test('rejects a rotation to a key that is not its first', async () => {
+    // This core has the old key first: it would encrypt again under the old key what others have rewrapped.
     await expect(system.admin.keks.rewrap.mutate({ to: 'k2' })).rejects.toThrow(
       'The first key-encryption key of this core is k1, that of another core is k2',
     )
   })
 
-  test('issues under the old key: a rotation says that it is not over', async () => {
+  test('encrypts new secrets under its first key, and kek status shows them', async () => {
     await newKey()
     const { stdout } = await admin(cores[1]!, 'status').ended
     expect(JSON.parse(stdout)).toMatchObject({
@@ -255,25 +255,25 @@ describe('a core with another ring', () => {
   })
 })
 
-test('a secret that was damaged stops no rotation; it is named, and the rotation is not over', async () => {
+test('a damaged secret does not stop a rotation, which names its key and does not report success', async () => {
   const key = await newKey()
   const { ownerUrl } = system.database
   const isKey = `id = '${uuidFromId('apiKey', key.apiKey)}'`
   await query(ownerUrl, `update api_key set secret = secret || 'AAAA', revision = revision + 1 where ${isKey}`)
   await signRows(ownerUrl, system.chainKey, 'api_key', isKey)
-  const sound = await newKey()
+  const intact = await newKey()
   const { exitCode, stdout, stderr } = await admin(cores[1]!, 'rotate').ended
   expect(exitCode).toBe(1)
   expect(JSON.parse(stdout)).toMatchObject({ rewrapped: 1, remaining: 1, unreadable: [key.apiKey] })
   expect(stderr).toBe(
     `Cannot re-encrypt 1 secret, because core cannot decrypt those of ${key.apiKey}: rotate or delete these keys.\n`,
   )
-  expect((await call({ ...sound, baseUrl: gateways[0]!.url }, 'GET', list)).body.code).toBe('2000')
+  expect((await call({ ...intact, baseUrl: gateways[0]!.url }, 'GET', list)).body.code).toBe('2000')
   await system.admin.apiKeys.delete.mutate(key)
   expect((await admin(cores[1]!, 'rotate').ended).exitCode).toBe(0)
 })
 
-test('when a key-encryption key is lost, its API keys can be given up, and the rest goes on', async () => {
+test('after the loss of a key-encryption key, its API keys can be disabled, and all others work', async () => {
   const lost = await newKey()
   expect(await countsNow()).toMatchObject({ k1: 1 })
   const page = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
@@ -284,7 +284,7 @@ test('when a key-encryption key is lost, its API keys can be given up, and the r
   expect((await call({ ...lost, baseUrl: gateway.url }, 'GET', list)).body.code).toBe('GA2011')
   expect((await call({ ...keys[0]!, baseUrl: gateway.url }, 'GET', list)).body.code).toBe('2000')
 
-  // Its row was written without core, and is signed again by deleting the key.
+  // The SQL of docs/operations.md leaves the row without a valid MAC. Deleting the key signs it again.
   const ids = expect.objectContaining({ apiKey: lost.apiKey })
   const broken = ['key-mac', 'key-audit'].map(rule => expect.objectContaining({ rule, ids }))
   expect((await verifyLedger(system)).violations).toEqual(broken)

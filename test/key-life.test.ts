@@ -6,44 +6,36 @@ import { query } from './setup/database.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { createKey, createWorkspace } from './setup/workspaces.ts'
 
-/** The life of a key, as its holder meets it: signed requests over HTTP, while an operator changes what the key may do. */
+/** The life of a key: signed requests over HTTP while an operator changes the key. */
 
 let system: System
-/** What a gateway is told. */
-let told: CoreClient
+/** A client with the token of a gateway. */
+let gatewayClient: CoreClient
 beforeAll(async () => {
   system = await startSystem()
-  told = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+  gatewayClient = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
 })
 afterAll(async () => {
-  await told.close()
+  await gatewayClient.close()
   await system.stop()
 })
 
 const list = '/api/v1/wallets'
 
-async function newKey(more: { expiresAt?: Date } = {}): Promise<Credentials> {
-  const { admin, workspaceId, baseUrl } = system
-  const issued = await admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'owner',
-    scopes: ['wallet:read'],
-    ...more,
-  })
-  return { baseUrl, ...issued }
-}
+const newKey = (): Promise<Credentials> => createKey(system, { scopes: ['wallet:read'] })
 
 async function codeOf(credentials: Credentials, target = list): Promise<string> {
   return (await call(credentials, 'GET', target)).body.code
 }
 
-/** A change is in force a moment later. */
+/** Waits until a change is in force. */
 async function untilCode(credentials: Credentials, code: string, target = list): Promise<void> {
   await until(`${code} for ${target}`, async () => (await codeOf(credentials, target)) === code)
 }
 
-/** What the database holds of a key, secrets and all. */
+/** The row of a key. */
 async function rowOf(apiKey: string): Promise<Record<string, unknown>> {
   const sql = 'select * from api_key where id = $1'
   const [row] = await query(system.database.ownerUrl, sql, [uuidFromId('apiKey', apiKey)])
@@ -51,7 +43,7 @@ async function rowOf(apiKey: string): Promise<Record<string, unknown>> {
 }
 
 describe('a rotation', () => {
-  test('without a grace ends the old secret at once', async () => {
+  test('without a grace period ends the old secret at once', async () => {
     const key = await newKey()
     expect(await codeOf(key)).toBe('2000')
     const rotated = { ...key, ...(await system.admin.apiKeys.rotate.mutate(key)) }
@@ -60,7 +52,7 @@ describe('a rotation', () => {
     expect(await codeOf(key)).toBe('GA2012')
   })
 
-  test('with a grace lets both secrets verify until it ends', async () => {
+  test('with a grace period accepts both secrets until the period ends', async () => {
     const key = await newKey()
     const rotated = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs: 3600_000 })) }
     await untilCode(rotated, '2000')
@@ -73,7 +65,7 @@ describe('a rotation', () => {
     expect((await system.admin.apiKeys.list.query(key)).keys[0]!.oldSecretUntil).toBeNull()
   })
 
-  test('does not end the grace of an earlier one, unless forced or without a grace', async () => {
+  test('is rejected during an earlier grace period, unless it is forced or has no grace period', async () => {
     const key = await newKey()
     const graceMs = 3600_000
     const second = { ...key, ...(await system.admin.apiKeys.rotate.mutate({ ...key, graceMs })) }
@@ -88,7 +80,7 @@ describe('a rotation', () => {
     expect([await codeOf(second), await codeOf(third)]).toEqual(['GA2012', 'GA2012'])
   })
 
-  test('races another one: one secret is current, and nobody was told of two', async () => {
+  test('succeeds once when several run at the same time', async () => {
     const key = await newKey()
     const graceMs = 3600_000
     const settled = await Promise.allSettled(
@@ -101,7 +93,7 @@ describe('a rotation', () => {
   })
 })
 
-test('a key is disabled, enabled, given other scopes and addresses, expired and deleted, and its holder sees each', async () => {
+test('each change of a key takes effect: disable, enable, scopes, IP list, expiry and deletion', async () => {
   const { apiKeys } = system.admin
   const key = await newKey()
   const orders = '/api/v1/transfer/query/orders'
@@ -127,12 +119,7 @@ test('a key is disabled, enabled, given other scopes and addresses, expired and 
     await expect(action.mutate(key)).rejects.toThrow(`There is no key ${key.apiKey}.`)
 })
 
-test('an expiry needs no news: the key ends by itself', async () => {
-  const key = await newKey({ expiresAt: new Date(Date.now() + 1_000) })
-  await untilCode(key, 'GA2021')
-})
-
-test('a deleted key leaves no secret behind, and a secret whose grace has ended is not handed out', async () => {
+test('the secrets of a deleted key are erased, and gateways do not receive a secret after its grace period', async () => {
   const key = await newKey()
   await system.admin.apiKeys.rotate.mutate({ ...key, graceMs: 3600_000 })
   const before = await rowOf(key.apiKey)
@@ -140,7 +127,7 @@ test('a deleted key leaves no secret behind, and a secret whose grace has ended 
   const { id } = before
   const { ownerUrl } = system.database
   await change(id, "previous_secret_until = now() - interval '1 ms'")
-  const lookup = () => told.access.lookup.query({ apiKeys: [key.apiKey] })
+  const lookup = () => gatewayClient.access.lookup.query({ apiKeys: [key.apiKey] })
   expect((await lookup()).keys[0]!.secrets).toEqual([{ version: 2, ciphertext: before.secret, validUntil: null }])
   await system.admin.apiKeys.delete.mutate(key)
   const [after] = await query(ownerUrl, 'select secret, previous_secret, deleted_at from api_key where id = $1', [id])
@@ -148,18 +135,18 @@ test('a deleted key leaves no secret behind, and a secret whose grace has ended 
   expect((await lookup()).keys).toEqual([])
 })
 
-/** Changes the row of a key and signs it: what is left to hold then is the secret's own encryption. */
+/** Changes the row of a key and signs it. Only the encryption of the secret itself can reveal the change. */
 async function change(id: unknown, set: string): Promise<void> {
   const { ownerUrl } = system.database
   await query(ownerUrl, `update api_key set ${set}, revision = revision + 1 where id = $1`, [id])
   await signRows(ownerUrl, system.chainKey, 'api_key', `id = '${id}'`)
 }
 
-test('a ciphertext that is copied to another key, or to an earlier version, opens nothing', async () => {
+test('a ciphertext that is copied to another key, or back from an earlier version, cannot be decrypted', async () => {
   const [own, foreign] = [await newKey(), await newKey()]
   const { id, secret } = await rowOf(own.apiKey)
   const other = await rowOf(foreign.apiKey)
-  // An insider who knows the secret of his own key writes it over another one.
+  // An insider writes the ciphertext of a known secret over that of another key.
   await change(other.id, `secret = '${secret}'`)
   expect(await codeOf({ ...own, apiKey: foreign.apiKey })).toBe('S001')
   expect(await codeOf(own)).toBe('2000')
@@ -169,13 +156,11 @@ test('a ciphertext that is copied to another key, or to an earlier version, open
   expect(await codeOf({ ...own, baseUrl: gateway.url })).toBe('S001')
 })
 
-test('keys are listed page by page, of a workspace or one, and never with a secret', async () => {
+test('keys are listed in pages, by workspace or by ID, without secrets', async () => {
   const { admin } = system
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Many' })
-  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
-  const issued: { apiKey: string; apiSecret: string }[] = []
-  for (let count = 0; count < 5; count++)
-    issued.push(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:read'] }))
+  const workspaceId = await createWorkspace(system)
+  const issued: Credentials[] = []
+  for (let count = 0; count < 5; count++) issued.push(await createKey({ ...system, workspaceId }))
   const pages: string[][] = []
   for (let after: string | undefined; ; ) {
     const { keys, next } = await admin.apiKeys.list.query({ workspaceId, limit: 2, after })
@@ -193,16 +178,16 @@ test('keys are listed page by page, of a workspace or one, and never with a secr
     expect(await admin.apiKeys.list.query({ apiKey })).toEqual({ keys: [], next: null })
 })
 
-test('of those who add one member at once one succeeds, and the others are told that it is there', async () => {
+test('when several calls add one member at the same time, one succeeds and the others fail with ALREADY_EXISTS', async () => {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Race' })
   for (const userId of ['ada', 'grace']) {
     const adding = Array.from({ length: 4 }, () => admin.members.add.mutate({ workspaceId, userId }))
     const outcomes = await Promise.allSettled(adding)
-    const refusals = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason] : []))
-    expect(refusals).toHaveLength(3)
-    for (const refusal of refusals)
-      expect(refusal.data.appError).toEqual({
+    const errors = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason] : []))
+    expect(errors).toHaveLength(3)
+    for (const error of errors)
+      expect(error.data.appError).toEqual({
         kind: 'admin',
         code: 'ALREADY_EXISTS',
         sentence: `${userId} is a member of ${workspaceId} already.`,

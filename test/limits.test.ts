@@ -8,13 +8,14 @@ import { type Answer, type Credentials, call, createPath, type Overrides } from 
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
+import { createKey } from './setup/workspaces.ts'
 
-/** Rate limits: off unless set, counted for all gateways together, and no code of section 5.3 gives way to one that nobody set. */
+/** Rate limits: off by default, counted over all gateways, and after the codes of section 5.3. */
 
 const list = '/api/v1/wallets'
 const unknownKey = 'ak_01h455vb4pex5vsknk084sn02q'
 const keyLimit = { KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' }
-/** One every 12 s. Everybody comes through the same proxy, which says from where. */
+/** One failure every 12 s. X-Forwarded-For sets the address of a client. */
 const failureLimit = { FAILED_AUTH_PER_MINUTE: '5', TRUSTED_PROXIES: '127.0.0.1' }
 
 let redis: Redis
@@ -28,7 +29,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
-/** Where limits are counted: in Redis by two gateways, or in the one gateway of embedded mode. */
+/** Where requests are counted: in Redis by two gateways, or in the nonce file of the one gateway in embedded mode. */
 const stores = [
   { where: 'in Redis, by two gateways', gateways: 2, store: async () => ({}) },
   {
@@ -38,15 +39,9 @@ const stores = [
   },
 ]
 
-type NewKey = Partial<Parameters<System['admin']['apiKeys']['create']['mutate']>[0]>
+const newKey = (options: { ipAllowlist?: string[] } = {}) => createKey(system, { scopes: ['wallet:read'], ...options })
 
-async function newKey(more: NewKey = {}) {
-  const { admin, workspaceId } = system
-  const scopes: 'wallet:read'[] = ['wallet:read']
-  return admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes, ...more })
-}
-
-test('without a limit there are no fields, and any number may fail', async () => {
+test('without limits, answers have no RateLimit fields, and any number of requests may fail', async () => {
   const wallet = `${list}/${system.wallets[0]!.walletId}`
   for (let count = 0; count < 50; count++) {
     const { body, headers } = await call(system, 'GET', list, undefined, { headers: { 'X-Api-Key': unknownKey } })
@@ -58,23 +53,23 @@ test('without a limit there are no fields, and any number may fail', async () =>
     expect([status, headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([200, null, null])
 })
 
-describe.each(stores)('requests under a key, counted $where', ({ gateways, store }) => {
+describe.each(stores)('the limit of a key, counted $where', ({ gateways, store }) => {
   let urls: string[]
   beforeAll(async () => {
     const environment = { ...keyLimit, ...(await store()) }
     urls = []
     for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
-    // A new file is a new generation of the nonce store: what may have been accepted before it began is refused for a while.
+    // A new nonce file is a new generation, which rejects requests that may have been accepted before it began.
     const probe = await newKey()
     const timestamp = () => String(Math.floor(Date.now() / 1000) + 60)
     await until('the gateway serves', async () => {
       const baseUrl = urls[0]!
-      return (await call({ baseUrl, ...probe }, 'GET', list, undefined, { timestamp: timestamp() })).status !== 503
+      return (await call({ ...probe, baseUrl }, 'GET', list, undefined, { timestamp: timestamp() })).status !== 503
     })
   })
   const send = (at: number, key: { apiKey: string; apiSecret: string }, overrides: Overrides = {}) => {
     const timestamp = String(Math.floor(Date.now() / 1000) + 60)
-    return call({ baseUrl: urls[at % urls.length]!, ...key }, 'GET', list, undefined, { timestamp, ...overrides })
+    return call({ ...key, baseUrl: urls[at % urls.length]! }, 'GET', list, undefined, { timestamp, ...overrides })
   }
   const untilOver = (key: { apiKey: string; apiSecret: string }) =>
     until('over the limit', async () => {
@@ -82,7 +77,7 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
       return answer.body.code === 'S029' && answer
     })
 
-  test('the burst and the steady rate, and what a client is told of them', async () => {
+  test('allows the burst and the steady rate, and answers report them', async () => {
     const key = await newKey()
     const startedAt = performance.now()
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => send(at, key)))
@@ -106,39 +101,39 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
     expect((await send(0, await newKey())).status).toBe(200)
   })
 
-  test('the codes of steps 1 to 6 come before it; what a request asks for does not matter', async () => {
+  test('comes after steps 1 to 6 and before the others, and counts requests for every path', async () => {
     const reader = await newKey()
     const { nonce, timestamp } = { nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000) + 60) }
     await send(0, reader, { nonce, timestamp })
     await untilOver(reader)
-    const credentials = { baseUrl: urls[0]!, ...reader }
+    const credentials = { ...reader, baseUrl: urls[0]! }
     const signed = { timestamp }
     const codeOf = async (answer: Promise<Answer>) => (await answer).body.code
     expect(await codeOf(send(0, reader, { nonce, timestamp }))).toBe('GA2013')
     expect(await codeOf(send(0, reader, { timestamp: '1' }))).toBe('GA2013')
     expect(await codeOf(send(0, reader, { secret: 'x' }))).toBe('GA2012')
-    const spent = await newKey({ ipAllowlist: ['203.0.113.7'] })
-    const asks: [string, () => Promise<Answer>][] = [
-      ['GA2024', () => call({ ...credentials, ...reader }, 'POST', createPath, '{', signed)],
-      ['50090201', () => call({ ...credentials, ...reader }, 'GET', '/api/v1/nowhere', undefined, signed)],
-      ['GA2022', () => send(0, spent)],
+    const restricted = await newKey({ ipAllowlist: ['203.0.113.7'] })
+    const requests: [string, () => Promise<Answer>][] = [
+      ['GA2024', () => call(credentials, 'POST', createPath, '{', signed)],
+      ['50090201', () => call(credentials, 'GET', '/api/v1/nowhere', undefined, signed)],
+      ['GA2022', () => send(0, restricted)],
     ]
-    // Whatever is wrong with it beyond the signature, it takes from the bucket and is limited as any other.
-    for (const [code, ask] of asks) {
+    // Every request with a valid signature counts, and is limited, whatever step it would fail in.
+    for (const [code, request] of requests) {
       const seen = new Set<string>()
-      await until(`S029 in place of ${code}`, async () => seen.add(await codeOf(ask())).has('S029'))
+      await until(`S029 in place of ${code}`, async () => seen.add(await codeOf(request())).has('S029'))
       expect([...seen].filter(each => each !== 'S029' && each !== code)).toEqual([])
     }
-    await until(`${asks[0]![0]} again`, async () => (await codeOf(asks[0]![1]())) === 'GA2024')
+    await until(`${requests[0]![0]} again`, async () => (await codeOf(requests[0]![1]())) === 'GA2024')
   })
 
-  test('a request that is limited does not use up its nonce', async () => {
+  test('does not use up the nonce of a rejected request', async () => {
     const key = await newKey()
     const over = { nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000) + 60) }
     await untilOver(key)
     await until('it is limited', async () => {
       const { body } = await send(0, key, over)
-      // A token may have come back in the meantime: then it is another nonce's turn.
+      // The bucket may have refilled meanwhile, and the nonce is used up.
       if (body.code === '2000') over.nonce = randomUUID()
       return body.code === 'S029'
     })
@@ -146,7 +141,7 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
     expect((await send(0, key, over)).body.code).toBe('GA2013')
   })
 
-  test('nobody else can use a key up: neither with wrong signatures nor with replays', async () => {
+  test('cannot be used up with wrong signatures or replays', async () => {
     const key = await newKey()
     const replayed = { nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000) + 60) }
     const { headers } = await send(0, key, replayed)
@@ -159,23 +154,23 @@ describe.each(stores)('requests under a key, counted $where', ({ gateways, store
   })
 })
 
-test('of a flood Redis remembers only what passed the limit, whatever was asked for', async () => {
+test('Redis stores no nonces of requests above the limit, whatever path they ask for', async () => {
   const { url } = await system.startGateway({ KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' })
   const key = await newKey()
   const paths = [list, '/api/v1/nowhere', `${list}/`, '/api/v1/transfer/query/orders']
   const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, at) => call({ baseUrl: url, ...key }, 'GET', paths[at % paths.length]!)),
+    Array.from({ length: 200 }, (_, at) => call({ ...key, baseUrl: url }, 'GET', paths[at % paths.length]!)),
   )
   const passed = answers.filter(({ body }) => body.code !== 'S029').length
   expect(passed).toBeGreaterThanOrEqual(5)
   expect(passed).toBeLessThan(200)
   const client = await createClient({ url: redis.url }).connect()
-  const remembered = await client.keys(`nonce:${key.apiKey}:*`)
+  const stored = await client.keys(`nonce:${key.apiKey}:*`)
   client.destroy()
-  expect(remembered).toHaveLength(passed)
+  expect(stored).toHaveLength(passed)
 })
 
-describe.each(stores)('failed authentication of an address, counted $where', ({ gateways, store }) => {
+describe.each(stores)('the limit of failed authentications of an address, counted $where', ({ gateways, store }) => {
   let urls: string[]
   beforeAll(async () => {
     const environment = { ...failureLimit, ...(await store()) }
@@ -186,14 +181,14 @@ describe.each(stores)('failed authentication of an address, counted $where', ({ 
       return answers.every(({ status }) => status === 200)
     })
   })
-  /** A request as if from this address; good unless spoiled. */
+  /** A request from this address, valid unless overrides make it invalid. */
   function from(address: string, at = 0, { headers, ...overrides }: Overrides = {}): Promise<Answer> {
     const credentials: Credentials = { ...system, baseUrl: urls[at % urls.length]! }
     const timestamp = String(Math.floor(Date.now() / 1000) + 60)
     const sent = { 'X-Forwarded-For': address, ...headers }
     return call(credentials, 'GET', list, undefined, { timestamp, ...overrides, headers: sent })
   }
-  const spoiled: [string, Overrides][] = [
+  const failures: [string, Overrides][] = [
     ['GA2001', { headers: { 'X-Api-Key': null } }],
     ['GA2011', { headers: { 'X-Api-Key': unknownKey } }],
     ['GA2013', { timestamp: '1' }],
@@ -201,17 +196,17 @@ describe.each(stores)('failed authentication of an address, counted $where', ({ 
     ['GA2013', { headers: { 'X-Nonce': 'a b' } }],
   ]
 
-  test('five keep their codes; then it is S029, whatever is wrong, while good requests pass', async () => {
+  test('lets five failures keep their codes; further ones are S029, and valid requests are served', async () => {
     const address = '198.51.100.7'
-    for (const [at, [code, spoil]] of spoiled.entries()) {
-      const { body, headers } = await from(address, at, spoil)
+    for (const [at, [code, failure]] of failures.entries()) {
+      const { body, headers } = await from(address, at, failure)
       expect(body.code).toBe(code)
       expect(headers.get('ratelimit-policy')).toBe('"failed-authentication";q=5;w=60')
       expect(headers.get('ratelimit')).toMatch(new RegExp(`^"failed-authentication";r=${4 - at};t=\\d+$`))
     }
-    for (const [, spoil] of spoiled)
+    for (const [, failure] of failures)
       for (const at of urls.keys()) {
-        const { status, body, headers } = await from(address, at, spoil)
+        const { status, body, headers } = await from(address, at, failure)
         expect([status, body.code]).toEqual([429, 'S029'])
         const seconds = Number(headers.get('retry-after'))
         expect(seconds).toBeGreaterThanOrEqual(1)
@@ -219,38 +214,38 @@ describe.each(stores)('failed authentication of an address, counted $where', ({ 
         expect(headers.get('ratelimit')).toBe(`"failed-authentication";r=0;t=${seconds}`)
       }
     expect((await from(address)).status).toBe(200)
-    expect((await from('198.51.100.8', 0, spoiled[0]![1])).body.code).toBe('GA2001')
+    expect((await from('198.51.100.8', 0, failures[0]![1])).body.code).toBe('GA2001')
   })
 
-  test('IPv6 addresses count by their /64', async () => {
-    const spoil = spoiled[3]![1]
+  test('counts IPv6 addresses by their /64', async () => {
+    const failure = failures[3]![1]
     for (let host = 1; host <= 5; host++)
-      expect((await from(`2001:db8:1:1::${host}`, host, spoil)).body.code).toBe('GA2012')
-    expect((await from('2001:db8:1:1:ffff::9', 0, spoil)).body.code).toBe('S029')
-    expect((await from('2001:db8:1:2::1', 0, spoil)).body.code).toBe('GA2012')
+      expect((await from(`2001:db8:1:1::${host}`, host, failure)).body.code).toBe('GA2012')
+    expect((await from('2001:db8:1:1:ffff::9', 0, failure)).body.code).toBe('S029')
+    expect((await from('2001:db8:1:2::1', 0, failure)).body.code).toBe('GA2012')
   })
 
-  test('over the limit a key that is not known yet is not looked up; elsewhere it works', async () => {
+  test('prevents look-ups of unknown keys by an address over the limit', async () => {
     const address = '198.51.100.9'
-    for (let count = 0; count < 6; count++) await from(address, 0, spoiled[3]![1])
+    for (let count = 0; count < 6; count++) await from(address, 0, failures[3]![1])
     const key = await newKey()
     const timestamp = String(Math.floor(Date.now() / 1000) + 60)
     const send = (forwardedFor: string) =>
-      call({ baseUrl: urls[0]!, ...key }, 'GET', list, undefined, {
+      call({ ...key, baseUrl: urls[0]! }, 'GET', list, undefined, {
         timestamp,
         headers: { 'X-Forwarded-For': forwardedFor },
       })
     expect((await send(address)).body.code).toBe('S029')
     expect((await send('192.0.2.1')).status).toBe(200)
-    // The news that the key was issued may take it out of the gateway's memory once more.
-    await until('the key is known', async () => {
+    // The gateway may drop the key from its cache once more when it learns that the key was issued.
+    await until('the key is cached', async () => {
       await send('192.0.2.1')
       return (await send(address)).status === 200
     })
   })
 })
 
-test('while nobody can count, steps 1 to 4 keep their codes', async () => {
+test('while Redis is frozen, failures cannot be counted, and steps 1 to 4 keep their codes', async () => {
   const own = await startRedis()
   const { url } = await system.startGateway({ ...failureLimit, REDIS_URL: own.url })
   own.freeze()

@@ -4,12 +4,14 @@ import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
+import { readMetric } from './setup/metrics.ts'
+import { transferOrder } from './setup/order.ts'
 import { mountSmallDisk } from './setup/small-disk.ts'
 import { type System, type SystemOptions, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 
-/** Whatever becomes of a log, its program serves, counts what was lost, and ends when it is told to. */
+/** Whatever happens to its log, a program serves requests, counts the lines that it loses, and stops in order. */
 
 const cleanUp: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -23,62 +25,60 @@ async function start(options: SystemOptions = {}): Promise<System> {
   return system
 }
 
-/** More lines than a pipe and a socket take. */
-async function makeLines(system: System, requests = 1_500): Promise<void> {
+/** By default, more lines than the buffers of a pipe hold. */
+async function writeLines(system: System, requests = 1_500): Promise<void> {
   const path = `/api/v1/wallets/${system.wallets[0]!.walletId}/balance`
   for (let at = 0; at < requests; at += 100)
     await Promise.all(Array.from({ length: 100 }, () => call(system, 'GET', path)))
 }
 
-async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
-}
-
 async function linesLost(system: System): Promise<{ gateway: number; core: number }> {
   return {
-    gateway: await metric(system.gateways[0]!.internalUrl, 'gateway_log_lines_lost_total'),
-    core: await metric(system.cores[0]!.url, 'core_log_lines_lost_total'),
+    gateway: await readMetric(system.gateways[0]!.internalUrl, 'gateway_log_lines_lost_total'),
+    core: await readMetric(system.cores[0]!.url, 'core_log_lines_lost_total'),
   }
 }
 
 async function expectService(system: System): Promise<void> {
-  const [source, target] = system.wallets
-  const order = { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount: '0.01', currency: 'USD' }
-  expect((await call(system, 'POST', createPath, order)).body.code).toBe('2000')
+  expect((await call(system, 'POST', createPath, transferOrder(system))).body.code).toBe('2000')
   for (const { url } of [...system.gateways, ...system.cores]) expect((await fetch(`${url}/healthz`)).status).toBe(200)
 }
 
-/** By SIGTERM, in order: its supervisor need not kill it. */
+/** The programs stop in order on SIGTERM. */
 async function expectStop({ gateways, cores }: System): Promise<void> {
   for (const program of [...gateways, ...cores]) expect(await program.stop()).toBe(0)
 }
 
-test('a reader that is gone', async () => {
-  const system = await start()
-  for (const { process } of [...system.gateways, ...system.cores]) process.stdout!.destroy()
-  await makeLines(system, 100)
+/** Serves requests until both programs have lost lines. */
+async function untilLinesAreLost(system: System): Promise<void> {
   await until('lines are lost', async () => {
     await expectService(system)
     const { gateway, core } = await linesLost(system)
     return gateway > 0 && core > 0
   })
+}
+
+test('a log reader that has exited: lines are lost and counted', async () => {
+  const system = await start()
+  for (const { process } of [...system.gateways, ...system.cores]) process.stdout!.destroy()
+  await writeLines(system, 100)
+  await untilLinesAreLost(system)
   await expectStop(system)
 })
 
-test('a reader that reads nothing', async () => {
+test('a log reader that reads nothing: requests do not wait', async () => {
   const system = await start()
   for (const { process } of [...system.gateways, ...system.cores]) process.stdout!.pause()
-  await makeLines(system)
+  await writeLines(system)
   await expectService(system)
   await expectStop(system)
 })
 
-test('a reader that reads nothing for a while gets everything that fits in memory', async () => {
+test('a log reader that pauses loses no line that fits in memory', async () => {
   const system = await start({ cores: 1 })
   const [gateway] = system.gateways
   gateway!.process.stdout!.pause()
-  await makeLines(system)
+  await writeLines(system)
   gateway!.process.stdout!.resume()
   const last = await call(system, 'GET', '/api/v1/wallets')
   await until('the last line', () => gateway!.output().includes(last.headers.get('x-request-id')!))
@@ -86,49 +86,41 @@ test('a reader that reads nothing for a while gets everything that fits in memor
   expect(await linesLost(system)).toEqual({ gateway: 0, core: 0 })
 })
 
-test('a full device', async () => {
+test('a full device: lines are lost and counted', async () => {
   const full = await open('/dev/full', 'w')
   cleanUp.push(() => full.close())
   const system = await start({ stdout: full.fd })
-  await makeLines(system, 100)
-  await until('lines are lost', async () => {
-    await expectService(system)
-    const { gateway, core } = await linesLost(system)
-    return gateway > 0 && core > 0
-  })
+  await writeLines(system, 100)
+  await untilLinesAreLost(system)
   await expectStop(system)
 })
 
-test('a disk that is full for a while: afterwards a line says how many were lost', async () => {
+test('a full disk: when there is space again, a line reports how many were lost', async () => {
   const disk = await mountSmallDisk()
-  if (!disk) return console.log('disk full: nothing may be mounted here, the device that is full has to do')
+  if (!disk) return console.log('disk full: this user may not mount a disk; only the full device is tested')
   cleanUp.push(() => disk.unmount())
   const path = join(disk.path, 'programs.log')
   const file = await open(path, 'a')
   cleanUp.push(() => file.close())
   const system = await start({ stdout: file.fd })
   await disk.fill()
-  await makeLines(system, 300)
-  await until('lines are lost', async () => {
-    await expectService(system)
-    const { gateway, core } = await linesLost(system)
-    return gateway > 0 && core > 0
-  })
+  await writeLines(system, 300)
+  await untilLinesAreLost(system)
   await disk.empty()
-  const reports = await until('both say so', async () => {
+  const reports = await until('both programs report lost lines', async () => {
     const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1)
     const found = lines.filter(line => line.includes('lines were lost')).map(line => JSON.parse(line))
     return new Set(found.map(({ service }) => service)).size === 2 && found
   })
   const lost = await linesLost(system)
-  const said = (service: string) =>
+  const reported = (service: string) =>
     reports.filter(line => line.service === service).reduce((sum, line) => sum + line.lost, 0)
-  expect({ gateway: said('gateway'), core: said('core') }).toEqual(lost)
+  expect({ gateway: reported('gateway'), core: reported('core') }).toEqual(lost)
   expect(reports[0]).toMatchObject({ level: 50, code: 'ENOSPC', msg: expect.stringContaining('the disk is full') })
   await expectStop(system)
 })
 
-/** A program with nothing but a log, told by messages what to do with it. */
+/** A program that only writes log lines, as many as a message asks for. */
 async function startWriter(stdio: 'pipe' | number): Promise<ChildProcess> {
   const script = join(await makeTempDir('writer'), 'writer.ts')
   const runtime = join(import.meta.dirname, '../packages/runtime/src/log-output.ts')
@@ -149,18 +141,18 @@ async function startWriter(stdio: 'pipe' | number): Promise<ChildProcess> {
   return child
 }
 
-async function ask(child: ChildProcess, message: object): Promise<{ at: number; lost: number }> {
+async function request(child: ChildProcess, message: object): Promise<{ at: number; lost: number }> {
   const answer = once(child, 'message')
   child.send(message)
   return (await answer)[0]
 }
 
-test('past the memory that it may take the oldest lines are lost, each of them counted', async () => {
+test('beyond the memory limit, the oldest lines are lost, and each is counted', async () => {
   const writer = await startWriter('pipe')
   let text = ''
   writer.stdout!.pause()
-  await ask(writer, { lines: 1_000 })
-  const { lost } = await ask(writer, { lines: 60_000 })
+  await request(writer, { lines: 1_000 })
+  const { lost } = await request(writer, { lines: 60_000 })
   expect(lost).toBeGreaterThan(30_000)
   writer.stdout!.on('data', chunk => (text += chunk)).resume()
   await until('the last line', () => text.includes('"at":60999,'))
@@ -170,12 +162,12 @@ test('past the memory that it may take the oldest lines are lost, each of them c
     .map(line => JSON.parse(line))
   const report = lines.findIndex(line => line.lost)
   expect(lines[report]).toEqual({ lost, code: 'SLOW_READER' })
-  // The report stands where the lines are missing.
+  // The report is at the position of the missing lines.
   expect(lines[report + 1].at - lines[report - 1].at).toBe(lost + 1)
   expect(lines).toHaveLength(61_000 - lost + 1)
 })
 
-test('what was written just before the exit gets out where the reader works', async () => {
+test('lines written just before an exit reach a working reader', async () => {
   const writer = await startWriter('pipe')
   let text = ''
   writer.stdout!.on('data', chunk => (text += chunk))
@@ -184,10 +176,10 @@ test('what was written just before the exit gets out where the reader works', as
   expect([code, text.match(/\n/g)!.length]).toEqual([7, 5_000])
 })
 
-test('a reader that reads nothing does not keep a program from its exit', async () => {
+test('a reader that reads nothing does not prevent a program from exiting', async () => {
   const writer = await startWriter('pipe')
   writer.stdout!.pause()
-  await ask(writer, { lines: 20_000 })
+  await request(writer, { lines: 20_000 })
   writer.send({ lines: 20_000, exit: true })
   expect((await once(writer, 'exit'))[0]).toBe(7)
 })

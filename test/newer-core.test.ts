@@ -1,31 +1,19 @@
-import { once } from 'node:events'
-import { createServer, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from './setup/client.ts'
+import { type CoreProxy, startCoreProxy } from './setup/core-proxy.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
-/** A core that is newer than its gateway, as in an upgrade: it may answer what the gateway does not know. */
+/** A core that is newer than its gateway, as during an upgrade, may answer with codes that the gateway does not know. */
 
 let system: System
-let newerCore: Server
+let newerCore: CoreProxy
 beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
-  newerCore = createServer((incoming, outgoing) => {
-    const { method, url, headers } = incoming
-    const onward = request(new URL(url!, system.coreUrl), { method, headers: { ...headers } }, async answer => {
-      const chunks = await answer.toArray()
-      const text = Buffer.concat(chunks).toString('latin1').replaceAll('W001', 'W099')
-      outgoing.writeHead(answer.statusCode!, answer.headers).end(Buffer.from(text, 'latin1'))
-    })
-    onward.on('error', () => outgoing.destroy())
-    incoming.pipe(onward)
+  newerCore = await startCoreProxy(system.coreUrl, {
+    changeAnswer: body => Buffer.from(body.toString('latin1').replaceAll('W001', 'W099'), 'latin1'),
   })
-  newerCore.listen(0, '127.0.0.1')
-  await once(newerCore, 'listening')
-  const { port } = newerCore.address() as AddressInfo
-  await system.startGateway({ CORE_URL: `http://127.0.0.1:${port}` })
+  await system.startGateway({ CORE_URL: newerCore.url })
 })
 afterAll(async () => {
   await system.stop()
@@ -33,7 +21,7 @@ afterAll(async () => {
 })
 
 test.each([undefined, 'zh-CN'])(
-  'a code that it does not know is S001 in our envelope, and logged: %s',
+  'an unknown code of core is S001 in the envelope, and logged: X-LOCALE %s',
   async locale => {
     const gateway = system.gateways[0]!
     const credentials = { ...system, baseUrl: gateway.url }

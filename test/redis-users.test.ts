@@ -1,4 +1,4 @@
-/** Redis with the users that deploy/containers/secrets.ts writes: what each of them may do, and that it is enough. */
+/** The Redis users of deploy/containers/secrets.ts have the rights that they need, and no others. */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const execute = promisify(execFile)
 
 let redis: Redis
 let gatewayUrl: string
-/** Sees what Redis has counted. No such user exists in the containers. */
+/** An administrator of Redis, for the tests only. */
 let inspector: ReturnType<typeof createClient>
 beforeAll(async () => {
   const directory = await makeTempDir('redis-users')
@@ -40,14 +40,14 @@ afterAll(async () => {
 
 async function inspect(): Promise<void> {
   inspector = createClient({ url: `redis://inspector:any@127.0.0.1:${redis.port}` })
-  // Redis is killed below.
+  // A test kills Redis.
   inspector.on('error', () => {})
   await inspector.connect()
 }
 
 type Command = { name: string; arity: number; flags: string[]; subcommands: Command[] }
 
-/** Every command of this server; of one that has subcommands, those. */
+/** All commands of this server. A command with subcommands is replaced by them. */
 async function allCommands(): Promise<Command[]> {
   const read = ([name, arity, flags, , , , , , , subcommands]: unknown[]): Command => ({
     name: name as string,
@@ -59,7 +59,7 @@ async function allCommands(): Promise<Command[]> {
   return infos.map(read).flatMap(command => (command.subcommands.length > 0 ? command.subcommands : [command]))
 }
 
-/** Names of the commands that the user may send, apart from those that nobody needs a right for: AUTH, HELLO, QUIT … */
+/** The commands that a user may send, except those that need no right: AUTH, HELLO, QUIT … */
 async function granted(user: string): Promise<string[]> {
   const names: string[] = []
   for (const { name, arity, flags } of await allCommands()) {
@@ -72,13 +72,13 @@ async function granted(user: string): Promise<string[]> {
   return names.sort()
 }
 
-/** The commands that Redis has run since it started, for whomever. */
+/** The commands that Redis has run since it started, for all users. */
 async function used(): Promise<string[]> {
   const stats = await inspector.info('commandstats')
   return [...stats.matchAll(/^cmdstat_(\S+?):calls=[1-9]/gm)].map(([, name]) => name!)
 }
 
-async function refused(): Promise<unknown[]> {
+async function rejected(): Promise<unknown[]> {
   return inspector.sendCommand<unknown[]>(['ACL', 'LOG'])
 }
 
@@ -89,7 +89,7 @@ async function serve(system: System): Promise<void> {
   expect(wrong.body.code).toBe('GA2012')
 }
 
-test('a gateway works with its user, uses each command that it may send, and tries no other', async () => {
+test('a gateway uses every command that its user may send, and no other', async () => {
   const first = { nonce: randomUUID() }
   const limits = { KEY_REQUESTS_PER_SECOND: '1000', FAILED_AUTH_PER_MINUTE: '1000' }
   const system = await startSystem({ gatewayEnvironment: { REDIS_URL: gatewayUrl, ...limits } })
@@ -97,16 +97,16 @@ test('a gateway works with its user, uses each command that it may send, and tri
     await serve(system)
     expect((await call(system, 'GET', '/api/v1/wallets', undefined, first)).body.code).toBe('2000')
     // The gateway's client sends a PING every few seconds.
-    await until('everything was used', async () => (await used()).includes('ping'))
+    await until('every command was used', async () => (await used()).includes('ping'))
     expect(await used()).toEqual(expect.arrayContaining(await granted('gateway')))
-    expect(await refused()).toEqual([])
+    expect(await rejected()).toEqual([])
 
-    // What a restart of Redis makes it send is allowed, too, and Redis has read everything from its disk.
+    // The commands that a gateway sends after a restart of Redis are allowed, too. Redis has kept the nonces.
     inspector.destroy()
     await redis.restart()
     await inspect()
     await serve(system)
-    expect(await refused()).toEqual([])
+    expect(await rejected()).toEqual([])
     expect((await call(system, 'GET', '/api/v1/wallets', undefined, first)).body.code).toBe('GA2013')
   } finally {
     await system.stop()
@@ -140,7 +140,7 @@ test('a gateway may send what nonces and limits need, and only to their keys', a
   }
 })
 
-test('the health check may send PING and nothing else; nobody may send anything as the default user', async () => {
+test('the user of the health check may send only PING, and the default user is disabled', async () => {
   expect(await granted('health')).toEqual(['ping'])
   for (const url of [`redis://127.0.0.1:${redis.port}`, `redis://default:any@127.0.0.1:${redis.port}`]) {
     const client = createClient({ url, socket: { reconnectStrategy: false } })

@@ -1,16 +1,17 @@
-/** The containers' own images and configuration, two gateways and two cores behind one address, as processes. */
+/** The images and the configuration of the containers as processes: two gateways and two cores behind a load balancer. */
 import { execFile } from 'node:child_process'
 import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:https'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
+import { connect } from './setup/database.ts'
 import { root } from './setup/images.ts'
+import { readMetric } from './setup/metrics.ts'
+import { exchange } from './setup/raw-http.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
@@ -19,7 +20,7 @@ import { verifyLedger } from './setup/verify.ts'
 let cluster: Cluster
 let credentials: Credentials
 let workspaceId: string
-/** One wallet that everything goes through, and those it deals with. */
+/** A wallet that takes part in every transfer, and the others. */
 let hot: string
 let others: string[]
 
@@ -29,7 +30,7 @@ async function admin(...args: string[]) {
 
 beforeAll(async () => {
   cluster = await startCluster()
-  // As README.md says it.
+  // The commands of README.md.
   workspaceId = (await admin('workspace', 'create', '--name', 'Acme')).workspaceId
   await admin('member', 'add', '--workspace', workspaceId, '--user', 'ada')
   const scopes = 'wallet:read,transfer:read,transfer:create'
@@ -51,7 +52,7 @@ function gateway(name: 'gateway-1' | 'gateway-2'): Credentials {
   return { ...credentials, baseUrl: cluster.programs[name]!.url }
 }
 
-/** Into the hot wallet and out of it in turns, so that it always has enough. */
+/** In turns into and out of the hot wallet, so that its balance suffices. */
 function transfer(number: number) {
   const other = others[number % others.length]!
   const [sourceWalletId, targetWalletId] = number % 2 ? [hot, other] : [other, hot]
@@ -80,12 +81,7 @@ async function verify() {
   }
 }
 
-async function metric(url: string, name: RegExp): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(name.exec(text)?.[1] ?? 0)
-}
-
-test('an image holds what its program needs, and nothing that is for development or embedded use', async () => {
+test('an image contains what its program needs, and nothing for development or embedded mode', async () => {
   const { core, gateway, tools } = cluster.images
   for (const image of [core!, gateway!, tools!]) {
     const packages = await readdir(join(image.directory, 'node_modules'))
@@ -105,13 +101,13 @@ test('an image holds what its program needs, and nothing that is for development
   await lacks(join(gateway!.directory, 'node_modules'), ['pg', 'kysely', '@mikro-orm'])
 })
 
-test('the first key works through the one address, also for npm run call in its container', async () => {
+test('the first key works at the public address, also with npm run call in its container', async () => {
   const { apiKey: API_KEY, apiSecret: API_SECRET } = credentials
   const printed = await cluster.run('call', ['GET', '/api/v1/wallets', '--json'], { API_KEY, API_SECRET })
   expect(JSON.parse(printed)).toMatchObject({ code: '2000', data: { page: { totalElements: 5 } } })
 })
 
-test('a nonce that one gateway has seen is used up at the other', async () => {
+test('a nonce that was used at one gateway is rejected by the other', async () => {
   const target = '/api/v1/wallets'
   const headers = signedHeaders(credentials, 'GET', target, undefined)
   const [first, second] = [gateway('gateway-1').baseUrl, gateway('gateway-2').baseUrl]
@@ -119,7 +115,7 @@ test('a nonce that one gateway has seen is used up at the other', async () => {
   expect(await (await fetch(second + target, { headers })).json()).toMatchObject({ code: 'GA2013' })
 })
 
-test('a change of a key is in force at both gateways when its command returns', async () => {
+test('a change of a key is in force on both gateways when its command returns', async () => {
   const answers = async () => {
     const each = [gateway('gateway-1'), gateway('gateway-2')].map(to => call(to, 'GET', '/api/v1/wallets'))
     return (await Promise.all(each)).map(({ body }) => body.code)
@@ -130,7 +126,7 @@ test('a change of a key is in force at both gateways when its command returns', 
   expect(await answers()).toEqual(['2000', '2000'])
 })
 
-test('only the balancer says where a request comes from', async () => {
+test('only the load balancer sets the client address', async () => {
   const claim = { 'X-Forwarded-For': '203.0.113.9', Forwarded: 'for=203.0.113.9' }
   await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '203.0.113.9')
   const refused = await call(credentials, 'GET', '/api/v1/wallets', undefined, {
@@ -142,14 +138,14 @@ test('only the balancer says where a request comes from', async () => {
   await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '')
 })
 
-test('the path and the body pass untouched: what was signed is what arrives', async () => {
+test('path and body pass the load balancer unchanged', async () => {
   const encoded = await call(credentials, 'GET', '/api/v1/transfer/query/orders/a%3Ab%2e?x=%20/../')
   expect(encoded.body.code).toBe('T001')
   const dotted = await call(credentials, 'POST', createPath, '  {"sourceWalletId" : "ä"}\n')
   expect(dotted.body.code).toBe('S012')
 })
 
-test('with a certificate the public address speaks TLS, and nothing else', async () => {
+test('with a certificate, the public address serves only TLS', async () => {
   const directory = await makeTempDir('tls')
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const subject = ['-subj', '/CN=localhost', '-days', '2']
@@ -168,7 +164,7 @@ test('with a certificate the public address speaks TLS, and nothing else', async
   await expect(fetch(url.replace('https', 'http'))).rejects.toThrow()
 })
 
-test('a request whose length can be read in two ways is not two requests', async () => {
+test('the load balancer does not forward a request with an ambiguous length as two requests', async () => {
   const hidden = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
   const chunked = `0\r\n\r\n${hidden}`
   for (const header of [
@@ -179,28 +175,19 @@ test('a request whose length can be read in two ways is not two requests', async
     `Transfer-Encoding: xchunked\r\nContent-Length: ${chunked.length}`,
     `Transfer-Encoding: identity, chunked\r\nContent-Length: ${chunked.length}`,
   ]) {
-    const text = await exchange(`POST /healthz HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n${chunked}`)
+    const text = await exchange(
+      cluster.baseUrl,
+      `POST /healthz HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n${chunked}`,
+    )
     expect(text.match(/HTTP\/1\.[01] \d{3}/g), header).toHaveLength(1)
     expect(text, header).not.toMatch(/^HTTP\/1\.1 200/)
   }
 })
 
-/** Sends bytes to the public address and reads until it closes. */
-function exchange(bytes: string): Promise<string> {
-  const { hostname, port } = new URL(cluster.baseUrl)
-  return new Promise((resolve, reject) => {
-    let text = ''
-    const socket = connect(Number(port), hostname, () => socket.write(bytes))
-    socket.on('data', chunk => (text += chunk))
-    socket.on('close', () => resolve(text))
-    socket.on('error', reject)
-  })
-}
-
-test('transfers of one hot wallet through both cores are exact', async () => {
+test('transfers of one hot wallet through both cores lose no money', async () => {
   const core = ['core-1', 'core-2'] as const
   const batches = () =>
-    Promise.all(core.map(name => metric(cluster.programs[name]!.url, /^core_batch_postings_count (\d+)/m)))
+    Promise.all(core.map(name => readMetric(cluster.programs[name]!.url, 'core_batch_postings_count')))
   const before = await batches()
   const answers = await Promise.all(
     Array.from({ length: 400 }, (_, number) => call(credentials, 'POST', createPath, transfer(number))),
@@ -212,13 +199,13 @@ test('transfers of one hot wallet through both cores are exact', async () => {
   await verify()
 })
 
-test('one gateway and one core may be lost in the middle: every transfer is made, once', async () => {
+test('with the loss of a gateway and a core under load, every transfer is made once', async () => {
   const numbers = Array.from({ length: 300 }, (_, number) => 1000 + number)
   let done = 0
   const codes = new Set<string>()
   const work = numbers.map(async (number, at) => {
     // Ten at a time.
-    if (at >= 10) await until('its turn', () => done > at - 10)
+    if (at >= 10) await until('fewer than ten are in progress', () => done > at - 10)
     await until(`transfer ${number} is made`, async () => {
       const code = await codeOf(number)
       codes.add(code)
@@ -232,8 +219,7 @@ test('one gateway and one core may be lost in the middle: every transfer is made
   await cluster.programs['gateway-1']!.kill('SIGKILL')
   await Promise.all(work)
 
-  // What was perhaps begun is told as such, and what was not, too. On a connection that served before, HAProxy passes
-  // the loss of a gateway on as it is; its client does not know either, and sends the same again.
+  // HAProxy closes a client's connection when the gateway behind it is lost. The client retries, as after S003.
   for (const code of codes) expect(['2000', 'S002', 'S003', 'no answer']).toContain(code)
   const { body } = await call(credentials, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=transfer-1&size=1')
   expect(body.data.page.totalElements).toBe(numbers.length + 111)
@@ -245,23 +231,19 @@ test('one gateway and one core may be lost in the middle: every transfer is made
   await until('the balancer uses both gateways again', async () => {
     await Promise.all(Array.from({ length: 8 }, () => call(credentials, 'GET', '/api/v1/wallets')))
     const { internalUrl } = cluster.programs['gateway-1']!
-    return (
-      (await metric(
-        internalUrl,
-        /^gateway_request_duration_seconds_count\{route="\/api\/v1\/wallets",code="2000"\} (\d+)/m,
-      )) > 0
-    )
+    const series = 'gateway_request_duration_seconds_count{route="/api/v1/wallets",code="2000"}'
+    return (await readMetric(internalUrl, series)) > 0
   })
 })
 
-test('a gateway and a core that are stopped for an upgrade answer what they have begun', async () => {
+test('a gateway and a core that are stopped for an upgrade finish their requests', async () => {
   let next = 2000
   let isLoaded = true
   const codes: string[] = []
   const load = Array.from({ length: 8 }, async () => {
     while (isLoaded) codes.push(await codeOf(next++))
   })
-  // A client that keeps a gateway's connection busy all the time.
+  // Clients that keep connections to the gateway busy.
   const direct = Array.from({ length: 4 }, async () => {
     while (isLoaded) await call(gateway('gateway-1'), 'GET', '/api/v1/wallets').catch(() => null)
   })
@@ -269,7 +251,7 @@ test('a gateway and a core that are stopped for an upgrade answer what they have
     expect(await cluster.programs[name]!.stop(), name).toBe(0)
     await cluster.restart(name)
     const answered = codes.length
-    await until(`work goes on after ${name}`, () => codes.length > answered + 50)
+    await until(`transfers succeed after the restart of ${name}`, () => codes.length > answered + 50)
   }
   isLoaded = false
   await Promise.all([...load, ...direct])
@@ -277,7 +259,7 @@ test('a gateway and a core that are stopped for an upgrade answer what they have
   await verify()
 })
 
-test('a backup under load can be restored, verified, and held against a checkpoint', async () => {
+test('a backup under load can be restored, verified, and compared with a checkpoint', async () => {
   const directory = await makeTempDir('backup')
   const [file, checkpointBefore, checkpointAfter] = ['wallet.tar', 'before.checkpoint', 'after.checkpoint'].map(name =>
     join(directory, name),
@@ -295,7 +277,7 @@ test('a backup under load can be restored, verified, and held against a checkpoi
     return stdout
   }
   let isLoaded = true
-  // Far from where the test before may have come to: a transfer that is there already is answered, and not made.
+  // Above all numbers of other tests: a bizId that exists makes no transfer.
   let next = 1_000_000
   let made = 0
   const load = Array.from({ length: 4 }, async () => {
@@ -304,8 +286,8 @@ test('a backup under load can be restored, verified, and held against a checkpoi
   await cluster.run('admin', ['ledger', 'checkpoint', '--out', checkpointBefore!])
   await backup('take', file!)
   const madeBefore = made
-  // Those that were under way may be in the backup.
-  await until('more is made after the backup', () => made > madeBefore + load.length)
+  // Transfers that were in flight may be in the backup.
+  await until('more transfers are made after the backup', () => made > madeBefore + load.length)
   await cluster.run('admin', ['ledger', 'checkpoint', '--out', checkpointAfter!])
   isLoaded = false
   await Promise.all(load)
@@ -313,12 +295,12 @@ test('a backup under load can be restored, verified, and held against a checkpoi
   const printed = await backup('check', file!, '--against', checkpointBefore!, ...secrets)
   expect(printed).toContain('The ledger is sound')
   expect(printed).toContain('The backup can be used.')
-  // What happened after the backup is not in it, and the check says so.
+  // The backup lacks the transfers after it, and the check reports that.
   await expect(backup('check', file!, '--against', checkpointAfter!, ...secrets)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining('The ledger in the backup is not sound.'),
   })
-  // Nothing of the scratch copies stays but the logs of the check that failed.
+  // Only the logs of the failed check remain of the restored copies.
   expect((await readdir(directory)).sort()).toEqual([
     'after.checkpoint',
     'before.checkpoint',
@@ -335,9 +317,9 @@ test('a backup under load can be restored, verified, and held against a checkpoi
   await expect(backup('take', file!)).rejects.toMatchObject({ stderr: expect.stringContaining('already exists') })
 })
 
-test('with Redis gone the gateways still say what they can; with all of them gone the balancer speaks', async () => {
+test('without Redis, the gateways answer with codes of their own; without gateways, the load balancer answers', async () => {
   await cluster.redis.kill()
-  // Both are unready for the balancer by now or soon: the answers are the same.
+  // The answers do not depend on whether the load balancer has noticed.
   const codes = async () => {
     const answers = await Promise.all([
       call(credentials, 'GET', '/api/v1/wallets'),
@@ -349,7 +331,10 @@ test('with Redis gone the gateways still say what they can; with all of them gon
     await until(`${name} is not ready`, async () => !(await fetch(`${cluster.programs[name]!.url}/readyz`)).ok)
   expect(await codes()).toEqual(['S002', 'GA2011'])
   await cluster.redis.restart()
-  await until('it is served again', async () => (await call(credentials, 'GET', '/api/v1/wallets')).status === 200)
+  await until(
+    'requests are served again',
+    async () => (await call(credentials, 'GET', '/api/v1/wallets')).status === 200,
+  )
 
   for (const name of ['gateway-1', 'gateway-2']) await cluster.programs[name]!.kill('SIGKILL')
   const answer: Answer = await call(credentials, 'GET', '/api/v1/wallets')
@@ -363,17 +348,16 @@ test('with Redis gone the gateways still say what they can; with all of them gon
   expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
 })
 
-test('after all of this, and more trouble, no log holds a secret; each line has its place', async () => {
+test('no log contains a secret, after all of these tests and further errors', async () => {
   for (const name of ['gateway-1', 'gateway-2']) await cluster.restart(name)
-  await until('both are back', async () => {
+  await until('both gateways are back', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => call(credentials, 'GET', '/api/v1/wallets')))
     return answers.every(({ status }) => status === 200)
   })
-  const owner = new pg.Client({ connectionString: cluster.postgres.url('wallet') })
-  await owner.connect()
+  const owner = await connect(cluster.postgres.url('wallet'))
   try {
     const rotated = await admin('key', 'rotate', '--key', credentials.apiKey, '--grace', '1h')
-    // Wrong signatures, wrong tokens, what is no HTTP.
+    // A wrong signature, a token without the right, malformed HTTP.
     const headers = signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
     await call(credentials, 'GET', '/api/v1/wallets', undefined, { secret: rotated.apiSecret.slice(1) })
     await fetch(`${cluster.programs['core-1']!.url}/trpc/workspaces.create`, {
@@ -381,27 +365,30 @@ test('after all of this, and more trouble, no log holds a secret; each line has 
       headers: { authorization: `Bearer ${cluster.secrets.gatewayToken}` },
       body: '{',
     })
-    await exchange(`GET /api/v1/wallets HTTP/1.1\r\nX-Signature: ${headers['X-Signature']}\r\nX bad\r\n\r\n`)
-    // A secret that cannot be stored, and one that cannot be opened.
-    await owner.query('alter table api_key add constraint trouble check (false) not valid')
+    await exchange(
+      cluster.baseUrl,
+      `GET /api/v1/wallets HTTP/1.1\r\nX-Signature: ${headers['X-Signature']}\r\nX bad\r\n\r\n`,
+    )
+    // A secret that cannot be stored, and one that cannot be decrypted.
+    await owner.query('alter table api_key add constraint reject_all check (false) not valid')
     const create = ['--workspace', workspaceId, '--owner', 'ada', '--scopes', 'wallet:read']
     await expect(admin('key', 'create', ...create)).rejects.toThrow()
-    await owner.query('alter table api_key drop constraint trouble')
+    await owner.query('alter table api_key drop constraint reject_all')
     const other = await admin('key', 'create', ...create, '--name', 'Broken')
     await owner.query(
       `update api_key set secret = 'v1.k1.AAAA.BBBB.CCCC', revision = revision + 1 where name = 'Broken'`,
     )
     await signRows(owner, cluster.secrets.ledgerChainKey!, 'api_key', `name = 'Broken'`)
     await call({ ...credentials, ...other }, 'GET', '/api/v1/wallets')
-    // Somebody holds a lock for long.
+    // A lock that is held for a long time.
     await owner.query('begin; select * from ledger for update')
     const waiting = call(credentials, 'POST', createPath, transfer(5000))
-    await until('PostgreSQL tells for which request it waits', async () =>
+    await until('PostgreSQL logs which request waits', async () =>
       / core req_[0-9a-f-]{36} \S*LOG: {2}process \d+ still waiting/.test(await cluster.logs()),
     )
     await owner.query('rollback')
     await waiting
-    // The database is gone, and comes back.
+    // All connections to the database are lost.
     await owner.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
     await call(credentials, 'GET', '/api/v1/wallets')
 
@@ -413,16 +400,16 @@ test('after all of this, and more trouble, no log holds a secret; each line has 
       other: other.apiSecret,
       signature: headers['X-Signature']!,
     }
-    await until('the trouble is in the logs', async () => {
+    await until('the errors are in the logs', async () => {
       const logs = await cluster.logs()
       return [/a procedure failed/, /cannot be decrypted/].every(line => line.test(logs))
     })
     const logs = await cluster.logs()
-    // A secret as core checkpoints it, stored or refused.
+    // An encrypted secret, stored or not.
     expect(logs).not.toMatch(/v1\.k1\.[\w-]{10}/)
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret.length, name).toBeGreaterThan(16)
-      expect(logs.includes(secret), `${name} is in a log`).toBe(false)
+      expect(logs.includes(secret), `a log contains ${name}`).toBe(false)
     }
     expect(logs).toContain(credentials.apiKey)
   } finally {

@@ -6,7 +6,7 @@ import type { Program } from '../tools/services/program.ts'
 import { findProcedures, type Procedure } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
-/** Who reaches what inside: a service token's role decides, and a gateway acts for a key on that key's workspace only. */
+/** The role of a service token decides which procedures it may call. A gateway may act only on the workspace of a key. */
 
 let system: System
 let clients: Record<'gateway' | 'service' | 'admin', CoreClient>
@@ -19,7 +19,7 @@ beforeAll(async () => {
     admin: system.admin,
   }
 })
-/** A core that knows two tokens of each role, as while they are changed. */
+/** A core with two tokens of each role, as during their replacement. */
 let coreOfMany: Program
 const secret = () => randomBytes(32).toString('base64url')
 const tokens = {
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const procedures = await findProcedures()
 
-/** What each role reaches. Widening one is a decision: it has to be written here as well. */
+/** The procedures of each role, written a second time so that no role is extended by accident. */
 const reach: Record<string, string[]> = {
   gateway: [
     'access.beginNonceGeneration',
@@ -64,11 +64,11 @@ const reach: Record<string, string[]> = {
     'wallets.get',
     'wallets.list',
   ],
-  // Money enters and leaves any workspace: no right of every internal service.
+  // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
 }
 
-test('docs/roles.md is the table of this: npm run golden writes it', async () => {
+test('docs/roles.md is up to date: npm run golden writes it', async () => {
   const rows = procedures
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(
@@ -81,12 +81,12 @@ test('docs/roles.md is the table of this: npm run golden writes it', async () =>
 
 const rolesIntroduction = `# Roles of service tokens
 
-Made from core's router by \`npm run golden\`. Everybody who calls core presents a token of \`SERVICE_TOKENS\`, and the
-token's role decides which procedures it reaches; \`test/roles.test.ts\` tries each of them under each role.
+Generated from core's router by \`npm run golden\`. Every caller of core presents a token of \`SERVICE_TOKENS\`. Its role
+decides which procedures it may call. \`test/roles.test.ts\` tests each procedure with each role.
 
 | role | for | workspaces |
 | --- | --- | --- |
-| gateway | gateways, on behalf of an API key | that of the API key it names |
+| gateway | gateways, on behalf of an API key | the workspace of the API key |
 | service | internal services that move money within a workspace | all |
 | funding | the service that brings money into workspaces and out of them | all |
 | admin | operators | all |
@@ -98,7 +98,7 @@ test('every procedure names its roles', () => {
 })
 
 const roles = ['gateway', 'service', 'funding', 'admin'] as const
-/** An administrator reaches everything but what makes sense for a key only, or for a gateway. */
+/** Administrators may call everything except what needs an API key or is for gateways. */
 const notForAdmin = [
   'access.beginNonceGeneration',
   'access.changes',
@@ -109,8 +109,8 @@ const notForAdmin = [
 const isReached = (role: (typeof roles)[number], path: string) =>
   role === 'admin' ? !notForAdmin.includes(path) : reach[role]!.includes(path)
 
-describe.each(roles)('a %s token', role => {
-  test('reaches what it needs and nothing else', () => {
+describe.each(roles)('a token of the role %s', role => {
+  test('may call the procedures of its role and no others', () => {
     const reached = procedures.filter(({ roles }) => roles!.includes(role)).map(({ path }) => path)
     expect(reached.sort()).toEqual(
       procedures
@@ -120,7 +120,7 @@ describe.each(roles)('a %s token', role => {
     )
   })
 
-  test.each(procedures)('$path, under either of two tokens of the role, by either way in', async ({ path, type }) => {
+  test.each(procedures)('$path: with either of two tokens, through both endpoints', async ({ path, type }) => {
     for (const token of tokens[role]) {
       const isRefused = ({ error }: CoreAnswer) =>
         error?.data.code === 'FORBIDDEN' && error.message.includes('may not call')
@@ -133,7 +133,7 @@ describe.each(roles)('a %s token', role => {
 type CoreAnswer = { error?: { message: string; data: { code: string } } }
 type Type = Procedure['type']
 
-/** Calls without input: refused for the role before the input is looked at. */
+/** Calls without input: the role is checked before the input. */
 async function callInBatch(token: string, path: string, type: Type, input = {}): Promise<CoreAnswer> {
   const response = await fetch(`${coreOfMany.url}/batch`, {
     method: 'POST',
@@ -143,7 +143,7 @@ async function callInBatch(token: string, path: string, type: Type, input = {}):
   return (unpackBatch(await response.bytes()) as CoreAnswer[])[0]!
 }
 
-/** The same as any tRPC client asks, in a batch of two. What streams its answer says so only in its stream. */
+/** The same call in a tRPC batch of two. */
 async function trpc(token: string, path: string, type: Type): Promise<CoreAnswer> {
   const input = encodeURIComponent(JSON.stringify({ 0: { json: {} }, 1: { json: {} } }))
   const query = type === 'query' ? `&input=${input}` : ''
@@ -157,19 +157,19 @@ async function trpc(token: string, path: string, type: Type): Promise<CoreAnswer
   return answers[1]!.error ? { error: answers[1]!.error.json } : {}
 }
 
-test('tokens of a role are changed one after the other: a new one beside the old one, then alone', async () => {
-  const [old, young] = [secret(), secret()]
+test('a token can be replaced: the new one works next to the old one, then alone', async () => {
+  const [old, replacement] = [secret(), secret()]
   const status = async (url: string, token: string) =>
     (await fetch(`${url}/trpc/audit.list`, { headers: { authorization: `Bearer ${token}` } })).status
-  const both = await system.startCore({ SERVICE_TOKENS: `before:admin:${old},after:admin:${young}` })
-  expect([await status(both.url, old), await status(both.url, young)]).not.toContain(401)
-  const alone = await system.startCore({ SERVICE_TOKENS: `after:admin:${young}` })
+  const both = await system.startCore({ SERVICE_TOKENS: `before:admin:${old},after:admin:${replacement}` })
+  expect([await status(both.url, old), await status(both.url, replacement)]).not.toContain(401)
+  const alone = await system.startCore({ SERVICE_TOKENS: `after:admin:${replacement}` })
   expect(await status(alone.url, old)).toBe(401)
-  expect(await status(alone.url, young)).not.toBe(401)
+  expect(await status(alone.url, replacement)).not.toBe(401)
 })
 
 test.each(['', 'Bearer ', 'Bearer x', 'Basic abc', 'bearer'])(
-  'without a known token nothing is served: "%s"',
+  'without a known token every call is rejected: "%s"',
   async authorization => {
     for (const path of ['/batch', '/trpc/wallets.get']) {
       const response = await fetch(system.coreUrl + path, { method: 'POST', headers: { authorization }, body: '{}' })
@@ -178,7 +178,7 @@ test.each(['', 'Bearer ', 'Bearer x', 'Basic abc', 'bearer'])(
   },
 )
 
-test("a gateway token cannot act on a workspace that is not its key's", async () => {
+test('a gateway token cannot act without an API key, or on a workspace of another one', async () => {
   const { workspaceId: other } = await system.admin.workspaces.create.mutate({ name: 'Other' })
   const caller = { apiKey: system.apiKey, requestId: 'r' }
   const walletId = system.wallets[0]!.walletId
@@ -195,7 +195,7 @@ test("a gateway token cannot act on a workspace that is not its key's", async ()
 })
 
 test.each(reach.gateway!.filter(path => !path.startsWith('access.')))(
-  'a gateway token names the workspace of its key for %s, or nothing is done',
+  'a gateway token may call %s only for the workspace of the API key',
   async path => {
     const { type } = procedures.find(each => each.path === path)!
     const { workspaceId: other } = await system.admin.workspaces.create.mutate({ name: 'Other' })
@@ -208,7 +208,7 @@ test.each(reach.gateway!.filter(path => !path.startsWith('access.')))(
   },
 )
 
-test('a service calls core directly, with types: Decimal and Date arrive intact', async () => {
+test('a service that calls core directly receives Decimal and Date', async () => {
   const [source, target] = system.wallets
   const { workspaceId } = system
   const caller = { requestId: 'from-a-service' }
@@ -224,7 +224,7 @@ test('a service calls core directly, with types: Decimal and Date arrive intact'
   expect(updatedAt).toBeInstanceOf(Date)
 })
 
-test('what streams its answer is refused in a batch, and says where it is served', async () => {
+test('a streamed procedure is rejected in a batch, and the error names the right endpoint', async () => {
   for (const path of ['ledger.verify', 'ledger.checkpoint']) {
     const answer = await callInBatch(tokens.admin[0]!, path, 'query')
     expect(answer.error).toMatchObject({

@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../tools/services/program.ts'
 import { call, createPath } from './setup/client.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
-/** A deployment under load: two gateways and two cores are stopped and started again, one after the other. */
+/** A rolling restart under load: two gateways and two cores are stopped and started again one after the other. */
 
 let system: System
 beforeAll(async () => {
@@ -14,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-/** As a balancer does: asks each gateway for its readiness, and sends nothing to one that says no. */
+/** Checks the readiness of the gateways, as a load balancer does. `ready` has those that get requests. */
 function balance(gateways: Program[]) {
   let isOver = false
   const ready = new Set(gateways)
@@ -25,7 +26,7 @@ function balance(gateways: Program[]) {
         response => response.ok,
         () => false,
       )
-      // Another program may stand in its place by now.
+      // The gateway may have been replaced meanwhile.
       if (isReady && gateway === gateways[at]) ready.add(gateway)
       else ready.delete(gateway)
       await sleep(10)
@@ -40,9 +41,7 @@ function balance(gateways: Program[]) {
   }
 }
 
-test('every transfer is answered with success at its first attempt, and every program ends in order', async () => {
-  const [first, second] = system.wallets
-  const order = { sourceWalletId: first!.walletId, targetWalletId: second!.walletId, amount: '0.01', currency: 'USD' }
+test('every transfer succeeds at its first attempt, and every program stops in order', async () => {
   const gateways = [...system.gateways]
   const balancer = balance(gateways)
   let isOver = false
@@ -52,29 +51,34 @@ test('every transfer is answered with success at its first attempt, and every pr
     while (!isOver) {
       const at = [...balancer.ready][sent++ % balancer.ready.size]!
       const bizId = `rolling-${sent}`
-      const answer = await call({ ...system, baseUrl: at.url }, 'POST', createPath, { ...order, bizId }).catch(String)
+      const answer = await call(
+        { ...system, baseUrl: at.url },
+        'POST',
+        createPath,
+        transferOrder(system, { bizId }),
+      ).catch(String)
       codes.push(typeof answer === 'string' ? answer : answer.body.code)
     }
   })
-  const flowing = async () => {
+  const moreTransfers = async () => {
     const before = codes.length
-    await until('transfers flow', () => codes.length > before + 100)
+    await until('transfers succeed', () => codes.length > before + 100)
   }
-  await flowing()
+  await moreTransfers()
   for (const [at, gateway] of system.gateways.entries()) {
     expect(await gateway.stop()).toBe(0)
-    await flowing()
+    await moreTransfers()
     const { port, internalPort } = { port: gateway.port, internalPort: new URL(gateway.internalUrl).port }
     gateways[at] = await system.startGateway({ GATEWAY_PORT: String(port), INTERNAL_PORT: internalPort })
-    await until('both are ready', () => balancer.ready.has(gateways[at]!))
-    await flowing()
+    await until('the new gateway is ready', () => balancer.ready.has(gateways[at]!))
+    await moreTransfers()
     if (at === 1) break
   }
   for (const core of system.cores.slice(0, 2)) {
     expect(await core.stop()).toBe(0)
-    await flowing()
+    await moreTransfers()
     await system.startCore({ CORE_PORT: String(core.port) })
-    await flowing()
+    await moreTransfers()
   }
   isOver = true
   await Promise.all(clients)

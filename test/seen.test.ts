@@ -1,12 +1,16 @@
 import { createCoreClient } from '@workspace-wallet/core-client'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../tools/services/program.ts'
 import { call, createPath } from './setup/client.ts'
+import { connect } from './setup/database.ts'
+import { type LogLine, logLines } from './setup/log-lines.ts'
+import { readMetric } from './setup/metrics.ts'
+import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
-/** From the request id that a client got, an operator finds the request in each part. */
+/** With the request ID that a client got, an operator finds the request in the log of each program and in PostgreSQL. */
 
 let system: System
 let operator: pg.Client
@@ -14,13 +18,8 @@ let blocker: pg.Client
 beforeAll(async () => {
   const environment = { LOG_LEVEL: 'info' }
   system = await startSystem({ coreEnvironment: environment, gatewayEnvironment: environment })
-  const connect = async () => {
-    const client = new pg.Client({ connectionString: system.database.ownerUrl })
-    await client.connect()
-    return client
-  }
-  operator = await connect()
-  blocker = await connect()
+  operator = await connect(system.database.ownerUrl)
+  blocker = await connect(system.database.ownerUrl)
 })
 afterAll(async () => {
   await operator?.end()
@@ -28,23 +27,17 @@ afterAll(async () => {
   await system?.stop()
 })
 
-function transfer(amount = '0.01') {
-  const [source, target] = system.wallets
-  return { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount, currency: 'USD' }
+const transfer = (amount = '0.01') => transferOrder(system, { amount })
+
+/** Waits for log lines that contain a request ID. */
+function linesOf(program: Program, requestId: string): Promise<LogLine[]> {
+  return until(`a line with ${requestId}`, () => {
+    const lines = logLines(program).filter(line => JSON.stringify(line).includes(requestId))
+    return lines.length > 0 && lines
+  })
 }
 
-/** The lines of a program's log that hold an id, once there is one. */
-async function linesOf(program: Program, requestId: string): Promise<Record<string, unknown>[]> {
-  const find = () => {
-    const lines = program.output().split('\n')
-    // The last may not be whole yet.
-    return lines.slice(0, -1).filter(line => line.includes(requestId))
-  }
-  await until(`a line on ${requestId}`, () => find().length > 0)
-  return find().map(line => JSON.parse(line))
-}
-
-test('a transfer: one line of the gateway, one of core, its row', async () => {
+test('a transfer has one line of the gateway, one of core, and its row', async () => {
   const answer = await call(system, 'POST', createPath, transfer())
   const requestId = answer.headers.get('x-request-id')!
   expect(await linesOf(system.gateways[0]!, requestId)).toEqual([
@@ -66,7 +59,7 @@ test('a transfer: one line of the gateway, one of core, its row', async () => {
   expect(rows).toHaveLength(1)
 })
 
-test('a read and a refusal: one line of each', async () => {
+test('a read and a rejected transfer have a line of the gateway and of core', async () => {
   const read = await call(system, 'GET', `/api/v1/wallets/${system.wallets[0]!.walletId}`)
   const refused = await call(system, 'POST', createPath, transfer('9999999'))
   for (const [answer, path, code] of [
@@ -81,7 +74,7 @@ test('a read and a refusal: one line of each', async () => {
   }
 })
 
-test('what keeps PostgreSQL waiting says which request it is for; who came along is in the line of its batch', async () => {
+test('a session that waits in PostgreSQL names its request, and the line of a batch names all of its requests', async () => {
   const isWaiting = async (pattern: string) => {
     const { rows } = await operator.query(
       `select application_name from pg_stat_activity where wait_event_type = 'Lock' and application_name like $1`,
@@ -91,18 +84,19 @@ test('what keeps PostgreSQL waiting says which request it is for; who came along
   }
   await blocker.query('begin; select * from ledger for update')
   const first = call(system, 'POST', createPath, transfer())
-  const [name] = await until('the first waits', async () =>
+  const [name] = await until('the first transfer waits for the lock', async () =>
     (await isWaiting('core req_%')).length > 0 ? isWaiting('core req_%') : null,
   )
-  // What an internal service calls at the same time comes in one batch of calls, and waits in one shard.
+  // Calls that a service makes at the same time are in one batch, and wait in one shard.
   const { workspaceId } = system
   const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
   const ids = ['a', 'b', 'c'].map(name => `job-17/${name}`)
   const others = ids.map(requestId =>
     service.transfers.create.mutate({ workspaceId, caller: { requestId }, order: transfer() }),
   )
-  await until('the others wait in their shard', async () =>
-    /^core_postings\{state="waiting"\} 3$/m.test(await (await fetch(`${system.coreUrl}/metrics`)).text()),
+  await until(
+    'the others wait in their shard',
+    async () => (await readMetric(system.coreUrl, 'core_postings{state="waiting"}')) === 3,
   )
   await blocker.query('rollback')
 

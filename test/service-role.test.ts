@@ -5,10 +5,11 @@ import { type Answer, call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /**
- * Somebody holds DATABASE_URL, the role that core itself runs under, and not the keys. Triggers are on. Whatever that
- * role may write, core builds nothing on it, and the verifier names it.
+ * An attacker has DATABASE_URL, and so the rights of the service role, but no keys. Whatever the attacker writes, core
+ * does not use it, and the verifier reports it.
  */
 
 let system: System
@@ -29,23 +30,13 @@ type Books = {
   key: { apiKey: string; apiSecret: string }
 }
 
-/** Wallet `a` holds 100.00, wallet `b` nothing. In SQL ids are literals. */
+/** A workspace in which wallet `a` holds 100.00 and wallet `b` nothing. `workspace` is its ID as an SQL literal. */
 async function newBooks(): Promise<Books> {
   const { admin } = system
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
-  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
-  const key = await admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'ada',
-    scopes: ['transfer:create', 'wallet:read'],
-  })
-  const [a, b] = [await newWallet(workspaceId), await newWallet(workspaceId)]
-  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00' })
-  return { workspaceId, workspace: `'${uuidFromId('workspace', workspaceId)}'`, a, b, key }
-}
-
-async function newWallet(workspaceId: string): Promise<string> {
-  return (await system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+  const { workspaceId, apiKey, apiSecret } = await createTenant(system)
+  const a = await createWallet({ admin, workspaceId }, { deposits: ['100.00'] })
+  const b = await createWallet({ admin, workspaceId })
+  return { workspaceId, workspace: `'${uuidFromId('workspace', workspaceId)}'`, a, b, key: { apiKey, apiSecret } }
 }
 
 const literal = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
@@ -60,7 +51,7 @@ async function codeAt(baseUrl: string, { key }: Books, apiSecret = key.apiSecret
   return (await call({ baseUrl, apiKey: key.apiKey, apiSecret }, 'GET', '/api/v1/wallets')).body.code
 }
 
-/** The rules that the verifier finds broken in a workspace. */
+/** The rules that the verifier reports as broken in a workspace. */
 async function broken({ workspaceId }: Books): Promise<string[]> {
   const { violations } = await verify(system.admin, { workspaceId })
   return [...new Set(violations.map(({ rule }) => rule))]
@@ -74,17 +65,17 @@ async function expectHalted(books: Books, reason: RegExp): Promise<void> {
 const wasModified = /was modified outside the service$/
 
 describe('money', () => {
-  test('a deposit with MACs that nobody can compute, and everything made to fit it, cannot be spent', async () => {
+  test('from a forged deposit cannot be spent, although every row except the MACs is consistent', async () => {
     const books = await newBooks()
-    await mint(books, books.b)
-    // Core shows what is there, and builds nothing on it: the wallet can neither pay nor be paid.
+    await forgeDeposit(books, books.b)
+    // Core shows the rows, and rejects every transfer from or to the wallet.
     expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
     expect((await pay(books)).body.code).toBe('S002')
     expect(await broken(books)).toEqual(expect.arrayContaining(['flow-chain', 'wallet-mac']))
   })
 
-  test('a balance cannot be raised without a flow, and with a higher sequence it is not believed', async () => {
+  test('a balance that was raised without a flow cannot be spent', async () => {
     const books = await newBooks()
     const isWallet = `id = ${literal(books.b)}`
     await expect(
@@ -98,7 +89,7 @@ describe('money', () => {
     expect(await broken(books)).toEqual(expect.arrayContaining(['wallet-balance', 'wallet-mac']))
   })
 
-  test("a wallet's row cannot be set back, with or without the MAC that it had", async () => {
+  test('a wallet cannot be reset to an earlier row, with or without the MAC of that row', async () => {
     const books = await newBooks()
     const [row] = await rowsOf(`select * from wallet where id = ${literal(books.a)}`)
     expect((await pay(books)).body.code).toBe('2000')
@@ -113,7 +104,7 @@ describe('money', () => {
     expect(await broken(books)).toEqual([])
   })
 
-  test('a wallet that was unfrozen by hand does not pay', async () => {
+  test('a wallet that was unfrozen outside the service cannot pay', async () => {
     const books = await newBooks()
     await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.a })
     await asService(`update wallet set status = 'ACTIVE', revision = revision + 1 where id = ${literal(books.a)}`)
@@ -121,14 +112,14 @@ describe('money', () => {
     await expectHalted(books, wasModified)
     expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
 
-    // It is repaired to what the audit says of it.
+    // The repair restores the status from the audit.
     const { workspaceId } = books
     const { reopened } = await repairLedger(system.admin, { workspaceId, dryRun: false })
     expect(reopened).toBe(true)
     expect((await pay(books)).body.code).toBe('W002')
   })
 
-  test('an administrator who changes a row that was modified does not make it genuine', async () => {
+  test('an administrative action on a modified row does not sign the row', async () => {
     const books = await newBooks()
     const { workspaceId, a: walletId } = books
     await asService(`update wallet set status = 'FROZEN', revision = revision + 1 where id = ${literal(walletId)}`)
@@ -137,7 +128,7 @@ describe('money', () => {
     expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
   })
 
-  test('a wallet that was renamed takes no more postings', async () => {
+  test('a wallet that was renamed outside the service rejects transfers', async () => {
     const books = await newBooks()
     await asService(`update wallet set name = 'Mine', revision = revision + 1 where id = ${literal(books.b)}`)
     expect((await pay(books)).body.code).toBe('S002')
@@ -159,7 +150,7 @@ describe('money', () => {
   })
 
   test.each(['order_count = order_count + 5', 'wallet_count = wallet_count + 1', "last_posted_at = '2099-01-01'"])(
-    'the counters of a workspace only core moves: %s',
+    'a workspace whose counters were modified is halted: %s',
     async change => {
       const books = await newBooks()
       await asService(`update ledger set ${change}, revision = revision + 1 where workspace_id = ${books.workspace}`)
@@ -169,9 +160,9 @@ describe('money', () => {
     },
   )
 
-  test('a halted workspace that was opened by hand is halted again, and a closed one stays closed', async () => {
+  test('a halted workspace that was opened outside the service is halted again, and a deleted one stays deleted', async () => {
     const books = await newBooks()
-    await mint(books, books.b)
+    await forgeDeposit(books, books.b)
     expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
     await asService(
       `update ledger set status = 'OPEN', revision = revision + 1 where workspace_id = ${books.workspace}`,
@@ -191,7 +182,7 @@ describe('money', () => {
     expect(await codeAt(system.baseUrl, other)).toBe('GA2032')
   })
 
-  test('a transfer that was never posted does not answer for one that a client asks for', async () => {
+  test('a forged transfer is not returned as the replay of a create', async () => {
     const books = await newBooks()
     await asService(`
       insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
@@ -204,8 +195,8 @@ describe('money', () => {
   })
 })
 
-/** What was found: a deposit, its flows, both wallets and the ledger, all in accord, and no MAC that is right. */
-async function mint({ workspace }: Books, walletId: string): Promise<void> {
+/** Forges a deposit with consistent flows, wallets and ledger, but without valid MACs. */
+async function forgeDeposit({ workspace }: Books, walletId: string): Promise<void> {
   await asService(`
     with external as (select * from wallet where workspace_id = ${workspace} and kind = 'EXTERNAL'),
     own as (select * from wallet where id = ${literal(walletId)}),
@@ -228,38 +219,41 @@ async function mint({ workspace }: Books, walletId: string): Promise<void> {
 }
 
 describe('access', () => {
-  /** Makes every gateway ask for the key again. */
-  async function follow(books: Books): Promise<void> {
+  /** Makes every gateway look the key up again. */
+  async function invalidate(books: Books): Promise<void> {
     await asService(`
       update access_revision set revision = revision + 1;
       update api_key set access_revision = (select revision from access_revision) where id = ${literalOfKey(books)}`)
   }
 
-  async function expectRefused(books: Books, code: string, secret?: string): Promise<void> {
-    await follow(books)
-    await until('the gateway follows', async () => (await codeAt(system.baseUrl, books, secret)) === code)
+  async function expectRejected(books: Books, code: string, secret?: string): Promise<void> {
+    await invalidate(books)
+    await until(
+      'the gateway has looked the key up again',
+      async () => (await codeAt(system.baseUrl, books, secret)) === code,
+    )
     const [core] = system.cores
-    const alarm = 'a row was modified outside the service: the key is refused'
-    await until('it is logged', () => core!.output().includes(alarm))
+    const message = 'a row was modified outside the service: the key is refused'
+    await until('it is logged', () => core!.output().includes(message))
     expect(await (await fetch(`${core!.url}/metrics`)).text()).toMatch(/core_modified_rows_total\{table="\w+"\} [1-9]/)
   }
 
-  test('a secret that was rotated away cannot be put back', async () => {
+  test('a replaced secret cannot be restored', async () => {
     const books = await newBooks()
     const isKey = `id = ${literalOfKey(books)}`
     const [old] = await rowsOf(`select * from api_key where ${isKey}`)
     await system.admin.apiKeys.rotate.mutate(books.key)
     expect(await codeAt(system.baseUrl, books)).toBe('GA2012')
-    const back = (version: unknown) =>
+    const restore = (version: unknown) =>
       `update api_key set secret = '${old!.secret}', secret_version = ${version}, revision = revision + 1,
          mac = '\\x${(old!.mac as Buffer).toString('hex')}' where ${isKey}`
-    await expect(asService(back(old!.secret_version))).rejects.toThrow('this update of api_key is refused')
-    await asService(back('secret_version'))
-    await expectRefused(books, 'GA2021')
+    await expect(asService(restore(old!.secret_version))).rejects.toThrow('this update of api_key is refused')
+    await asService(restore('secret_version'))
+    await expectRejected(books, 'GA2021')
     expect(await broken(books)).toEqual(['key-mac'])
   })
 
-  test('a key cannot be enabled, widened or kept alive, and a deleted one stays deleted', async () => {
+  test('a key cannot be enabled or extended, and a deleted one stays deleted', async () => {
     const books = await newBooks()
     const isKey = `id = ${literalOfKey(books)}`
     await system.admin.apiKeys.disable.mutate(books.key)
@@ -270,7 +264,7 @@ describe('access', () => {
     ])
       await expect(asService(sql), sql).rejects.toThrow(/refused|permission denied/)
     await asService(`update api_key set status = 'ACTIVE', expires_at = null, revision = revision + 1 where ${isKey}`)
-    await expectRefused(books, 'GA2021')
+    await expectRejected(books, 'GA2021')
     await expect(system.admin.apiKeys.enable.mutate(books.key)).rejects.toThrow('was modified outside the service')
     expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
 
@@ -282,7 +276,7 @@ describe('access', () => {
     expect(await broken(books)).toEqual([])
   })
 
-  test('a key of their own opens nothing', async () => {
+  test('a forged key gives no access', async () => {
     const books = await newBooks()
     const [row] = await rowsOf(`select * from api_key where id = ${literalOfKey(books)}`)
     const apiKey = mintId('apiKey')
@@ -302,12 +296,12 @@ describe('access', () => {
     expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
   })
 
-  test('a member who was removed cannot be put back, nor one added', async () => {
+  test('a removed member cannot be restored, and no member can be added', async () => {
     const books = await newBooks()
     const { workspaceId, workspace } = books
-    const isMember = `workspace_id = ${workspace} and user_id = 'ada'`
+    const isMember = `workspace_id = ${workspace} and user_id = 'owner'`
     const [member] = await rowsOf(`select * from member where ${isMember}`)
-    await system.admin.members.remove.mutate({ workspaceId, userId: 'ada' })
+    await system.admin.members.remove.mutate({ workspaceId, userId: 'owner' })
     expect(await codeAt(system.baseUrl, books)).toBe('GA2034')
     await expect(asService(`delete from member where ${isMember}`)).rejects.toThrow('permission denied')
     const mac = `'\\x${(member!.mac as Buffer).toString('hex')}'`
@@ -315,18 +309,18 @@ describe('access', () => {
       asService(`update member set removed_at = null, revision = ${member!.revision}, mac = ${mac} where ${isMember}`),
     ).rejects.toThrow('this update of member is refused')
     await asService(`update member set removed_at = null, revision = revision + 1, mac = ${mac} where ${isMember}`)
-    await expectRefused(books, 'GA2034')
+    await expectRejected(books, 'GA2034')
     await asService(`
       insert into member (workspace_id, user_id, created_at, revision, mac) values (${workspace}, 'eve', now(), 1, ${mac})`)
     expect(await broken(books)).toEqual(['member-mac', 'member-audit'])
 
-    // An administrator who means it can: nothing of the row as it was is left.
-    await system.admin.members.remove.mutate({ workspaceId, userId: 'ada' })
-    await system.admin.members.add.mutate({ workspaceId, userId: 'ada' })
+    // An administrator can restore the member: that overwrites the whole row.
+    await system.admin.members.remove.mutate({ workspaceId, userId: 'owner' })
+    await system.admin.members.add.mutate({ workspaceId, userId: 'owner' })
     expect(await codeAt(system.baseUrl, books)).toBe('2000')
   })
 
-  test('a change cannot be kept from the gateways, before or after it was made', async () => {
+  test('a change of a key cannot be hidden from the gateways', async () => {
     const books = await newBooks()
     const isKey = `id = ${literalOfKey(books)}`
     for (const [sql, refusal] of [
@@ -345,7 +339,7 @@ describe('access', () => {
 })
 
 describe('the audit', () => {
-  test('it can be neither changed nor cut, and what was added to it is named; actions go on', async () => {
+  test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {
     const books = await newBooks()
     const { workspaceId, workspace } = books
     for (const sql of [

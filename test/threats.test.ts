@@ -4,7 +4,7 @@ import { call, createPath } from './setup/client.ts'
 import { expectNamedTest } from './setup/named-tests.ts'
 import { type System, startSystem } from './setup/system.ts'
 
-/** docs/threat-model.md says what stands against each threat, and names the test that holds it. */
+/** docs/threat-model.md describes the defences against each threat, and names a test for each. */
 
 const page = await readFile(new URL('../docs/threat-model.md', import.meta.url), 'utf8')
 const threats = page
@@ -12,7 +12,7 @@ const threats = page
   .slice(1)
   .map(section => ({ threat: section.slice(0, section.indexOf('\n')), section }))
 
-test('the threats are these', () => {
+test('the page has a section for each threat', () => {
   expect(threats.map(({ threat }) => threat)).toEqual([
     'Replay',
     'Forged proxy headers',
@@ -30,17 +30,22 @@ test('the threats are these', () => {
   ])
 })
 
-test.each(threats)('$threat: each thing that we do has its test, and what remains is said', async ({ section }) => {
-  const [, done, remains] = /\*\*What we do\*\*\n\n(.*)\n\n\*\*What remains\.\*\* (.+)/s.exec(section)!
-  expect(remains!.length).toBeGreaterThan(40)
-  const things = done!.split(/^- /m).slice(1)
-  expect(things.length).toBeGreaterThan(2)
-  for (const thing of things) {
-    const named = [...thing.replaceAll(/\s+/g, ' ').matchAll(/`([^`]+\.test\.ts: [^`]+)`/g)].map(([, name]) => name!)
-    expect(named.length, thing).toBeGreaterThan(0)
-    for (const each of named) await expectNamedTest(each)
-  }
-})
+test.each(threats)(
+  '$threat: each defence names its tests, which exist, and the remaining risk is described',
+  async ({ section }) => {
+    const [, done, remains] = /\*\*What we do\*\*\n\n(.*)\n\n\*\*What remains\.\*\* (.+)/s.exec(section)!
+    expect(remains!.length).toBeGreaterThan(40)
+    const defences = done!.split(/^- /m).slice(1)
+    expect(defences.length).toBeGreaterThan(2)
+    for (const defence of defences) {
+      const named = [...defence.replaceAll(/\s+/g, ' ').matchAll(/`([^`]+\.test\.ts: [^`]+)`/g)].map(
+        ([, name]) => name!,
+      )
+      expect(named.length, defence).toBeGreaterThan(0)
+      for (const each of named) await expectNamedTest(each)
+    }
+  },
+)
 
 let system: System
 beforeAll(async () => {
@@ -48,17 +53,17 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-test('a query that was changed on its way changes no create', async () => {
+test('a modified query does not change a create', async () => {
   const [source, target, other] = system.wallets.map(({ walletId }) => walletId)
   const body = { sourceWalletId: source, targetWalletId: target, amount: '1.00', currency: 'USD', bizId: 'tampered' }
   const changed = `${createPath}?amount=999&targetWalletId=${other}&bizId=other&currency=EUR`
   const answer = await call(system, 'POST', changed, body)
   expect(answer.body).toMatchObject({ code: '2000', data: body })
-  // It is the same transfer without the query: nothing of it was looked at.
+  // The create without the query is a replay of the same transfer.
   expect((await call(system, 'POST', createPath, body)).body.data).toEqual(answer.body.data)
 })
 
-test('a query that was changed on its way reads nothing but what the key may read', async () => {
+test('a modified query lists only resources that the key may read', async () => {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Other' })
   const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Other' })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
+import { createWallet } from './setup/workspaces.ts'
 
 let system: System
 beforeAll(async () => {
@@ -11,19 +12,15 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-/** Requests go to both gateways in turn, and through them to both cores. */
+/** Sends requests to both gateways in turn. Each gateway uses both cores. */
 let turn = 0
 function send(method: string, path: string, body?: unknown, overrides = {}) {
   const { url } = system.gateways[turn++ % system.gateways.length]!
   return call({ ...system, baseUrl: url }, method, path, body, overrides)
 }
 
-async function newWallet(amount?: string, currency = 'USD'): Promise<string> {
-  const { workspaceId, admin } = system
-  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name: 'Test' })
-  if (amount) await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
-  return walletId
-}
+const newWallet = (amount?: string, currency = 'USD') =>
+  createWallet(system, { currency, deposits: amount ? [amount] : [] })
 
 function order(sourceWalletId: string, targetWalletId: string, amount: string, more: object = {}) {
   return { sourceWalletId, targetWalletId, amount, currency: 'USD', ...more }
@@ -33,8 +30,8 @@ async function balanceOf(walletId: string): Promise<string> {
   return (await send('GET', `/api/v1/wallets/${walletId}/balance`)).body.data.balance
 }
 
-describe('a create', () => {
-  test('moves money and answers with the whole order, which can be read back by either name', async () => {
+describe('creating a transfer', () => {
+  test('moves money and returns the order, which can be read by its bizId and its transferId', async () => {
     const [source, target] = [await newWallet('1000.00'), await newWallet()]
     const bizId = `order-${randomUUID()}`
     const { status, body, headers } = await send(
@@ -66,13 +63,13 @@ describe('a create', () => {
     }
   })
 
-  test('is refused by the first rule it breaks, and leaves no trace', async () => {
+  test('is rejected by the first rule that it breaks, and moves nothing', async () => {
     const [source, target, euro] = [await newWallet('10.00'), await newWallet(), await newWallet(undefined, 'EUR')]
     const frozen = await newWallet('5.00')
     const { workspaceId, admin } = system
     await admin.wallets.freeze.mutate({ workspaceId, walletId: frozen })
     const absent = idFromUuid('wallet', '01890a5d-ac96-774b-bcce-b302099a8057')
-    const refusals: [object, number, string][] = [
+    const rejections: [object, number, string][] = [
       [order(source, source, '1.00'), 422, 'T004'],
       [order('nonsense', 'nonsense', '1.00'), 422, 'T004'],
       [order(absent, target, '1.00'), 404, 'W001'],
@@ -89,7 +86,7 @@ describe('a create', () => {
       [order(source, target, '-1'), 400, 'S012'],
       [order(source, target, '1', { more: 1 }), 400, 'S012'],
     ]
-    for (const [body, status, code] of refusals) {
+    for (const [body, status, code] of rejections) {
       const answer = await send('POST', createPath, body)
       expect([answer.status, answer.body.code, answer.body.data], JSON.stringify(body)).toEqual([status, code, null])
     }
@@ -98,7 +95,7 @@ describe('a create', () => {
 })
 
 describe('bizId', () => {
-  test('racing duplicates through two gateways and two cores give one transfer, and 200 to each', async () => {
+  test('concurrent duplicates through two gateways and two cores make one transfer, and each gets 200', async () => {
     const [source, target] = [await newWallet('100.00'), await newWallet()]
     const body = order(source, target, '3.00', { bizId: `race-${randomUUID()}` })
     const answers = await Promise.all(Array.from({ length: 64 }, () => send('POST', createPath, body)))
@@ -107,7 +104,7 @@ describe('bizId', () => {
     expect([await balanceOf(source), await balanceOf(target)]).toEqual(['97.00', '3.00'])
   })
 
-  test('a replay answers with the first order after the wallet has been emptied, frozen, and the remark changed', async () => {
+  test('a replay returns the first order, also after its wallet was emptied and frozen, and with another remark', async () => {
     const [source, target] = [await newWallet('5.00'), await newWallet()]
     const body = order(source, target, '5.00', { bizId: `empty-${randomUUID()}`, remark: 'first' })
     const first = await send('POST', createPath, body)
@@ -117,7 +114,7 @@ describe('bizId', () => {
     expect(await balanceOf(source)).toBe('0.00')
   })
 
-  test('anything else under it is T005', async () => {
+  test('another transfer with the same bizId is T005', async () => {
     const [source, target] = [await newWallet('5.00'), await newWallet()]
     const body = order(source, target, '1.00', { bizId: `conflict-${randomUUID()}` })
     await send('POST', createPath, body)
@@ -131,7 +128,7 @@ describe('bizId', () => {
     }
   })
 
-  test('a refused transfer does not use it up', async () => {
+  test('a rejected transfer does not use up its bizId', async () => {
     const [source, target] = [await newWallet(), await newWallet()]
     const body = order(source, target, '1.00', { bizId: `refused-${randomUUID()}` })
     expect((await send('POST', createPath, body)).body.code).toBe('T002')
@@ -140,8 +137,8 @@ describe('bizId', () => {
   })
 })
 
-describe('races', () => {
-  test('64 uses of one nonce: one passes, 63 get GA2013', async () => {
+describe('concurrency', () => {
+  test('of 64 requests with one nonce, one succeeds and 63 get GA2013', async () => {
     const nonce = randomUUID()
     const path = `/api/v1/wallets/${system.wallets[0]!.walletId}`
     const answers = await Promise.all(Array.from({ length: 64 }, () => send('GET', path, undefined, { nonce })))
@@ -149,7 +146,7 @@ describe('races', () => {
     expect(codes).toEqual(['2000', ...Array.from({ length: 63 }, () => 'GA2013')])
   })
 
-  test('a wallet that many drain at once pays what it holds and not a cent more', async () => {
+  test('concurrent transfers cannot overdraw a wallet', async () => {
     const [source, target] = [await newWallet('50.00'), await newWallet()]
     const answers = await Promise.all(
       Array.from({ length: 120 }, () => send('POST', createPath, order(source, target, '1.00'))),
@@ -160,7 +157,7 @@ describe('races', () => {
     expect([await balanceOf(source), await balanceOf(target)]).toEqual(['0.00', '50.00'])
   })
 
-  test('money that goes round in circles stays the same money', async () => {
+  test('concurrent transfers in a circle keep the sum of all balances', async () => {
     const ring = await Promise.all(Array.from({ length: 6 }, () => newWallet('10.00')))
     const answers = await Promise.all(
       Array.from({ length: 240 }, (_, at) =>
@@ -175,6 +172,6 @@ describe('races', () => {
   })
 })
 
-test('after all of this the verifier finds the ledger sound', async () => {
+test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

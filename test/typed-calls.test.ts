@@ -4,7 +4,7 @@ import { payOut } from '@workspace-wallet/example-payouts'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'
 
-/** Another package of this repository works with core: typed, directly and through a gateway's internal listener. */
+/** Typed calls of another package, to core itself and through the internal listener of a gateway. */
 
 let system: System
 beforeAll(async () => {
@@ -16,7 +16,7 @@ describe.each([
   ['directly', '2026-11-20', () => system.cores.map(({ url }) => url)],
   ['through the internal listener', '2026-11-21', () => [system.gateways[0]!.internalUrl]],
 ])('%s', (way, day, urls) => {
-  test('money and times arrive as what they are', async () => {
+  test('amounts arrive as Decimal, and times as Date', async () => {
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
     const [, savings, euro] = system.wallets
@@ -33,7 +33,7 @@ describe.each([
     await core.close()
   })
 
-  test('a service pays out, once a day, exactly', async () => {
+  test('a service pays out the exact amount once a day', async () => {
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
     const [main, savings] = system.wallets
@@ -44,7 +44,7 @@ describe.each([
     const paid = await payOut(core, { ...payout, keep })
     expect(paid).toMatchObject({ transferId: expect.stringMatching(/^trf_/), at: expect.any(Date) })
     expect(paid.paid?.toFixed()).toBe('100.1')
-    // The next run finds nothing above what is kept; one that wants to pay more finds that today's is made.
+    // A second run finds nothing to pay. With another limit, it finds the payout of the day.
     expect(await payOut(core, { ...payout, keep })).toEqual({ paid: null, because: 'NOTHING_TO_PAY' })
     expect(await payOut(core, { ...payout, keep: '0' })).toEqual(paid)
     const after = await core.wallets.balance.query({ ...payout, caller: { requestId: 'after' } })
@@ -52,7 +52,7 @@ describe.each([
     await core.close()
   })
 
-  test('two wallets pay out on the same day, each its own', async () => {
+  test('two wallets pay out on the same day', async () => {
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
     const [main, savings] = system.wallets

@@ -1,70 +1,77 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type BatchCall, batchPath, mintId, unpackBatch } from '@workspace-wallet/contract'
 import { hasKeyIdChecksum, mintKeyId } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inParallel } from '../tools/services/in-parallel.ts'
 import { call } from './setup/client.ts'
+import { type CoreProxy, startCoreProxy } from './setup/core-proxy.ts'
+import { readMetric } from './setup/metrics.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+import { createKey } from './setup/workspaces.ts'
 
-/** Guesses at keys: cheap, bounded, and nobody else's trouble. */
+/** Guessed key IDs cost little, use bounded memory, and slow nobody down. */
 
 const list = '/api/v1/wallets'
 const keys = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
 
 let system: System
-let core: Awaited<ReturnType<typeof openCounter>>
+let proxy: CoreProxy
+/** The key IDs that the gateway has looked up. */
+const lookedUp = new Set<string>()
+/** How often the gateway has asked for changes. */
+let polls = 0
 let baseUrl: string
-/** What the gateway's metrics say of the keys in its memory. */
+/** The number of keys in the memory of the gateway. */
 let gauge: (state: 'known' | 'unknown' | 'waiting') => Promise<number>
 beforeAll(async () => {
   system = await startSystem({ gateways: 0, coreEnvironment: keys, gatewayEnvironment: keys })
-  core = await openCounter(system.coreUrl)
-  const gateway = await system.startGateway({ CORE_URL: core.url })
+  proxy = await startCoreProxy(system.coreUrl, {
+    onRequest(path, body) {
+      if (path !== batchPath) return
+      for (const call of unpackBatch(body) as BatchCall[]) {
+        if (call.path === 'access.changes') polls++
+        if (call.path === 'access.lookup')
+          for (const apiKey of (call.input as { apiKeys: string[] }).apiKeys) lookedUp.add(apiKey)
+      }
+    },
+  })
+  const gateway = await system.startGateway({ CORE_URL: proxy.url })
   baseUrl = gateway.url
-  gauge = async state => {
-    const text = await (await fetch(`${gateway.internalUrl}/metrics`)).text()
-    return Number(new RegExp(`^gateway_keys\\{state="${state}"\\} (\\d+)$`, 'm').exec(text)![1])
-  }
+  gauge = state => readMetric(gateway.internalUrl, `gateway_keys{state="${state}"}`)
 })
 afterAll(async () => {
   await system.stop()
-  await core.close()
+  proxy.close()
 })
 
-test('a flood of well-formed guesses: core hears of none, and keys that are known or new are served', async () => {
+test('during a flood of well-formed guesses, core gets no look-up of them, and known and new keys are served', async () => {
   const known = { ...system, baseUrl }
-  const issue = async () => {
-    const { workspaceId, admin } = system
-    return {
-      baseUrl,
-      ...(await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:read'] })),
-    }
-  }
+  const issue = () => createKey({ ...system, baseUrl }, { scopes: ['wallet:read'] })
   const before = await issue()
   expect((await call(known, 'GET', list)).status).toBe(200)
   await untilPolled()
-  core.asked.clear()
+  lookedUp.clear()
   let isOver = false
   const flood = guess(6_000).finally(() => (isOver = true))
   let served = 0
   while (!isOver || served < 3) {
     expect((await call(known, 'GET', list)).status).toBe(200)
-    // At its first request, however many guesses stand in line.
+    // A new key works at its first request, however many guesses are being answered.
     expect((await call(await issue(), 'GET', list)).status).toBe(200)
     served++
   }
-  // Issued long ago, and never used at this gateway.
+  // A key that was issued before the flood, and never used at this gateway.
   expect((await call(before, 'GET', list)).status).toBe(200)
   await flood
-  const guesses = [...core.asked].filter(apiKey => guessed.has(apiKey))
+  const guesses = [...lookedUp].filter(apiKey => guessed.has(apiKey))
   expect(guesses).toEqual([])
   expect(served).toBeGreaterThanOrEqual(3)
   expect(await gauge('unknown')).toBe(0)
   expect(await gauge('waiting')).toBe(0)
 })
 
-test('ids of keys contain a checksum: a change of any character breaks it', () => {
+test('key IDs contain a checksum: a change of any character is detected', () => {
   const checksumKey = randomBytes(32).toString('base64')
   const minted = Array.from({ length: 200 }, () => mintKeyId(checksumKey))
   expect(new Set(minted).size).toBe(minted.length)
@@ -83,55 +90,18 @@ test('ids of keys contain a checksum: a change of any character breaks it', () =
 
 const guessed = new Set<string>()
 
-/** Sends so many requests, each under another well-formed id that was never issued. */
+/** Sends requests with well-formed key IDs that were never issued. */
 async function guess(count: number): Promise<void> {
-  let left = count
-  const sender = async () => {
-    while (left-- > 0) {
-      const apiKey = mintId('apiKey')
-      guessed.add(apiKey)
-      const { status, body } = await call({ ...system, apiKey, baseUrl }, 'GET', list)
-      expect([status, body.code]).toEqual([401, 'GA2011'])
-    }
-  }
-  await Promise.all(Array.from({ length: 16 }, sender))
-}
-
-/** Until the gateway has heard of every key that was issued so far. */
-async function untilPolled(): Promise<void> {
-  const polls = core.polls()
-  while (core.polls() < polls + 2) await new Promise(setImmediate)
-}
-
-/** Stands between a gateway and core, and notes which keys the gateway asks about. */
-async function openCounter(target: string) {
-  const asked = new Set<string>()
-  let polls = 0
-  const server = createServer(async (incoming: IncomingMessage, outgoing) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks)
-    if (incoming.url === batchPath)
-      for (const { path, input } of unpackBatch(body) as BatchCall[]) {
-        if (path === 'access.changes') polls++
-        if (path === 'access.lookup') for (const apiKey of (input as { apiKeys: string[] }).apiKeys) asked.add(apiKey)
-      }
-    const { method, headers } = incoming
-    const onward = httpRequest(target + incoming.url, { method, headers }, answer => {
-      outgoing.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(outgoing)
-    })
-    onward.on('error', () => outgoing.destroy())
-    onward.end(body)
+  const apiKeys = Array.from({ length: count }, () => mintId('apiKey'))
+  for (const apiKey of apiKeys) guessed.add(apiKey)
+  await inParallel(16, apiKeys, async apiKey => {
+    const { status, body } = await call({ ...system, apiKey, baseUrl }, 'GET', list)
+    expect([status, body.code]).toEqual([401, 'GA2011'])
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    polls: () => polls,
-    async close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+}
+
+/** Waits until the gateway has received all changes so far. */
+async function untilPolled(): Promise<void> {
+  const before = polls
+  await until('two polls', () => polls >= before + 2)
 }

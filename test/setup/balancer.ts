@@ -1,4 +1,4 @@
-/** The balancer of docker-compose.yml, with its own configuration and the addresses of a test. */
+/** The load balancer of docker-compose.yml: HAProxy with its own configuration, and the addresses of a test. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Guarded } from '../../tools/services/guarded.ts'
@@ -12,7 +12,7 @@ export type Balancer = { url: string; pid: number; stop: Guarded['stop'] }
 /** What haproxy.cfg reads; see docker-compose.yml. */
 type Environment = { CONNECTIONS_PER_SOURCE: string; TLS_CERTIFICATE?: string }
 
-/** @param hosts what stands in place of each `name:port` */
+/** @param hosts the address that replaces each `name:port` of haproxy.cfg */
 export async function startBalancer(
   hosts: Record<string, string>,
   directory: string,

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
+import { signedHeaders as authenticationHeaders, type Signer } from '../../tools/services/signed-headers.ts'
 
-export type Credentials = { baseUrl: string; apiKey: string; apiSecret: string }
+export type Credentials = Signer & { baseUrl: string }
 
 export type Envelope = {
   version: string
@@ -9,24 +8,21 @@ export type Envelope = {
   success: boolean
   code: string
   message: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into what the server sent
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any field of an answer
   data: any
   detail?: string
 }
 
 export type Answer = { status: number; headers: Headers; body: Envelope }
 
-export type Overrides = {
-  /** Sent as they are; null leaves one out. Applied after signing. */
+export type Overrides = NonNullable<Parameters<typeof authenticationHeaders>[4]> & {
+  /** Set after signing; null removes a header. */
   headers?: Record<string, string | null>
-  /** What is signed, where it differs from what is sent. */
-  signed?: Partial<Parameters<typeof canonicalMessage>[0]>
-  timestamp?: string
-  nonce?: string
+  /** Signs with another secret than that of the key. */
   secret?: string
 }
 
-/** The headers of section 5.1 for one request. */
+/** All headers of section 5.1 for one request. */
 export function signedHeaders(
   { apiKey, apiSecret }: Credentials,
   method: string,
@@ -34,22 +30,8 @@ export function signedHeaders(
   body: string | undefined,
   overrides: Overrides = {},
 ): Record<string, string> {
-  const timestamp = overrides.timestamp ?? String(Math.floor(Date.now() / 1000))
-  const nonce = overrides.nonce ?? randomUUID()
-  const message = canonicalMessage({
-    method,
-    path: target.split('?', 1)[0]!,
-    timestamp,
-    nonce,
-    bodyHash: bodyHash(body ?? ''),
-    ...overrides.signed,
-  })
-  const headers: Record<string, string> = {
-    'X-Api-Key': apiKey,
-    'X-Timestamp': timestamp,
-    'X-Nonce': nonce,
-    'X-Signature': sign(overrides.secret ?? apiSecret, message),
-  }
+  const signer = { apiKey, apiSecret: overrides.secret ?? apiSecret }
+  const headers = authenticationHeaders(signer, method, target, body, overrides)
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   for (const [name, value] of Object.entries(overrides.headers ?? {}))
     if (value === null) delete headers[name]

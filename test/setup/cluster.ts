@@ -1,6 +1,6 @@
 /**
- * What `docker compose up` starts, without an engine: the images of the Dockerfile as folders, the services of
- * docker-compose.yml as processes. Their configuration is that of the containers, with hosts and ports of this machine.
+ * What `docker compose up` starts, without Docker: the images of the Dockerfile as folders, the services of
+ * docker-compose.yml as processes. They have the configuration of the containers, with hosts and ports of this machine.
  */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -12,6 +12,7 @@ import { type Program, startProgram } from '../../tools/services/program.ts'
 import { type Redis, startRedis } from '../../tools/services/redis.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
 import { type Compose, mountsOf, readCompose, redisSettings, stageOf } from './compose.ts'
+import { connect } from './database.ts'
 import { buildImage, type Image, readStages, root } from './images.ts'
 import { makeTempDir } from './temp.ts'
 
@@ -22,23 +23,23 @@ export type Cluster = {
   postgres: Postgres
   redis: Redis
   images: Record<string, Image>
-  /** core-1, core-2, gateway-1, gateway-2, by the names of their services. */
+  /** By service: core-1, core-2, gateway-1, gateway-2. */
   programs: Record<string, Program>
-  /** What all of them have written so far, in every life of theirs, PostgreSQL and the balancers too. */
+  /** Everything that all programs have written, also before a restart, with the logs of PostgreSQL and the load balancers. */
   logs(): Promise<string>
-  /** Everything in all/secrets.json. */
+  /** The content of all/secrets.json. */
   secrets: Record<string, string>
   secretsFile: string
-  /** A second balancer, with TLS. */
+  /** Starts a second load balancer, with TLS. */
   startTlsBalancer(certificate: string): Promise<Balancer>
-  /** Starts one of `programs` again, under the address that it had; one that runs is stopped first. */
+  /** Stops one of `programs` if it runs, and starts it again at the same address. */
   restart(name: string): Promise<void>
-  /** `docker compose run --rm SERVICE ARGUMENT…`: what it prints. */
+  /** `docker compose run --rm SERVICE ARGUMENT…`. Returns what it prints. */
   run(service: string, args: string[], environment?: NodeJS.ProcessEnv): Promise<string>
   stop(): Promise<void>
 }
 
-/** A test is one client at one address under one key, and sends more than docker-compose.yml grants that. */
+/** A test is one client with one address and one key. It sends more than docker-compose.yml allows such a client. */
 const limits = { KEY_REQUESTS_PER_SECOND: '100000', CONNECTIONS_PER_SOURCE: '4000' }
 
 export async function startCluster(): Promise<Cluster> {
@@ -57,7 +58,7 @@ export async function startCluster(): Promise<Cluster> {
     await runInImage(images.tools!, ['deploy/containers/secrets.ts', secretsDir])
     const secretsFile = join(secretsDir, 'all/secrets.json')
     const secrets = JSON.parse(await readFile(secretsFile, 'utf8')) as Record<string, string>
-    /** What a service has in its environment, its files being where the secrets are. */
+    /** The environment of a service, with the paths of its secrets on this machine. */
     const environmentOf = async (name: string) => {
       await replaceHosts(secretsDir, hosts)
       return containerEnvironment(compose, name, images, secretsDir, hosts)
@@ -81,7 +82,7 @@ export async function startCluster(): Promise<Cluster> {
     const programs: Record<string, Program> = {}
     const start = async (name: string, more: NodeJS.ProcessEnv) => {
       const { directory, command } = images[stageOf(compose.services[name]!)!]!
-      // Everything that could be logged.
+      // A secret must not appear in any log line, whatever its level.
       const environment = { ...(await environmentOf(name)), LOG_LEVEL: 'debug', ...limits, ...more }
       const program = await startProgram(join(directory, command[1]!), environment)
       programs[name] = started(program)
@@ -140,7 +141,7 @@ async function stopAll(stops: (() => Promise<unknown>)[]): Promise<void> {
 async function buildImages(directory: string): Promise<Record<string, Image>> {
   const stages = await readStages()
   const images: Record<string, Image> = {}
-  // What others stand on has no program of its own.
+  // A stage that others build on has no program of its own.
   for (const { name } of stages.filter(stage => !stages.some(({ from }) => from === stage.name)))
     images[name] = await buildImage(stages, name, directory)
   return images
@@ -161,17 +162,17 @@ async function containerEnvironment(
 ): Promise<NodeJS.ProcessEnv> {
   const service = compose.services[name]!
   const volume = mountsOf(service).find(({ target }) => target === '/secrets')?.source
-  const given = { ...images[stageOf(service)!]!.environment, ...service.environment }
+  const environment = { ...images[stageOf(service)!]!.environment, ...service.environment }
   return Object.fromEntries(
-    Object.entries(given).map(([variable, value]) => [
+    Object.entries(environment).map(([variable, value]) => [
       variable,
       replaceAll(String(value), {
         ...hosts,
         '/secrets/': `${join(secretsDir, volume?.replace(/-secrets$/, '') ?? '')}/`,
         '0.0.0.0': '127.0.0.1',
-        // The balancer's address on its own network.
+        // The address of the load balancer on its network.
         '172.16.250.10': '127.0.0.1',
-        // Its own address on the network of internal callers.
+        // The address of the service on the internal network.
         [`${name}-internal`]: '127.0.0.1',
       }),
     ]),
@@ -182,7 +183,7 @@ function replaceAll(text: string, replacements: Record<string, string>): string 
   return Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text)
 }
 
-/** The URLs among the secrets name hosts, too. */
+/** Some secrets are URLs that name hosts. */
 async function replaceHosts(secretsDir: string, hosts: Record<string, string>): Promise<void> {
   for (const name of await readdir(secretsDir, { recursive: true })) {
     if (!name.endsWith('_URL')) continue
@@ -193,26 +194,25 @@ async function replaceHosts(secretsDir: string, hosts: Record<string, string>): 
   }
 }
 
-/** deploy/containers/owner.sql, its one psql command carried out by hand. */
+/** Runs deploy/containers/owner.sql, with the password that psql would insert. */
 async function makeOwner(url: string, password: string): Promise<void> {
   const script = await readFile(join(root, 'deploy/containers/owner.sql'), 'utf8')
   const statements = script
     .replaceAll(/^(--|\\).*$/gm, '')
     .replaceAll(":'password'", pg.escapeLiteral(password))
     .split(';')
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  const client = await connect(url)
   try {
-    // One by one: CREATE DATABASE stands alone.
+    // One by one: CREATE DATABASE cannot run in a transaction.
     for (const statement of statements) if (statement.trim()) await client.query(statement)
   } finally {
     await client.end()
   }
 }
 
-/** The container's command line, but for what only costs time in a test. */
+/** The settings of the container's command line, without those that only make a test slower. */
 function postgresSettings(compose: Compose): Record<string, string> {
-  const given = compose.services.postgres!.command!.slice(1).map(option => option.replace(/^--/, '').split('='))
+  const settings = compose.services.postgres!.command!.slice(1).map(option => option.replace(/^--/, '').split('='))
   const slow = ['fsync', 'synchronous_commit', 'full_page_writes']
-  return Object.fromEntries(given.filter(([name]) => !slow.includes(name!)))
+  return Object.fromEntries(settings.filter(([name]) => !slow.includes(name!)))
 }

@@ -1,4 +1,4 @@
-/** docker-compose.yml as data. */
+/** Reads docker-compose.yml. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -42,7 +42,7 @@ export type Compose = {
   volumes: Record<string, null>
 }
 
-/** Aliases, merges and `${NAME:-default}` resolved, as Compose reads it when the host sets no variable. */
+/** The file as Compose reads it when no variable is set: aliases, merges and `${NAME:-default}` are resolved. */
 export async function readCompose(): Promise<Compose> {
   const text = await readFile(join(root, 'docker-compose.yml'), 'utf8')
   return parse(
@@ -51,7 +51,7 @@ export async function readCompose(): Promise<Compose> {
   )
 }
 
-/** The stage of the Dockerfile that the service runs; undefined for an image of somebody else. */
+/** The stage of the Dockerfile that the service runs; undefined for a third-party image. */
 export function stageOf({ image }: Service): string | undefined {
   return /^workspace-wallet\/([a-z]+):/.exec(image)?.[1]
 }
@@ -60,7 +60,7 @@ export function networksOf({ networks = [] }: Service): string[] {
   return Array.isArray(networks) ? networks : Object.keys(networks)
 }
 
-/** What a service mounts: name or path, and where. */
+/** The mounts of a service: `source` is the name of a volume or a path. */
 export function mountsOf({ volumes = [] }: Service): { source: string; target: string; isReadOnly: boolean }[] {
   return volumes.map(volume => {
     const [source = '', target = '', mode] = volume.split(':')
@@ -68,7 +68,7 @@ export function mountsOf({ volumes = [] }: Service): { source: string; target: s
   })
 }
 
-/** The command line of the container redis, as settings for startRedis; its data in a directory of ours. */
+/** The command line of the redis container as settings for `startRedis`, with another data directory. */
 export function redisSettings(compose: Compose, secretsDir: string, dataDir: string): Record<string, string> {
   const [, file, ...options] = compose.services.redis!.command!
   const settings: Record<string, string> = {}

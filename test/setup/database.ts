@@ -1,20 +1,22 @@
-/** A PostgreSQL database for each test file: a copy of one that the migrations were run on once (global.ts). */
+/** A PostgreSQL database for each test file: a copy of a template that global.ts migrates once. */
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { inject } from 'vitest'
+import { query } from '../../tools/services/database.ts'
+
+export { connect, query } from '../../tools/services/database.ts'
 
 export const templateDatabase = 'wallet_template'
 
-/** How to reach the server that global.ts has started: URLs of any database on it. */
+/** URLs of the server that global.ts has started; `urlOf` changes the database. */
 export interface DatabaseServer {
   ownerUrl: string
   serviceUrl: string
 }
 
 export interface TestDatabase {
-  /** As the role that owns the schema, a superuser. */
+  /** With the role that owns the schema, a superuser. */
   ownerUrl: string
-  /** As the role that the service runs under. */
+  /** With the role that core runs under. */
   serviceUrl: string
   drop(): Promise<void>
 }
@@ -31,26 +33,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   }
 }
 
-/** The same server and role, another database. */
+/** The URL of another database, with the same server and role. */
 export function urlOf(url: string, database: string): string {
   return Object.assign(new URL(url), { pathname: `/${database}` }).href
 }
 
 export async function execute(url: string, sql: string): Promise<void> {
   await query(url, sql)
-}
-
-export async function query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
-  const client = await connect(url)
-  try {
-    return (await client.query(sql, values)).rows
-  } finally {
-    await client.end()
-  }
-}
-
-export async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  return client
 }

@@ -1,9 +1,8 @@
-import pg from 'pg'
+import { connect } from './database.ts'
 
-/** Everything that a dump of a database shows: every row of every table, as PostgreSQL writes it. */
+/** Everything in a database: every row of every table as text. */
 export async function dumpOf(ownerUrl: string): Promise<string> {
-  const client = new pg.Client({ connectionString: ownerUrl })
-  await client.connect()
+  const client = await connect(ownerUrl)
   try {
     const { rows: tables } = await client.query<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -20,10 +19,10 @@ export async function dumpOf(ownerUrl: string): Promise<string> {
   }
 }
 
-/** The ways in which a text shows bytes: as they are, in hexadecimal, and in Base64, whatever stands around them. */
+/** The forms in which a text may contain bytes: raw, in hexadecimal and in Base64, whatever surrounds them. */
 export function formsOf(secret: Buffer): string[] {
   const texts = [secret.toString('latin1'), secret.toString('hex'), secret.toString('hex').toUpperCase()]
-  // In the Base64 of something longer the bytes may begin at any of three places; the ends belong to the neighbours too.
+  // In the Base64 of a longer text, the bytes begin at one of three offsets, and share their first and last letters.
   for (const shift of [0, 1, 2]) {
     const encoded = Buffer.concat([Buffer.alloc(shift), secret])
       .toString('base64')

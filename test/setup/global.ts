@@ -1,6 +1,6 @@
 /**
- * Once per test run: PostgreSQL with a migrated template database, and Redis. Both are children that end with this
- * process, however it ends, and take their files along.
+ * Starts PostgreSQL, with a migrated template database, and Redis, once per test run. Both end with this process, however
+ * it ends, and remove their files.
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -18,14 +18,14 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseServer: DatabaseServer
     redisUrl: string
-    /** A directory for the files of this test run. */
+    /** A directory for the files of this test run, removed at its end. */
     runDir: string
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'wallet-test-'))
-  // For the hundreds of processes that the tests start.
+  // The tests start hundreds of processes.
   process.env.NODE_COMPILE_CACHE = join(runDir, 'compiled')
   const stops = [() => rm(runDir, { recursive: true, force: true })]
   const stopAll = async () => {
@@ -71,7 +71,7 @@ async function migrateTemplate(postgres: Postgres): Promise<DatabaseServer> {
       DATABASE_URL: urlOf(server.serviceUrl, templateDatabase),
     },
   })
-  // Nobody can be connected to it while it is copied, not even autovacuum.
+  // PostgreSQL refuses to copy a database that has connections, even one of autovacuum.
   await execute(adminUrl, `alter database ${templateDatabase} is_template true allow_connections false`)
   return server
 }

@@ -1,6 +1,6 @@
 /**
- * Images without an engine: the Dockerfile's own lines, carried out in a folder. Only what this Dockerfile uses is
- * understood; anything else is an error.
+ * Builds the images of the Dockerfile without Docker, as folders. It supports the instructions that this Dockerfile
+ * uses; any other one is an error.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 type Instruction = { name: string; text: string }
 export type Stage = { name: string; from: string; instructions: Instruction[] }
 
-/** What a container of the image has: its files, its environment, how it starts. */
+/** The files, environment and commands of an image. */
 export type Image = {
   directory: string
   environment: Record<string, string>
@@ -39,13 +39,13 @@ export async function readStages(): Promise<Stage[]> {
   return stages
 }
 
-/** The instructions of a stage, those that it stands on first. */
+/** The instructions of a stage, after those of the stage that it is built from. */
 export function wholeStage(stages: Stage[], name: string): Instruction[] {
   const stage = stages.find(each => each.name === name)
   return stage ? [...wholeStage(stages, stage.from), ...stage.instructions] : []
 }
 
-/** `COPY [--from=stage] [--chmod=mode] SOURCE… TARGET`, taken apart. */
+/** Parses `COPY [--from=stage] [--chmod=mode] SOURCE… TARGET`. */
 export function readCopy(text: string) {
   const words = text.split(' ')
   const option = (name: string): string | undefined =>
@@ -54,7 +54,7 @@ export function readCopy(text: string) {
   return { from: option('from'), mode: option('chmod'), sources: paths.slice(0, -1), target: paths.at(-1)! }
 }
 
-/** Builds one stage below `directory`; a stage that it copies from is built there too, once. */
+/** Builds one stage in a folder of `directory`. The stages that it copies from must have been built there. */
 export async function buildImage(stages: Stage[], name: string, directory: string): Promise<Image> {
   const place = join(directory, name)
   await mkdir(place, { recursive: true })
@@ -91,12 +91,13 @@ export async function buildImage(stages: Stage[], name: string, directory: strin
     } else if (instruction === 'USER') image.user = text
     else if (instruction === 'ENTRYPOINT') image.entrypoint = JSON.parse(text)
     else if (instruction === 'CMD') image.command = JSON.parse(text)
-    else if (!['EXPOSE', 'HEALTHCHECK'].includes(instruction)) throw new Error(`${instruction} is not understood here`)
+    else if (!['EXPOSE', 'HEALTHCHECK'].includes(instruction))
+      throw new Error(`test/setup/images.ts does not support ${instruction}: add it there.`)
   }
   return { ...image, directory: join(place, workingDirectory) }
 }
 
-/** What .dockerignore keeps out of the folders that it lets in. */
+/** What .dockerignore excludes from the folders that it includes. */
 function isIgnored(path: string): boolean {
   return path.endsWith('.test.ts') || basename(path) === 'node_modules'
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../services/core/src/trpc/context.ts'
 
 export type Procedure = { path: string; type: 'query' | 'mutation'; roles: readonly string[] | undefined }
 
-/** Every procedure of core. */
+/** All procedures of core. */
 export function findProcedures(): Promise<Procedure[]> {
   return Promise.all(
     proceduresIn('', appRouter).map(async ([path, { meta }]) => ({
@@ -17,7 +17,7 @@ export function findProcedures(): Promise<Procedure[]> {
 
 type Declared = { meta?: { roles?: readonly string[] } }
 
-/** A router is a tree of routers, with functions for leaves. */
+/** A router is a tree: routers contain routers and procedures, and procedures are functions. */
 function proceduresIn(parent: string, router: object): [path: string, procedure: Declared][] {
   return Object.entries(router).flatMap(([name, value]: [string, unknown]): [string, Declared][] => {
     if (name === '_def' || name === 'createCaller') return []
@@ -26,13 +26,13 @@ function proceduresIn(parent: string, router: object): [path: string, procedure:
   })
 }
 
-/** What it can be called as, by somebody who may call nothing. */
+/** Whether a path is a query or a mutation: called as a query without any right, only a mutation is not found. */
 async function typeOf(path: string): Promise<Procedure['type']> {
   const core = { metrics: { answered() {} }, log: { isLevelEnabled: () => false } }
   const ctx = { core, token: { name: 'nobody', role: 'nobody' } } as unknown as Context
   const getRawInput = async () => undefined
   const call = { router: appRouter, path, ctx, getRawInput, signal: undefined, batchIndex: 0, type: 'query' } as const
-  const refusal = await callTRPCProcedure(call).catch((error: unknown) => error)
-  if (!(refusal instanceof TRPCError)) throw new Error(`${path} may be called by anybody`)
-  return refusal.code === 'NOT_FOUND' ? 'mutation' : 'query'
+  const rejection = await callTRPCProcedure(call).catch((error: unknown) => error)
+  if (!(rejection instanceof TRPCError)) throw new Error(`${path} can be called without a role: name its roles.`)
+  return rejection.code === 'NOT_FOUND' ? 'mutation' : 'query'
 }

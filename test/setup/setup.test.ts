@@ -13,7 +13,7 @@ afterAll(async () => {
   for (const database of databases) await database.drop()
 })
 
-test('each test database has the schema, and what one holds the other does not', async () => {
+test('each test database has the schema, and test databases share no tables', async () => {
   const [first, second] = databases
   await execute(first.ownerUrl, 'create table only_here ()')
   const tables = 'select table_name from information_schema.tables where table_schema = current_schema()'
@@ -24,7 +24,7 @@ test('each test database has the schema, and what one holds the other does not',
   expect(inSecond.length).toBeGreaterThan(0)
 })
 
-test('the service role is no superuser', async () => {
+test('the service role is not a superuser', async () => {
   const rows = await query(databases[0].serviceUrl, 'select rolsuper from pg_roles where rolname = current_user')
   expect(rows).toEqual([{ rolsuper: false }])
 })
@@ -39,7 +39,7 @@ test('Redis does not run as root', async () => {
   expect(await userOf(redis.pid())).toBeGreaterThan(0)
 })
 
-test('a Redis of one test can be killed, started again on its port, frozen and thawed', async () => {
+test('a Redis of a test can be killed, restarted on its port, frozen and thawed', async () => {
   const client = createClient({ url: redis.url, socket: { reconnectStrategy: 10 } })
   client.on('error', () => {})
   await client.connect()

@@ -1,4 +1,4 @@
-/** Signs rows that a test wrote by itself, as core would have: what is wrong with them is then in what they say. */
+/** Signs rows that a test has written, as core would: then their content is wrong, and not their MAC. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { Decimal } from '@workspace-wallet/contract'
 import type pg from 'pg'
@@ -7,7 +7,7 @@ import { connect } from './database.ts'
 
 type Row = Record<string, unknown>
 
-/** By table: the MAC of a row, which has the names of the entities. */
+/** The MAC of a row by table. Columns have the names of the entities. */
 const macs = {
   wallet: (key: KeyObject, row: Row) =>
     walletMac(key, { ...row, balance: new Decimal(row.balance as string) } as Parameters<typeof walletMac>[1]),
@@ -16,9 +16,9 @@ const macs = {
 }
 
 /**
- * @param database a connection, or the URL for one, of a role that may write the table
- * @param chainKey that of core, in base64
- * @param where which rows, as a condition; without, all of the table
+ * @param database a connection or URL, with a role that may write the table
+ * @param chainKey LEDGER_CHAIN_KEY of core: 32 bytes in base64
+ * @param where the condition for the rows (default: all)
  */
 export async function signRows(
   database: pg.Client | string,

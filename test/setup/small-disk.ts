@@ -1,4 +1,4 @@
-/** A disk that a test can fill: a small tmpfs, where this user may mount one. */
+/** A disk that a test can fill: a small tmpfs, if this user may mount one. */
 import { execFile } from 'node:child_process'
 import { rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,15 +9,15 @@ import { makeTempDir } from './temp.ts'
 const run = promisify(execFile)
 
 export interface SmallDisk {
-  /** An empty directory on it, which belongs to PostgreSQL. */
+  /** An empty directory on the disk, owned by the user of PostgreSQL. */
   path: string
-  /** Leaves nothing free. */
+  /** Fills the disk. */
   fill(): Promise<void>
   empty(): Promise<void>
   unmount(): Promise<void>
 }
 
-/** Null where nothing may be mounted. */
+/** Null when this user may not mount a disk. */
 export async function mountSmallDisk(): Promise<SmallDisk | null> {
   const path = await makeTempDir('disk')
   const { uid, gid } = await stat(join(inject('runDir'), 'postgres'))
@@ -26,7 +26,7 @@ export async function mountSmallDisk(): Promise<SmallDisk | null> {
   } catch {
     return null
   }
-  // Not below what PostgreSQL uses: it wants its directory empty.
+  // Outside the directory: PostgreSQL requires that it is empty.
   const ballast = join(path, 'ballast')
   const directory = join(path, 'tablespace')
   await run('install', ['-d', '-m', '700', '-o', String(uid), '-g', String(gid), directory])
@@ -37,7 +37,7 @@ export async function mountSmallDisk(): Promise<SmallDisk | null> {
       await writeFile(ballast, Buffer.alloc(bavail * bsize))
     },
     empty: () => rm(ballast),
-    // Also while something is in use there: a test that failed half-way is to say why, not this.
+    // Lazily: after a failed test, files may still be open, and the error to report is the test's.
     unmount: async () => void (await run('umount', ['--lazy', path])),
   }
 }

@@ -4,13 +4,14 @@ import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client
 import { inject } from 'vitest'
 import { type Program, startProgram } from '../../tools/services/program.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createTenant, createWallet } from './workspaces.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
 const gatewayProgram = fileURLToPath(new URL('../../gateway/src/main.ts', import.meta.url))
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string }
 
-/** One or more cores and gateways as separate processes, on a database of their own, with a funded workspace. */
+/** Cores and gateways as separate processes, on a database of their own, with a workspace of funded wallets. */
 export type System = {
   database: TestDatabase
   cores: Program[]
@@ -21,7 +22,7 @@ export type System = {
   gatewayToken: string
   serviceToken: string
   fundingToken: string
-  /** In base64. */
+  /** LEDGER_CHAIN_KEY: 32 bytes in base64. */
   chainKey: string
   admin: CoreClient
   workspaceId: string
@@ -91,21 +92,16 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   for (let count = 0; count < (options.gateways ?? 1); count++) await startGateway()
   const coreUrl = cores[0]!.url
   const admin = createCoreClient({ url: coreUrl, token: adminToken })
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
-  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
-  const issued = await admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'owner',
-    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
-  })
+  const baseUrl = gateways[0]?.url ?? ''
+  const tenant = await createTenant({ admin, baseUrl })
   const wallets: Wallet[] = []
   for (const [name, currency, amount] of [
     ['Main', 'USD', '1000.00'],
     ['Savings', 'USD', '250.00'],
     ['Euro', 'EUR', '500.00'],
   ] as const) {
-    const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name })
-    await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
+    const { workspaceId } = tenant
+    const walletId = await createWallet({ admin, workspaceId }, { currency, name, deposits: [amount] })
     wallets.push({ walletId, name, currency, balance: amount })
   }
 
@@ -113,7 +109,6 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     database,
     cores,
     gateways,
-    baseUrl: gateways[0]?.url ?? '',
     coreUrl,
     adminToken,
     gatewayToken,
@@ -121,8 +116,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     fundingToken,
     chainKey,
     admin,
-    workspaceId,
-    ...issued,
+    ...tenant,
     wallets,
     startCore,
     startGateway,

@@ -2,7 +2,7 @@ import { chmod, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 
-/** A new directory below that of this test run, which is deleted with everything in it when the run ends. */
+/** A new directory, which is removed at the end of the test run. */
 export async function makeTempDir(name: string): Promise<string> {
   const path = await mkdtemp(join(inject('runDir'), `${name}-`))
   // PostgreSQL may have to run as another user.

@@ -1,10 +1,9 @@
 #!/bin/sh
 # Prints the signing vectors (section 5.2 of the specification) as JSON: `sh make.sh > signing.json`.
 #
-# It shares nothing with the service but the specification: the shell joins the message, sha256sum hashes the body and
-# openssl signs. A vector is what a client sends (method, target, timestamp, nonce, body) and what must come of it
-# (bodyHash, canonicalMessage, signature). A `trap` is a mistake that is easily made, with the message and the
-# signature that it leads to: always another one than the right one.
+# It shares no code with the service: the shell joins the message, sha256sum hashes the body and openssl signs. A vector
+# has what a client sends (method, target, timestamp, nonce, body) and the expected results (bodyHash, canonicalMessage,
+# signature). A `trap` is a common mistake with the message and the wrong signature that it causes.
 set -eu
 export LC_ALL=C
 
@@ -19,7 +18,7 @@ body=$(mktemp)
 trap 'rm -f "$body"' EXIT
 carriage_return=$(printf '\r')
 
-# json_text TEXT: a JSON string. LF and CR are the only control characters that occur.
+# json_text TEXT: a JSON string. LF and CR are the only control characters in the texts.
 json_text() {
   printf '%s\n' "$1" | sed -e 's/[\\"]/\\&/g' -e "s/$carriage_return/\\\\r/g" |
     awk 'BEGIN { printf "\"" } NR > 1 { printf "\\n" } { printf "%s", $0 } END { printf "\"" }'
@@ -46,7 +45,7 @@ message() {
 }
 
 # vector NAME METHOD TARGET TIMESTAMP NONCE, for the bytes that are in $body. Leaves $path, $time, $nonce, $hash and
-# $canonical for a trap, and the object open for one.
+# $canonical set for a trap, and the JSON object open.
 separator='['
 vector() {
   path=${3%%\?*}
@@ -67,7 +66,7 @@ vector() {
   separator=','
 }
 
-# mistake WHAT MESSAGE [SIGNATURE]: the trap of the vector that was just begun; signed in the right way by default.
+# mistake WHAT MESSAGE [SIGNATURE]: the trap of the current vector. By default, MESSAGE is signed correctly.
 mistake() {
   printf ',\n    "trap": {\n      "mistake": %s,\n' "$(json_text "$1")"
   printf '      "canonicalMessage": %s,\n' "$(json_text "$2")"
@@ -143,7 +142,7 @@ body_is '{ "currency": "USD",  "amount": "100.50",
   "targetWalletId": "wal_01k9x5zq3sf4x9vtgkz3b8cdeg", "sourceWalletId": "wal_01k9x5zq3sf4x9vtgkz3b8cdef" }'
 vector 'POST: spaces, line breaks and key order count' POST "$create" 1767225611 "$uuid"
 body_is "$compact"
-mistake 'hashes the body after writing it anew' "$(message POST "$path" "$time" "$nonce" "$(hash_of "$body")")"
+mistake 'hashes the body after serializing it again' "$(message POST "$path" "$time" "$nonce" "$(hash_of "$body")")"
 end
 
 body_is '{"amount":"1.00","currency":"USD","remark":"Café ☕, 你好, مرحبا 🚀"}'
@@ -174,7 +173,7 @@ while [ "$byte" -lt 256 ]; do
   printf "\\$(printf %03o "$byte")"
   byte=$((byte + 1))
 done >"$body"
-vector 'PUT of all 256 byte values, which is no text' PUT "$create" 1767225616 "$uuid"
+vector 'PUT of all 256 byte values, which is not text' PUT "$create" 1767225616 "$uuid"
 end
 
 head -c 8193 /dev/zero | tr '\0' a >"$body"
@@ -196,7 +195,7 @@ mistake 'signs the timestamp as a number' "$(message GET "$path" 1767225 "$nonce
 end
 
 every_sign='!"#$%&'\''()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\]^_`abcdefghijklmnopqrstuvwxyz{|}~'
-vector 'a nonce of 128 letters, every visible one of ASCII among them' GET "$wallets" 1767225618 \
+vector 'a nonce of 128 characters, with every visible ASCII character' GET "$wallets" 1767225618 \
   "${every_sign}0123456789abcdefghijklmnopqrstuvwx"
 end
 
@@ -225,7 +224,7 @@ mistake 'writes the body hash in upper case' \
   "$(message POST "$path" "$time" "$nonce" "$(printf '%s' "$hash" | tr a-f A-F)")"
 end
 
-vector 'the signature is padded Base64, + and / among its letters' POST "$create" 1767225700 "$uuid"
+vector 'the signature is padded Base64 with + and /' POST "$create" 1767225700 "$uuid"
 mistake 'writes the signature in base64url' "$canonical" "$(sign "$canonical" | tr +/ -_ | tr -d =)"
 end
 

@@ -1,6 +1,6 @@
 /**
- * The signature of section 5.2, stage by stage, against vectors that openssl and sha256sum have made (make.sh). A stage
- * that fails alone names the culprit; a client in any language can be checked against the same file.
+ * The signature of section 5.2, step by step, against vectors that make.sh computes with openssl and sha256sum. The step
+ * that fails shows where the mistake is. Clients in other languages can use the same file.
  */
 import { execFile } from 'node:child_process'
 import { createSecretKey } from 'node:crypto'
@@ -22,7 +22,7 @@ interface Vector {
   bodyHash: string
   canonicalMessage: string
   signature: string
-  /** A mistake that is easily made, and what it leads to. */
+  /** A common mistake of clients, and its result. */
   trap?: { mistake: string; canonicalMessage: string; signature: string }
 }
 
@@ -50,22 +50,22 @@ describe.each(vectors)('$name', vector => {
   })
 })
 
-describe('a mistake does not lead to the right signature', () => {
+describe('a common mistake gives a wrong signature', () => {
   test.each(withTrap)('$trap.mistake', vector => {
     expect(vector.trap.signature).not.toBe(vector.signature)
     expect(sign(vector.secret, messageOf(vector))).not.toBe(vector.trap.signature)
   })
 
-  // Otherwise the trap could differ for another reason than the one it names.
+  // The named mistake is the only difference.
   test.each(withTrap.filter(({ trap, canonicalMessage: right }) => trap.canonicalMessage !== right))(
-    'and it alone leads to the other one: $trap.mistake',
+    'only the mistake causes it: $trap.mistake',
     ({ secret, trap }) => {
       expect(sign(secret, trap.canonicalMessage)).toBe(trap.signature)
     },
   )
 })
 
-test('text and its UTF-8 bytes have one body hash', () => {
+test('a string and its UTF-8 bytes have the same body hash', () => {
   for (const { bodyBase64 } of vectors) {
     const bytes = Buffer.from(bodyBase64, 'base64')
     const text = bytes.toString('utf8')
@@ -73,7 +73,7 @@ test('text and its UTF-8 bytes have one body hash', () => {
   }
 })
 
-test('the vectors have names of their own and cover what section 5.2 says', () => {
+test('the vectors have unique names and cover section 5.2', () => {
   expect(vectors.length).toBeGreaterThanOrEqual(15)
   expect(new Set(vectors.map(({ name }) => name)).size).toBe(vectors.length)
   expect(withTrap.map(({ trap }) => trap.mistake)).toEqual(
@@ -81,19 +81,19 @@ test('the vectors have names of their own and cover what section 5.2 says', () =
       'signs the query string as well',
       'ends the message with a newline',
       'writes the body hash in upper case',
-      'hashes the body after writing it anew',
+      'hashes the body after serializing it again',
     ]),
   )
   expect(vectors.some(({ signature }) => signature.includes('+') && signature.includes('/'))).toBe(true)
 })
 
-test('make.sh makes exactly these vectors', async () => {
+test('make.sh prints exactly these vectors', async () => {
   const made = await runMake(process.env.PATH)
   expect(made.stderr).toBe('')
   expect(made.stdout).toBe(file)
 })
 
-test('make.sh says in one sentence that openssl is missing', async () => {
+test('make.sh reports a missing openssl in one sentence', async () => {
   const { stdout, stderr } = await runMake('/nonexistent')
   expect(stdout).toBe('')
   expect(stderr).toMatch(/^[^\n]*openssl is missing: install [^\n]*\.\n$/)

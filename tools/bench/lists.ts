@@ -3,19 +3,19 @@
  * and filter takes; and what a first page takes the database, against reading one row by its key.
  */
 
-import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Page, uuidFromId } from '@workspace-wallet/contract'
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
 import { table } from '../../cli/admin/table.ts'
+import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
+import { signedHeaders } from '../services/signed-headers.ts'
 import { type Load, startLoad } from './drive.ts'
 import { rounded } from './figures.ts'
 import { timePageReads } from './lists/page-reads.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { type Database, makeSigner, onDatabase, type Service, type Signer, type Stage } from './stage.ts'
+import { type Database, makeSigner, type Service, type Signer, type Stage } from './stage.ts'
 
 const say = sayWithin('lists')
 const pageSize = 20
@@ -71,8 +71,8 @@ export async function measureLists(stage: Stage, settings: Settings): Promise<Fi
   const workspaces: Filled[] = []
   for (const rows of settings.listSizes) workspaces.push(await fill(service, database, rows))
   say('vacuum and analyze')
-  await onDatabase(database.ownerUrl, 'vacuum analyze')
-  await onDatabase(database.ownerUrl, 'checkpoint')
+  await query(database.ownerUrl, 'vacuum analyze')
+  await query(database.ownerUrl, 'checkpoint')
 
   const load = startLoad()
   const largest = workspaces.at(-1)!
@@ -125,7 +125,7 @@ export async function fill({ admin }: Service, database: Database, rows: number)
     euroB,
   }
   const sql = await readFile(new URL('./lists/fill.sql', import.meta.url), 'utf8')
-  await onDatabase(
+  await query(
     database.ownerUrl,
     sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])),
   )
@@ -208,18 +208,7 @@ async function time(
 }
 
 async function get({ gateway }: Service, { signer }: Filled, target: string): Promise<Page<Record<string, string>>> {
-  const timestamp = String(Math.floor(Date.now() / 1000))
-  const nonce = randomUUID()
-  const path = target.split('?', 1)[0]!
-  const message = canonicalMessage({ method: 'GET', path, timestamp, nonce, bodyHash: bodyHash('') })
-  const response = await fetch(gateway.url + target, {
-    headers: {
-      'X-Api-Key': signer.apiKey,
-      'X-Timestamp': timestamp,
-      'X-Nonce': nonce,
-      'X-Signature': sign(signer.apiSecret, message),
-    },
-  })
+  const response = await fetch(gateway.url + target, { headers: signedHeaders(signer, 'GET', target) })
   const { success, code, data } = (await response.json()) as { success: boolean; code: string; data: never }
   if (!success) throw new Error(`${target} was answered ${code}`)
   return data

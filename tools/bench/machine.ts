@@ -3,8 +3,9 @@ import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { query } from '../services/database.ts'
 import { median } from './rounds.ts'
-import { onDatabase, type Stage } from './stage.ts'
+import type { Stage } from './stage.ts'
 
 /** Where the figures come from: without it they say little. */
 export type Machine = {
@@ -20,7 +21,7 @@ export type Machine = {
 }
 
 export async function describeMachine({ postgres, redis, directory }: Stage): Promise<Machine> {
-  const [version] = await onDatabase(postgres.url('postgres'), 'show server_version')
+  const [version] = await query(postgres.url('postgres'), 'show server_version')
   const { stdout } = await promisify(execFile)(redis.program, ['--version'])
   return {
     cpu: cpus()[0]?.model.trim() ?? arch(),

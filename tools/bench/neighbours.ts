@@ -2,6 +2,7 @@
  * What a workspace's expensive lists cost another workspace: the 95th percentile of a list's latency while four
  * workspaces with many orders ask for the dearest lists of the contract, against the same alone.
  */
+import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Load, startLoad } from './drive.ts'
 import { rounded } from './figures.ts'
@@ -10,7 +11,7 @@ import type { LoadPlan, LoadResult } from './load.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { onDatabase, type Stage } from './stage.ts'
+import type { Stage } from './stage.ts'
 
 const say = sayWithin('neighbours')
 const neighbours = 4
@@ -39,8 +40,8 @@ export async function measureNeighbours(stage: Stage, settings: Settings): Promi
   const rows = [...Array.from({ length: neighbours }, () => settings.neighbourRows), victimRows]
   for (const count of rows) filled.push(await fill({ core, gateway, admin }, database, count))
   say('vacuum and analyze')
-  await onDatabase(database.ownerUrl, 'vacuum analyze')
-  await onDatabase(database.ownerUrl, 'checkpoint')
+  await query(database.ownerUrl, 'vacuum analyze')
+  await query(database.ownerUrl, 'checkpoint')
 
   const [load, attack] = [startLoad(), startLoad()]
   const { warmUpMs, measureMs } = settings

@@ -22,7 +22,7 @@ export async function runPgbench(
   { warmUpSeconds, seconds }: { warmUpSeconds: number; seconds: number },
 ): Promise<number> {
   const { hostname, port, username } = new URL(database.serviceUrl)
-  const script = fileURLToPath(new URL(`../../bench/baseline/${kind}.pgbench`, import.meta.url))
+  const script = fileURLToPath(new URL(`./baseline/${kind}.pgbench`, import.meta.url))
   const connection = ['-h', hostname, '-p', port, '-U', username, database.name]
   const load = ['-M', 'prepared', '-n', '-j', '1', '-c', `${clients}`, '-T', `${warmUpSeconds + seconds}`]
   const { stderr } = await promisify(execFile)(program, [...load, '-P', '1', '-f', script, ...connection], {

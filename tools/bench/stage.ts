@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
-import pg from 'pg'
 import { makeSecrets } from '../../cli/start/secrets.ts'
+import { query } from '../services/database.ts'
 import { type Postgres, startPostgres } from '../services/postgres.ts'
 import { type Program, startProgram } from '../services/program.ts'
 import { type Redis, startRedis } from '../services/redis.ts'
+import { retryUnavailable } from '../services/retry.ts'
 import type { LoadPlan } from './load.ts'
 
 export type Stage = {
@@ -63,7 +64,7 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
       serviceUrl: postgres.url(name, serviceRole, secrets.servicePassword),
       servicePassword: secrets.servicePassword,
     })
-    await onDatabase(postgres.url('postgres'), `create database ${template}`)
+    await query(postgres.url('postgres'), `create database ${template}`)
     await migrate(databaseOf(template))
 
     const start: Stage['start'] = async (path, environment, options) => {
@@ -91,7 +92,7 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
       redis,
       keyEncryptionKeys: secrets.keyEncryptionKeys,
       async createDatabase(name) {
-        await onDatabase(postgres.url('postgres'), `create database ${name} template ${template}`)
+        await query(postgres.url('postgres'), `create database ${name} template ${template}`)
         return databaseOf(name)
       },
       start,
@@ -129,32 +130,23 @@ async function migrate({ ownerUrl, serviceUrl }: Database): Promise<void> {
   })
 }
 
-/** Runs SQL, one statement or several, and returns the rows of the last. */
-export async function onDatabase(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const results = (await client.query(sql)) as pg.QueryResult | pg.QueryResult[]
-    return [results].flat().at(-1)?.rows ?? []
-  } finally {
-    await client.end()
-  }
-}
-
 /** A workspace with a key and wallets of 100,000 dollars each. */
 export async function makeSigner(admin: CoreClient, wallets: number): Promise<Signer> {
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Bench' })
-  await admin.members.add.mutate({ workspaceId, userId: 'bench' })
-  const key = await admin.apiKeys.create.mutate({
-    workspaceId,
-    ownerUserId: 'bench',
-    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
-  })
+  const { workspaceId } = await retryUnavailable(() => admin.workspaces.create.mutate({ name: 'Bench' }))
+  await retryUnavailable(() => admin.members.add.mutate({ workspaceId, userId: 'bench' }))
+  const key = await retryUnavailable(() =>
+    admin.apiKeys.create.mutate({
+      workspaceId,
+      ownerUserId: 'bench',
+      scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+    }),
+  )
   const ids = await Promise.all(
     Array.from({ length: wallets }, async () => {
-      const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Bench' })
-      const bizId = randomUUID()
-      await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100000', bizId })
+      const wallet = { workspaceId, currency: 'USD', name: 'Bench' }
+      const { walletId } = await retryUnavailable(() => admin.wallets.create.mutate(wallet))
+      const deposit = { workspaceId, walletId, amount: '100000', bizId: randomUUID() }
+      await retryUnavailable(() => admin.wallets.deposit.mutate(deposit))
       return walletId
     }),
   )

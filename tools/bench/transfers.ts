@@ -7,6 +7,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { verifyLedger } from '@workspace-wallet/core-client'
+import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Load, type Run, startLoad } from './drive.ts'
 import { figuresOf, type Sample, tableOf } from './figures.ts'
@@ -15,7 +16,7 @@ import { findPgbench, runPgbench } from './pgbench.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { type Database, makeSigner, onDatabase, type Service, type Signer, type Stage } from './stage.ts'
+import { type Database, makeSigner, type Service, type Signer, type Stage } from './stage.ts'
 
 const say = sayWithin('transfers')
 const kinds = ['uniform', 'hot'] as const
@@ -66,15 +67,12 @@ export async function measureTransfers(stage: Stage, settings: Settings): Promis
 async function makeBaseline(stage: Stage): Promise<Database> {
   const database = await stage.createDatabase('bench_baseline')
   for (const name of ['function.sql', 'wallets.sql'])
-    await onDatabase(
-      database.ownerUrl,
-      await readFile(new URL(`../../bench/baseline/${name}`, import.meta.url), 'utf8'),
-    )
+    await query(database.ownerUrl, await readFile(new URL(`./baseline/${name}`, import.meta.url), 'utf8'))
   return database
 }
 
 function checkpoint({ postgres }: Stage): Promise<unknown> {
-  return onDatabase(postgres.url('postgres'), 'checkpoint')
+  return query(postgres.url('postgres'), 'checkpoint')
 }
 
 async function runOurs(

@@ -1,8 +1,5 @@
 /** One signed request, as any client would send it, and all that can become of it. */
-import { randomUUID } from 'node:crypto'
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
-
-export type Signer = { apiKey: string; apiSecret: string }
+import { type Signer, signedHeaders } from '../services/signed-headers.ts'
 
 /** `unsent`: nothing listened. `lost`: it was sent, and no answer came, or none in time. */
 export type Answer =
@@ -11,7 +8,7 @@ export type Answer =
   | { kind: 'lost' }
 
 export async function send(
-  { apiKey, apiSecret }: Signer,
+  signer: Signer,
   baseUrl: string,
   method: 'GET' | 'POST',
   target: string,
@@ -19,18 +16,11 @@ export async function send(
   body?: object,
 ): Promise<Answer> {
   const text = body ? JSON.stringify(body) : ''
-  const timestamp = String(Math.floor(Date.now() / 1000))
-  const nonce = randomUUID()
-  const path = target.split('?', 1)[0]!
-  const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: bodyHash(text) })
   try {
     const response = await fetch(baseUrl + target, {
       method,
       headers: {
-        'X-Api-Key': apiKey,
-        'X-Timestamp': timestamp,
-        'X-Nonce': nonce,
-        'X-Signature': sign(apiSecret, message),
+        ...signedHeaders(signer, method, target, text),
         ...(body && { 'Content-Type': 'application/json' }),
       },
       ...(body && { body: text }),

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { anyText, type Values } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
+import { inParallel } from '../services/in-parallel.ts'
 import { Random } from '../services/random.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Fault, roundOf } from './faults.ts'
@@ -27,6 +28,8 @@ const tenantCount = 3
 /** Between two faults. */
 const restMs = 500
 const pageSize = 100
+/** Requests at a time when outcomes are resolved and orders are read. */
+const resolvers = 8
 /** What is told of each kind of trouble. */
 const toldLimit = 10
 
@@ -154,7 +157,7 @@ async function injectFaults(
 /** By bizId: first looked up, then sent again, which must give the transfer that was found, or make the only one. */
 async function resolve(traffic: Traffic, unknown: Sent[], verdict: Verdict) {
   const resolved = { wereDone: 0, wereNotDone: 0 }
-  await inParallel(unknown, async sent => {
+  await inParallel(resolvers, unknown, async sent => {
     const { order, signer } = sent
     const found = await traffic.settle(signer, 'GET', `/api/v1/transfer/query/orders/${order.bizId}`)
     const again = await traffic.settle(signer, 'POST', createPath, order)
@@ -188,7 +191,7 @@ async function findAll(traffic: Traffic, { signers, wallets, empty }: Tenant): P
     )
   const { page } = await pageAt(0)
   const numbers = Array.from({ length: page.totalPages }, (_, number) => number)
-  await inParallel(numbers, async number => {
+  await inParallel(resolvers, numbers, async number => {
     orders.push(...(await pageAt(number)).content)
   })
   const balances = new Map<string, string>()
@@ -207,14 +210,6 @@ async function leftWork({ coreUrls }: Stage): Promise<string[]> {
     for (const [, state, count] of counts) if (count !== '0') left.push(`${url} has ${count} postings ${state}`)
   }
   return left
-}
-
-async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values()
-  const worker = async () => {
-    for (const item of left) await work(item)
-  }
-  await Promise.all(Array.from({ length: 8 }, worker))
 }
 
 /** Aborts on the first signal; the parts are thawed and stopped before we go. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
-import pg from 'pg'
 import { makeSecrets } from '../../cli/start/secrets.ts'
 import { type Supervised, supervise } from '../../cli/start/supervise.ts'
 import type { Child } from '../services/child.ts'
+import { query } from '../services/database.ts'
 import { pickFreePort } from '../services/ports.ts'
 import { startPostgres } from '../services/postgres.ts'
 import { familyOf, signalProcess } from '../services/processes.ts'
@@ -102,7 +102,7 @@ export async function openStage(interrupted: AbortSignal): Promise<Stage> {
       logFile: join(directory, `${name}.log`),
       env: { PATH: process.env.PATH, NODE_ENV: 'production', LOG_LEVEL: 'warn', ...env },
     })
-    await onDatabase(ownerUrl('postgres'), `create database ${database}`)
+    await query(ownerUrl('postgres'), `create database ${database}`)
     const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
     await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
 
@@ -134,16 +134,6 @@ export async function openStage(interrupted: AbortSignal): Promise<Stage> {
   } catch (error) {
     await stop(false)
     throw error
-  }
-}
-
-async function onDatabase(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
   }
 }
 

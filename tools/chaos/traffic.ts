@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Random } from '../services/random.ts'
-import { type Answer, type Signer, send } from './call.ts'
+import type { Signer } from '../services/signed-headers.ts'
+import { type Answer, send } from './call.ts'
 
 export type Wallet = { walletId: string; cents: bigint }
 export type Tenant = { workspaceId: string; signers: Signer[]; wallets: Wallet[]; empty: Wallet }

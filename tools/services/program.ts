@@ -2,7 +2,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawnNode } from './child.ts'
 
-/** How many characters of a program's output are printed when it exits unexpectedly. */
+/** How much of a program's output is kept, and printed when it exits unexpectedly, in characters. */
+const outputLimit = 16 * 1024 * 1024
 const outputTail = 10_000
 
 export type Program = {
@@ -11,7 +12,7 @@ export type Program = {
   url: string
   /** URL of a gateway's internal listener. */
   internalUrl: string
-  /** Everything it has written. */
+  /** Everything it has written. @throws Error when that was more than the 16 Mi characters that are kept */
   output(): string
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>
@@ -35,7 +36,14 @@ export async function startProgram(
   const env = { PATH, NODE_COMPILE_CACHE, ...environment }
   const { process: child, ready, exited } = spawnNode({ script, options, env }, { stdout, stderr: 'pipe' })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (output += chunk))
+  let isTruncated = false
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', chunk => {
+      output += chunk
+      if (output.length <= outputLimit) return
+      output = output.slice(-outputTail)
+      isTruncated = true
+    })
   const outcome = await Promise.race([ready, exited])
   if (typeof outcome === 'string') throw new Error(`${script} exited before it was ready (${outcome}):\n${output}`)
   const { port, internalPort } = outcome as { port: number; internalPort?: number }
@@ -49,7 +57,11 @@ export async function startProgram(
     port,
     url: `http://127.0.0.1:${port}`,
     internalUrl: `http://127.0.0.1:${internalPort}`,
-    output: () => output,
+    output() {
+      // Otherwise a test that looks for a missing line would pass.
+      if (isTruncated) throw new Error(`${script} wrote over ${outputLimit} characters: give it a file for its output.`)
+      return output
+    },
     async stop() {
       isStopping = true
       child.kill('SIGCONT')

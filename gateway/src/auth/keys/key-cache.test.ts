@@ -4,7 +4,7 @@ import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect, query } from '../../../../test/setup/database.ts'
-import { openPath, type Path } from '../../../../test/setup/path.ts'
+import { type FaultProxy, startFaultProxy } from '../../../../test/setup/fault-proxy.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
@@ -19,7 +19,7 @@ const ring = `k1:${randomBytes(32).toString('base64')}`
 const leaseMs = 3_000
 
 let system: System
-let path: Path
+let path: FaultProxy
 let core: CoreClient
 let nowMs: number
 let cache: KeyCache
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => system.stop())
 
 beforeEach(async () => {
-  path = await openPath(system.cores[0]!.port)
+  path = await startFaultProxy(system.cores[0]!.port)
   core = createCoreClient({ url: path.url, token: system.gatewayToken })
   nowMs = 0
   cache = startDirectory()
@@ -92,7 +92,7 @@ test('a gateway that is cut off believes what it has for a lease, and not a mome
   expect(cache.isCurrent).toBe(false)
   expect(kept(apiKey)).toBe('nothing')
   await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
-  await path.mend()
+  await path.restore()
   await until('it has heard of core again', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('DISABLED')
 })
@@ -116,7 +116,7 @@ test('news that is lost on its way is told again', async () => {
   const lost = path.lost()
   await until('answers were lost after the change', () => path.lost() > lost + 1)
   expect(kept(apiKey)).toBe('ACTIVE')
-  await path.mend()
+  await path.restore()
   await until('the change arrives', async () => (await statusOf(apiKey)) === 'DISABLED')
 })
 
@@ -126,7 +126,7 @@ test('a gateway that starts without core lets nobody in', async () => {
   cache = startDirectory()
   expect(cache.isCurrent).toBe(false)
   await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
-  await path.mend()
+  await path.restore()
   await until('it has heard of core', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('ACTIVE')
 })
