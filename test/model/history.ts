@@ -1,22 +1,27 @@
 /**
- * Judges what concurrent clients were answered, without knowing in which order the system did it. An operation took
- * effect at some point between its sending and its answer; so what the books say afterwards has to be one legal order
- * of what was acknowledged, and each refusal has to have been right at some point of its own interval.
+ * Checks the answers to concurrent clients, without knowing the order in which the system carried operations out. An
+ * operation took effect at some point between its request and its answer. So the flows must be one valid order of all
+ * acknowledged operations, and each rejection must be right at some point of its interval.
  */
 import { Books, isSame, type Status, statusOf, textOf, unitsOf } from './books.ts'
 import type { Change, Currency, Funding, Operation, Transfer } from './operations.ts'
 import type { Answer, ListedFlow } from './world.ts'
 
-/** Sent and answered at moments of one clock that never shows the same twice. */
-export type Event<Asked = Operation> = { operation: Asked; answer: Answer; sent: number; answered: number }
+/** `sent` and `answered` are times of a logical clock, without duplicates. */
+export type Event<Kind = Operation> = { operation: Kind; answer: Answer; sent: number; answered: number }
 
 type Interval = { from: number; to: number }
 
-/** One movement of money: everybody who was told of it, and when it can have taken effect. */
-type Movement = { transferId: string; asked: Transfer | Funding; told: Event<Transfer | Funding>[]; effect: Interval }
+/** A movement of money, the requests that were answered with it, and the interval in which it took effect. */
+type Movement = {
+  transferId: string
+  request: Transfer | Funding
+  events: Event<Transfer | Funding>[]
+  effect: Interval
+}
 
 export type Found = {
-  /** Flows of each wallet of the plan, in order of sequence. */
+  /** The flows of each wallet, in order of their sequence. */
   flows: ListedFlow[][]
   orders: Record<string, unknown>[]
   balances: { balance: string; status: string }[]
@@ -28,8 +33,8 @@ export class History {
   readonly #walletIds: string[]
   readonly #currencies: Currency[]
   readonly #movements = new Map<string, Movement>()
-  readonly #byName = new Map<string, Movement>()
-  readonly #faults: string[] = []
+  readonly #byBizId = new Map<string, Movement>()
+  readonly #contradictions: string[] = []
 
   constructor(events: Event[], walletIds: string[], found: Found) {
     this.#events = events
@@ -43,26 +48,26 @@ export class History {
     )
   }
 
-  /** Everything that cannot have been, as sentences. */
-  judge(): string[] {
+  /** All contradictions, one sentence each. */
+  check(): string[] {
     this.#collectMovements()
     this.#compareOrders()
     this.#compareFlows()
     this.#replay()
-    for (const event of this.#events) this.#judgeAnswer(event)
-    this.#judgeEnd()
-    return this.#faults
+    for (const event of this.#events) this.#checkAnswer(event)
+    this.#checkEnd()
+    return this.#contradictions
   }
 
   get moved(): number {
     return this.#movements.size
   }
 
-  #fault(sentence: string, ...about: unknown[]): void {
-    this.#faults.push([sentence, ...about.map(each => JSON.stringify(each))].join(' '))
+  #contradiction(sentence: string, ...about: unknown[]): void {
+    this.#contradictions.push([sentence, ...about.map(each => JSON.stringify(each))].join(' '))
   }
 
-  /** Whoever was told 2000 of one transferId was told of one movement; and a name has one. */
+  /** All requests that were answered with one transferId asked for one movement. A bizId has one transferId. */
   #collectMovements(): void {
     for (const event of this.#moving()) {
       const { operation, answer } = event
@@ -70,74 +75,77 @@ export class History {
       const transferId = String(answer.data!.transferId)
       const movement = this.#movements.get(transferId) ?? {
         transferId,
-        asked: operation,
-        told: [],
+        request: operation,
+        events: [],
         effect: { from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY },
       }
       this.#movements.set(transferId, movement)
-      movement.told.push(event)
+      movement.events.push(event)
       movement.effect.from = Math.min(movement.effect.from, event.sent)
       movement.effect.to = Math.min(movement.effect.to, event.answered)
-      if (!isSame(movement.asked, operation))
-        this.#fault('one transfer answers two requests:', movement.asked, operation)
+      if (!isSame(movement.request, operation))
+        this.#contradiction('one transfer answers two requests:', movement.request, operation)
       if (operation.bizId === undefined) {
-        if (movement.told.length > 1) this.#fault('two requests without a name got one transfer:', answer)
+        if (movement.events.length > 1) this.#contradiction('two requests without a bizId got one transfer:', answer)
         continue
       }
-      const named = this.#byName.get(operation.bizId)
-      if (named && named !== movement) this.#fault('one bizId has two transfers:', named.transferId, answer)
-      this.#byName.set(operation.bizId, movement)
+      const named = this.#byBizId.get(operation.bizId)
+      if (named && named !== movement) this.#contradiction('one bizId has two transfers:', named.transferId, answer)
+      this.#byBizId.set(operation.bizId, movement)
     }
-    for (const { told } of this.#movements.values()) {
-      const datas = new Set(told.map(({ answer: { data } }) => JSON.stringify(data)))
-      if (datas.size > 1) this.#fault('one transfer was told in several ways:', ...datas)
-      const sent = told.map(({ operation }) => operation.amount)
-      // The first to ask decides the spelling, and who that was is not known.
-      if (!sent.includes(String(told[0]!.answer.data!.amount))) this.#fault('an amount nobody sent:', told[0]!.answer)
+    for (const { events } of this.#movements.values()) {
+      const datas = new Set(events.map(({ answer: { data } }) => JSON.stringify(data)))
+      if (datas.size > 1) this.#contradiction('one transfer was answered with different data:', ...datas)
+      const sent = events.map(({ operation }) => operation.amount)
+      // The amount is that of the first request, and it is not known which one was first.
+      if (!sent.includes(String(events[0]!.answer.data!.amount)))
+        this.#contradiction('an amount that nobody sent:', events[0]!.answer)
     }
   }
 
-  /** The list of orders is what was acknowledged, record for record. */
+  /** The list of orders has exactly the acknowledged ones, with the same data. */
   #compareOrders(): void {
-    const due = [...this.#movements.values()].filter(({ asked }) => asked.kind === 'transfer')
-    if (this.#found.orders.length !== due.length)
-      this.#fault(`${due.length} orders were acknowledged, and ${this.#found.orders.length} are listed`)
+    const expected = [...this.#movements.values()].filter(({ request }) => request.kind === 'transfer')
+    if (this.#found.orders.length !== expected.length)
+      this.#contradiction(`${expected.length} orders were acknowledged, and ${this.#found.orders.length} are listed`)
     for (const order of this.#found.orders) {
-      const told = this.#movements.get(String(order.transferId))?.told[0]?.answer.data
-      if (JSON.stringify(told) !== JSON.stringify(order))
-        this.#fault('an order is not as it was acknowledged:', order, told)
+      const acknowledged = this.#movements.get(String(order.transferId))?.events[0]?.answer.data
+      if (JSON.stringify(acknowledged) !== JSON.stringify(order))
+        this.#contradiction('an order is not as it was acknowledged:', order, acknowledged)
     }
   }
 
-  /** Each flow belongs to what was acknowledged, and that has its flows: no more, no less. */
+  /** The flows are exactly those of the acknowledged movements. */
   #compareFlows(): void {
     const seen = new Map<string, string[]>()
     for (const [wallet, flows] of this.#found.flows.entries())
       for (const [at, flow] of flows.entries()) {
-        if (flow.sequence !== at + 1) this.#fault(`flow ${at + 1} of wallet ${wallet} has another sequence:`, flow)
+        if (flow.sequence !== at + 1)
+          this.#contradiction(`flow ${at + 1} of wallet ${wallet} has another sequence:`, flow)
         const sides = seen.get(flow.transferId) ?? []
         seen.set(flow.transferId, [...sides, `${flow.direction} ${wallet} ${flow.type} ${flow.amount}`])
       }
-    for (const { transferId, asked, told } of this.#movements.values()) {
-      const { amount } = told[0]!.answer.data!
-      const due =
-        asked.kind === 'transfer'
-          ? [`OUT ${asked.source} TRANSFER ${amount}`, `IN ${asked.target} TRANSFER ${amount}`]
+    for (const { transferId, request, events } of this.#movements.values()) {
+      const { amount } = events[0]!.answer.data!
+      const expected =
+        request.kind === 'transfer'
+          ? [`OUT ${request.source} TRANSFER ${amount}`, `IN ${request.target} TRANSFER ${amount}`]
           : [
-              asked.kind === 'deposit'
-                ? `IN ${asked.wallet} DEPOSIT ${amount}`
-                : `OUT ${asked.wallet} WITHDRAWAL ${amount}`,
+              request.kind === 'deposit'
+                ? `IN ${request.wallet} DEPOSIT ${amount}`
+                : `OUT ${request.wallet} WITHDRAWAL ${amount}`,
             ]
       const sides = seen.get(transferId) ?? []
-      if (sides.toSorted().join() !== due.toSorted().join()) this.#fault(`${transferId} has the flows`, sides, due)
+      if (sides.toSorted().join() !== expected.toSorted().join())
+        this.#contradiction(`${transferId} has the flows`, sides, expected)
       seen.delete(transferId)
     }
-    for (const [transferId, sides] of seen) this.#fault(`nobody was told of ${transferId}:`, sides)
+    for (const [transferId, sides] of seen) this.#contradiction(`${transferId} was not acknowledged to anybody:`, sides)
   }
 
   /**
-   * The sequences of the wallets give an order of all movements. In that order the model has to reach every
-   * balance_after; and nothing may stand before what was over when it was sent.
+   * The sequences of the wallets give an order of all movements. In this order, the balances must be those of the flows,
+   * and no movement may precede another one that was answered before its own request.
    */
   #replay(): void {
     const balances = this.#walletIds.map(() => 0n)
@@ -148,23 +156,24 @@ export class History {
       isMoving = false
       for (const [wallet, flows] of this.#found.flows.entries()) {
         const flow = flows[next[wallet]!]
-        const asked = flow && this.#movements.get(flow.transferId)?.asked
-        if (!asked) continue
+        const request = flow && this.#movements.get(flow.transferId)?.request
+        if (!request) continue
         const touched = heads(flow.transferId)
-        if (touched.length !== (asked.kind === 'transfer' ? 2 : 1)) continue
+        if (touched.length !== (request.kind === 'transfer' ? 2 : 1)) continue
         for (const each of touched) this.#apply(each, this.#found.flows[each]![next[each]!]!, balances)
         for (const each of touched) next[each]!++
         isMoving = true
       }
     }
     for (const [wallet, flows] of this.#found.flows.entries()) {
-      if (next[wallet] !== flows.length) this.#fault(`the flows of wallet ${wallet} have no order with the others'`)
+      if (next[wallet] !== flows.length)
+        this.#contradiction(`the flows of wallet ${wallet} cannot be ordered with those of other wallets`)
       let latestSent = 0
       for (const { transferId, sequence } of flows) {
         const effect = this.#movements.get(transferId)?.effect
         if (!effect) continue
         if (effect.to < latestSent)
-          this.#fault(`flow ${sequence} of wallet ${wallet} was over before one before it began`)
+          this.#contradiction(`flow ${sequence} of wallet ${wallet} was answered before the request of an earlier flow`)
         latestSent = Math.max(latestSent, effect.from)
       }
     }
@@ -173,53 +182,55 @@ export class History {
   #apply(wallet: number, flow: ListedFlow, balances: bigint[]): void {
     const units = unitsOf(flow.amount)
     balances[wallet]! += flow.direction === 'IN' ? units : -units
-    if (balances[wallet]! < 0n) this.#fault(`wallet ${wallet} is below zero after flow ${flow.sequence}`)
-    const due = textOf(balances[wallet]!, this.#currencies[wallet]!)
-    if (flow.balanceAfter !== due) this.#fault(`wallet ${wallet} should hold ${due} after`, flow)
+    if (balances[wallet]! < 0n) this.#contradiction(`wallet ${wallet} is below zero after flow ${flow.sequence}`)
+    const expected = textOf(balances[wallet]!, this.#currencies[wallet]!)
+    if (flow.balanceAfter !== expected) this.#contradiction(`wallet ${wallet} should hold ${expected} after`, flow)
   }
 
-  #judgeAnswer(event: Event): void {
+  #checkAnswer(event: Event): void {
     const { operation, answer } = event
     if (operation.kind === 'open') return
     if (answer.code === 'S002') return
-    if ('amount' in operation) this.#judgeMoving({ ...event, operation })
-    else this.#judgeChange({ ...event, operation })
+    if ('amount' in operation) this.#checkMovement({ ...event, operation })
+    else this.#checkChange({ ...event, operation })
   }
 
-  #judgeMoving(event: Event<Transfer | Funding>): void {
+  #checkMovement(event: Event<Transfer | Funding>): void {
     const { operation, answer, sent, answered } = event
     const { code } = answer
     const [source] = sidesOf(operation)
-    const named = operation.bizId === undefined ? undefined : this.#byName.get(operation.bizId)
+    const existing = operation.bizId === undefined ? undefined : this.#byBizId.get(operation.bizId)
     if (code === '2000') {
       const { effect } = this.#movements.get(String(answer.data!.transferId))!
-      if (!this.#mayBeActive(operation, effect)) this.#fault('money moved through a wallet that was not active:', event)
+      if (!this.#mayBeActive(operation, effect))
+        this.#contradiction('money moved through a wallet that was not active:', event)
       return
     }
-    // What the request alone decides, or what never changes, a model without money decides.
-    const timeless = timelessCode(operation, this.#currencies)
+    const constantCode = constantCodeOf(operation, this.#currencies)
     if (code === 'S012') {
-      if (timeless !== 'S012') this.#fault('refused as malformed:', event)
+      if (constantCode !== 'S012') this.#contradiction('a valid request was rejected with S012:', event)
       return
     }
     if (code === 'T005') {
-      const isTaken = named && !isSame(named.asked, operation) && named.effect.from < answered
-      if (!isTaken) this.#fault('a name was said to be taken:', event)
+      const isConflict = existing && !isSame(existing.request, operation) && existing.effect.from < answered
+      if (!isConflict) this.#contradiction('there was no conflict of the bizId:', event)
       return
     }
-    if (named && named.effect.to < sent) this.#fault('its name was taken, and it was not told so:', event)
-    if (timeless !== null) {
-      if (code !== timeless && !(timeless === 'T003' && code === 'W002' && this.#mayBeInactive(event)))
-        this.#fault(`${timeless} was due:`, event)
+    if (existing && existing.effect.to < sent) this.#contradiction('the bizId existed already:', event)
+    if (constantCode !== null) {
+      if (code !== constantCode && !(constantCode === 'T003' && code === 'W002' && this.#mayBeInactive(event)))
+        this.#contradiction(`the code should be ${constantCode}:`, event)
       return
     }
     if (code === 'W002') {
-      if (!this.#mayBeInactive(event)) this.#fault('both wallets were active all the time:', event)
+      if (!this.#mayBeInactive(event)) this.#contradiction('both wallets were active during the whole interval:', event)
     } else if (code === 'T002') {
       const possible = typeof source === 'number' ? this.#balances(source, { from: sent, to: answered }) : []
-      if (!this.#mayBeActive(operation, { from: sent, to: answered })) this.#fault('W002 was due:', event)
-      if (!possible.some(balance => balance < unitsOf(operation.amount))) this.#fault('there was money enough:', event)
-    } else this.#fault('no rule gives this answer:', event)
+      if (!this.#mayBeActive(operation, { from: sent, to: answered }))
+        this.#contradiction('the code should be W002:', event)
+      if (!possible.some(balance => balance < unitsOf(operation.amount)))
+        this.#contradiction('the balance sufficed:', event)
+    } else this.#contradiction('no rule explains this code:', event)
   }
 
   #mayBeActive(operation: Transfer | Funding, interval: Interval): boolean {
@@ -236,7 +247,7 @@ export class History {
     })
   }
 
-  #judgeChange(event: Event<Change>): void {
+  #checkChange(event: Event<Change>): void {
     const { operation, answer, sent, answered } = event
     const interval = { from: sent, to: answered }
     const statuses = this.#statuses(operation.wallet, interval, event)
@@ -251,24 +262,24 @@ export class History {
           : answer.code === 'WALLET_HOLDS_MONEY' &&
             operation.kind === 'close' &&
             balances.some(balance => balance !== 0n)
-    if (!isRight) this.#fault('a change was answered wrongly:', event)
+    if (!isRight) this.#contradiction('a change of status had a wrong answer:', event)
   }
 
-  /** What a wallet can have held at some point of an interval. */
+  /** The balances that a wallet may have had at some point of an interval. */
   #balances(wallet: number, { from, to }: Interval): bigint[] {
-    let [least, most] = [0, 0]
-    const held = [0n]
+    let [first, last] = [0, 0]
+    const balances = [0n]
     for (const [at, { transferId, direction, amount }] of this.#found.flows[wallet]!.entries()) {
       const effect = this.#movements.get(transferId)?.effect
-      held.push(held[at]! + (direction === 'IN' ? unitsOf(amount) : -unitsOf(amount)))
+      balances.push(balances[at]! + (direction === 'IN' ? unitsOf(amount) : -unitsOf(amount)))
       if (!effect) continue
-      if (effect.to < from) least = at + 1
-      if (most === at && effect.from < to) most = at + 1
+      if (effect.to < from) first = at + 1
+      if (last === at && effect.from < to) last = at + 1
     }
-    return held.slice(least, Math.max(least, most) + 1)
+    return balances.slice(first, Math.max(first, last) + 1)
   }
 
-  /** What status a wallet can have had at some point of an interval, when `without` had not been asked. */
+  /** The statuses that a wallet may have had at some point of an interval, without the effect of `without`. */
   #statuses(wallet: number, { from, to }: Interval, without?: Event): Set<Status> {
     const done = this.#events.filter(
       (event): event is Event<Change> =>
@@ -286,25 +297,26 @@ export class History {
     return possible
   }
 
-  /** Balances and statuses at the end, and the sums over all wallets. */
-  #judgeEnd(): void {
+  /** Final balances and statuses, and the sums over all wallets. */
+  #checkEnd(): void {
     const end = { from: Number.MAX_SAFE_INTEGER - 1, to: Number.MAX_SAFE_INTEGER }
     const sums = new Map<Currency, bigint>()
     for (const [wallet, { balance, status }] of this.#found.balances.entries()) {
       const currency = this.#currencies[wallet]!
       const [held] = this.#balances(wallet, end)
       if (balance !== textOf(held!, currency))
-        this.#fault(`wallet ${wallet} holds ${balance}, and its flows say ${held}`)
-      if (!this.#statuses(wallet, end).has(status as Status)) this.#fault(`wallet ${wallet} is ${status}`)
+        this.#contradiction(`wallet ${wallet} holds ${balance}, and its flows say ${held}`)
+      if (!this.#statuses(wallet, end).has(status as Status)) this.#contradiction(`wallet ${wallet} is ${status}`)
       sums.set(currency, (sums.get(currency) ?? 0n) + unitsOf(balance))
     }
-    for (const { asked } of this.#movements.values()) {
-      if (asked.kind === 'transfer') continue
-      const currency = this.#currencies[asked.wallet as number]!
-      const units = asked.kind === 'deposit' ? unitsOf(asked.amount) : -unitsOf(asked.amount)
+    for (const { request } of this.#movements.values()) {
+      if (request.kind === 'transfer') continue
+      const currency = this.#currencies[request.wallet as number]!
+      const units = request.kind === 'deposit' ? unitsOf(request.amount) : -unitsOf(request.amount)
       sums.set(currency, sums.get(currency)! - units)
     }
-    for (const [currency, sum] of sums) if (sum !== 0n) this.#fault(`${sum} units of ${currency} came from nowhere`)
+    for (const [currency, sum] of sums)
+      if (sum !== 0n) this.#contradiction(`the sum of ${currency} is off by ${sum} units`)
   }
 
   *#moving(): Generator<Event<Transfer | Funding>> {
@@ -325,10 +337,10 @@ function sidesOf(operation: Transfer | Funding) {
 }
 
 /**
- * The refusal that a request meets whatever the wallets hold and whoever is frozen; null when there is none. It is
- * asked of empty books with all wallets open, which refuse everything else for want of money.
+ * The code that a request gets whatever the balances and statuses of the wallets are; null when it depends on them. In
+ * books whose wallets are all active and empty, any other request fails with T002 or succeeds.
  */
-function timelessCode(operation: Transfer | Funding, wallets: Currency[]): string | null {
+function constantCodeOf(operation: Transfer | Funding, wallets: Currency[]): string | null {
   const books = new Books()
   for (const currency of wallets) books.open(currency)
   const { code } = operation.kind === 'transfer' ? books.transfer(operation) : books.fund(operation)

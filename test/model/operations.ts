@@ -1,7 +1,7 @@
-/** What clients of the model tests ask for. Drawn from a seed alone: no answer changes what is asked next. */
+/** Random operations of the model tests. They depend only on the seed, not on answers. */
 import type { Random } from '../../tools/services/random.ts'
 
-/** A wallet by its place in the plan, or one that no transfer of the workspace may name. */
+/** A wallet by the order of creation, or an ID that is invalid in the workspace. */
 export type WalletRef = number | 'absent' | 'malformed' | 'external' | 'foreign'
 
 export type Operation =
@@ -21,27 +21,27 @@ export type Transfer = Extract<Operation, { kind: 'transfer' }>
 export type Funding = Extract<Operation, { kind: 'deposit' | 'withdraw' }>
 export type Change = Extract<Operation, { kind: 'freeze' | 'unfreeze' | 'close' }>
 
-/** Operations that a client sends at once; it waits for all answers before its next step. */
+/** Operations that a client sends at the same time. It waits for all answers before its next step. */
 export type Step = Operation[]
 
-/** With their decimals: the dollar, one without decimals, and one at the wei. */
+/** With the number of decimals. */
 export const currencies = { USD: 2, JPY: 0, ETH: 18 } as const
 export type Currency = keyof typeof currencies
 const codes = Object.keys(currencies) as Currency[]
 
-/** Draws operations on a growing set of wallets. */
-export class Draw {
+/** Generates operations on a growing set of wallets. */
+export class OperationGenerator {
   readonly #random: Random
   readonly #wallets: Currency[] = []
-  /** What was drawn with a bizId, to be asked for again. */
-  readonly #named: (Transfer | Funding)[] = []
-  #names = 0
+  /** Earlier operations with a bizId, to be repeated. */
+  readonly #repeatable: (Transfer | Funding)[] = []
+  #bizIds = 0
 
   constructor(random: Random) {
     this.#random = random
   }
 
-  /** The first wallets, two of each currency, with money in them. */
+  /** Creates two funded wallets of each currency. */
   opening(): Step[] {
     return codes.flatMap(currency =>
       Array.from({ length: 2 }, (): Step[] => {
@@ -53,11 +53,11 @@ export class Draw {
 
   step(): Step {
     const operation = this.operation()
-    const isNamed = 'bizId' in operation
+    const hasBizId = 'bizId' in operation
     const roll = this.#random.int(100)
-    // Duplicates in flight at once, and with others under their name.
-    if (isNamed && roll < 12) return Array.from({ length: 2 + this.#random.int(3) }, () => operation)
-    if (isNamed && roll < 20) return [operation, this.#conflicting(operation), operation]
+    // Concurrent duplicates, some with a conflicting operation between them.
+    if (hasBizId && roll < 12) return Array.from({ length: 2 + this.#random.int(3) }, () => operation)
+    if (hasBizId && roll < 20) return [operation, this.#conflicting(operation), operation]
     if (roll < 40) return [operation, this.operation()]
     return [operation]
   }
@@ -65,8 +65,9 @@ export class Draw {
   operation(): Operation {
     const roll = this.#random.int(100)
     if (roll < 2) return this.#open(this.#random.pick(codes))
-    if (roll < 14) return this.#named.length > 0 ? this.#random.pick(this.#named) : this.#transfer()
-    if (roll < 18) return this.#named.length > 0 ? this.#conflicting(this.#random.pick(this.#named)) : this.#transfer()
+    if (roll < 14) return this.#repeatable.length > 0 ? this.#random.pick(this.#repeatable) : this.#transfer()
+    if (roll < 18)
+      return this.#repeatable.length > 0 ? this.#conflicting(this.#random.pick(this.#repeatable)) : this.#transfer()
     if (roll < 28) return this.#funding('deposit')
     if (roll < 36) return this.#funding('withdraw')
     if (roll < 38) return { kind: 'freeze', wallet: this.#wallet() }
@@ -91,7 +92,7 @@ export class Draw {
       target,
       amount: this.#amount(own, 12),
       currency: this.#random.chance(0.97) ? own : this.#random.pick(codes),
-      ...this.#name(),
+      ...this.#bizId(),
     })
   }
 
@@ -99,26 +100,28 @@ export class Draw {
     const wallet = this.#wallet()
     const own = this.#wallets[wallet]!
     const ref = this.#random.chance(0.97) ? wallet : this.#anyRef()
-    return this.#keep({ kind, wallet: ref, amount: this.#amount(own, kind === 'deposit' ? 12 : 10), ...this.#name() })
+    return this.#keep({ kind, wallet: ref, amount: this.#amount(own, kind === 'deposit' ? 12 : 10), ...this.#bizId() })
   }
 
   #keep<Named extends Transfer | Funding>(operation: Named): Named {
-    if (operation.bizId !== undefined) this.#named.push(operation)
+    if (operation.bizId !== undefined) this.#repeatable.push(operation)
     return operation
   }
 
-  #name(): { bizId?: string } {
-    return this.#random.chance(0.6) ? { bizId: `biz-${this.#names++}` } : {}
+  #bizId(): { bizId?: string } {
+    return this.#random.chance(0.6) ? { bizId: `biz-${this.#bizIds++}` } : {}
   }
 
-  /** The same name for something else, or for the same amount in other words. */
-  #conflicting(named: Transfer | Funding): Transfer | Funding {
+  /** The same bizId with another operation, or with the same amount written differently. */
+  #conflicting(operation: Transfer | Funding): Transfer | Funding {
     const roll = this.#random.int(4)
-    if (roll === 0 && named.kind === 'transfer') return { ...named, source: named.target, target: named.source }
-    if (roll === 1) return { ...named, amount: named.amount.includes('.') ? `${named.amount}0` : `${named.amount}.0` }
-    if (roll === 2 && named.kind !== 'transfer')
-      return { ...named, kind: named.kind === 'deposit' ? 'withdraw' : 'deposit' }
-    return { ...named, amount: `1${named.amount}` }
+    if (roll === 0 && operation.kind === 'transfer')
+      return { ...operation, source: operation.target, target: operation.source }
+    if (roll === 1)
+      return { ...operation, amount: operation.amount.includes('.') ? `${operation.amount}0` : `${operation.amount}.0` }
+    if (roll === 2 && operation.kind !== 'transfer')
+      return { ...operation, kind: operation.kind === 'deposit' ? 'withdraw' : 'deposit' }
+    return { ...operation, amount: `1${operation.amount}` }
   }
 
   #wallet(): number {
@@ -130,7 +133,7 @@ export class Draw {
     return this.#random.chance(0.5) ? this.#wallet() : this.#random.pick(refs)
   }
 
-  /** Around `middle`, in all the spellings that a client may choose; now and then one that is refused. */
+  /** An amount around `middle`, in any valid notation, or sometimes an invalid one. */
   #amount(currency: Currency, middle: number): string {
     const decimals = currencies[currency]
     if (this.#random.chance(0.04))

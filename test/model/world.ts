@@ -1,10 +1,11 @@
-/** The real system under a model test: two cores, two gateways, every operation through another pair of them. */
+/** The system of a model test: two cores and two gateways, which operations use in turn. */
 
 import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
 import { call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { type System, startSystem } from '../setup/system.ts'
+import { createTenant, createWallet } from '../setup/workspaces.ts'
 import type { Change, Funding, Operation, Transfer, WalletRef } from './operations.ts'
 
 export type Answer = { code: string; data: Record<string, unknown> | null }
@@ -29,7 +30,7 @@ export class World {
   readonly #workspace: Workspace
   readonly #ids = new Map<WalletRef, Promise<string>>()
   readonly #opened = new Map<number, (walletId: string) => void>()
-  #turn = 0
+  #next = 0
 
   private constructor(system: System, cores: CoreClient[], workspace: Workspace) {
     this.system = system
@@ -46,16 +47,13 @@ export class World {
     return startSystem({ cores: 2, gateways: 2 })
   }
 
-  /** A workspace of its own on a running system; that of the system is the foreign one. */
+  /** Creates a workspace. The system's own workspace is a foreign one to it. */
   static async open(system: System): Promise<World> {
     const cores = system.cores.map(core => createCoreClient({ url: core.url, token: system.adminToken }))
-    const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Model' })
-    await system.admin.members.add.mutate({ workspaceId, userId: 'owner' })
-    const scopes = ['wallet:read', 'transfer:read', 'transfer:create'] as const
-    const key = await system.admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes: [...scopes] })
-    // So that it has a hidden EXTERNAL wallet from the beginning.
-    await system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'unused' })
-    return new World(system, cores, { workspaceId, ...key })
+    const workspace = await createTenant(system)
+    // The first wallet also creates the hidden EXTERNAL wallet.
+    await createWallet({ ...system, ...workspace })
+    return new World(system, cores, workspace)
   }
 
   get workspaceId(): string {
@@ -66,7 +64,7 @@ export class World {
     await Promise.all(this.#cores.map(core => core.close()))
   }
 
-  /** The id of a wallet of the plan; waits for it to be opened. */
+  /** The ID of a wallet. Waits until the wallet is created. */
   id(ref: WalletRef): Promise<string> {
     const known = this.#ids.get(ref)
     if (known) return known
@@ -76,7 +74,7 @@ export class World {
     return promise
   }
 
-  async do(operation: Operation): Promise<Answer> {
+  async run(operation: Operation): Promise<Answer> {
     switch (operation.kind) {
       case 'open': {
         const { workspaceId } = this
@@ -99,20 +97,20 @@ export class World {
     }
   }
 
-  /** A payload of the public API. @throws when it is refused */
+  /** The `data` of a GET of the public API. @throws Error for any code but 2000 */
   async get(path: string): Promise<Answer['data'] & object> {
     const answer = await call(this.#credentials(), 'GET', path)
     if (answer.body.code !== '2000') throw new Error(`GET ${path}: ${JSON.stringify(answer.body)}`)
     return answer.body.data
   }
 
-  /** All flows of a wallet in order, page by page. */
+  /** All flows of a wallet, oldest first. */
   async flows(ref: number): Promise<ListedFlow[]> {
     const flows = await this.#all(`/api/v1/wallets/${await this.id(ref)}/flows`)
     return (flows as unknown as ListedFlow[]).toReversed()
   }
 
-  /** All orders of the workspace in order. */
+  /** All orders of the workspace, oldest first. */
   async orders(): Promise<Record<string, unknown>[]> {
     return (await this.#all('/api/v1/transfer/query/orders')).toReversed()
   }
@@ -144,12 +142,12 @@ export class World {
   }
 
   #core(): CoreClient {
-    return this.#cores[this.#turn++ % this.#cores.length]!
+    return this.#cores[this.#next++ % this.#cores.length]!
   }
 
   #credentials() {
     const { gateways } = this.system
-    return { ...this.#workspace, baseUrl: gateways[this.#turn++ % gateways.length]!.url }
+    return { ...this.#workspace, baseUrl: gateways[this.#next++ % gateways.length]!.url }
   }
 
   async #externalId(): Promise<string> {
@@ -161,14 +159,14 @@ export class World {
   }
 }
 
-async function answerOf(asked: Promise<object>): Promise<Answer> {
+async function answerOf(call: Promise<object>): Promise<Answer> {
   try {
-    return { code: '2000', data: JSON.parse(JSON.stringify(await asked)) }
+    return { code: '2000', data: JSON.parse(JSON.stringify(await call)) }
   } catch (error) {
     const { data } = error as { data?: CoreErrorData }
     if (!data) throw error
     const { appError, code } = data
-    // What the schema refuses has no public code of its own between services.
+    // Between services, an input that violates the schema has no public code.
     return { code: appError?.code ?? (code === 'BAD_REQUEST' ? 'S012' : code), data: null }
   }
 }

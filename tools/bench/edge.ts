@@ -1,56 +1,56 @@
 /**
- * What the edge costs. A signed balance, all the way to PostgreSQL, against an Express hello; and the gateway against
- * nginx with Lua that does the same checks, both before one upstream that answers from memory.
+ * The cost of the gateway: signed balance requests, which read PostgreSQL, compared with an Express hello; and the gateway
+ * compared with nginx whose Lua makes the same checks, both with an upstream that answers from memory.
  */
 import { randomBytes } from 'node:crypto'
 import { mintKeyId } from '@workspace-wallet/runtime'
 import type { Program } from '../services/program.ts'
 import { sayWithin } from '../services/say.ts'
 import type { Watched } from './cpu.ts'
-import { type Run, startLoad } from './drive.ts'
 import { figuresOf, tableOf } from './figures.ts'
 import type { LoadPlan } from './load.ts'
+import { type Run, startLoadProcess } from './load-process.ts'
 import { type Nginx, startNginx } from './nginx.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { makeSigner, type Stage } from './stage.ts'
+import { makeSigner, type Testbed } from './testbed.ts'
 
 const say = sayWithin('edge')
 const connections = 64
 const wallets = 100
 
-export async function measureEdge(stage: Stage, { rounds, warmUpMs, measureMs }: Settings): Promise<Findings> {
-  const service = await stage.startService(await stage.createDatabase('bench_edge'))
+export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureMs }: Settings): Promise<Findings> {
+  const service = await testbed.startService(await testbed.createDatabase('bench_edge'))
   const signer = await makeSigner(service.admin, wallets)
-  const hello = await stage.start('tools/bench/servers/hello.ts', { NODE_ENV: 'production' })
+  const hello = await testbed.start('tools/bench/servers/hello.ts', { NODE_ENV: 'production' })
 
-  const stranger = {
+  const memorySigner = {
     ...signer,
     apiKey: mintKeyId('bench'),
     apiSecret: randomBytes(32).toString('base64url'),
   }
-  const { keyEncryptionKeys } = stage
-  const upstream = await stage.start('tools/bench/servers/upstream.ts', {
-    API_KEY: stranger.apiKey,
-    API_SECRET: stranger.apiSecret,
+  const { keyEncryptionKeys } = testbed
+  const upstream = await testbed.start('tools/bench/servers/upstream.ts', {
+    API_KEY: memorySigner.apiKey,
+    API_SECRET: memorySigner.apiSecret,
     KEY_ENCRYPTION_KEYS: keyEncryptionKeys,
   })
-  const gateway = await stage.startGateway(upstream.url)
-  const nginx = await startNginx(stage, stranger, upstream.port).catch((error: Error) => error)
+  const gateway = await testbed.startGateway(upstream.url)
+  const nginx = await startNginx(testbed, memorySigner, upstream.port).catch((error: Error) => error)
 
-  const load = startLoad()
+  const load = startLoadProcess()
   const run = (port: number, plan: Pick<LoadPlan, 'kind' | 'signers' | 'target' | 'connections'>, watched: Watched) =>
     load.run({ host: '127.0.0.1', port, warmUpMs, measureMs, ...plan }, watched)
-  const plain = { kind: 'plain', target: '/', signers: [stranger] } as const
-  const signed = { kind: 'balance', signers: [stranger] } as const
+  const plain = { kind: 'plain', target: '/', signers: [memorySigner] } as const
+  const signed = { kind: 'balance', signers: [memorySigner] } as const
   const balance = { kind: 'balance', signers: [signer], connections } as const
-  const pids = { hello: pidOf(hello), gateway: pidOf(gateway), upstream: pidOf(upstream), redis: stage.redis.pid() }
+  const pids = { hello: pidOf(hello), gateway: pidOf(gateway), upstream: pidOf(upstream), redis: testbed.redis.pid() }
   const pidsOfService = {
     gateway: pidOf(service.gateway),
     core: pidOf(service.core),
-    postgres: stage.postgres.pid,
-    redis: stage.redis.pid(),
+    postgres: testbed.postgres.pid,
+    redis: testbed.redis.pid(),
   }
   const contenders: Contenders<Run> = {
     balance: () => run(service.gateway.port, balance, pidsOfService),

@@ -1,12 +1,12 @@
-/** What the report shows of contenders. */
+/** The figures of each contender in the report. */
 import { table } from '../../cli/admin/table.ts'
-import type { Run } from './drive.ts'
+import type { Run } from './load-process.ts'
 import { median } from './rounds.ts'
 
-/** Of other people's benchmarks there is the rate alone. */
+/** pgbench reports only the rate. */
 export type Sample = Run | { perSecond: number }
 
-/** Medians of the rounds; `cpuMicros` is what one request took of each process. */
+/** Medians of the rounds. `cpuMicros` is the CPU time of one request in each process, in microseconds. */
 export type Figure = {
   perSecond: number
   rounds: number[]
@@ -33,7 +33,7 @@ function figureOf(samples: Sample[]): Figure {
   }
 }
 
-/** For people: processes that a contender hardly used are left out. */
+/** A table without processes that used less than a microsecond per request. */
 export function tableOf(title: string, figures: Figures): string {
   const rows = Object.entries(figures).map(([name, { perSecond, latencyMs, cpuMicros = {} }]) => [
     name,
@@ -45,10 +45,10 @@ export function tableOf(title: string, figures: Figures): string {
       .map(([process, micros]) => `${process} ${Math.round(micros)}`)
       .join(', '),
   ])
-  return table([title, 'per second', 'p50 ms', 'p99 ms', 'CPU µs each'], rows)
+  return table([title, 'per second', 'p50 ms', 'p99 ms', 'CPU µs per request'], rows)
 }
 
-/** Three digits. */
+/** Rounded to three significant digits. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(3))
 }

@@ -1,15 +1,15 @@
-/** The heap of a program that was started with `--inspect=127.0.0.1:0`, by its inspector. */
+/** Measures the heap of a program that was started with `--inspect=127.0.0.1:0`. */
 import type { Program } from '../services/program.ts'
 
 export type Heap = {
-  /** Collects garbage, then says what is left, in bytes. */
+  /** Collects garbage. Returns the size of the heap afterwards, in bytes. */
   measure(): Promise<number>
   close(): void
 }
 
 export async function openHeap(program: Program): Promise<Heap> {
   const url = /^Debugger listening on (ws:\S+)/m.exec(program.output())?.[1]
-  if (!url) throw new Error(`The program has no inspector:\n${program.output()}`)
+  if (!url) throw new Error(`The program has no inspector: start it with --inspect. Its output:\n${program.output()}`)
   const socket = new WebSocket(url)
   await new Promise((resolve, reject) => {
     socket.onopen = resolve
@@ -31,7 +31,7 @@ export async function openHeap(program: Program): Promise<Heap> {
     })
   return {
     async measure() {
-      // Finalizers of the first collection free what the second one collects.
+      // Finalizers that run after the first collection release more objects.
       await call('HeapProfiler.collectGarbage')
       await call('HeapProfiler.collectGarbage')
       return (await call('Runtime.getHeapUsage')).usedSize

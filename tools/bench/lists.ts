@@ -1,34 +1,33 @@
 /**
- * Lists of tables with so many rows: the last page against the first, through the signed API; what every other order
- * and filter takes; and what a first page takes the database, against reading one row by its key.
+ * Lists over large tables: the last page compared with the first, through the signed API; the time of every other order
+ * and filter; and the time of a first page in PostgreSQL compared with reading one row by its key.
  */
-
 import { readFile } from 'node:fs/promises'
 import { type Page, uuidFromId } from '@workspace-wallet/contract'
 import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { signedHeaders } from '../services/signed-headers.ts'
-import { type Load, startLoad } from './drive.ts'
 import { rounded } from './figures.ts'
 import { timePageReads } from './lists/page-reads.ts'
+import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { type Database, makeSigner, type Service, type Signer, type Stage } from './stage.ts'
+import { type Database, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('lists')
 const pageSize = 20
-/** What there are more of than anybody has. */
+/** The largest number of wallets in a workspace. */
 const mostWallets = 100_000
-/** Of each order and filter. */
-const glance = { warmUpMs: 20, measureMs: 100 }
-const look = { warmUpMs: 100, measureMs: 500 }
+/** How long each page is measured in each round, and each order and filter once. */
+const pageTimes = { warmUpMs: 100, measureMs: 500 }
+const queryTimes = { warmUpMs: 20, measureMs: 100 }
 
-/** A workspace of which the first wallet has `rows` flows. */
+/** A workspace whose first wallet has `rows` flows. */
 export type Filled = { rows: number; signer: Signer; wallet: string; orders: number }
 
-/** The lists, and what can be asked of each. */
+/** The lists with their filters and sortable fields. */
 const lists = {
   wallet_flows: {
     path: ({ wallet }: Filled) => `/api/v1/wallets/${wallet}/flows`,
@@ -62,24 +61,24 @@ const lists = {
   },
 } as const
 const names = Object.keys(lists) as (keyof typeof lists)[]
-/** Those with a target. */
+/** The lists that have a target. */
 const targeted = ['wallet_flows', 'wallet_transfers', 'orders'] as const
 
-export async function measureLists(stage: Stage, settings: Settings): Promise<Findings> {
-  const database = await stage.createDatabase('bench_lists')
-  const service = await stage.startService(database)
+export async function measureLists(testbed: Testbed, settings: Settings): Promise<Findings> {
+  const database = await testbed.createDatabase('bench_lists')
+  const service = await testbed.startService(database)
   const workspaces: Filled[] = []
   for (const rows of settings.listSizes) workspaces.push(await fill(service, database, rows))
   say('vacuum and analyze')
   await query(database.ownerUrl, 'vacuum analyze')
   await query(database.ownerUrl, 'checkpoint')
 
-  const load = startLoad()
+  const load = startLoadProcess()
   const largest = workspaces.at(-1)!
   const pages = await timePages(service, load, largest, settings)
   const costs = await timeQueries(service, load, workspaces)
   load.stop()
-  say('the database alone')
+  say('measuring first pages in PostgreSQL')
   const reads = await timePageReads(database, largest, settings.rounds)
   await service.gateway.stop()
   await service.core.stop()
@@ -101,10 +100,10 @@ function tableOfCosts(rows: number[], costs: Costs): string {
   const lines = Object.entries(costs).flatMap(([name, queries]) =>
     Object.entries(queries).map(([query, cells]) => [`${name}?${query}`, ...cells.map(String)]),
   )
-  return table(['ms for a page, by rows', ...rows.map(String)], lines)
+  return table(['ms per page, by number of rows', ...rows.map(String)], lines)
 }
 
-/** Makes a workspace and fills it. */
+/** Creates a workspace with this number of flows in its first wallet, a tenth more orders, and wallets. */
 export async function fill({ admin }: Service, database: Database, rows: number): Promise<Filled> {
   say(`filling a workspace with ${rows} orders`)
   const signer = await makeSigner(admin, 0)
@@ -132,30 +131,33 @@ export async function fill({ admin }: Service, database: Database, rows: number)
   return { rows, orders, signer: { ...signer, wallets }, wallet: wallets[0]! }
 }
 
-/** In milliseconds, round by round: the first page and the last of each list, in default order. */
-async function timePages(service: Service, load: Load, filled: Filled, settings: Settings) {
+/** The times of the first and the last page of each list in default order, in milliseconds, by round. */
+async function timePages(service: Service, load: LoadProcess, filled: Filled, settings: Settings) {
   const contenders: Contenders<number> = {}
   for (const name of names) {
     const path = lists[name].path(filled)
     const { page } = await get(service, filled, path)
-    contenders[`${name}, first`] = () => time(service, load, filled, path, look)
-    contenders[`${name}, last`] = () => time(service, load, filled, `${path}?page=${page.totalPages - 1}`, look)
+    contenders[`${name}, first`] = () => time(service, load, filled, path, pageTimes)
+    contenders[`${name}, last`] = () => time(service, load, filled, `${path}?page=${page.totalPages - 1}`, pageTimes)
   }
   return inRounds(contenders, settings.rounds, say)
 }
 
-/** By list and query: what a page takes at each size in milliseconds, or why it did not come. */
-async function timeQueries(service: Service, load: Load, workspaces: Filled[]): Promise<Costs> {
+/** By list and query: the time of a page at each size in milliseconds, or the error. */
+async function timeQueries(service: Service, load: LoadProcess, workspaces: Filled[]): Promise<Costs> {
   const costs: Costs = {}
   for (const name of names) {
-    say(`orders and filters of ${name}`)
+    say(`measuring orders and filters of ${name}`)
     const queries = await Promise.all(workspaces.map(filled => queriesOf(service, filled, name)))
     costs[name] = {}
     for (const [at, [label]] of queries[0]!.entries()) {
       const cells: (number | string)[] = []
       for (const [size, filled] of workspaces.entries()) {
         const target = `${lists[name].path(filled)}?${queries[size]![at]![1]}`
-        const cost = await time(service, load, filled, target, glance).then(rounded, (error: Error) => error.message)
+        const cost = await time(service, load, filled, target, queryTimes).then(
+          rounded,
+          (error: Error) => error.message,
+        )
         cells.push(cost)
       }
       costs[name][label] = cells
@@ -164,7 +166,7 @@ async function timeQueries(service: Service, load: Load, workspaces: Filled[]): 
   return costs
 }
 
-/** Each query of a list, with the name under which the sizes are compared. */
+/** The queries of a list. Each has a label that is the same at every size. */
 async function queriesOf(service: Service, filled: Filled, name: keyof typeof lists): Promise<[string, string][]> {
   const { path, queries, prefix, sorts } = lists[name]
   const { content, page } = await get(service, filled, path(filled))
@@ -190,10 +192,10 @@ async function queriesOf(service: Service, filled: Filled, name: keyof typeof li
   ]
 }
 
-/** The median time of a page, one after the other over one connection, in milliseconds. */
+/** The median time of sequential requests over one connection, in milliseconds. */
 async function time(
   { gateway }: Service,
-  load: Load,
+  load: LoadProcess,
   { signer }: Filled,
   target: string,
   times: { warmUpMs: number; measureMs: number },
@@ -210,6 +212,6 @@ async function time(
 async function get({ gateway }: Service, { signer }: Filled, target: string): Promise<Page<Record<string, string>>> {
   const response = await fetch(gateway.url + target, { headers: signedHeaders(signer, 'GET', target) })
   const { success, code, data } = (await response.json()) as { success: boolean; code: string; data: never }
-  if (!success) throw new Error(`${target} was answered ${code}`)
+  if (!success) throw new Error(`GET ${target} failed with ${code}`)
   return data
 }

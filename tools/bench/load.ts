@@ -2,10 +2,10 @@ import { createHmac, createSecretKey, hash, randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 
 /**
- * The load generator: a process of its own that signs every request with its own nonce and keeps one request in the
- * air per connection. Written on bare sockets, so that it takes as little of the machine as it can.
+ * The load generator: a process that signs every request with a new nonce and keeps one request in flight per connection.
+ * It uses plain sockets, which take less CPU time than an HTTP client.
  *
- * Reads one `LoadPlan` after the other from its parent; for each it warms up, measures, and answers with a `LoadResult`.
+ * Its parent sends it one `LoadPlan` after the other. It warms up, measures, and answers each with a `LoadResult`.
  */
 export type LoadPlan = {
   host: string
@@ -13,24 +13,25 @@ export type LoadPlan = {
   connections: number
   warmUpMs: number
   measureMs: number
-  /** Who signs: each connection takes the next one. */
+  /** Each connection takes the next signer. */
   signers: readonly { apiKey: string; apiSecret: string; wallets: string[] }[]
-  /** `hot`: every transfer touches the first wallet of its workspace. `get` is signed, `plain` is not. */
+  /** `hot-transfer`: every transfer uses the first wallet of its workspace. `get` is signed, `plain` is not. */
   kind: 'transfer' | 'hot-transfer' | 'balance' | 'get' | 'plain'
-  /** What `get` and `plain` ask for, with its query. `@wallet@` is the signer's first wallet. */
+  /** Path and query of `get` and `plain`. `@wallet@` stands for the first wallet of the signer. */
   target?: string
-  /** Instead of one target: each round of the signers takes the next one. */
+  /** Several targets, of which the connections take the next one each time that all signers have one. */
   targets?: readonly string[]
-  /** Codes of refusals that do not fail the benchmark. */
-  mayBeRefused?: readonly string[]
+  /** Codes of failures that do not fail the benchmark. */
+  allowedFailures?: readonly string[]
 }
 
 export type LoadResult = {
   perSecond: number
-  /** Successful answers while it measured, and all answers since the first request. */
+  /** Successful answers during the measurement, and all answers since the first request. */
   answered: number
   total: number
-  refused: Record<string, number>
+  /** Failures during the measurement by code. */
+  failures: Record<string, number>
   latencyMs: { p50: number; p95: number; p99: number; max: number }
 }
 
@@ -64,7 +65,7 @@ class Connection {
       if (!this.isStopped) throw error
     })
     this.#socket.on('close', () => {
-      if (!this.isStopped) throw new Error('the server closed a connection')
+      if (!this.isStopped) throw new Error('The server has closed a connection.')
     })
   }
 
@@ -121,7 +122,7 @@ class Connection {
 
 async function run(plan: LoadPlan): Promise<LoadResult> {
   const latencies: number[] = []
-  const refused: Record<string, number> = {}
+  const failures: Record<string, number> = {}
   let isMeasuring = false
   let total = 0
   const connections = Array.from(
@@ -131,15 +132,15 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
         total++
         if (!isMeasuring) return
         if (code === '2000') latencies.push(latencyMs)
-        else refused[code] = (refused[code] ?? 0) + 1
+        else failures[code] = (failures[code] ?? 0) + 1
       }),
   )
   await new Promise(resolve => setTimeout(resolve, plan.warmUpMs))
   const startedAt = performance.now()
   isMeasuring = true
   await new Promise(resolve => setTimeout(resolve, plan.measureMs))
-  // One that is slower than the time to measure it.
-  while (latencies.length === 0 && Object.keys(refused).length === 0) await new Promise(setImmediate)
+  // Until the first answer, if it takes longer than the measurement.
+  while (latencies.length === 0 && Object.keys(failures).length === 0) await new Promise(setImmediate)
   isMeasuring = false
   const seconds = (performance.now() - startedAt) / 1000
   for (const connection of connections) connection.stop()
@@ -149,7 +150,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
     perSecond: latencies.length / seconds,
     answered: latencies.length,
     total,
-    refused,
+    failures,
     latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
   }
 }

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { query } from '../services/database.ts'
 import { median } from './rounds.ts'
-import type { Stage } from './stage.ts'
+import type { Testbed } from './testbed.ts'
 
-/** Where the figures come from: without it they say little. */
+/** The machine of a run. Absolute figures of different machines cannot be compared. */
 export type Machine = {
   cpu: string
   cores: number
@@ -16,11 +16,11 @@ export type Machine = {
   node: string
   postgres: string
   redis: string
-  /** What it takes to make one block durable where the database is. */
+  /** The time to make one block durable on the disk of the database, in microseconds. */
   fsyncMicros: number
 }
 
-export async function describeMachine({ postgres, redis, directory }: Stage): Promise<Machine> {
+export async function describeMachine({ postgres, redis, directory }: Testbed): Promise<Machine> {
   const [version] = await query(postgres.url('postgres'), 'show server_version')
   const { stdout } = await promisify(execFile)(redis.program, ['--version'])
   return {

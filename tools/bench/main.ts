@@ -1,4 +1,4 @@
-/** `npm run bench` measures what docs/performance.md promises, against what others do on the same machine. */
+/** `npm run bench` compares the service with other ways to do the same work on the same machine: docs/performance.md. */
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { anyText, type Values } from '../../cli/command-line/flags.ts'
@@ -12,10 +12,10 @@ import { measureMemory } from './memory.ts'
 import { measureNeighbours } from './neighbours.ts'
 import { type Findings, reportOf, textOf } from './report.ts'
 import { fullSettings, quickSettings, type Settings } from './settings.ts'
-import { openStage, type Stage } from './stage.ts'
+import { startTestbed, type Testbed } from './testbed.ts'
 import { measureTransfers } from './transfers.ts'
 
-const parts: Record<string, (stage: Stage, settings: Settings) => Promise<Findings>> = {
+const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Findings>> = {
   transfers: measureTransfers,
   edge: measureEdge,
   lists: measureLists,
@@ -24,48 +24,48 @@ const parts: Record<string, (stage: Stage, settings: Settings) => Promise<Findin
 }
 
 const flags = {
-  json: { value: 'FILE', help: 'write all measurements to this file, too', parse: anyText },
+  json: { value: 'FILE', help: 'also write all measurements to this file', parse: anyText },
   only: {
     value: 'PART,…',
     help: `measure only these parts: ${listOf(Object.keys(parts))}`,
     choices: Object.keys(parts),
     parse: parseParts,
   },
-  rounds: { value: 'N', help: 'number of measured rounds of each contender (default: 3)', parse: parseRounds },
+  rounds: { value: 'N', help: 'measure each contender in N rounds (default: 3)', parse: parseRounds },
   directory: {
     value: 'DIR',
-    help: 'where to keep the databases: choose the disk to measure',
+    help: 'directory for the databases, on the disk that you want to measure',
     default: tmpdir(),
     parse: anyText,
   },
-  quick: { help: 'check within a minute that everything works; the figures mean nothing' },
+  quick: { help: 'only check that everything works; the figures mean nothing' },
 } as const
 
 async function measure({ json, only, rounds, directory, quick }: Values<typeof flags>): Promise<void> {
   const settings = { ...(quick ? quickSettings : fullSettings), ...(rounds && { rounds }) }
 
-  // Rather now than after ten minutes.
+  // Fails now, not after ten minutes, if the file cannot be written.
   if (json) await writeFile(json, '')
   const say = sayWithin('bench')
   say('starting PostgreSQL and Redis')
-  const stage = await openStage(directory)
+  const testbed = await startTestbed(directory)
   try {
-    const machine = await describeMachine(stage)
+    const machine = await describeMachine(testbed)
     const findings: Findings[] = []
-    for (const name of only ?? Object.keys(parts)) findings.push(await parts[name]!(stage, settings))
+    for (const name of only ?? Object.keys(parts)) findings.push(await parts[name]!(testbed, settings))
     const report = reportOf(machine, findings)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     say('done')
     console.log(textOf(report, findings))
   } finally {
-    await stage.stop()
+    await testbed.stop()
   }
 }
 
 function parseParts(text: string): string[] {
   const names = text.split(',')
-  const stray = names.find(name => !Object.hasOwn(parts, name))
-  if (stray !== undefined) throw new Error(`must be of ${listOf(Object.keys(parts))}`)
+  const unknown = names.find(name => !Object.hasOwn(parts, name))
+  if (unknown !== undefined) throw new Error(`must be a list of ${listOf(Object.keys(parts))}, separated by commas`)
   return names
 }
 
@@ -77,11 +77,11 @@ function parseRounds(text: string): number {
 await runProgram(
   createCommand({
     name: 'npm run bench --',
-    help: 'measure the service against other ways to do the same, in about ten minutes',
+    help: 'compare the service with other ways to do the same work, in about ten minutes',
     flags,
     examples: ['', '--only transfers,lists --json results.json', '--quick'],
-    notes: `It starts its own PostgreSQL, with fsync and synchronous_commit on, its own Redis, and whatever it compares with.
-Run nothing else on the machine meanwhile. docs/performance.md explains the figures.`,
+    notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs
+that it compares them with. Run nothing else on the machine meanwhile. docs/performance.md explains the figures.`,
     run: measure,
   }),
   process.argv.slice(2),

@@ -1,39 +1,39 @@
 /**
- * Whether memory stays flat: the heaps of gateway and core after a collection, under transfers and reads for a while.
- * The load pauses while they are looked at, so that no request in the air counts.
+ * Whether memory grows: the heaps of gateway and core after garbage collections, under transfers and reads. The load
+ * pauses during a measurement, so that requests in flight do not count.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sayWithin } from '../services/say.ts'
-import { type Load, startLoad } from './drive.ts'
 import { type Heap, openHeap } from './heap.ts'
 import type { LoadPlan } from './load.ts'
+import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
 import type { Settings } from './settings.ts'
-import { makeSigner, type Stage } from './stage.ts'
+import { makeSigner, type Testbed } from './testbed.ts'
 
 const say = sayWithin('memory')
 const connections = 64
-/** Until connections that were closed are forgotten, and what goes on by the second has been round. */
+/** After this time, closed connections are released, and timers that fire every second have fired. */
 const settleMs = 1_000
 
-/** When it was looked at, in minutes under load, and what each heap held, in bytes. */
-type Look = { minutes: number; gateway: number; core: number }
+/** A measurement: the minutes under load so far, and the sizes of the heaps in bytes. */
+type Measurement = { minutes: number; gateway: number; core: number }
 
-export async function measureMemory(stage: Stage, settings: Settings): Promise<Findings> {
-  const database = await stage.createDatabase('bench_memory')
-  const { gateway, core, admin } = await stage.startService(database, ['--inspect=127.0.0.1:0'])
+export async function measureMemory(testbed: Testbed, settings: Settings): Promise<Findings> {
+  const database = await testbed.createDatabase('bench_memory')
+  const { gateway, core, admin } = await testbed.startService(database, ['--inspect=127.0.0.1:0'])
   const signers = await Promise.all(Array.from({ length: 8 }, () => makeSigner(admin, 20)))
   const heaps = { gateway: await openHeap(gateway), core: await openHeap(core) }
-  const load = startLoad()
+  const load = startLoadProcess()
 
   say('warming up')
   const { memoryWarmUpMs, memoryMs, memoryStretchMs } = settings
   const plan = { host: '127.0.0.1', port: gateway.port, connections, signers, warmUpMs: 0, measureMs: memoryStretchMs }
-  const looks: Look[] = []
+  const measurements: Measurement[] = []
   for (let underLoadMs = 0; ; underLoadMs += 2 * memoryStretchMs) {
-    const seen = await look(heaps, underLoadMs)
-    // The warm-up is looked at, too: a collection throws compiled code away, and some of it comes back.
-    if (underLoadMs >= memoryWarmUpMs) looks.push(seen)
+    const measurement = await measure(heaps, underLoadMs)
+    // Also during the warm-up: a collection discards compiled code, some of which is compiled again.
+    if (underLoadMs >= memoryWarmUpMs) measurements.push(measurement)
     if (underLoadMs >= memoryWarmUpMs + memoryMs) break
     await runFor(2 * memoryStretchMs, load, plan)
   }
@@ -42,22 +42,22 @@ export async function measureMemory(stage: Stage, settings: Settings): Promise<F
   await gateway.stop()
   await core.stop()
 
-  const slopes = { gateway: slopeOf(looks, 'gateway'), core: slopeOf(looks, 'core') }
+  const slopes = { gateway: slopeOf(measurements, 'gateway'), core: slopeOf(measurements, 'core') }
   return {
     ratios: { memory_slope: Math.max(slopes.gateway, slopes.core) },
-    figures: { memory: { slopes, looks } },
+    figures: { memory: { slopes, measurements } },
   }
 }
 
-/** Transfers, then reads, in stretches. */
-async function runFor(ms: number, load: Load, plan: Omit<LoadPlan, 'kind'>): Promise<void> {
+/** Transfers and reads in turns, each for `measureMs`. */
+async function runFor(ms: number, load: LoadProcess, plan: Omit<LoadPlan, 'kind'>): Promise<void> {
   for (let elapsedMs = 0; elapsedMs < ms; elapsedMs += 2 * plan.measureMs) {
     await load.run({ ...plan, kind: 'transfer' })
     await load.run({ ...plan, kind: 'balance' })
   }
 }
 
-async function look(heaps: { gateway: Heap; core: Heap }, underLoadMs: number): Promise<Look> {
+async function measure(heaps: { gateway: Heap; core: Heap }, underLoadMs: number): Promise<Measurement> {
   await sleep(settleMs)
   const [gateway, core] = await Promise.all([heaps.gateway.measure(), heaps.core.measure()])
   say(`${underLoadMs / 1000} s: gateway ${megabytes(gateway)}, core ${megabytes(core)}`)
@@ -68,12 +68,12 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(2)} MB`
 }
 
-/** Growth in a minute over the size at the first look, by least squares. */
-function slopeOf(looks: Look[], name: 'gateway' | 'core'): number {
+/** Growth per minute as a fraction of the size at the first measurement, by least squares. */
+function slopeOf(measurements: Measurement[], name: 'gateway' | 'core'): number {
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-  const meanMinutes = mean(looks.map(({ minutes }) => minutes))
-  const meanSize = mean(looks.map(each => each[name]))
-  const covariance = mean(looks.map(each => (each.minutes - meanMinutes) * (each[name] - meanSize)))
-  const variance = mean(looks.map(({ minutes }) => (minutes - meanMinutes) ** 2))
-  return covariance / variance / looks[0]![name]
+  const meanMinutes = mean(measurements.map(({ minutes }) => minutes))
+  const meanSize = mean(measurements.map(each => each[name]))
+  const covariance = mean(measurements.map(each => (each.minutes - meanMinutes) * (each[name] - meanSize)))
+  const variance = mean(measurements.map(({ minutes }) => (minutes - meanMinutes) ** 2))
+  return covariance / variance / measurements[0]![name]
 }

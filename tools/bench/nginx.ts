@@ -1,20 +1,20 @@
-/** nginx with Lua, from Debian's packages, doing what the gateway does. */
+/** nginx with Lua, from Debian packages, with the same checks as the gateway. */
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isListenedOn, pickFreePort } from '../services/ports.ts'
 import { findProgram } from '../services/programs.ts'
 import { startServer } from '../services/server.ts'
-import type { Signer, Stage } from './stage.ts'
+import type { Signer, Testbed } from './testbed.ts'
 
 export type Nginx = { port: number; pid: number; stop(): Promise<void> }
 
 const modules = '/usr/lib/nginx/modules'
 
-/** @throws when it is not there and cannot be installed */
-export async function startNginx(stage: Stage, signer: Signer, upstreamPort: number): Promise<Nginx> {
+/** @throws Error when nginx is not installed and cannot be installed */
+export async function startNginx(testbed: Testbed, signer: Signer, upstreamPort: number): Promise<Nginx> {
   const program = await findNginx()
-  const directory = join(stage.directory, 'nginx')
+  const directory = join(testbed.directory, 'nginx')
   await mkdir(directory)
   const port = await pickFreePort()
   const values: Record<string, string | number> = {
@@ -23,11 +23,11 @@ export async function startNginx(stage: Stage, signer: Signer, upstreamPort: num
     port,
     upstreamPort,
     check: fileURLToPath(new URL('./nginx/check.lua', import.meta.url)),
-    // Without it root's nginx would give its worker to a user who may not read the check.
+    // Otherwise the worker of an nginx that runs as root has a user who may not read check.lua.
     user: process.getuid?.() === 0 ? 'user root;' : '',
     apiKey: signer.apiKey,
     apiSecret: signer.apiSecret,
-    redisPort: stage.redis.port,
+    redisPort: testbed.redis.port,
   }
   const text = await readFile(new URL('./nginx/nginx.conf', import.meta.url), 'utf8')
   const file = join(directory, 'nginx.conf')
@@ -48,7 +48,7 @@ async function findNginx(): Promise<string> {
   try {
     await access(join(modules, 'ngx_http_lua_module.so'))
   } catch {
-    throw new Error('nginx has no Lua module here: install libnginx-mod-http-lua.')
+    throw new Error('nginx has no Lua module: install libnginx-mod-http-lua.')
   }
   return program
 }

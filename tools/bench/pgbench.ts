@@ -1,18 +1,17 @@
-/** pgbench, the database's own benchmark, with one transfer in one call of a function. */
+/** pgbench, the benchmark of PostgreSQL, with one SQL function call per transfer. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findProgram } from '../services/programs.ts'
-import type { Database } from './stage.ts'
+import type { Database } from './testbed.ts'
 
-/** Where pgbench is. @throws when it is not there and cannot be installed */
+/** The path of pgbench. @throws Error when it is not installed and cannot be installed */
 export function findPgbench(): Promise<string> {
   return findProgram(['pgbench'], 'postgresql-contrib')
 }
 
 /**
- * Transfers in a second, with so many clients. The first `warmUpSeconds`, in which each connection fills its caches,
- * do not count.
+ * Measures transfers per second. The first `warmUpSeconds`, in which each connection fills its caches, do not count.
  */
 export async function runPgbench(
   program: string,
@@ -33,6 +32,6 @@ export async function runPgbench(
     rate: Number(rate),
   }))
   const counted = reports.filter(({ at }) => at > warmUpSeconds + 0.5)
-  if (counted.length === 0) throw new Error(`pgbench reported nothing:\n${stderr}`)
+  if (counted.length === 0) throw new Error(`pgbench has reported no progress. Its output:\n${stderr}`)
   return counted.reduce((sum, { rate }) => sum + rate, 0) / counted.length
 }

@@ -3,12 +3,12 @@ import { rounded } from './figures.ts'
 import type { Machine } from './machine.ts'
 import { isReached, targets } from './targets.ts'
 
-/** What a part of the benchmark has found. `missing`: why a key has no ratio. */
+/** The results of one part. `missing`: the reason why a key has no ratio. */
 export type Findings = {
   ratios: Record<string, number>
   figures: Record<string, unknown>
   missing?: Record<string, string>
-  /** For people. */
+  /** For the text report. */
   tables?: string[]
 }
 
@@ -25,7 +25,7 @@ export function reportOf(machine: Machine, findings: Findings[]): Report {
   }
 }
 
-/** What a person reads: the machine, what each part says, then every key with its target. */
+/** The text report: the machine, the tables of each part, then every key with its target. */
 export function textOf({ machine, ratios, figures }: Report, findings: Findings[]): string {
   const missing = (figures.missing ?? {}) as Record<string, string>
   const rows = targets
@@ -33,15 +33,15 @@ export function textOf({ machine, ratios, figures }: Report, findings: Findings[
     .map(target => {
       const measured = ratios[target.key]
       const sign = target.bound === 'atLeast' ? '≥' : '≤'
-      const verdict = measured === undefined ? missing[target.key]! : isReached(target, measured) ? 'yes' : 'no'
-      return [target.key, measured === undefined ? '–' : `${measured}`, `${sign} ${target.value}`, verdict, target.what]
+      const reached = measured === undefined ? missing[target.key]! : isReached(target, measured) ? 'yes' : 'no'
+      return [target.key, measured === undefined ? '–' : `${measured}`, `${sign} ${target.value}`, reached, target.what]
     })
   const { cpu, cores, memoryGiB, kernel, node, postgres, redis, fsyncMicros } = machine
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${kernel}, Node ${node}, PostgreSQL ${postgres}, Redis ${redis}
-An fsync takes ${fsyncMicros} µs here.
+An fsync takes ${fsyncMicros} µs on this disk.
 
 ${findings
   .flatMap(({ tables = [] }) => tables)
   .map(text => `${text}\n\n`)
-  .join('')}${table(['key', 'measured', 'target', 'reached', 'what'], rows)}`
+  .join('')}${table(['key', 'measured', 'target', 'reached', 'comparison'], rows)}`
 }

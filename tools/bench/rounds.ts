@@ -1,13 +1,13 @@
-/** Contenders take turns, in several rounds, so that what the machine does meanwhile befalls all of them alike. */
+/** Contenders alternate in several rounds, so that changes in the speed of the machine affect all of them alike. */
 import type { Say } from '../services/say.ts'
 
 export type Contenders<Sample> = Record<string, () => Promise<Sample>>
 
 /**
- * Runs each contender once in a round, in turn forwards and backwards. The first round warms up (the compilers, the
- * caches) and is thrown away.
+ * Runs each contender once per round, in forward and reverse order by turns. The first round warms up compilers and
+ * caches, and is discarded.
  *
- * @param rounds those that count
+ * @param rounds number of rounds that count
  */
 export async function inRounds<Sample>(
   contenders: Contenders<Sample>,
@@ -31,7 +31,7 @@ export function median(numbers: number[]): number {
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2
 }
 
-/** The median of the ratios round by round: what slows the machine for a while divides out. */
+/** The median of the ratios of each round: a slow round affects numerator and denominator alike. */
 export function ratioOf(numerators: number[], denominators: number[]): number {
   return median(numerators.map((numerator, round) => numerator / denominators[round]!))
 }

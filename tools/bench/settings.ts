@@ -1,18 +1,18 @@
-/** How long everything takes. */
+/** Durations and sizes of a run. */
 export type Settings = {
-  /** Those that count; one more goes before them to warm up. */
+  /** Rounds that count, after one that warms up. */
   rounds: number
-  /** Of each contender in each round, and for how long it is measured. */
+  /** For each contender in each round. */
   warmUpMs: number
   measureMs: number
-  /** Orders in the tables whose lists are read; the targets are about the last. */
+  /** Rows of the tables whose lists are read. The targets are for the last size. */
   listSizes: number[]
-  /** Orders of each workspace that asks for expensive lists. */
+  /** Orders of each workspace that requests expensive lists. */
   neighbourRows: number
-  /** Under load: until the first look at the memory, and from there to the last one. */
+  /** Time under load before the first measurement of memory, and from there to the last one. */
   memoryWarmUpMs: number
   memoryMs: number
-  /** Between two looks there are transfers for so long, then reads. */
+  /** Duration of the transfers, and then of the reads, between two measurements of memory. */
   memoryStretchMs: number
 }
 
@@ -27,7 +27,7 @@ export const fullSettings: Settings = {
   memoryStretchMs: 3_000,
 }
 
-/** To see that everything works. The figures mean nothing. */
+/** Only checks that everything works. The figures mean nothing. */
 export const quickSettings: Settings = {
   rounds: 1,
   warmUpMs: 0,

@@ -1,22 +1,22 @@
 /**
- * Signed transfers through gateway and core, against one SQL function per transfer under pgbench.
+ * Signed transfers through gateway and core, compared with one SQL function per transfer under pgbench.
  *
- * Spread wallets are 100 in each of 8 workspaces: a posting locks its workspace, the function's too, so in one
- * workspace the function would have no more to gain from many clients than on one hot wallet. Both sides are on one
- * server, in two databases with the same schema that grow side by side, and begin with a checkpoint each time.
+ * Spread wallets are 100 in each of 8 workspaces: a posting locks its workspace, as the function does, so in one workspace
+ * more clients would not help the function. Both use one server, in two databases with the same schema that grow at the
+ * same pace. A checkpoint of PostgreSQL precedes each run.
  */
 import { readFile } from 'node:fs/promises'
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
-import { type Load, type Run, startLoad } from './drive.ts'
 import { figuresOf, type Sample, tableOf } from './figures.ts'
 import type { LoadPlan } from './load.ts'
+import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { type Database, makeSigner, type Service, type Signer, type Stage } from './stage.ts'
+import { type Database, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('transfers')
 const kinds = ['uniform', 'hot'] as const
@@ -25,34 +25,34 @@ const connectionCounts = [64, 256]
 const workspaces = 8
 const walletsEach = 100
 
-export async function measureTransfers(stage: Stage, settings: Settings): Promise<Findings> {
+export async function measureTransfers(testbed: Testbed, settings: Settings): Promise<Findings> {
   const pgbench = await findPgbench().catch((error: Error) => error)
-  const baseline = await makeBaseline(stage)
-  const service = await stage.startService(await stage.createDatabase('bench_service'))
-  say(`making ${workspaces} workspaces of ${walletsEach} wallets`)
+  const baseline = await makeBaseline(testbed)
+  const service = await testbed.startService(await testbed.createDatabase('bench_service'))
+  say(`creating ${workspaces} workspaces with ${walletsEach} wallets each`)
   const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(service.admin, walletsEach)))
-  const load = startLoad()
+  const load = startLoadProcess()
 
   const contenders: Contenders<Sample> = {}
   for (const kind of kinds) {
     if (!(pgbench instanceof Error))
       for (const clients of clientCounts)
         contenders[`pgbench ${kind} ${clients}`] = async () => {
-          await checkpoint(stage)
+          await checkpoint(testbed)
           const seconds = Math.ceil(settings.measureMs / 1000)
           const warmUpSeconds = Math.ceil(settings.warmUpMs / 1000)
           return { perSecond: await runPgbench(pgbench, baseline, kind, clients, { warmUpSeconds, seconds }) }
         }
     for (const connections of connectionCounts)
-      contenders[`ours ${kind} ${connections}`] = async () => {
-        await checkpoint(stage)
-        return runOurs(stage, service, load, signers, kind, connections, settings)
+      contenders[`service ${kind} ${connections}`] = async () => {
+        await checkpoint(testbed)
+        return runService(testbed, service, load, signers, kind, connections, settings)
       }
   }
   const samples = await inRounds(contenders, settings.rounds, say)
   load.stop()
 
-  say('ledger verify')
+  say('verifying the ledger')
   const verified = await verifyLedger(service.admin)
   if (!verified.ok) throw new Error(`The ledger is not sound after the benchmark: ${JSON.stringify(verified)}`)
   await service.gateway.stop()
@@ -64,21 +64,21 @@ export async function measureTransfers(stage: Stage, settings: Settings): Promis
   return findings
 }
 
-async function makeBaseline(stage: Stage): Promise<Database> {
-  const database = await stage.createDatabase('bench_baseline')
+async function makeBaseline(testbed: Testbed): Promise<Database> {
+  const database = await testbed.createDatabase('bench_baseline')
   for (const name of ['function.sql', 'wallets.sql'])
     await query(database.ownerUrl, await readFile(new URL(`./baseline/${name}`, import.meta.url), 'utf8'))
   return database
 }
 
-function checkpoint({ postgres }: Stage): Promise<unknown> {
+function checkpoint({ postgres }: Testbed): Promise<unknown> {
   return query(postgres.url('postgres'), 'checkpoint')
 }
 
-async function runOurs(
-  { postgres, redis }: Stage,
+async function runService(
+  { postgres, redis }: Testbed,
   { core, gateway }: Service,
-  load: Load,
+  load: LoadProcess,
   signers: Signer[],
   kind: (typeof kinds)[number],
   connections: number,
@@ -111,11 +111,11 @@ function findingsOf(samples: Record<string, Sample[]>): Findings {
     const best = clientCounts
       .map(clients => rates(`pgbench ${kind} ${clients}`))
       .toSorted((a, b) => median(b) - median(a))[0]!
-    ratios[`transfer_${kind}_c64_vs_best`] = ratioOf(rates(`ours ${kind} 64`), best)
-    ratios[`transfer_${kind}_c64_vs_32`] = ratioOf(rates(`ours ${kind} 64`), of32)
-    ratios[`transfer_${kind}_c256_vs_32`] = ratioOf(rates(`ours ${kind} 256`), of32)
+    ratios[`transfer_${kind}_c64_vs_best`] = ratioOf(rates(`service ${kind} 64`), best)
+    ratios[`transfer_${kind}_c64_vs_32`] = ratioOf(rates(`service ${kind} 64`), of32)
+    ratios[`transfer_${kind}_c256_vs_32`] = ratioOf(rates(`service ${kind} 256`), of32)
   }
-  ratios.hot_vs_uniform = ratioOf(rates('ours hot 64'), rates('ours uniform 64'))
+  ratios.hot_vs_uniform = ratioOf(rates('service hot 64'), rates('service uniform 64'))
 
   const transfers = figuresOf(samples)
   return { ratios, figures: { transfers }, tables: [tableOf('transfers', transfers)] }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
 import type { Random } from '../services/random.ts'
-import { freeze, type Part, type Stage, thaw } from './stage.ts'
+import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
 
 export type Fault = {
   /** As it is counted. */
@@ -17,7 +17,7 @@ export type Fault = {
 const longFreezeMs = 13_000
 
 /** Every kind of fault once, each to a part of its kind, in an order of its own. */
-export function roundOf({ parts }: Stage, random: Random): Fault[] {
+export function roundOf({ parts }: Testbed, random: Random): Fault[] {
   const one = (kind: Part['kind']) => random.pick(parts.filter(part => part.kind === kind))
   const kinds = ['core', 'gateway', 'PostgreSQL', 'Redis'] as const
   const some = (count: number) => random.shuffled(parts).slice(0, count)

@@ -11,11 +11,11 @@ import { inParallel } from '../services/in-parallel.ts'
 import { Random } from '../services/random.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Fault, roundOf } from './faults.ts'
-import { type Found, judge, type Kept, type Verdict } from './judge.ts'
 import { watchMemory } from './memory.ts'
+import { type Found, judge, type Kept, type Verdict } from './reconcile.ts'
 import { untilServed } from './recovery.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
-import { openStage, type Stage } from './stage.ts'
+import { startTestbed, type Testbed } from './testbed.ts'
 import { createPath, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
 
 const flags = {
@@ -38,41 +38,41 @@ const say = sayWithin('chaos')
 async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 32) }: Values<typeof flags>) {
   const interrupted = interruption()
   say(`seed ${seed}: starting PostgreSQL, Redis, two cores and two gateways`)
-  const stage = await openStage(interrupted)
+  const testbed = await startTestbed(interrupted)
   let isWell = false
   try {
-    const { report, verdict } = await run(stage, minutes, seed, interrupted)
+    const { report, verdict } = await run(testbed, minutes, seed, interrupted)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     console.log(textOf(report))
     for (const [name, entries] of Object.entries(verdict))
       for (const entry of entries.slice(0, toldLimit)) console.error(`${name}: ${entry}`)
     isWell = Object.values(verdict).every(entries => entries.length === 0)
   } finally {
-    await stage.stop(!isWell)
+    await testbed.stop(!isWell)
     if (!isWell) {
-      console.error(`The logs are in ${stage.directory}.`)
+      console.error(`The logs are in ${testbed.directory}.`)
       process.exitCode = 1
     }
   }
 }
 
-async function run(stage: Stage, minutes: number, seed: number, interrupted: AbortSignal) {
+async function run(testbed: Testbed, minutes: number, seed: number, interrupted: AbortSignal) {
   const random = new Random(seed)
-  const tenants = await Promise.all(Array.from({ length: tenantCount }, () => makeTenant(stage.admin)))
+  const tenants = await Promise.all(Array.from({ length: tenantCount }, () => makeTenant(testbed.admin)))
   // Another sequence than that of the faults: how many transfers there are hangs on the machine.
-  const traffic = new Traffic(tenants, stage.gatewayUrls, new Random(seed + 1))
-  const memory = watchMemory(stage)
-  await untilServed(stage, traffic, async () => true)
+  const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(seed + 1))
+  const memory = watchMemory(testbed)
+  await untilServed(testbed, traffic, async () => true)
   traffic.start()
   const verdict: Verdict = { lost: [], doubled: [], unexplained: [] }
-  const faults = await injectFaults(stage, traffic, random, minutes, interrupted).catch(error => {
+  const faults = await injectFaults(testbed, traffic, random, minutes, interrupted).catch(error => {
     verdict.unexplained.push(String(error.message))
     return {}
   })
 
   say('no more faults; the clients end what they have begun')
   await traffic.stop()
-  await untilServed(stage, traffic, async () => true)
+  await untilServed(testbed, traffic, async () => true)
   say('resolving what is unknown')
   const unknown = traffic.sent.filter(({ state }) => state === 'unknown')
   const states = Object.groupBy(traffic.sent, ({ state }) => state)
@@ -87,9 +87,9 @@ async function run(stage: Stage, minutes: number, seed: number, interrupted: Abo
     )
     for (const name of ['lost', 'doubled', 'unexplained'] as const) verdict[name].push(...each[name])
   }
-  verdict.unexplained.push(...traffic.strange, ...(await leftWork(stage)))
+  verdict.unexplained.push(...traffic.strange, ...(await leftWork(testbed)))
   say('ledger verify')
-  const verified = await verifyLedger(stage.admin)
+  const verified = await verifyLedger(testbed.admin)
   for (const violation of verified.violations) verdict.unexplained.push(JSON.stringify(violation))
 
   const report: Report = {
@@ -116,7 +116,7 @@ async function run(stage: Stage, minutes: number, seed: number, interrupted: Abo
 }
 
 async function injectFaults(
-  stage: Stage,
+  testbed: Testbed,
   traffic: Traffic,
   random: Random,
   minutes: number,
@@ -127,12 +127,12 @@ async function injectFaults(
   let faults: Fault[] = []
   while (performance.now() < end) {
     interrupted.throwIfAborted()
-    if (faults.length === 0) faults = roundOf(stage, random)
+    if (faults.length === 0) faults = roundOf(testbed, random)
     const { kind, what, inject } = faults.shift()!
     traffic.listen()
     const { isOver } = await inject()
     const leftAloneAt = performance.now()
-    await untilServed(stage, traffic, isOver).catch(error => {
+    await untilServed(testbed, traffic, isOver).catch(error => {
       throw new Error(`after ${what}, ${error.message}`)
     })
     const recoveryMs = performance.now() - leftAloneAt
@@ -201,7 +201,7 @@ async function findAll(traffic: Traffic, { signers, wallets, empty }: Tenant): P
 }
 
 /** Postings that a core still counts although nobody waits for any. */
-async function leftWork({ coreUrls }: Stage): Promise<string[]> {
+async function leftWork({ coreUrls }: Testbed): Promise<string[]> {
   const left: string[] = []
   for (const url of coreUrls) {
     const text = await (await fetch(`${url}/metrics`)).text()

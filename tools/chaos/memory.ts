@@ -1,6 +1,6 @@
 /** The most memory that each kind of part has had, from /proc: on Linux only. */
 import { readFileSync } from 'node:fs'
-import type { PartKind, Stage } from './stage.ts'
+import type { PartKind, Testbed } from './testbed.ts'
 
 const everyMs = 500
 /** PostgreSQL's processes share most of theirs: a sum of them would say nothing. */
@@ -9,7 +9,7 @@ const watched: PartKind[] = ['gateway', 'core', 'Redis']
 /** In MiB; null where the system does not tell. */
 export type PeakMemory = Partial<Record<PartKind, number>> | null
 
-export function watchMemory({ parts }: Stage): { stop(): PeakMemory } {
+export function watchMemory({ parts }: Testbed): { stop(): PeakMemory } {
   const peaks: Partial<Record<PartKind, number>> = {}
   const look = () => {
     for (const part of parts)

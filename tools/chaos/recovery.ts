@@ -1,6 +1,6 @@
 /** How long it takes until everything serves again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Stage } from './stage.ts'
+import type { Testbed } from './testbed.ts'
 import type { Traffic } from './traffic.ts'
 
 const pollMs = 20
@@ -8,7 +8,7 @@ const withinMs = 60_000
 
 /** Until every part is ready and a new transfer is acknowledged at each gateway. @throws Error after a minute */
 export async function untilServed(
-  { gatewayUrls, coreUrls }: Stage,
+  { gatewayUrls, coreUrls }: Testbed,
   traffic: Traffic,
   isOver: () => Promise<boolean>,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { table } from '../../cli/admin/table.ts'
-import type { Verdict } from './judge.ts'
 import type { PeakMemory } from './memory.ts'
+import type { Verdict } from './reconcile.ts'
 
 /** Times in milliseconds. Recovery: from the fault, or the end of a freeze, until every part is ready and both gateways make transfers. */
 export type FaultFigures = { count: number; recoveryMs: Spread; silenceMs: Spread }

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
 import { pageParameter, sizeParameter } from '../../gateway/src/api/list-query.ts'
 
-/** docs/api.md, from the table of endpoints. */
+/** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
   return [
     '# API reference',
@@ -47,7 +47,7 @@ function section(endpoint: Endpoint): string[] {
 
 type Field = { name: string; type: string; meaning: string; isRequired: boolean }
 
-/** The fields of an object as they travel, in their order. */
+/** The fields of an object as clients send or receive them, in the order of the schema. */
 function fieldsOf(schema: z.ZodType): Field[] {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return Object.entries(properties).map(([name, property]) => {
@@ -61,13 +61,13 @@ function typeOf({ type, anyOf }: z.core.JSONSchema.JSONSchema): string {
   return [types].flat().join(' or ')
 }
 
-/** A longer list of allowed words is left to the description. */
-const listedWords = 10
+/** Longer lists of allowed values are left to the description. */
+const mostListedValues = 10
 
-function meaningOf({ description, enum: words }: z.core.JSONSchema.JSONSchema): string {
-  if (!words || words.length > listedWords) return description ?? ''
-  const listed = words.map(word => `\`${word}\``).join(', ')
-  return `${description ? `${description} ` : ''}${words.length > 1 ? 'One of' : 'Always'} ${listed}.`
+function meaningOf({ description, enum: values }: z.core.JSONSchema.JSONSchema): string {
+  if (!values || values.length > mostListedValues) return description ?? ''
+  const listed = values.map(value => `\`${value}\``).join(', ')
+  return `${description ? `${description} ` : ''}${values.length > 1 ? 'One of' : 'Always'} ${listed}.`
 }
 
 function table(heading: string, fields: Field[], more?: (field: Field) => string): string[] {
@@ -108,7 +108,7 @@ function lineOf({ method, path }: Endpoint): string {
   return `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
 }
 
-/** As GitHub makes it from a heading. */
+/** The anchor that GitHub generates from a heading. */
 function anchorOf({ title }: Endpoint): string {
   return title.toLowerCase().replaceAll("'", '').replaceAll(' ', '-')
 }

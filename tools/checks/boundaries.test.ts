@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { cycles, importsOf, violations } from './boundaries.ts'
 import { readSources } from './sources.ts'
 
-test('every import of the tree keeps the rules', async () => {
+test('no import breaks a rule', async () => {
   const sources = await readSources()
   expect(violations(sources)).toEqual([])
-  // The check reads what it claims to read.
+  // The check has read the sources.
   expect(sources.flatMap(importsOf).length).toBeGreaterThan(300)
 })
 
-test('files and folders import one another in one direction', async () => {
+test('no files or folders import one another in a cycle', async () => {
   expect(cycles(await readSources())).toEqual([])
 })
 
@@ -47,7 +47,7 @@ test.each([
   ['gateway/src/http/app.ts', 'const level = process.env.LOG_LEVEL'],
   ['services/core/src/http/call-batch.ts', 'const { middlewares } = appRouter._def'],
   ['gateway/src/http/app.ts', "import {\n  a,\n  type B,\n} from '../../../services/core/src/main.ts'"],
-])('a planted violation is found: %s, %s', (path, text) => {
+])('a violation is detected: %s, %s', (path, text) => {
   expect(violations([{ path, text }])).not.toEqual([])
 })
 
@@ -55,7 +55,7 @@ test.each([
   ['packages/core-client/src/index.ts', "import type { AppRouter } from '../../../services/core/src/router.ts'"],
   ['services/core/src/config.ts', 'process.env'],
   ['test/crash.test.ts', "import { startPostgres } from '../tools/services/postgres.ts'"],
-])('what is allowed passes: %s, %s', (path, text) => {
+])('an allowed import passes: %s, %s', (path, text) => {
   expect(violations([{ path, text }])).toEqual([])
 })
 
@@ -89,7 +89,7 @@ test.each([
     },
     'packages/contract/src -> packages/runtime/src -> packages/contract/src',
   ],
-])('a planted circle is found: %s', (_, files, circle) => {
+])('a cycle is detected: %s', (_, files, cycle) => {
   const sources = Object.entries(files).map(([path, text]) => ({ path, text }))
-  expect(cycles(sources)).toEqual([circle])
+  expect(cycles(sources)).toEqual([cycle])
 })

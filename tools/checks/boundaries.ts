@@ -3,7 +3,7 @@ import type { Source } from './sources.ts'
 
 type Import = { from: string; to: string; isType: boolean }
 
-/** What a file may not import. Paths of ours are from the root, packages of others by name. */
+/** A rule about imports. Paths are relative to the root; third-party packages have their names. */
 type Rule = { why: string; forbids: (imported: Import) => boolean }
 
 const isIn = (path: string, ...folders: string[]) => folders.some(folder => path.startsWith(`${folder}/`))
@@ -11,7 +11,7 @@ const isPackage = (name: string, ...names: string[]) => names.some(each => name 
 const isTest = (path: string) => path.endsWith('.test.ts') || isIn(path, 'test')
 const isProduct = (path: string) => isIn(path, 'packages', 'services', 'gateway') && !isTest(path)
 
-/** Lowest first. A file imports its own layer and those below it. */
+/** From bottom to top. A file may import its own layer and those below it. */
 const layers = [
   'packages/contract',
   'packages/runtime',
@@ -43,7 +43,7 @@ const rules: Rule[] = [
       isProduct(from) && isIn(to, 'packages') && !isIn(from, to.split('/').slice(0, 2).join('/')),
   },
   {
-    why: 'the contract runs in browsers',
+    why: 'the contract runs in browsers: it imports no node: module',
     forbids: ({ from, to }) => isIn(from, 'packages/contract') && !isTest(from) && to.startsWith('node:'),
   },
   {
@@ -81,17 +81,17 @@ const rules: Rule[] = [
   },
 ]
 
-/** What the text of a file says besides its imports. */
+/** Violations in the text of a file, besides its imports. */
 function textViolations({ path, text }: Source): string[] {
   const found: string[] = []
   if (isProduct(path) && !path.endsWith('/config.ts') && text.includes('process.env'))
-    found.push(`${path} reads process.env: the environment is read in config.ts alone`)
+    found.push(`${path} reads process.env: only config.ts may read the environment`)
   if (!isIn(path, 'tools/checks') && /\._def\b|\['_def'\]/.test(text))
-    found.push(`${path} reads _def: what tRPC keeps there is not its public API`)
+    found.push(`${path} reads _def, which is not part of tRPC's public API`)
   return found
 }
 
-/** Every import that breaks a rule, and every file that reads the environment, or tRPC's internals, where it may not. */
+/** All imports that break a rule, and all files that read the environment or tRPC's internals without being allowed to. */
 export function violations(sources: readonly Source[]): string[] {
   return sources.flatMap(source => [
     ...importsOf(source).flatMap(imported =>
@@ -116,8 +116,7 @@ function fromRoot(path: string, target: string): string {
 }
 
 /**
- * Files, and folders, of the product that import one another in a circle, each as `a -> b -> a`. Tests may import
- * anything.
+ * Cycles of imports between files, and between folders, of the product, each as `a -> b -> a`. Tests may import anything.
  */
 export function cycles(sources: readonly Source[]): string[] {
   const imports = sources
@@ -129,7 +128,7 @@ export function cycles(sources: readonly Source[]): string[] {
   return [...cyclesOf(files), ...cyclesOf(folders)]
 }
 
-/** The file behind the name of a package of ours. */
+/** The index file of one of our packages, or the path itself. */
 function fileOf(target: string): string {
   return target.replace(/^@workspace-wallet\/(contract|runtime|core-client)$/, 'packages/$1/src/index.ts')
 }
@@ -145,7 +144,7 @@ function graphOf(edges: readonly { from: string; to: string }[]): Graph {
   return graph
 }
 
-/** One shortest circle through each node that is on one, without repeats. */
+/** One shortest cycle through each node that is part of a cycle, without duplicates. */
 function cyclesOf(graph: Graph): string[] {
   const found = new Map<string, string>()
   for (const start of graph.keys()) {

@@ -6,10 +6,7 @@ import { gatewaySchema } from '../../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
 import { apiPage } from './api-page.ts'
 
-/**
- * Pages that are made from the code: `npm run golden` writes them, `npm run check` fails when one is not what the code
- * says.
- */
+/** Pages that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
 const pages: Record<string, () => string> = {
   'docs/api.md': apiPage,
   'docs/configuration.md': configurationPage,
@@ -67,15 +64,15 @@ function errorPage(): string {
 }
 
 const isCheck = process.argv.includes('--check')
-for (const [path, make] of Object.entries(pages)) {
+for (const [path, generate] of Object.entries(pages)) {
   const file = fileURLToPath(new URL(`../../${path}`, import.meta.url))
-  const wanted = make()
-  if ((await readFile(file, 'utf8').catch(() => '')) === wanted) continue
+  const expected = generate()
+  if ((await readFile(file, 'utf8').catch(() => '')) === expected) continue
   if (isCheck) {
-    console.error(`${path} is not what the code says. Write it anew: npm run golden`)
+    console.error(`${path} is out of date. Regenerate it: npm run golden`)
     process.exitCode = 1
   } else {
-    await writeFile(file, wanted)
+    await writeFile(file, expected)
     console.log(`Wrote ${path}.`)
   }
 }

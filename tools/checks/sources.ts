@@ -3,18 +3,18 @@ import { glob, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A file of ours: its path from the root, and its text. */
+/** A file of the repository. `path` is relative to the root. */
 export type Source = { path: string; text: string }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const folders = '{packages,services,gateway,cli,tools,deploy,test,examples}'
 
-/** The TypeScript of the tree, by path from its root. */
+/** All TypeScript files. */
 export function readSources(): Promise<Source[]> {
   return readAll([`${folders}/**/*.ts`])
 }
 
-/** Everything that people read: code, configuration and documentation, without this check itself. */
+/** Code, configuration and documentation, without the vocabulary check itself. */
 export async function readTexts(): Promise<Source[]> {
   const patterns = [
     `${folders}/**/*.{ts,cjs,sh,sql,json,lua,yml,cfg,py,md}`,

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { readTexts } from './sources.ts'
 import { forbiddenWords } from './vocabulary.ts'
 
-test('code, configuration and documentation use the terms of the field', async () => {
+test('code, configuration and documentation use standard terms', async () => {
   const texts = await readTexts()
   expect(texts.flatMap(forbiddenWords)).toEqual([])
-  // The check reads what it claims to read.
+  // The check has read these files.
   for (const path of ['README.md', 'docker-compose.yml', 'services/core/src/main.ts', 'docs/operations.md'])
     expect(texts.map(text => text.path)).toContain(path)
 })
@@ -26,12 +26,12 @@ test.each([
   "throw new Refusal('NOT_FOUND')",
   'running.hurry()',
   'a wall between modules',
-])('a planted word is found: %s', text => {
+])('a forbidden word is detected: %s', text => {
   expect(forbiddenWords({ path: 'planted.ts', text })).not.toEqual([])
 })
 
 test.each(['batches in flight', 'const { inFlight } = queue', 'the refusal of a request', 'calls that act for a key'])(
-  'what is allowed passes: %s',
+  'allowed text passes: %s',
   text => {
     expect(forbiddenWords({ path: 'allowed.ts', text })).toEqual([])
   },

@@ -1,6 +1,6 @@
 import type { Source } from './sources.ts'
 
-/** Words that this project does not use, each with the term of the field that it uses instead. */
+/** Words that this project does not use, each with the standard term to use instead. */
 const terms: readonly [forbidden: RegExp, instead: string][] = [
   [/\bflights?\b(?<!\bin flight)|takeOff|\bboarded\b|inTheAir/i, 'batch, send, split, inFlight'],
   [/\blanes?\b|LANES/i, 'shard'],
@@ -21,7 +21,7 @@ const terms: readonly [forbidden: RegExp, instead: string][] = [
   [/\b(house|walls?)\b/i, 'architecture, module, boundary'],
 ]
 
-/** Every forbidden word of a text, as `path:line word: use …`. */
+/** All forbidden words of a text, as `path:line word: use …`. */
 export function forbiddenWords({ path, text }: Source): string[] {
   return text.split('\n').flatMap((line, at) =>
     terms.flatMap(([forbidden, instead]) => {

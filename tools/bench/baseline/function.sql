@@ -1,10 +1,10 @@
--- What our ledger is measured against: one transfer in one call of a function, on the same tables with the same
--- constraints, indexes and triggers. It keeps the same counters and writes the same three rows and two updates. It is
--- spared what core does besides: MACs are constants of the right length, and nothing is looked up first.
+-- The baseline of the benchmark: one function call per transfer, on the same tables with the same constraints, indexes
+-- and triggers. It updates the same counters and wallets, and writes the same three rows. It does not do the other work
+-- of core: MACs are constants of the right length, and earlier transfers are not looked up.
 create function bench_transfer(workspace uuid, source uuid, target uuid, amount numeric) returns uuid
 language plpgsql as $$
 declare
-  -- In order of time, as core mints them: random ones would touch a new page of the index each.
+  -- In order of time, like the IDs of core: random IDs would each touch another page of the index.
   transfer_id uuid := uuidv7();
   flow_mac bytea := decode(repeat('01', 33), 'hex');
   posted_at timestamptz(3);
@@ -17,7 +17,7 @@ begin
   update ledger set order_count = order_count + 1, last_posted_at = clock_timestamp(), revision = revision + 1
     where workspace_id = workspace and status = 'OPEN'
     returning order_count, last_posted_at into strict order_number, posted_at;
-  -- In one order everywhere, so that two transfers between the same wallets cannot wait for each other.
+  -- Always in the same order, so that two transfers between the same wallets cannot deadlock.
   select * into strict lower from wallet where workspace_id = workspace and id = least(source, target) for no key update;
   select * into strict upper from wallet where workspace_id = workspace and id = greatest(source, target) for no key update;
   if source < target then paid := lower; received := upper; else paid := upper; received := lower; end if;

@@ -1,4 +1,4 @@
--- What pgbench pays with: 8 workspaces of 100 wallets each, with ids that it can make from the numbers it draws.
+-- The wallets for pgbench: 8 workspaces with 100 wallets each. Their IDs are made from the numbers that pgbench draws.
 create function bench_id(number bigint) returns uuid language sql immutable
   return lpad(to_hex(number), 32, '0')::uuid;
 

@@ -1,6 +1,6 @@
--- Fills a workspace with @wallets@ wallets and @rows@ orders between two of them in dollars, and a tenth as many between
--- two others in euros, as if they had been posted in order, ten milliseconds apart. Balances and MACs mean nothing here:
--- lists do not look at them. Triggers are off, those of foreign keys among them.
+-- Fills a workspace with @wallets@ wallets, @rows@ orders in dollars between two of them, and a tenth as many in euros
+-- between two others, ten milliseconds apart. Balances and MACs are not valid: lists do not check them. Triggers are
+-- disabled, also those of foreign keys.
 begin;
 set local session_replication_role = replica;
 

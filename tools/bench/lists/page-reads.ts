@@ -1,4 +1,4 @@
-/** What a page takes the database itself: core's own statements, on a connection of our own. */
+/** Measures a page in PostgreSQL: core's statements on a connection without other traffic. */
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { ListDatabase } from '../../../services/core/src/database/lists/list-reader.ts'
@@ -7,21 +7,21 @@ import { findOrder, listOrders, listOrdersOfWallet } from '../../../services/cor
 import { findWallet, listFlows, listWallets } from '../../../services/core/src/wallets/queries.ts'
 import type { Filled } from '../lists.ts'
 import { inRounds, median, ratioOf } from '../rounds.ts'
-import type { Database } from '../stage.ts'
+import type { Database } from '../testbed.ts'
 
 const warmUps = 200
 const repeats = 1_000
 const firstPage = { filter: {}, sort: [], page: 0, size: 20 }
-/** The pages that have a target. */
+/** The pages with a target. */
 const pages = ['wallet_flows', 'wallet_transfers', 'orders']
 
 /** A statement as core sends it. */
 type Query = { name: string; text: string; values: unknown[] }
 
-/** Microseconds: until the answer is there; by PostgreSQL's own count, of running it alone; of its process's CPU. */
+/** In microseconds: until the answer arrives; the execution time that PostgreSQL reports; the CPU time of its process. */
 type Sample = { answered: number; executed: number; cpu: number | null }
 
-/** @returns the worst of the pages over reading an order by its id: the medians of the times until the answer is there */
+/** `ratio`: the time of the slowest page over that of reading one order by its ID. `micros`: the medians. */
 export async function timePageReads(database: Database, { signer, wallet }: Filled, rounds: number) {
   const client = new pg.Client({ connectionString: database.serviceUrl })
   await client.connect()
@@ -86,11 +86,15 @@ async function time(client: pg.Client, pid: number, query: Query): Promise<Sampl
 }
 
 function mediansOf(samples: Sample[]): Sample {
-  const of = (name: keyof Sample) => Math.round(median(samples.map(sample => sample[name] ?? Number.NaN)))
-  return { answered: of('answered'), executed: of('executed'), cpu: samples[0]!.cpu === null ? null : of('cpu') }
+  const medianOf = (name: keyof Sample) => Math.round(median(samples.map(sample => sample[name] ?? Number.NaN)))
+  return {
+    answered: medianOf('answered'),
+    executed: medianOf('executed'),
+    cpu: samples[0]!.cpu === null ? null : medianOf('cpu'),
+  }
 }
 
-/** The CPU time of a process so far; null where the system does not tell. */
+/** The CPU time of a process so far; null on other systems than Linux. */
 function cpuMicros(pid: number): number | null {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000

@@ -1,5 +1,5 @@
--- Section 5.3: the key, the time, the nonce's form, the signature over the body's hash, then the nonce is claimed.
--- OpenSSL is called by way of LuaJIT's ffi, from the library that nginx itself is linked with.
+-- The checks of section 5.3: key, timestamp, form of the nonce, signature over the hash of the body, claim of the nonce.
+-- Calls OpenSSL through LuaJIT's ffi, in the library that nginx is linked with.
 local options = ...
 local ffi = require 'ffi'
 ffi.cdef [[
@@ -36,7 +36,7 @@ local function bodyHash()
   return hash(ngx.req.get_body_data() or '')
 end
 
--- RESP by hand, over a connection that is kept: less than the packaged client takes.
+-- Writes RESP itself, over a kept connection, which takes less time than the packaged client.
 local function claim(name)
   local redis = ngx.socket.tcp()
   if not redis:connect('127.0.0.1', options.redisPort) then return nil end
@@ -49,14 +49,14 @@ local function claim(name)
   return reply == '+OK'
 end
 
-local function refuse(status, code)
+local function reject(status, code)
   ngx.status = status
   ngx.header['Content-Type'] = 'application/json'
   ngx.print('{"success":false,"code":"' .. code .. '","data":null}')
   return ngx.exit(status)
 end
 
--- One value: a header that is sent twice is a table.
+-- The value of a header, or nil if it is sent twice: then it is a table.
 local function single(value)
   return type(value) == 'string' and value or nil
 end
@@ -64,21 +64,21 @@ end
 return function()
   local headers = ngx.req.get_headers()
   local key = single(headers['x-api-key'])
-  if not key then return refuse(401, 'GA2001') end
+  if not key then return reject(401, 'GA2001') end
   local secret = options.keys[key]
-  if not secret then return refuse(401, 'GA2011') end
+  if not secret then return reject(401, 'GA2011') end
   local timestamp, nonce = single(headers['x-timestamp']), single(headers['x-nonce'])
   if not timestamp or not timestamp:find('^%d+$') or #timestamp > 10
     or math.abs(tonumber(timestamp) - ngx.time()) > windowSeconds then
-    return refuse(401, 'GA2013')
+    return reject(401, 'GA2013')
   end
-  if not nonce or #nonce > 128 or not nonce:find('^[!-~]+$') then return refuse(401, 'GA2013') end
+  if not nonce or #nonce > 128 or not nonce:find('^[!-~]+$') then return reject(401, 'GA2013') end
 
   local path = ngx.var.request_uri:match('^[^?]*')
   local message = table.concat({ ngx.req.get_method(), path, timestamp, nonce, bodyHash() }, '\n')
-  if sign(secret, message) ~= headers['x-signature'] then return refuse(401, 'GA2012') end
+  if sign(secret, message) ~= headers['x-signature'] then return reject(401, 'GA2012') end
 
   local isNew = claim('nonce:' .. key .. ':' .. nonce)
-  if isNew == nil then return refuse(503, 'S002') end
-  if not isNew then return refuse(401, 'GA2013') end
+  if isNew == nil then return reject(503, 'S002') end
+  if not isNew then return reject(401, 'GA2013') end
 end

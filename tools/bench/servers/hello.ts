@@ -1,4 +1,4 @@
-/** An Express hello, as its documentation has it. */
+/** The hello world of Express's documentation. */
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 

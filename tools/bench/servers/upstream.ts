@@ -1,6 +1,6 @@
 /**
- * The trivial upstream of gateway and nginx: it answers at once, from memory. To the gateway it is a core with one key,
- * which comes in the environment; to anybody else any path is the same wallet's balance.
+ * The trivial upstream of gateway and nginx, which answers from memory. For the gateway, it is a core with one key, that of
+ * the environment. For nginx, every path is the balance of one wallet.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -56,11 +56,12 @@ const procedures: Record<string, unknown> = {
 }
 
 function answer({ path }: BatchCall): BatchAnswer {
-  if (!Object.hasOwn(procedures, path)) throw new Error(`the upstream has no ${path}`)
+  if (!Object.hasOwn(procedures, path))
+    throw new Error(`The upstream has no procedure ${path}: add it to servers/upstream.ts.`)
   return { data: procedures[path] }
 }
 
-// What the gateway makes of it.
+// The envelope that the gateway makes of the balance.
 const json = JSON.stringify({
   version: '1.3.0',
   timestamp: Date.now(),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Found, judge } from './judge.ts'
+import { type Found, judge } from './reconcile.ts'
 import type { Sent, Tenant } from './traffic.ts'
 
 const tenant: Tenant = {

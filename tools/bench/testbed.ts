@@ -1,4 +1,4 @@
-/** What is measured: PostgreSQL that keeps every commit, a real Redis, and our two programs. */
+/** The programs of a run: PostgreSQL with durable commits, Redis, core and gateway. */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -14,14 +14,14 @@ import { type Redis, startRedis } from '../services/redis.ts'
 import { retryUnavailable } from '../services/retry.ts'
 import type { LoadPlan } from './load.ts'
 
-export type Stage = {
+export type Testbed = {
   directory: string
   postgres: Postgres
   redis: Redis
   keyEncryptionKeys: string
-  /** A new database with the schema, the same for everybody. */
+  /** Creates a database with the schema. */
   createDatabase(name: string): Promise<Database>
-  /** One of ours, or one of the benchmark's own (below `servers`), with these options of Node. */
+  /** Starts core, gateway or a server of the benchmark (in `servers`), with these options of Node. */
   start(path: string, environment: NodeJS.ProcessEnv, options?: string[]): Promise<Program>
   startGateway(coreUrl: string, options?: string[]): Promise<Program>
   startService(database: Database, options?: string[]): Promise<Service>
@@ -38,7 +38,7 @@ const template = 'bench_template'
 const serviceRole = 'wallet_service'
 const root = new URL('../../', import.meta.url)
 
-export async function openStage(parentDirectory: string): Promise<Stage> {
+export async function startTestbed(parentDirectory: string): Promise<Testbed> {
   const directory = await mkdtemp(join(parentDirectory, 'wallet-bench-'))
   const stops: (() => unknown)[] = [() => rm(directory, { recursive: true, force: true })]
   const stop = async () => {
@@ -67,13 +67,13 @@ export async function openStage(parentDirectory: string): Promise<Stage> {
     await query(postgres.url('postgres'), `create database ${template}`)
     await migrate(databaseOf(template))
 
-    const start: Stage['start'] = async (path, environment, options) => {
+    const start: Testbed['start'] = async (path, environment, options) => {
       const program = await startProgram(fileURLToPath(new URL(path, root)), environment, options)
       stops.push(program.stop)
       return program
     }
     const common = { NODE_ENV: 'production', LOG_LEVEL: 'warn', KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
-    const startGateway: Stage['startGateway'] = (coreUrl, options) =>
+    const startGateway: Testbed['startGateway'] = (coreUrl, options) =>
       start(
         'gateway/src/main.ts',
         {
@@ -130,7 +130,7 @@ async function migrate({ ownerUrl, serviceUrl }: Database): Promise<void> {
   })
 }
 
-/** A workspace with a key and wallets of 100,000 dollars each. */
+/** Creates a workspace with a key and this number of wallets with 100,000 dollars each. */
 export async function makeSigner(admin: CoreClient, wallets: number): Promise<Signer> {
   const { workspaceId } = await retryUnavailable(() => admin.workspaces.create.mutate({ name: 'Bench' }))
   await retryUnavailable(() => admin.members.add.mutate({ workspaceId, userId: 'bench' }))

@@ -26,7 +26,7 @@ export type Part = {
   stopSignal: NodeJS.Signals
 }
 
-export type Stage = {
+export type Testbed = {
   parts: Part[]
   gatewayUrls: string[]
   coreUrls: string[]
@@ -40,7 +40,7 @@ export type Stage = {
 const root = new URL('../../', import.meta.url)
 const database = 'wallet'
 
-export async function openStage(interrupted: AbortSignal): Promise<Stage> {
+export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
   // PostgreSQL may have to run as another user.
   await chmod(directory, 0o755)

@@ -1,20 +1,20 @@
-/** The load generator as seen from here: one process for a whole stage, so that it is warm when it counts. */
+/** Runs the load generator (load.ts) in a process. One process makes several runs, so that its code is compiled. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type CpuTimes, costPerOperation, readCpuTimes, type Watched } from './cpu.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 
-/** `cpuMicros`: what one request took of each process that was watched. */
+/** `cpuMicros`: the CPU time of one request in each watched process, in microseconds. */
 export type Run = LoadResult & { cpuMicros: CpuTimes | null }
 
-export type Load = {
-  /** @throws when anything was refused that must not be: a figure of refusals would say nothing */
+export type LoadProcess = {
+  /** @throws Error when a request fails with a code that the plan does not allow: rates of failures mean nothing */
   run(plan: LoadPlan, watched?: Watched): Promise<Run>
   stop(): void
 }
 
-export function startLoad(): Load {
+export function startLoadProcess(): LoadProcess {
   const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
   const exited = once(child, 'exit')
   return {
@@ -23,10 +23,10 @@ export function startLoad(): Load {
       const before = readCpuTimes(all)
       child.send(plan)
       const answer = await Promise.race([once(child, 'message'), exited.then(() => null)])
-      if (!answer) throw new Error('The load generator has ended: see above.')
+      if (!answer) throw new Error('The load generator has exited. Its error is above.')
       const result = answer[0] as LoadResult
-      if (Object.keys(result.refused).some(code => !plan.mayBeRefused?.includes(code)))
-        throw new Error(`${plan.kind} ${plan.target ?? ''} was refused: ${JSON.stringify(result.refused)}`)
+      if (Object.keys(result.failures).some(code => !plan.allowedFailures?.includes(code)))
+        throw new Error(`${plan.kind} ${plan.target ?? ''} failed: ${JSON.stringify(result.failures)}`)
       return { ...result, cpuMicros: costPerOperation(before, readCpuTimes(all), result.total) }
     },
     stop: () => child.disconnect(),
