@@ -4,14 +4,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { installBaseline } from '../tools/bench/pgbench.ts'
 import { ratioOf } from '../tools/bench/rounds.ts'
 import { isReached, targets } from '../tools/bench/targets.ts'
+import { createTestDatabase, query } from './setup/database.ts'
 import { makeTempDir } from './setup/temp.ts'
 
 const execute = promisify(execFile)
 const script = fileURLToPath(new URL('../tools/bench/main.ts', import.meta.url))
 
-test('the benchmark runs, fails on no refusal, and writes what it measured', async () => {
+test('the benchmark runs without failed requests, and writes its report to a file', async () => {
   const directory = await makeTempDir('bench')
   const file = join(directory, 'bench.json')
   const { stdout, stderr } = await execute(process.execPath, [
@@ -24,35 +26,47 @@ test('the benchmark runs, fails on no refusal, and writes what it measured', asy
     fsyncMicros: expect.any(Number),
   })
   expect(ratios).toEqual({ memory_slope: expect.any(Number) })
-  expect(figures.memory.looks.length).toBeGreaterThan(1)
+  expect(figures.memory.measurements.length).toBeGreaterThan(1)
   expect(stdout).toContain('memory_slope')
   expect(stderr).toContain('memory: warming up')
 })
 
-test('a part that there is not, and a flag that there is not, are refused in one sentence', async () => {
-  const refused = (...args: string[]) => expect(execute(process.execPath, [script, ...args])).rejects
-  await refused('--only', 'money').toMatchObject({
+test('an unknown part and an unknown flag are rejected in one sentence', async () => {
+  const rejected = (...args: string[]) => expect(execute(process.execPath, [script, ...args])).rejects
+  await rejected('--only', 'money').toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^--only must be of .*\.\n$/),
+    stderr: expect.stringMatching(/^--only must be a list of .*\.\n$/),
   })
-  await refused('--fast').toMatchObject({
+  await rejected('--fast').toMatchObject({
     code: 2,
     stderr: expect.stringContaining("Unknown option '--fast': the options are --json"),
   })
 })
 
-test('the page about performance has every key, and no other', async () => {
+test('the function that pgbench calls makes a transfer in the current schema', async () => {
+  const database = await createTestDatabase()
+  await installBaseline(database.ownerUrl)
+  await query(database.serviceUrl, 'select bench_transfer(bench_id(1), bench_id(1000), bench_id(1001), 0.01)')
+  const flows = 'select direction, balance_after::text as balance from flow order by direction'
+  expect(await query(database.ownerUrl, flows)).toEqual([
+    { direction: 'IN', balance: '100000.01' },
+    { direction: 'OUT', balance: '99999.99' },
+  ])
+  await database.drop()
+})
+
+test('docs/performance.md lists exactly the keys of the report', async () => {
   const page = await readFile(new URL('../docs/performance.md', import.meta.url), 'utf8')
   const keys = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell]) => cell!.replaceAll('`', '').split(', '))
   expect(keys.toSorted()).toEqual(targets.map(({ key }) => key).toSorted())
 })
 
-test('a ratio is the median of those of the rounds: a slow round divides out', () => {
+test('a ratio is the median of the ratios of the rounds', () => {
   expect(ratioOf([100, 10, 120], [50, 5, 80])).toBe(2)
   expect(ratioOf([10, 30], [10, 10])).toBe(2)
 })
 
-test('a target is a bound from below or from above, and reached at the bound', () => {
+test('a target is a lower or upper bound, and is reached at the bound', () => {
   expect(isReached({ key: 'k', what: '', bound: 'atLeast', value: 2 }, 2)).toBe(true)
   expect(isReached({ key: 'k', what: '', bound: 'atLeast', value: 2 }, 1.9)).toBe(false)
   expect(isReached({ key: 'k', what: '', bound: 'atMost', value: 2 }, 2)).toBe(true)

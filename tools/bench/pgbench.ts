@@ -1,13 +1,21 @@
 /** pgbench, the benchmark of PostgreSQL, with one SQL function call per transfer. */
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { query } from '../services/database.ts'
 import { findProgram } from '../services/programs.ts'
 import type { Database } from './testbed.ts'
 
 /** The path of pgbench. @throws Error when it is not installed and cannot be installed */
 export function findPgbench(): Promise<string> {
   return findProgram(['pgbench'], 'postgresql-contrib')
+}
+
+/** Creates the function that pgbench calls, and its wallets, in a database with the schema. */
+export async function installBaseline(ownerUrl: string): Promise<void> {
+  for (const name of ['function.sql', 'wallets.sql'])
+    await query(ownerUrl, await readFile(new URL(`./baseline/${name}`, import.meta.url), 'utf8'))
 }
 
 /**

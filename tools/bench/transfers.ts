@@ -5,18 +5,17 @@
  * more clients would not help the function. Both use one server, in two databases with the same schema that grow at the
  * same pace. A checkpoint of PostgreSQL precedes each run.
  */
-import { readFile } from 'node:fs/promises'
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { figuresOf, type Sample, tableOf } from './figures.ts'
 import type { LoadPlan } from './load.ts'
 import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
-import { findPgbench, runPgbench } from './pgbench.ts'
+import { findPgbench, installBaseline, runPgbench } from './pgbench.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { type Database, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
+import { makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('transfers')
 const kinds = ['uniform', 'hot'] as const
@@ -27,7 +26,8 @@ const walletsEach = 100
 
 export async function measureTransfers(testbed: Testbed, settings: Settings): Promise<Findings> {
   const pgbench = await findPgbench().catch((error: Error) => error)
-  const baseline = await makeBaseline(testbed)
+  const baseline = await testbed.createDatabase('bench_baseline')
+  await installBaseline(baseline.ownerUrl)
   const service = await testbed.startService(await testbed.createDatabase('bench_service'))
   say(`creating ${workspaces} workspaces with ${walletsEach} wallets each`)
   const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(service.admin, walletsEach)))
@@ -62,13 +62,6 @@ export async function measureTransfers(testbed: Testbed, settings: Settings): Pr
   findings.figures.verified = verified
   if (pgbench instanceof Error) findings.missing = missingWithout(pgbench)
   return findings
-}
-
-async function makeBaseline(testbed: Testbed): Promise<Database> {
-  const database = await testbed.createDatabase('bench_baseline')
-  for (const name of ['function.sql', 'wallets.sql'])
-    await query(database.ownerUrl, await readFile(new URL(`./baseline/${name}`, import.meta.url), 'utf8'))
-  return database
 }
 
 function checkpoint({ postgres }: Testbed): Promise<unknown> {
