@@ -64,15 +64,9 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
     let rewrapped = 0
     // Repeats the pass, because keys can be changed or issued meanwhile.
     for (;;) {
-      const pass = { rewrapped: 0, unreadable: [] as string[] }
-      for (let after: string | undefined; ; ) {
-        const step = await core.keks.rewrap.mutate({ to: active, after })
-        pass.rewrapped += step.rewrapped
-        pass.unreadable.push(...step.unreadable)
-        progress.show(Math.min(rewrapped + pass.rewrapped, total), total, 'secrets')
-        if (step.next === null) break
-        after = step.next
-      }
+      const pass = await rewrapAll(core, active, done =>
+        progress.show(Math.min(rewrapped + done, total), total, 'secrets'),
+      )
       rewrapped += pass.rewrapped
       const now = await core.keks.status.query()
       const remaining = remainingOf(active, now.keks)
@@ -83,6 +77,21 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
     if (!isOutcomeUnknown(error)) throw error
     throw new Error('The connection to core was lost: run it again to continue.', { cause: error })
   }
+}
+
+/** One pass over all API keys. */
+async function rewrapAll(core: CoreClient, active: string, onProgress: (rewrapped: number) => void) {
+  const unreadable: string[] = []
+  let rewrapped = 0
+  let after: string | undefined
+  do {
+    const step = await core.keks.rewrap.mutate({ to: active, after })
+    rewrapped += step.rewrapped
+    unreadable.push(...step.unreadable)
+    onProgress(rewrapped)
+    after = step.next ?? undefined
+  } while (after !== undefined)
+  return { rewrapped, unreadable }
 }
 
 function remainingOf(active: string, keks: KekStatus['keks']): number {
