@@ -28,7 +28,7 @@ async function requireFreePort(variable: string, host: string, port: number, dea
     if (code === undefined) return
     if (code !== 'EADDRINUSE')
       throw new Error(
-        `Cannot listen on ${host}:${port} (${code}): set ${variable} to another port, or correct the host.`,
+        `Cannot listen on ${host}:${port} (${code}): set ${variable} to another port, or correct ${variable.replace('PORT', 'HOST')}.`,
       )
     if (Date.now() > deadline)
       throw new Error(`Port ${port} is in use: stop the program that uses it, or set ${variable} to a free port.`)
