@@ -94,7 +94,7 @@ test('requests without a valid signature are all counted, and sampled in the log
   // At most two lines of a kind in ten seconds. The limit grows with the time that the test takes.
   const mostLines = 2 * (Math.floor((performance.now() - startedAtMs) / 10_000) + 1)
   const sampled = {
-    S004: [2_000, 'a request was refused'],
+    S004: [2_000, 'a request was rejected'],
     GA2001: [10, 'a request was denied'],
     GA2013: [10, 'a request was denied'],
   }

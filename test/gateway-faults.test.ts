@@ -108,12 +108,12 @@ describe('the connection to core', () => {
       core: { up: false, reason: expect.stringMatching(/^no core has answered for \d+ s: .*ECONN/) },
       nonces: { up: true },
     })
-    expect(output()).toContain('core lost')
+    expect(output()).toContain('core is unavailable')
     await toCore.restore()
     await until('the gateway calls core again', isServed)
     await until(
       'the log reports that core is back',
-      () => output().lastIndexOf('core back') > output().lastIndexOf('core lost'),
+      () => output().lastIndexOf('core is available again') > output().lastIndexOf('core is unavailable'),
     )
     expect(await readiness()).toEqual({ status: 'ready', parts: { core: { up: true }, nonces: { up: true } } })
     expect(await countOf(order)).toBe(0)

@@ -206,9 +206,9 @@ describe('a Redis whose settings change while it is in use', () => {
     await mayNotEvict()
     await until('the gateway serves', isServed)
     expect((await send({ baseUrl: gateway.url }, request!)).body.code).toBe('GA2013')
-    await until('the log reports it', () => gateway.output().includes('Redis back'))
+    await until('the log reports it', () => gateway.output().includes('Redis is available again'))
     // Logged once, not for each rejected request.
-    expect(logLines(gateway).filter(line => line.reason === reason)).toMatchObject([{ msg: 'Redis lost' }])
+    expect(logLines(gateway).filter(line => line.reason === reason)).toMatchObject([{ msg: 'Redis is unavailable' }])
   })
 
   test('that has evicted: requests that were accepted before are rejected', async () => {
@@ -338,9 +338,9 @@ test('a nonce file on a full disk: S002, and readiness and log give the reason, 
     expect((await send({ baseUrl: url }, fresh())).body.code).toBe('S002')
     await disk.empty()
     await until('there is space', async () => (await partsOf()).nonces!.up)
-    await until('the log reports it', () => gateway.output().includes('nonce store back'))
+    await until('the log reports it', () => gateway.output().includes('nonce store is available again'))
     const lost = logLines(gateway).filter(line => line.reason === full.reason)
-    expect(new Set(lost.map(({ msg }) => msg))).toEqual(new Set(['nonce store lost']))
+    expect(new Set(lost.map(({ msg }) => msg))).toEqual(new Set(['nonce store is unavailable']))
   } finally {
     await disk.unmount()
   }

@@ -14,13 +14,13 @@ import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { Denials } from './observability/denials.ts'
-import { type Parts, readReadiness, shared } from './observability/readiness.ts'
+import { type HealthChecks, readReadiness, sharedCheck } from './observability/readiness.ts'
 import { SampledLog } from './observability/sampled-log.ts'
 
 const drainDeadlineMs = 9_000
 const sweepMs = 100
 
-/** The gateway, as a program: `node gateway/src/main.ts`. */
+/** The gateway program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
   const { log, output } = createLog('gateway', config.LOG_LEVEL)
   const core = createCoreClient({ url: config.CORE_URL, token: config.CORE_TOKEN })
@@ -29,21 +29,20 @@ async function main(config: GatewayConfig): Promise<void> {
     (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
   const limits = limitsOf(config)
   const metrics = createMetrics()
-  const nonces = metrics.measured(
+  const nonces = metrics.measureNonceStore(
     config.REDIS_URL
       ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
       : await openFileNonces(config.NONCE_FILE!, isFirst, limits, log),
   )
-  const parts: Parts = { core: async () => keys.fault, nonces: shared(() => nonces.fault()) }
-  metrics.watch(parts)
-  let draining = false
-
+  const checks: HealthChecks = { core: async () => keys.fault, nonces: sharedCheck(() => nonces.fault()) }
+  metrics.watchHealth(checks)
   metrics.watchLog(output)
   metrics.watchKeys(keys)
   metrics.watchCore(core)
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)
-  const readiness = () => readReadiness(parts, draining)
+  let isStopping = false
+  const readiness = () => readReadiness(checks, isStopping)
   const app = createApp(
     {
       keys,
@@ -63,7 +62,7 @@ async function main(config: GatewayConfig): Promise<void> {
   )
   const server = createGuardedServer(app)
   server.prependListener('request', (_request, response) => {
-    if (draining) response.setHeader('Connection', 'close')
+    if (isStopping) response.setHeader('Connection', 'close')
   })
   const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log }))
   keys.start()
@@ -73,21 +72,21 @@ async function main(config: GatewayConfig): Promise<void> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const { port: internalPort } = internal.address() as AddressInfo
-  log.info({ port, internalPort }, 'the gateway listens')
+  log.info({ port, internalPort }, 'the gateway is listening')
   process.send?.({ type: 'ready', port, internalPort })
 
   async function stop(reason: string): Promise<void> {
-    if (draining) return
-    draining = true
-    log.info({ reason }, 'the gateway stops: answering what it has taken')
+    if (isStopping) return
+    isStopping = true
+    log.info({ reason }, 'the gateway is stopping: it answers pending requests')
     await new Promise(resolve => setTimeout(resolve, config.STOP_DELAY_MS))
     setTimeout(() => process.exit(1), drainDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
-    // A connection that was busy just now would stay open, and one that is never idle would bring work for ever.
+    // `close` closes connections that are idle now. Those that become idle later must be closed as well.
     setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
-    // Last, so that the end can be watched.
+    // Last, so that readiness and metrics are available while the gateway stops.
     internal.close()
     internal.closeAllConnections()
     keys.close()
@@ -99,7 +98,7 @@ async function main(config: GatewayConfig): Promise<void> {
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
-  process.once('disconnect', () => stop('the supervisor has gone'))
+  process.once('disconnect', () => stop('the supervisor has exited'))
 }
 
 try {

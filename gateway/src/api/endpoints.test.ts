@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { endpoints } from './endpoints.ts'
 import { parseListQuery } from './list-query.ts'
 
-test.each(endpoints)('the example of $method $path is what its schemas declare', endpoint => {
+test.each(endpoints)('the example of $method $path matches its schemas', endpoint => {
   const { params, query, body, answer, example, path } = endpoint
   expect(params.strict().safeParse(example.params ?? {}).error).toBeUndefined()
   expect(path.match(/(?<=:)\w+/g) ?? []).toEqual(Object.keys(params.shape))
@@ -13,7 +13,7 @@ test.each(endpoints)('the example of $method $path is what its schemas declare',
   expect(answer.safeParse(example.data).error).toBeUndefined()
 })
 
-test('an answer with a field that its schema does not declare, or without one that it does, is not one', () => {
+test('a schema rejects an answer with an additional or a missing field', () => {
   for (const { answer, example, query } of endpoints) {
     const data = structuredClone(example.data) as Record<string, unknown> & { content: Record<string, unknown>[] }
     const record = query ? data.content[0]! : data

@@ -36,11 +36,11 @@ const created = {
 }
 
 const noParams = z.object({})
-/** Any text: a malformed id is answered W001, exactly as an unknown one. */
+/** Any string: malformed and unknown IDs get the same error, W001. */
 const walletParams = z.object({
   walletId: z.string().describe('ID of a wallet of the workspace. Any other text is `W001`.'),
 })
-/** Any text: a malformed one is answered T001, exactly as an unknown one. */
+/** Any string: malformed and unknown identifiers get the same error, T001. */
 const orderParams = z.object({
   bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
 })
@@ -53,7 +53,7 @@ const orderQuery = listQuery(transferSortFields, {
   bizIdPrefix: prefixParameter,
 })
 
-/** The endpoints of section 4. Express tries them in this order. */
+/** The endpoints of section 4. Express matches them in this order. */
 export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     title: 'List wallets',
@@ -154,11 +154,11 @@ export const endpoints: readonly Endpoint[] = [
   }),
 ]
 
-function mapPage<Item, Shown>({ content, page }: Page<Item>, show: (item: Item) => Shown): Page<Shown> {
-  return { content: content.map(show), page }
+function mapPage<Item, Record>({ content, page }: Page<Item>, toRecord: (item: Item) => Record): Page<Record> {
+  return { content: content.map(toRecord), page }
 }
 
-/** Deny by default: a path that no endpoint declares. */
+/** 50090201, for a method and path that no endpoint declares (section 5.4). */
 export function noSuchEndpoint(method: string, path: string): DomainError {
   return new DomainError('50090201', { method, path: path.length > 200 ? `${path.slice(0, 200)}…` : path })
 }

@@ -1,4 +1,4 @@
-/** Recorded answers, for docs/api.md. A test parses them with the schemas of their endpoints. */
+/** Recorded requests and answers for docs/api.md. A test checks them against the schemas of their endpoints. */
 
 const main = 'wal_01m809xk67ebjrys8zaamprvkg'
 const savings = 'wal_01m809xkk4fgcbphgjzmbmv7s2'

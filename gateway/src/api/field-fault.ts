@@ -6,21 +6,22 @@ export function fieldFault(field: string, reason: FieldReason, limit?: string | 
   return new DomainError('S012', limit === undefined ? { field, reason } : { field, reason, limit })
 }
 
-/** S012 for what zod found. Our schemas give the reason as message. */
+/** S012 for an issue of zod. The message of the issue is a FieldReason. */
 export function issueFault(field: string, issue: z.core.$ZodIssue): DomainError {
   const reason = issue.message as FieldReason
-  if (!fieldReasons.includes(reason)) throw new Error(`a schema gives no reason for ${field}: ${issue.message}`)
+  if (!fieldReasons.includes(reason))
+    throw new Error(`the schema of ${field} has a message that is not a FieldReason: ${issue.message}`)
   return fieldFault(field, reason, limitOf(issue))
 }
 
-/** The bound that was broken, or the values that are allowed, where there are any. */
+/** The bound that the value exceeds, or the values that are allowed; undefined for other issues. */
 function limitOf(issue: z.core.$ZodIssue): string | number | undefined {
   if (issue.code === 'too_big') return Number(issue.maximum)
   if (issue.code === 'invalid_value') return issue.values.join(', ')
   return issue.code === 'custom' ? (issue.params?.limit as string | number | undefined) : undefined
 }
 
-/** A name that a client made up, short enough to repeat. */
-export function shown(name: string): string {
+/** An unknown name that a client sent, short enough to return. */
+export function shortened(name: string): string {
   return name.length > 64 ? `${name.slice(0, 64)}…` : name
 }

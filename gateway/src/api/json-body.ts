@@ -1,32 +1,32 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import type { z } from 'zod'
-import { fieldFault, issueFault, shown } from './field-fault.ts'
+import { fieldFault, issueFault, shortened } from './field-fault.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const jsonType = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i
 
-/** A body of an endpoint: one flat object of strings, whose schema gives reasons as messages. */
+/** The schema of a body: one flat object of strings. Its error messages are FieldReasons. */
 export type BodySchema = z.ZodType<Record<string, string | undefined>, Record<string, string | undefined>>
 
 /**
- * Parses a body, field by field. Its bytes were hashed and signed already.
+ * Parses and validates a JSON body.
  *
- * @throws DomainError S015, S012 naming the first faulty field
+ * @throws DomainError S015 for another media type, S012 for the first invalid field
  */
 export function parseJsonBody<Schema extends BodySchema>(
   schema: Schema,
-  request: IncomingMessage,
+  headers: IncomingHttpHeaders,
   body: Buffer,
 ): z.output<Schema> {
-  const encoding = request.headers['content-encoding']
+  const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new DomainError('S015', { reason: 'CONTENT_ENCODING' })
-  if (!jsonType.test(request.headers['content-type'] ?? '')) throw new DomainError('S015', { reason: 'CONTENT_TYPE' })
+  if (!jsonType.test(headers['content-type'] ?? '')) throw new DomainError('S015', { reason: 'CONTENT_TYPE' })
   const { text, value } = parseJson(body)
   const result = schema.safeParse(value)
   if (!result.success) throw firstFault(result.error.issues[0]!, value)
-  refuseRepeatedKeys(text, value as object)
+  rejectRepeatedKeys(text, value as object)
   return result.data
 }
 
@@ -40,10 +40,10 @@ function parseJson(body: Buffer): { text: string; value: unknown } {
 }
 
 /**
- * JSON.parse keeps the last of two equal keys and says nothing. Once a body is known to be one flat object of
- * strings, it holds exactly two string literals per key; more means that a key came twice.
+ * Rejects repeated keys, of which JSON.parse silently keeps the last. A valid body is one flat object of strings, so it has
+ * exactly two string literals per key, unless a key is repeated.
  */
-function refuseRepeatedKeys(text: string, value: object): void {
+function rejectRepeatedKeys(text: string, value: object): void {
   const literals = text.match(/"(?:[^"\\]|\\.)*"/g) ?? []
   const keys = Object.keys(value)
   if (literals.length === keys.length * 2) return
@@ -52,9 +52,9 @@ function refuseRepeatedKeys(text: string, value: object): void {
   throw fieldFault(field, 'REPEATED')
 }
 
-/** The first fault that zod found, as ours. */
+/** S012 for an issue of zod. */
 function firstFault(issue: z.core.$ZodIssue, value: unknown): DomainError {
-  if (issue.code === 'unrecognized_keys') return fieldFault(shown(issue.keys[0]!), 'UNKNOWN')
+  if (issue.code === 'unrecognized_keys') return fieldFault(shortened(issue.keys[0]!), 'UNKNOWN')
   const name = issue.path[0]
   if (name === undefined) return fieldFault('body', 'NOT_AN_OBJECT')
   const field = String(name)

@@ -1,12 +1,12 @@
 import { defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { fieldFault, issueFault, shown } from './field-fault.ts'
+import { fieldFault, issueFault, shortened } from './field-fault.ts'
 
-/** A parameter of a query: its text in, its value out. The schema gives reasons as messages. */
+/** The schema of a query parameter: from its text to its value. Its error messages are FieldReasons. */
 type Parameter<Value = unknown> = z.ZodType<Value, string>
 type Sort<Field extends string> = { field: Field; direction: 'asc' | 'desc' }
 
-/** The query of a list endpoint. Every list has `page` and `size` too. */
+/** The schema of a list's query. Every list also has `page` and `size`. */
 export type ListQuerySchema<
   Field extends string = string,
   Filters extends Record<string, Parameter> = Record<string, Parameter>,
@@ -31,10 +31,10 @@ export function listQuery<const Field extends string, const Filters extends Reco
 }
 
 /**
- * Parses the query of a list endpoint (section 8.1). An unknown parameter is an error: a mistyped filter must not
- * return everything. Parameters are parsed one by one, so that the fault is that of the first one as sent.
+ * Parses the query of a list endpoint (section 8.1). An unknown parameter is an error, so that a mistyped filter does not
+ * return the unfiltered list.
  *
- * @throws DomainError S012 naming the parameter
+ * @throws DomainError S012 for the first invalid parameter, in the order sent
  */
 export function parseListQuery<Query extends ListQuerySchema>(text: string, query: Query): ListParameters<Query> {
   const request = { page: 0, size: defaultPageSize, sort: [] as Sort<string>[], filter: {} as Record<string, unknown> }
@@ -51,7 +51,7 @@ export function parseListQuery<Query extends ListQuerySchema>(text: string, quer
     if (name === 'page') request.page = parse(name, pageParameter, value)
     else if (name === 'size') request.size = parse(name, sizeParameter, value)
     else if (Object.hasOwn(query.filters, name)) request.filter[name] = parse(name, query.filters[name]!, value)
-    else throw fieldFault(shown(name), 'UNKNOWN')
+    else throw fieldFault(shortened(name), 'UNKNOWN')
   }
   return request as ListParameters<Query>
 }
@@ -81,8 +81,8 @@ function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sor
     .string()
     .transform((text, context) => {
       const [field = '', direction, ...rest] = text.split(',')
-      if ((direction !== 'asc' && direction !== 'desc') || rest.length > 0) return refuse(context, 'NOT_A_SORT')
-      if (!sortable.includes(field as Field)) return refuse(context, 'NOT_SORTABLE', sortable.join(', '))
+      if ((direction !== 'asc' && direction !== 'desc') || rest.length > 0) return addIssue(context, 'NOT_A_SORT')
+      if (!sortable.includes(field as Field)) return addIssue(context, 'NOT_SORTABLE', sortable.join(', '))
       return { field: field as Field, direction: direction as 'asc' | 'desc' }
     })
     .describe(
@@ -90,19 +90,19 @@ function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sor
     )
 }
 
-function refuse(context: z.RefinementCtx, reason: FieldReason, limit?: string): never {
+function addIssue(context: z.RefinementCtx, reason: FieldReason, limit?: string): never {
   context.addIssue({ code: 'custom', message: reason, params: { limit } })
   return z.NEVER
 }
 
-/** One of a few words. */
-export function enumParameter<const Word extends string>(words: readonly Word[]) {
-  return z.enum(words, 'NOT_ONE_OF')
+/** One of a few values. */
+export function enumParameter<const Value extends string>(values: readonly Value[]) {
+  return z.enum(values, 'NOT_ONE_OF')
 }
 
 const maxPrefixLength = 64
 
-/** The beginning of an identifier, taken as it is. */
+/** The beginning of an ID. */
 export const prefixParameter = z
   .string()
   .min(1, 'EMPTY')
@@ -114,19 +114,19 @@ const timePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/
 
 /**
- * An ISO 8601 time with a zone; a bare date is midnight UTC. Stored times are whole milliseconds, so one between two
- * of them means the later.
+ * An ISO 8601 time with a zone, or a date, which means midnight UTC. Stored times are whole milliseconds, so a time between
+ * two milliseconds becomes the later one.
  */
 export const timeParameter = z.string().transform((text, context) => {
   const match = timePattern.exec(text)
-  // In a query a plus stands for a space.
-  if (!match) return refuse(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')
+  // An unencoded plus in a query is decoded to a space.
+  if (!match) return addIssue(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')
   const [, year, month, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match
-  // Date takes 30 February for 2 March.
+  // Date would accept 30 February as 2 March.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  if (Number(month) > 12 || Number(day) > daysOfMonth) return refuse(context, 'NOT_A_TIME')
+  if (Number(month) > 12 || Number(day) > daysOfMonth) return addIssue(context, 'NOT_A_TIME')
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
   const value = new Date(`${year}-${month}-${day}T${minutes}:${seconds}.${milliseconds}${zone}`)
-  if (Number.isNaN(value.getTime())) return refuse(context, 'NOT_A_TIME')
+  if (Number.isNaN(value.getTime())) return addIssue(context, 'NOT_A_TIME')
   return /[1-9]/.test(fraction.slice(3)) ? new Date(value.getTime() + 1) : value
 })

@@ -2,14 +2,14 @@ import { DomainError, type Scope } from '@workspace-wallet/contract'
 import { isListed, parseAddress } from '../network/addresses.ts'
 import type { Key } from './keys/key-cache.ts'
 
-/** Step 7 of section 5.3: the client's address is in the key's list, if it has one. */
+/** Step 7 of section 5.3: the client's address is in the IP list of the key, if it has one. */
 export function checkAddress(key: Key, address: string): void {
   if (key.ipAllowlist.length === 0) return
   const parsed = parseAddress(address)
   if (!parsed || !isListed(parsed, key.ipAllowlist)) throw new DomainError('GA2022', { address })
 }
 
-/** Step 8: the key holds the scope that the endpoint declares. */
+/** Step 8 of section 5.3: the key has the scope that the endpoint declares. */
 export function checkScope(key: Key, scope: Scope): void {
   if (!key.scopes.has(scope)) throw new DomainError('GA2024', { scope })
 }

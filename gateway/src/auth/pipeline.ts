@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { type AddressBlock, clientAddress, networkOf } from '../network/addresses.ts'
+import { type AddressBlock, networkOf } from '../network/addresses.ts'
 import type { Denials } from '../observability/denials.ts'
 import type { SampledLog } from '../observability/sampled-log.ts'
 import { checkAddress } from './address-and-scope.ts'
@@ -9,36 +9,37 @@ import type { Key, KeyCache } from './keys/key-cache.ts'
 import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
 import type { NonceStore } from './nonces/store.ts'
-import { readRawBody } from './raw-body.ts'
+import { emptyBody, hasBody, readRawBody } from './raw-body.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
 import { bodyHash } from './signing/index.ts'
 import { checkTimestamp } from './timestamp.ts'
 import { findUsableKey } from './usable-key.ts'
 
-/** What the steps work with. `now` is the one clock, in milliseconds since the Unix epoch. */
 export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
-  /** What an operator has limited: requests under a key, failed authentication of an address. */
+  /** The limits that the operator set: requests of an API key, failed authentications of an address. */
   keyRate?: Rate | undefined
   failures?: FailureLimit | undefined
+  /** The current time, in milliseconds since the Unix epoch. */
   now: () => number
   denials: Denials
   log: Log
-  /** For what anybody can cause. */
+  /** For lines that anybody can cause. */
   sampled: SampledLog
 }
 
-/** A request that has passed: whose it is, where it came from, and what it carries. */
-export type SignedRequest = { key: Key; address: string; body: Buffer }
+/** An authenticated request: its API key and its body. */
+export type SignedRequest = { key: Key; body: Buffer }
 
 /**
- * The pipeline of section 5.3, in its order: the first failure ends it. Step 8, the scope, follows at the route,
- * which declares it (see api/endpoints.ts).
+ * Steps 1 to 7 of section 5.3, in order. The first failure ends the pipeline. Each endpoint checks step 8, the scope,
+ * itself (see http/app.ts).
  *
- * @throws DomainError with the code of the step that failed; S029 over a limit that an operator set
+ * @throws DomainError with the code of the failed step; S013 if the body is too large, S002 without the nonce store, S029
+ *   above a limit that the operator set
  */
 export async function authenticate(
   dependencies: PipelineDependencies,
@@ -46,64 +47,48 @@ export async function authenticate(
   response: ServerResponse,
 ): Promise<SignedRequest> {
   const { failures } = dependencies
-  if (!failures) return passSteps(dependencies, request, response)
-  const network = networkOf(addressOf(dependencies, request))
+  if (!failures) return runSteps(dependencies, request, response)
+  const network = networkOf(request.clientAddress)
   try {
-    return await passSteps(dependencies, request, response, () => failures.check(network, response))
+    return await runSteps(dependencies, request, response, () => failures.check(network, response))
   } catch (error) {
     return failures.answer(error, network, response)
   }
 }
 
-/** @param beforeWork may refuse what would cost core or the nonce store work and is not known to be good */
-async function passSteps(
-  dependencies: PipelineDependencies,
+/** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
+async function runSteps(
+  { keys, nonces, bodyLimitBytes, keyRate, now }: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
-  beforeWork?: () => void,
+  checkFailureLimit?: () => void,
 ): Promise<SignedRequest> {
-  let found = findUsableKey(dependencies.keys, request, dependencies.now, beforeWork) // 1, 2, 3
-  let key = found instanceof Promise ? await found : found
-  checkTimestamp(request, dependencies.now()) // 4
-  const reading = readRawBody(request, dependencies.bodyLimitBytes)
-  const body = reading instanceof Promise ? await reading : reading
-  if (body !== reading) {
-    // A body may dawdle: a key that was disabled meanwhile is not served because its headers came in time.
-    found = findUsableKey(dependencies.keys, request, dependencies.now)
-    key = found instanceof Promise ? await found : found
+  let key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3
+  let timestamp = checkTimestamp(request, now()) // step 4
+  let body: Buffer = emptyBody
+  if (hasBody(request)) {
+    body = await readRawBody(request, bodyLimitBytes)
+    // A body can take seconds. Meanwhile the key may have been disabled, and a nonce must not outlive its storage time.
+    key = await findUsableKey(keys, request, now)
+    timestamp = checkTimestamp(request, now())
   }
-  const nonce = readNonce(request) // 5
-  // A body may dawdle: the nonce must not be claimed later than it is remembered.
-  const timestamp = checkTimestamp(request, dependencies.now())
+  const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(
-    dependencies.nonces,
-    key,
-    request,
-    parts,
-    dependencies.now(),
-    beforeWork,
-  ) // 5, 6
-  if (tally) checkLimit(response, dependencies.keyRate!, tally)
-  const address = addressOf(dependencies, request)
-  checkAddress(key, address) // 7
-  dependencies.keys.markUsed(key.apiKey, dependencies.now())
-  return { key, address, body }
+  const { tally } = await checkNonceAndSignature(nonces, key, request, parts, now(), checkFailureLimit) // steps 5, 6
+  if (tally) checkKeyRate(response, keyRate!, tally)
+  checkAddress(key, request.clientAddress) // step 7
+  keys.markUsed(key.apiKey, now())
+  return { key, body }
 }
 
 /**
- * Not a step of section 5.3: it follows the signature, so that every request that costs a nonce counts, whatever it asks
- * for. The nonce of a request that is refused here was not used up.
+ * The rate limit of an API key, which is not part of section 5.3. It follows the signature, so that every request that
+ * would store a nonce counts, whatever its path. The nonce of a rejected request remains unused.
  *
  * @throws DomainError S029
  */
-function checkLimit(response: ServerResponse, rate: Rate, tally: Tally): void {
+function checkKeyRate(response: ServerResponse, rate: Rate, tally: Tally): void {
   setRateFields(response, rate, tally)
   const { waitMs } = tally
   if (waitMs > 0) throw new DomainError('S029', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
-}
-
-/** The client's address, as far as it can be believed. */
-export function addressOf({ trustedProxies }: PipelineDependencies, { socket, headers }: IncomingMessage): string {
-  return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string | undefined, trustedProxies)
 }

@@ -4,22 +4,21 @@ import { DomainError } from '@workspace-wallet/contract'
 /** How long a client may take to send its body. */
 const bodyDeadlineMs = 10_000
 
-/**
- * The exact bytes of a body, as sent: nothing is decoded. Not a step of section 5.3; it stands between 4 and 5, so
- * that nobody without a usable key makes us read.
- *
- * @throws DomainError S013 over the limit, S012 when it does not arrive
- */
-export function readRawBody(request: IncomingMessage, limitBytes: number): Buffer | Promise<Buffer> {
-  const declared = request.headers['content-length']
-  if (request.headers['transfer-encoding'] === undefined && (declared === undefined || declared === '0')) return noBody
-  if (Number(declared) > limitBytes) throw new DomainError('S013', { limitBytes })
-  return receive(request, limitBytes)
+export const emptyBody = Buffer.alloc(0)
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-const noBody = Buffer.alloc(0)
-
-function receive(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+/**
+ * Reads the bytes of a body as sent, without decoding. The pipeline reads it between steps 4 and 5 of section 5.3, so that
+ * only requests with a usable key make the gateway read a body.
+ *
+ * @throws DomainError S013 if the body exceeds the limit, S012 if it does not arrive in time
+ */
+export async function readRawBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  if (Number(request.headers['content-length']) > limitBytes) throw new DomainError('S013', { limitBytes })
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let length = 0
@@ -32,8 +31,8 @@ function receive(request: IncomingMessage, limitBytes: number): Promise<Buffer> 
     else chunks.push(chunk)
   })
   request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  // Ends a wait for a client that has gone; after a whole body there is nothing to end.
   request.on('close', () => {
+    // The client closed the connection before it had sent the whole body.
     if (!request.complete) tooSlow()
   })
   return promise.finally(() => clearTimeout(timer))

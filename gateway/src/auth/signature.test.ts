@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => nonces.close())
 
-/** A secret that notes when it is used. */
+/** A secret that records when it is used. */
 function secret(name: string, validUntilMs: number, used: string[]): Key['secrets'][number] {
   return {
     get key(): KeyObject {
@@ -32,13 +32,13 @@ function secret(name: string, validUntilMs: number, used: string[]): Key['secret
   }
 }
 
-// Were the second secret computed only when the first does not match, time would tell which one a client has.
+// If a match skipped the remaining secrets, the response time would show which secret a client has.
 test.each([
   ['new', 'passes'],
   ['old', 'passes'],
   ['ended', 'GA2012'],
   ['wrong', 'GA2012'],
-])('of a signature under the %s secret it is said: %s; every secret was computed', async (name, expected) => {
+])('a signature with the %s secret: %s; the signature of every secret was computed', async (name, expected) => {
   const used: string[] = []
   const secrets = [
     secret('new', Number.POSITIVE_INFINITY, used),

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/contract'
+import { header, headerFault } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
-import { header, headerFault } from './request-target.ts'
 import { canonicalMessage, type SignedParts, sign } from './signing/index.ts'
 
 /** 1 to 128 visible ASCII characters. */
@@ -11,7 +11,7 @@ const noncePattern = /^[!-~]{1,128}$/
 /** The padded Base64 of 32 bytes. */
 const signaturePattern = /^[A-Za-z0-9+/]{43}=$/
 
-/** Step 5 of section 5.3, as far as the header alone tells: X-Nonce, as text. */
+/** The first half of step 5 of section 5.3: the text of X-Nonce, if it is well-formed. */
 export function readNonce(request: IncomingMessage): string {
   const nonce = header(request, 'x-nonce')
   if (!noncePattern.test(nonce))
@@ -20,11 +20,12 @@ export function readNonce(request: IncomingMessage): string {
 }
 
 /**
- * Steps 5 and 6: the nonce is new, and the signature matches. What a client sees is their order: GA2013 before GA2012.
- * What we do is one round trip: the signature is checked first, and only a valid one uses its nonce up, so that nobody
- * without the secret can burn a client's nonces.
+ * Steps 5 and 6 of section 5.3: the nonce is new, and the signature matches. Clients see the errors in this order. But the
+ * signature is checked first, and only a valid one claims the nonce, so that nobody without the secret can use up nonces of
+ * a client. One round trip to the nonce store suffices.
  *
- * @param beforeLooking may refuse a wrong signature before the store is asked about its nonce
+ * @param checkFailureLimit called before the nonce store is asked about a request with an invalid signature
+ * @throws DomainError GA2013 for a used nonce, GA2012 for an invalid signature, S002 without the nonce store
  */
 export async function checkNonceAndSignature(
   nonces: NonceStore,
@@ -32,23 +33,30 @@ export async function checkNonceAndSignature(
   request: IncomingMessage,
   parts: SignedParts,
   nowMs: number,
-  beforeLooking?: () => void,
+  checkFailureLimit?: () => void,
 ): Promise<Claim> {
-  const isValid = matches(key, canonicalMessage(parts), header(request, 'x-signature'), nowMs)
+  const signature = header(request, 'x-signature')
+  const isValid = isValidSignature(key, canonicalMessage(parts), signature, nowMs)
   const timestamp = Number(parts.timestamp)
-  if (!isValid) beforeLooking?.()
-  const claim = isValid
-    ? await answered(nonces.claim(key.apiKey, parts.nonce, timestamp))
-    : { isNew: !(await answered(nonces.isUsed(key.apiKey, parts.nonce, timestamp))) }
+  if (!isValid) checkFailureLimit?.()
+  const claim = await (isValid
+    ? nonces.claim(key.apiKey, parts.nonce, timestamp)
+    : nonces.isUsed(key.apiKey, parts.nonce, timestamp).then(isUsed => ({ isNew: !isUsed }))
+  ).catch(throwUnavailable)
   if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
-  if (!isValid) throw signatureFault(request, parts)
-  return claim
+  if (isValid) return claim
+  throw signaturePattern.test(signature)
+    ? new DomainError('GA2012', { header: 'X-Signature', reason: 'DIFFERENT', seen: parts })
+    : new DomainError('GA2012', { header: 'X-Signature', reason: headerFault(request, 'X-Signature') })
 }
 
-/** Compares with every secret that is in force, each in constant time: which one matched does not show. */
-function matches(key: Key, message: string, presented: string, nowMs: number): boolean {
-  if (!signaturePattern.test(presented)) return false
-  const given = Buffer.from(presented, 'latin1')
+/**
+ * Compares a signature with that of every secret, each in constant time, so that the response time does not show which
+ * secret matched.
+ */
+function isValidSignature(key: Key, message: string, signature: string, nowMs: number): boolean {
+  if (!signaturePattern.test(signature)) return false
+  const given = Buffer.from(signature, 'latin1')
   let isValid = false
   for (const secret of key.secrets) {
     const isEqual = timingSafeEqual(Buffer.from(sign(secret.key, message), 'latin1'), given)
@@ -57,18 +65,7 @@ function matches(key: Key, message: string, presented: string, nowMs: number): b
   return isValid
 }
 
-function signatureFault(request: IncomingMessage, parts: SignedParts): DomainError {
-  if (!signaturePattern.test(header(request, 'x-signature')))
-    return new DomainError('GA2012', { header: 'X-Signature', reason: headerFault(request, 'X-Signature') })
-  return new DomainError('GA2012', { header: 'X-Signature', reason: 'DIFFERENT', seen: parts })
-}
-
-/** Without the store's word there is no verdict: the request fails, it never passes. The store logs why. */
-async function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  try {
-    return await answer
-  } catch (error) {
-    if (isDomainError(error)) throw error
-    throw new DomainError('S002', { retryAfterSeconds: 1 })
-  }
+/** Without an answer of the nonce store, a request fails. The store logs why. */
+function throwUnavailable(error: unknown): never {
+  throw isDomainError(error) ? error : new DomainError('S002', { retryAfterSeconds: 1 })
 }

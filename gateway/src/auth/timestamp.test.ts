@@ -17,13 +17,13 @@ test.each([
   expect(checkTimestamp(request(text), nowSeconds * 1000 + milliseconds)).toBe(text)
 })
 
-test.each([-61, 61, -3600, 3600])('%i s off: outside, and the answer says how far', offset => {
+test.each([-61, 61, -3600, 3600])('%i s off: outside, and the error says how far', offset => {
   expect(() => checkTimestamp(request(String(nowSeconds + offset)), nowSeconds * 1000)).toThrow(
     expect.objectContaining({ code: 'GA2013', details: { header: 'X-Timestamp', reason: 'OFF', secondsOff: offset } }),
   )
 })
 
-test('milliseconds are told apart from other faults, and what to send in their place', () => {
+test('milliseconds have a reason of their own, with the seconds to send instead', () => {
   const fault = (text: string) => {
     try {
       return checkTimestamp(request(text), nowSeconds * 1000)

@@ -1,17 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
+import { header, headerFault } from './headers.ts'
 import { toleranceSeconds } from './nonces/store.ts'
-import { header, headerFault } from './request-target.ts'
 
-/** A Unix time as JavaScript and Java count it, from 2001 to 2286. */
+const secondsPattern = /^\d{1,10}$/
+/** A Unix time in milliseconds, from 2001 to 2286. */
 const millisecondsPattern = /^[1-9]\d{12}$/
 
-/** Step 4 of section 5.3: X-Timestamp, as text. Both clocks are compared in whole seconds. */
+/**
+ * Step 4 of section 5.3: X-Timestamp is within 60 s of server time. Returns its text. Both times are compared in whole
+ * seconds.
+ *
+ * @throws DomainError GA2013
+ */
 export function checkTimestamp(request: IncomingMessage, nowMs: number): string {
   const timestamp = header(request, 'x-timestamp')
   if (millisecondsPattern.test(timestamp))
     throw new DomainError('GA2013', { header: 'X-Timestamp', reason: 'MILLISECONDS', seconds: timestamp.slice(0, -3) })
-  if (!/^\d{1,10}$/.test(timestamp))
+  if (!secondsPattern.test(timestamp))
     throw new DomainError('GA2013', { header: 'X-Timestamp', reason: headerFault(request, 'X-Timestamp') })
   const secondsOff = Number(timestamp) - Math.floor(nowMs / 1000)
   if (Math.abs(secondsOff) > toleranceSeconds)

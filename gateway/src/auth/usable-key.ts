@@ -1,40 +1,27 @@
 import type { IncomingMessage } from 'node:http'
-import { DomainError, uuidFromId } from '@workspace-wallet/contract'
+import { DomainError } from '@workspace-wallet/contract'
+import { header } from './headers.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
-import { header } from './request-target.ts'
-
-/** Step 1 of section 5.3: the key that X-Api-Key names. A doubled header is no key's id. */
-function findKey(keys: KeyCache, request: IncomingMessage, beforeLookUp?: () => void): Key | Promise<Key> {
-  const apiKey = header(request, 'x-api-key')
-  if (apiKey === '') throw new DomainError('GA2001')
-  if (beforeLookUp && !keys.isCached(apiKey)) beforeLookUp()
-  const found = uuidFromId('apiKey', apiKey) ? keys.find(apiKey) : null
-  return found instanceof Promise ? found.then(key => known(key, request)) : known(found, request)
-}
-
-function known(key: Key | null, request: IncomingMessage): Key {
-  if (!key) throw new DomainError('GA2011')
-  request.apiKey = key.apiKey
-  return key
-}
 
 /**
- * Steps 1 to 3: the key, if it may be used now.
+ * Steps 1 to 3 of section 5.3: the key that X-Api-Key names, if it can be used now.
  *
- * @param beforeLookUp may refuse before core is asked
+ * @param checkFailureLimit called before core is asked for the key
+ * @throws DomainError GA2001, GA2011, GA2021, GA2032, GA2034; S002 if core cannot be asked
  */
-export function findUsableKey(
+export async function findUsableKey(
   keys: KeyCache,
   request: IncomingMessage,
   now: () => number,
-  beforeLookUp?: () => void,
-): Key | Promise<Key> {
-  const found = findKey(keys, request, beforeLookUp)
-  return found instanceof Promise ? found.then(key => usable(key, now())) : usable(found, now())
-}
-
-function usable(key: Key, nowMs: number): Key {
-  checkKeyStatus(key, nowMs)
+  checkFailureLimit?: () => void,
+): Promise<Key> {
+  const apiKey = header(request, 'x-api-key')
+  if (apiKey === '') throw new DomainError('GA2001')
+  if (checkFailureLimit && !keys.isCached(apiKey)) checkFailureLimit()
+  const key = await keys.find(apiKey)
+  if (!key) throw new DomainError('GA2011')
+  request.apiKey = key.apiKey
+  checkKeyStatus(key, now())
   checkWorkspace(key)
   return key
 }
@@ -45,7 +32,7 @@ function checkKeyStatus(key: Key, nowMs: number): void {
   if (key.expiresAtMs <= nowMs) throw new DomainError('GA2021', { reason: 'EXPIRED' })
 }
 
-/** Step 3: its workspace exists, and its owner is still a member there. */
+/** Step 3: the key's workspace exists, and the key's owner is a member of it. */
 function checkWorkspace(key: Key): void {
   if (!key.workspaceExists) throw new DomainError('GA2032')
   if (!key.ownerIsMember) throw new DomainError('GA2034')

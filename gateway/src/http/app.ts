@@ -5,31 +5,33 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Endpoint } from '../api/endpoint.ts'
 import { endpoints, noSuchEndpoint } from '../api/endpoints.ts'
 import { checkScope } from '../auth/address-and-scope.ts'
-import { addressOf, authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
+import { authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
 import { parseRequestTarget, type RequestTarget } from '../auth/request-target.ts'
 import { toDomainError } from '../core/domain-errors.ts'
+import { clientAddress } from '../network/addresses.ts'
 import { isDenial } from '../observability/denials.ts'
 import type { Readiness } from '../observability/readiness.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 
 declare module 'http' {
   interface IncomingMessage {
-    /** Set on arrival. */
     requestId: string
-    /** On the clock of `performance.now()`. */
-    arrivedAt: number
+    /** When the request arrived, on the clock of `performance.now()`. */
+    arrivedAtMs: number
     target: RequestTarget
-    /** The key that X-Api-Key names, once it is known that there is one. */
+    /** See `clientAddress` in network/addresses.ts. */
+    clientAddress: string
+    /** The API key, once step 1 of the pipeline has found it. */
     apiKey: string | undefined
-    /** Set by the pipeline, once the request has passed it. Endpoints run after that. */
+    /** Set once the request has passed the pipeline, before an endpoint handles it. */
     signed: SignedRequest
   }
 }
 
-/** Counts an answer of the public API. `route` is the endpoint's path, with its parameters' names. */
-export type RequestMetrics = { answered: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
+/** Counts an answer of the public API. `route`: the path of the endpoint, with the names of its parameters. */
+export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
 
-/** The public application. Whatever happens under /api/, the answer is our envelope. */
+/** The public application. Every answer under /api/ has the envelope of section 2.1. */
 export function createApp(
   dependencies: PipelineDependencies,
   core: CoreClient,
@@ -40,54 +42,58 @@ export function createApp(
   app.disable('x-powered-by').disable('etag').set('query parser', false)
   app.enable('case sensitive routing').enable('strict routing')
 
-  app.use(arrive)
+  app.use(receive(dependencies))
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
   app.get('/readyz', answerReadiness(readiness))
-  app.use(onlyApi)
-  app.use(signedBy(dependencies)) // section 5.3, steps 1 to 7
-  app.use(plainPath)
-  const answered = recordOf(dependencies, metrics)
-  for (const endpoint of endpoints) mount(app, endpoint, core, answered) // step 8, then the endpoint
-  app.use(deny)
-  app.use(failure(dependencies, answered))
+  app.use(requireApiPath)
+  app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
+  app.use(requirePlainPath)
+  const recordAnswer = answerRecorder(dependencies, metrics)
+  for (const endpoint of endpoints) mount(app, endpoint, core, recordAnswer) // step 8, then the endpoint
+  app.use(denyUndeclared)
+  app.use(sendError(dependencies, recordAnswer))
   app.use(lastResort(dependencies))
   return app
 }
 
-/** Told of each answer that was sent. `route` is the endpoint's path, with the names of its parameters. */
-type Answered = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
+/** Logs and counts an answer that was sent. */
+type RecordAnswer = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
 
 /**
- * One line in the log and one count in the metrics for each request, under the id that its client got. At the usual
- * level, denied requests and those without a valid signature are sampled instead (see denials.ts).
+ * Writes one log line and one metric per request. At level info, denied requests and those without a valid signature are
+ * sampled instead (see denials.ts).
  */
-function recordOf(dependencies: PipelineDependencies, metrics: RequestMetrics): Answered {
+function answerRecorder({ log }: PipelineDependencies, metrics: RequestMetrics): RecordAnswer {
   return (request, route, code) => {
-    const milliseconds = performance.now() - request.arrivedAt
-    metrics.answered(route, code, milliseconds)
+    const milliseconds = performance.now() - request.arrivedAtMs
+    metrics.recordAnswer(route, code, milliseconds)
     const isOurFault = code !== '2000' && errorTable[code].http >= 500
     const isSampled = code !== '2000' && (isDenial(code) || !request.signed)
     const level = isSampled ? 'debug' : isOurFault ? 'warn' : 'info'
-    if (!dependencies.log.isLevelEnabled(level)) return
-    const { requestId, method, apiKey } = request
-    const address = request.signed?.address ?? addressOf(dependencies, request)
+    if (!log.isLevelEnabled(level)) return
+    const { requestId, method, apiKey, clientAddress: address } = request
     const line = { requestId, method, route, code, milliseconds: Math.round(milliseconds * 100) / 100, address, apiKey }
-    dependencies.log[level](line, isOurFault ? 'a request was not served' : 'a request was answered')
+    log[level](line, isOurFault ? 'a request was not served' : 'a request was answered')
   }
 }
 
-const arrive: RequestHandler = (request, _response, next) => {
-  request.requestId = mintRequestId()
-  request.arrivedAt = performance.now()
-  request.target = parseRequestTarget(request.originalUrl)
-  if (request.headers.host === undefined && request.httpVersion === '1.1')
-    throw new DomainError('S012', { field: 'Host', reason: 'REQUIRED' })
-  // Of an absolute-form target the router sees the path too.
-  request.url = request.target.path
-  next()
+function receive({ trustedProxies }: PipelineDependencies): RequestHandler {
+  return (request, _response, next) => {
+    const { socket, headers } = request
+    request.requestId = mintRequestId()
+    request.arrivedAtMs = performance.now()
+    request.target = parseRequestTarget(request.originalUrl)
+    const forwardedFor = headers['x-forwarded-for'] as string | undefined
+    request.clientAddress = clientAddress(socket.remoteAddress ?? '', forwardedFor, trustedProxies)
+    if (headers.host === undefined && request.httpVersion === '1.1')
+      throw new DomainError('S012', { field: 'Host', reason: 'REQUIRED' })
+    // The router also gets only the path of an absolute-form target.
+    request.url = request.target.path
+    next()
+  }
 }
 
-/** The public listener does not say which part is missing: that is for operators, on the internal one. */
+/** The public listener does not name the unavailable dependency. The internal listener does, for operators. */
 function answerReadiness(readiness: () => Promise<Readiness>): RequestHandler {
   return async (request, response) => {
     if ((await readiness()).status !== 'ready') throw new DomainError('S002', { retryAfterSeconds: 1 })
@@ -95,52 +101,51 @@ function answerReadiness(readiness: () => Promise<Readiness>): RequestHandler {
   }
 }
 
-const onlyApi: RequestHandler = (request, _response, next) => {
+const requireApiPath: RequestHandler = (request, _response, next) => {
   if (!request.target.path.startsWith('/api/')) throw new DomainError('S004')
   next()
 }
 
-function signedBy(dependencies: PipelineDependencies): RequestHandler {
+function authenticated(dependencies: PipelineDependencies): RequestHandler {
   return async (request, response, next) => {
     request.signed = await authenticate(dependencies, request, response)
     next()
   }
 }
 
-/** What was signed is what is routed: no path that another reader could take for one of ours. */
-const plainPath: RequestHandler = (request, _response, next) => {
+/** Rejects paths that another program could read as a different path, so that the signed path is the routed path. */
+const requirePlainPath: RequestHandler = (request, _response, next) => {
   const { path } = request.target
   if (!plainPathPattern.test(path) || /%2f|%5c/i.test(path)) throw noSuchEndpoint(request.method, path)
   next()
 }
 const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
 
-/** @throws when the endpoint declares no scope: then the program does not start (section 5.4) */
-export function mount(app: Express, endpoint: Endpoint, core: CoreClient, answered: Answered): void {
+/** @throws Error if the endpoint declares no scope, so that the gateway does not start (section 5.4) */
+export function mount(app: Express, endpoint: Endpoint, core: CoreClient, recordAnswer: RecordAnswer): void {
   const { method, path, scope, handle } = endpoint
   if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
   const handler: RequestHandler = async (request, response, next) => {
     // Express would answer HEAD with the handler of GET.
     if (request.method !== method) return next()
-    const { key, address, body } = request.signed
+    const { requestId, clientAddress: address } = request
+    const { key, body } = request.signed
     checkScope(key, scope)
-    const { requestId } = request
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>
-    const { query } = request.target
-    sendSuccess(response, requestId, await handle({ core, on, params, query, request, body }))
-    answered(request, path, '2000')
+    const { target, headers } = request
+    sendSuccess(response, requestId, await handle({ core, on, params, query: target.query, headers, body }))
+    recordAnswer(request, path, '2000')
   }
   if (method === 'GET') app.get(path, handler)
   else app.post(path, handler)
 }
 
-const deny: RequestHandler = request => {
+const denyUndeclared: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function failure(dependencies: PipelineDependencies, answered: Answered): ErrorRequestHandler {
-  const { log, sampled, denials } = dependencies
+function sendError({ log, sampled, denials }: PipelineDependencies, recordAnswer: RecordAnswer): ErrorRequestHandler {
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -155,12 +160,11 @@ function failure(dependencies: PipelineDependencies, answered: Answered): ErrorR
       error = new DomainError('S001')
     }
     sendFailure(request, response, request.requestId, error)
-    const { apiKey, requestId } = request
-    const refusal = { code: error.code, apiKey, address: addressOf(dependencies, request), requestId }
-    denials.note(refusal, request.signed !== undefined)
-    // What no endpoint declares has no name of its own: paths are the client's, and without end.
+    const { apiKey, requestId, clientAddress: address } = request
+    denials.record({ code: error.code, apiKey, address, requestId }, request.signed !== undefined)
+    // Undeclared paths share one name, because clients can send any number of them.
     const route = request.route?.path ?? 'none'
-    answered(request, String(route), error.code)
+    recordAnswer(request, String(route), error.code)
   }
 }
 
@@ -169,15 +173,15 @@ function isUndecodablePath(cause: unknown): boolean {
   return cause instanceof URIError || (cause as { status?: unknown } | null)?.status === 400
 }
 
-/** The code of a core that is newer than this gateway, and answers what this one does not know. */
+/** The error code of a newer core, which this gateway does not know. */
 function unknownCodeOf(cause: unknown): unknown {
   return (cause as { data?: { appError?: { code?: unknown } } } | null)?.data?.appError?.code
 }
 
-/** When an error cannot even be answered, that is a bug too: its client gets our envelope, not Express' page. */
+/** Answers with S001 if the error handler itself fails. Without it, the client would get the HTML page of Express. */
 function lastResort({ log }: PipelineDependencies): ErrorRequestHandler {
   return (cause, request, response, _next) => {
-    log.error({ err: cause, requestId: request.requestId }, 'an error could not be answered')
+    log.error({ err: cause, requestId: request.requestId }, 'the error handler failed')
     if (response.headersSent) response.destroy()
     else sendFailure(request, response, request.requestId, new DomainError('S001'))
   }

@@ -6,7 +6,7 @@ import { findLocale, localize } from '../locales/localize.ts'
 /** The version of the response format (section 9). */
 const formatVersion = '1.3.0'
 
-/** One id per request, from the answer's X-Request-Id to the ledger. */
+/** A new request ID. It is in X-Request-Id, in the logs and in the ledger. */
 export function mintRequestId(): string {
   return `req_${randomUUID()}`
 }
@@ -23,7 +23,7 @@ export function successBody(data: unknown): string {
   })
 }
 
-/** The failure envelope of section 7, as text; `detail` when the client asked for a language. */
+/** The failure envelope of sections 2.1 and 7, as text. `detail`: a localized sentence, if the client asked for a language. */
 export function failureBody(error: DomainError, detail?: string): string {
   return JSON.stringify({
     version: formatVersion,
@@ -40,7 +40,7 @@ export function sendSuccess(response: ServerResponse, requestId: string, data: u
   send(response, 200, requestId, successBody(data))
 }
 
-/** Answers with an error, in the language of X-LOCALE when there is one. */
+/** Sends an error, with a sentence in the language of X-LOCALE if the request has one. */
 export function sendFailure(
   request: IncomingMessage,
   response: ServerResponse,
@@ -61,7 +61,7 @@ export function sendFailure(
 }
 
 function send(response: ServerResponse, status: number, requestId: string, body: string): void {
-  // What has not been read of the request would otherwise have to be read before the next one.
+  // An unread rest of the body would have to be read before the next request.
   if (!response.req.complete) response.setHeader('Connection', 'close')
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',

@@ -7,14 +7,14 @@ import { failureBody, mintRequestId } from './envelope.ts'
 
 declare module 'http' {
   interface IncomingMessage {
-    /** Sends the 100 that a client waits for before it sends its body (Expect: 100-continue). */
+    /** Sends the status 100 to a client that waits for it before it sends its body (Expect: 100-continue). */
     inviteBody?: () => void
   }
 }
 
 /**
- * Requests of one connection that may be under way at once. One read of the socket can hold two thousand small ones,
- * and all of them would run before anybody else's turn.
+ * Maximum number of pipelined requests of one connection. One read of a socket can contain two thousand small requests, which
+ * would all be handled before those of other connections.
  */
 const pipelineLimit = 32
 
@@ -23,56 +23,57 @@ const options: ServerOptions = {
   headersTimeout: 10_000,
   requestTimeout: 20_000,
   connectionsCheckingInterval: 1_000,
-  // Node would refuse a request without Host by itself, without our envelope.
+  // Node itself would answer a request without Host, but not with our envelope.
   requireHostHeader: false,
 }
 
 /**
- * An HTTP server that answers in our envelope whatever arrives on its connections, and keeps none longer than it must.
+ * An HTTP server that answers everything with our envelope, even if it is not valid HTTP, and limits requests in time and
+ * number.
  */
 export function createGuardedServer(app: Express): Server {
-  const unanswered = new WeakMap<Duplex, number>()
+  const pendingRequests = new WeakMap<Duplex, number>()
 
   const handle: RequestListener = (request, response) => {
     const { socket } = request
-    const underWay = (unanswered.get(socket) ?? 0) + 1
-    if (underWay > pipelineLimit) {
+    const pending = (pendingRequests.get(socket) ?? 0) + 1
+    if (pending > pipelineLimit) {
       socket.destroy()
       return
     }
-    unanswered.set(socket, underWay)
-    response.once('close', () => unanswered.set(socket, unanswered.get(socket)! - 1))
+    pendingRequests.set(socket, pending)
+    response.once('close', () => pendingRequests.set(socket, pendingRequests.get(socket)! - 1))
     app(request, response)
   }
 
   const server = createServer(options, handle)
-  // An Expect header that Node does not know is ours to answer, as any other request.
+  // A request with an unknown Expect header is handled like any other.
   server.on('checkExpectation', handle)
-  // Nobody is invited to send a body before steps 1 to 4 have passed.
+  // The client may send its body only after steps 1 to 4 of section 5.3 have passed.
   server.on('checkContinue', (request, response) => {
     request.inviteBody = () => response.writeContinue()
     handle(request, response)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // An earlier request of this connection may still be worked on: its client must not take this answer for that one.
-    const isMuddled = (unanswered.get(socket) ?? 0) > 0
-    if (error.code === 'ECONNRESET' || !socket.writable || isMuddled) socket.destroy()
-    else refuse(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')
+    // If an earlier request is pending, its client must not mistake this answer for the answer to that request.
+    const isPending = (pendingRequests.get(socket) ?? 0) > 0
+    if (error.code === 'ECONNRESET' || !socket.writable || isPending) socket.destroy()
+    else rejectConnection(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')
   })
   server.on('connect', (_request, socket: Socket) => {
-    // Node has taken its own listener away: without one, a reset would end the process.
+    // Node has removed its own error listener. Without one, a reset would end the process.
     socket.on('error', () => socket.destroy())
-    refuse(socket, 'BAD_CHARACTER')
+    rejectConnection(socket, 'BAD_CHARACTER')
   })
   return server
 }
 
-/** What is not even HTTP never reaches the application: its answer is written by hand, and the connection closed. */
-function refuse(socket: Duplex, reason: 'TOO_SLOW' | 'BAD_CHARACTER'): void {
+/** Answers bytes that are not a valid HTTP request, which Express never sees, and closes the connection. */
+function rejectConnection(socket: Duplex, reason: 'TOO_SLOW' | 'BAD_CHARACTER'): void {
   const body = failureBody(new DomainError('S012', { field: 'request', reason }))
   const answer =
     'HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n' +
     `X-Request-Id: ${mintRequestId()}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-  // A client that never closes its side would hold the socket for ever.
+  // A client that never closes its side would keep the socket open for ever.
   socket.end(answer, () => socket.destroy())
 }

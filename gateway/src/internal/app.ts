@@ -7,20 +7,20 @@ import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
 import type { Readiness } from '../observability/readiness.ts'
-import type { Metrics } from './metrics.ts'
+import type { GatewayMetrics } from './metrics.ts'
 
 export type InternalOptions = {
   coreUrls: string[]
   readiness: () => Promise<Readiness>
-  metrics: Metrics
+  metrics: GatewayMetrics
   log: Log
 }
 
-/** An event stream may be silent for this long. */
+/** How long an event stream may be silent. */
 const proxyTimeoutMs = 60_000
-/** How often a core that refused a connection is asked whether it is back; until then it is passed over. */
+/** How often the health of a core that refused a connection is checked. Until it is healthy, it gets no calls. */
 const probeMs = 500
-/** What a caller says of where it comes from means nothing: we say it. */
+/** Headers that a caller cannot set, because the proxy sets them. */
 const forwardedHeaders = [
   'forwarded',
   'x-forwarded-for',
@@ -31,8 +31,8 @@ const forwardedHeaders = [
 ]
 
 /**
- * The second listener, for operators and internal callers: health, metrics, and core's own API through one edge. It is
- * bound to loopback unless configured otherwise, and adds no rights: callers present their own service token.
+ * The application of the internal listener, for operators and internal callers: health, metrics, and a proxy to core. The
+ * listener is bound to loopback by default. The proxy adds no rights: callers send their own service token.
  */
 export function createInternalApp({ coreUrls, readiness, metrics, log }: InternalOptions): Express {
   const app = express()
@@ -51,24 +51,24 @@ export function createInternalApp({ coreUrls, readiness, metrics, log }: Interna
   return app
 }
 
-/** Streams calls to the cores in turn, event streams and all, untouched. */
+/** Streams calls, including event streams, to the cores in turn. */
 function coreProxy(coreUrls: string[], log: Log) {
-  const cores = coreUrls.map(url => ({ url, isAway: false }))
+  const cores = coreUrls.map(url => ({ url, isUnreachable: false }))
   let turn = 0
 
   function nextCore(): string {
     turn = (turn + 1) % cores.length
     const rotated = [...cores.slice(turn), ...cores.slice(0, turn)]
-    return (rotated.find(core => !core.isAway) ?? rotated[0]!).url
+    return (rotated.find(core => !core.isUnreachable) ?? rotated[0]!).url
   }
 
-  async function passOver(core: (typeof cores)[number]): Promise<void> {
-    if (core.isAway) return
-    core.isAway = true
-    while (core.isAway) {
+  async function skipUntilHealthy(core: (typeof cores)[number]): Promise<void> {
+    if (core.isUnreachable) return
+    core.isUnreachable = true
+    while (core.isUnreachable) {
       await new Promise(resolve => setTimeout(resolve, probeMs).unref())
       const answer = await fetch(`${core.url}/healthz`, { signal: AbortSignal.timeout(probeMs) }).catch(() => null)
-      core.isAway = !answer?.ok
+      core.isUnreachable = !answer?.ok
     }
   }
 
@@ -90,12 +90,12 @@ function coreProxy(coreUrls: string[], log: Log) {
         const wasSent = !wasNeverSent(error)
         log.warn({ err: error, wasSent }, 'core did not answer an internal call')
         const core = cores.find(({ url }) => String(target).startsWith(url))
-        if (core && !wasSent) void passOver(core)
+        if (core && !wasSent) void skipUntilHealthy(core)
         if (response instanceof Socket || response.headersSent) {
           response.destroy()
           return
         }
-        // 503 promises that nothing was begun; past that nobody knows.
+        // 503 guarantees that the call was not executed.
         const failure = wasSent
           ? new DomainError('S003', { transferId: '' })
           : new DomainError('S002', { retryAfterSeconds: 1 })

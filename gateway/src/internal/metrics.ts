@@ -5,9 +5,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
-import type { Parts } from '../observability/readiness.ts'
+import type { HealthChecks } from '../observability/readiness.ts'
 
-/** The step of section 5.3 that a code comes from; the rest are refusals of the endpoint, or faults. */
+/** The step of section 5.3 that returns a code. All other codes come from endpoints. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
   GA2001: 'key',
   GA2011: 'key',
@@ -22,22 +22,22 @@ const stepOfCode: Partial<Record<ErrorCode, string>> = {
   S029: 'rate-limit',
 }
 
-export type Metrics = RequestMetrics & {
+export type GatewayMetrics = RequestMetrics & {
   registry: Registry
-  /** Shows how many lines of the log were lost. */
+  /** Exports how many log lines were lost. */
   watchLog: (output: LogOutput) => void
-  /** Shows what a directory of keys has in memory; read when somebody asks. */
+  /** Exports the number of cached keys. */
   watchKeys: (keys: KeyCache) => void
-  /** Shows the calls of core that wait or are under way, and the cores that owe answers and do not answer. */
+  /** Exports the queued and sent calls of core, and the number of unhealthy cores. */
   watchCore: (core: CoreClient) => void
-  /** The same store, its answers measured. */
-  measured: (nonces: NonceStore) => NonceStore
-  /** Watches what the gateway cannot serve without; asked when somebody scrapes. */
-  watch: (parts: Parts) => void
+  /** Returns the same store, with its response times exported. */
+  measureNonceStore: (nonces: NonceStore) => NonceStore
+  /** Exports the results of health checks, which run at each scrape. */
+  watchHealth: (checks: HealthChecks) => void
 }
 
-/** What Prometheus scrapes on the internal listener. */
-export function createMetrics(): Metrics {
+/** The metrics that Prometheus scrapes on the internal listener. */
+export function createMetrics(): GatewayMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -47,28 +47,28 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   })
-  const refusals = new Counter({
+  const failures = new Counter({
     name: 'gateway_refusals_total',
-    help: 'Requests that were not served, by the step of the pipeline that refused them, code and HTTP status',
+    help: 'Failed requests, by the step of the pipeline that failed, code and HTTP status',
     labelNames: ['step', 'code', 'status'],
     registers: [registry],
   })
-  /** Looking a series up by its labels costs more than counting in it. */
+  /** Cached, because looking up a series by its labels costs more than counting in it. */
   const series = new Map<string, ReturnType<typeof durations.labels>>()
 
-  function answered(route: string, code: ErrorCode | '2000', milliseconds: number): void {
+  function recordAnswer(route: string, code: ErrorCode | '2000', milliseconds: number): void {
     const name = `${route} ${code}`
     const found = series.get(name) ?? durations.labels(route, code)
     series.set(name, found)
     found.observe(milliseconds / 1000)
     if (code !== '2000')
-      refusals.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
+      failures.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
   }
 
   function watchLog(output: LogOutput): void {
     new Counter({
       name: 'gateway_log_lines_lost_total',
-      help: 'Lines of the log that were lost: the disk is full, or what reads them is slow or gone',
+      help: 'Log lines that were lost, because the disk is full, or the reader is slow or has exited',
       registers: [registry],
       collect() {
         this.reset()
@@ -80,7 +80,7 @@ export function createMetrics(): Metrics {
   function watchKeys(keys: KeyCache): void {
     new Gauge({
       name: 'gateway_keys',
-      help: 'API keys in memory: known, known not to exist, and being looked up',
+      help: 'API keys in memory: known, known not to exist, and waiting for a look-up',
       labelNames: ['state'],
       registers: [registry],
       collect() {
@@ -103,7 +103,7 @@ export function createMetrics(): Metrics {
     })
     new Gauge({
       name: 'gateway_unhealthy_cores',
-      help: 'Cores that do not respond, and are out of rotation',
+      help: 'Cores that do not respond and are out of rotation',
       registers: [registry],
       collect() {
         this.set(core.load().unhealthyCores)
@@ -113,19 +113,20 @@ export function createMetrics(): Metrics {
 
   const storeDurations = new Histogram({
     name: 'gateway_nonce_store_duration_seconds',
-    help: 'Time that the nonce store (Redis) takes to answer, by what came of it',
+    help: 'Time that the nonce store (Redis) takes to answer, by outcome',
     labelNames: ['outcome'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
     registers: [registry],
   })
-  const [fine, failed] = [storeDurations.labels('answered'), storeDurations.labels('failed')]
+  const answered = storeDurations.labels('answered')
+  const failed = storeDurations.labels('failed')
 
-  function measured(nonces: NonceStore): NonceStore {
+  function measureNonceStore(nonces: NonceStore): NonceStore {
     async function timed<Answer>(answer: Promise<Answer>): Promise<Answer> {
       const startedAt = performance.now()
       try {
         const result = await answer
-        fine.observe((performance.now() - startedAt) / 1000)
+        answered.observe((performance.now() - startedAt) / 1000)
         return result
       } catch (error) {
         failed.observe((performance.now() - startedAt) / 1000)
@@ -139,17 +140,17 @@ export function createMetrics(): Metrics {
     }
   }
 
-  function watch(parts: Parts): void {
+  function watchHealth(checks: HealthChecks): void {
     new Gauge({
       name: 'gateway_part_up',
-      help: 'Whether a part that the gateway cannot serve without is up: 1 or 0',
+      help: 'Whether a dependency of the gateway is up: 1 or 0',
       labelNames: ['part'],
       registers: [registry],
       async collect() {
-        for (const [part, faultOf] of Object.entries(parts)) this.set({ part }, (await faultOf()) === null ? 1 : 0)
+        for (const [part, check] of Object.entries(checks)) this.set({ part }, (await check()) === null ? 1 : 0)
       },
     })
   }
 
-  return { registry, answered, watchLog, watchKeys, watchCore, measured, watch }
+  return { registry, recordAnswer, watchLog, watchKeys, watchCore, measureNonceStore, watchHealth }
 }

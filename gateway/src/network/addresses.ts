@@ -5,15 +5,15 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 export type AddressBlock = [Address, number]
 
 /**
- * Reads addresses and CIDR blocks separated by commas.
+ * Parses comma-separated addresses and CIDR blocks.
  *
- * @throws Error naming the first entry that is neither
+ * @throws Error naming the first invalid entry
  */
 export function parseAddressList(text: string): AddressBlock[] {
   return text.split(',').map(entry => parseBlock(entry.trim()))
 }
 
-/** One address or CIDR block. An IPv4-mapped IPv6 address stands for the IPv4 address. */
+/** Parses one address or CIDR block. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function parseBlock(entry: string): AddressBlock {
   if (!isAddressOrBlock(entry)) throw new Error(`has "${entry}", which is neither an IP address nor a CIDR block`)
   const block = entry.includes('/') ? entry : `${entry}/${entry.includes(':') ? 128 : 32}`
@@ -23,19 +23,20 @@ export function parseBlock(entry: string): AddressBlock {
   return [address, length]
 }
 
-/** An address in one spelling, or null. IPv4-mapped addresses become IPv4. */
+/** Parses an address; null if it is invalid. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function parseAddress(text: string): Address | null {
   return isAddress(text) ? ipaddr.process(text) : null
 }
 
-/** Whether an address lies in one of the blocks. */
+/** Whether an address is in one of the blocks. */
 export function isListed(address: Address, blocks: readonly AddressBlock[]): boolean {
   return blocks.some(([base, length]) => address.kind() === base.kind() && address.match(base, length))
 }
 
 /**
- * The address of the client: the socket's, unless that is a trusted proxy. Then X-Forwarded-For is read from its
- * end, where the nearest proxy wrote, past further trusted proxies. What lies beyond was written by strangers.
+ * The address of the client, in canonical form. That is the address of the socket, unless it is a trusted proxy. Then
+ * X-Forwarded-For is read from its end, where the nearest proxy wrote, to the first address that is not a trusted proxy.
+ * Clients can write anything before that.
  */
 export function clientAddress(
   socketAddress: string,
@@ -53,7 +54,7 @@ export function clientAddress(
   return client.toString()
 }
 
-/** What is counted as one address: of IPv6 the /64, for that is what a single subscriber gets. */
+/** The network that counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber gets. */
 export function networkOf(address: string): string {
   const parsed = parseAddress(address)
   if (!parsed) return address

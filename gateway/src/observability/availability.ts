@@ -1,20 +1,20 @@
 import type { Log } from '@workspace-wallet/runtime'
 
-/** Reasons that are logged during one outage: texts of errors may vary without end. */
+/** Maximum number of reasons logged during one outage, because error texts can vary without limit. */
 const reasonLimit = 10
 
 /**
- * Logs when a part that the gateway depends on is lost and when it is back, not every request that fails meanwhile. A
- * further reason that shows during an outage is logged once.
+ * Logs when a dependency of the gateway becomes unavailable and available again, but not every request that fails meanwhile.
+ * Each reason is logged once during an outage.
  */
 export class Availability {
-  readonly #part: string
+  readonly #dependency: string
   readonly #log: Log
   readonly #reasons = new Set<string>()
   #lostAtMs = 0
 
-  constructor(part: string, log: Log) {
-    this.#part = part
+  constructor(dependency: string, log: Log) {
+    this.#dependency = dependency
     this.#log = log
   }
 
@@ -23,17 +23,20 @@ export class Availability {
     if (this.#reasons.size >= reasonLimit || this.#reasons.has(reason)) return
     if (this.#reasons.size === 0) this.#lostAtMs = performance.now()
     this.#reasons.add(reason)
-    this.#log.warn({ err: error, reason }, `${this.#part} lost`)
+    this.#log.warn({ err: error, reason }, `${this.#dependency} is unavailable`)
   }
 
-  back(): void {
+  restored(): void {
     if (this.#reasons.size === 0) return
     this.#reasons.clear()
-    this.#log.warn({ afterMs: Math.round(performance.now() - this.#lostAtMs) }, `${this.#part} back`)
+    this.#log.warn(
+      { afterMs: Math.round(performance.now() - this.#lostAtMs) },
+      `${this.#dependency} is available again`,
+    )
   }
 }
 
-/** An error's message and those of its causes, as one line. */
+/** The messages of an error and its causes, as one line. */
 export function errorSummary(error: unknown): string {
   const messages = new Set<string>()
   let cause: unknown = error
@@ -41,7 +44,7 @@ export function errorSummary(error: unknown): string {
     const { message, code, errors } = cause as { message?: string; code?: string; errors?: unknown[] }
     const text = message || code
     if (text) messages.add(text)
-    // A name that has several addresses fails with one error for each.
+    // A host name with several addresses fails with one error for each.
     cause = (cause as { cause?: unknown }).cause ?? errors?.[0]
   }
   return messages.size > 0 ? [...messages].join(': ') : String(error)

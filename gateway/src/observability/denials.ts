@@ -2,24 +2,24 @@ import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import { Counter, type Registry } from 'prom-client'
 import type { SampledLog } from './sampled-log.ts'
 
-/** Keys with a series of their own in the metrics; denials of further ones are counted together. */
+/** API keys with a time series of their own. Denials of further keys are counted together. */
 const keyLimit = 1_000
 
-/** What is known of a denied request that may be told: no secret, signature or nonce, and no text of the caller's own. */
-export type Denial = {
+/** What is logged of a denied request. It contains no secret, signature or nonce, and no text that the caller chose. */
+export type FailedRequest = {
   code: ErrorCode
-  /** Only of a key that exists. */
+  /** Undefined if the key does not exist. */
   apiKey: string | undefined
   address: string
   requestId: string
 }
 
-/** Whether a code says that a request was not allowed: those of section 5.3 and 5.4, and S029. */
+/** Whether a code denies access: the codes of sections 5.3 and 5.4, and S029. */
 export function isDenial(code: ErrorCode): boolean {
   return code.startsWith('GA') || code === '50090201' || code === 'S029'
 }
 
-/** Denied requests, counted by code and key. They are sampled in the log, as is whatever strangers were refused. */
+/** Counts denied requests by code and key. Samples them in the log, with all other failed requests without a valid signature. */
 export class Denials {
   readonly #sampled: SampledLog
   readonly #total: Counter
@@ -36,24 +36,24 @@ export class Denials {
   }
 
   /**
-   * Notes a refusal, if it is a denial or that of a stranger.
+   * Records a failed request, if it was denied or had no valid signature.
    *
-   * @param isSigned whether the request had a valid signature; without one it is a stranger's
+   * @param isSigned whether the request had a valid signature
    */
-  note(refusal: Denial, isSigned: boolean): void {
-    const { code, apiKey } = refusal
+  record(failure: FailedRequest, isSigned: boolean): void {
+    const { code, apiKey } = failure
     if (!isDenial(code) && isSigned) return
     const key = apiKey === undefined ? 'unknown' : this.#labelOf(apiKey)
     if (isDenial(code)) {
       this.#total.inc({ code, key })
-      this.#write(`${code} ${key}`, refusal, 'a request was denied', 'more requests were denied')
+      this.#write(`${code} ${key}`, failure, 'a request was denied', 'more requests were denied')
     } else {
-      this.#write(`${code} ${key}`, refusal, 'a request was refused', 'more requests were refused')
+      this.#write(`${code} ${key}`, failure, 'a request was rejected', 'more requests were rejected')
     }
   }
 
-  #write(kind: string, refusal: Denial, message: string, summary: string): void {
-    const fields = { ...refusal, message: errorTable[refusal.code].message }
+  #write(kind: string, failure: FailedRequest, message: string, summary: string): void {
+    const fields = { ...failure, message: errorTable[failure.code].message }
     this.#sampled.write(kind, { level: 'warn', fields, message, summary })
   }
 

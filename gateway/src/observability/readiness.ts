@@ -1,43 +1,43 @@
-/** Why a part cannot be used now; null when it can. */
-export type Fault = string | null
+/** Checks a dependency. Resolves to why it is unavailable, or null if it is available. */
+export type HealthCheck = () => Promise<string | null>
 
-/** What the gateway cannot serve without, by name. */
-export type Parts = Record<string, () => Promise<Fault>>
+/** The health checks of what the gateway cannot serve without, by name. */
+export type HealthChecks = Record<string, HealthCheck>
 
 export type Readiness = {
   status: 'ready' | 'not ready' | 'stopping'
   parts: Record<string, { up: true } | { up: false; reason: string }>
 }
 
-/** How long a part that was found to be up need not be asked again. */
+/** How long a successful check is valid. */
 const upMs = 200
 
 /**
- * The same check, made once for all who ask at the same time, and seldom while the part is up: anybody may ask the public
- * listener, and a check costs the part a write.
+ * The same check, but concurrent callers share one run, and a successful result is reused for a short time. Anybody may
+ * request /readyz of the public listener, and a check costs the dependency a write.
  */
-export function shared(check: () => Promise<Fault>): () => Promise<Fault> {
+export function sharedCheck(check: HealthCheck): HealthCheck {
   let upUntilMs = Number.NEGATIVE_INFINITY
-  let checking: Promise<Fault> | undefined
-  const checked = async () => {
+  let running: Promise<string | null> | undefined
+  const run = async () => {
     const fault = await check()
     if (fault === null) upUntilMs = performance.now() + upMs
     return fault
   }
   return async () => {
     if (performance.now() < upUntilMs) return null
-    checking ??= checked().finally(() => {
-      checking = undefined
+    running ??= run().finally(() => {
+      running = undefined
     })
-    return checking
+    return running
   }
 }
 
-/** Asks every part. */
-export async function readReadiness(parts: Parts, isStopping: boolean): Promise<Readiness> {
+/** Runs all checks. */
+export async function readReadiness(checks: HealthChecks, isStopping: boolean): Promise<Readiness> {
   const states = await Promise.all(
-    Object.entries(parts).map(async ([part, faultOf]) => {
-      const reason = await faultOf()
+    Object.entries(checks).map(async ([part, check]) => {
+      const reason = await check()
       return [part, reason === null ? { up: true as const } : { up: false as const, reason }] as const
     }),
   )

@@ -2,7 +2,7 @@ import type { Log } from '@workspace-wallet/runtime'
 import { expect, test } from 'vitest'
 import { SampledLog } from './sampled-log.ts'
 
-test('however many kinds there are, the lines are few, and they account for everything', () => {
+test('however many kinds there are, the lines are few, and their counts add up', () => {
   const lines: { count?: number }[] = []
   const log = { warn: (fields: object) => lines.push(fields) } as unknown as Log
   const sampled = new SampledLog(log)

@@ -1,15 +1,15 @@
 import type { Log } from '@workspace-wallet/runtime'
 
-/** One line of a kind is written in this time; how many more there were follows at its end. */
+/** Within this time, one line of a kind is written. A summary follows at its end. */
 const sampleMs = 10_000
-/** Kinds that are told apart in that time. */
+/** Maximum number of kinds within that time. */
 const kindLimit = 100
 
 type Line = { level: 'warn' | 'error'; fields: object; message: string; summary: string }
 
 /**
- * Lines that anybody can cause without a valid signature. Of each kind the first is written, and after ten seconds one
- * that says how many more there were, with the fields of the last: strangers cannot fill a disk.
+ * A log for lines that anybody can cause without a valid signature, so that nobody can fill the disk. The first line of each
+ * kind is written at once. After ten seconds, a summary has the number of further lines and the fields of the last one.
  */
 export class SampledLog {
   readonly #log: Log
@@ -20,7 +20,7 @@ export class SampledLog {
     this.#log = log
   }
 
-  /** @param kind of a bounded number; past a hundred they count as one */
+  /** @param kind lines of one kind are sampled together; all kinds beyond a hundred count as one */
   write(kind: string, line: Line): void {
     const found = this.#kinds.get(kind) ?? (this.#kinds.size > kindLimit ? this.#kinds.get(others) : undefined)
     if (found) {
@@ -33,7 +33,7 @@ export class SampledLog {
     this.#timer ??= setTimeout(() => this.flush(), sampleMs).unref()
   }
 
-  /** Says how many more there were, and begins anew. */
+  /** Writes the summaries and resets the counts. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

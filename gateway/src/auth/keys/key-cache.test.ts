@@ -11,8 +11,8 @@ import { until } from '../../../../test/setup/until.ts'
 import { type Key, KeyCache } from './key-cache.ts'
 
 /**
- * How a gateway follows changes of keys, against a real core, on a way that can be cut. The clock by which leases end is
- * the tests' own: what is asserted of time holds on a machine of any speed.
+ * A key cache and a real core, with a connection that can be cut. The tests control the cache's clock, so that assertions on
+ * time do not depend on the speed of the machine.
  */
 
 const ring = `k1:${randomBytes(32).toString('base64')}`
@@ -34,8 +34,8 @@ beforeEach(async () => {
   path = await startFaultProxy(system.cores[0]!.port)
   core = createCoreClient({ url: path.url, token: system.gatewayToken })
   nowMs = 0
-  cache = startDirectory()
-  await until('the cache has heard of core', () => cache.isCurrent)
+  cache = startCache()
+  await until('the cache has polled core', () => cache.isCurrent)
 })
 afterEach(async () => {
   for (const each of opened.splice(0)) each.close()
@@ -43,11 +43,11 @@ afterEach(async () => {
   await core.close()
 })
 
-function startDirectory(): KeyCache {
-  const made = new KeyCache(core, parseKeyRing(ring), createLog('gateway', 'silent').log, () => nowMs)
-  opened.push(made)
-  made.start()
-  return made
+function startCache(): KeyCache {
+  const cache = new KeyCache(core, parseKeyRing(ring), createLog('gateway', 'silent').log, () => nowMs)
+  opened.push(cache)
+  cache.start()
+  return cache
 }
 
 async function newKey(): Promise<string> {
@@ -58,20 +58,19 @@ async function newKey(): Promise<string> {
 }
 
 /**
- * A key that the cache keeps, and has no reason to drop: it has heard of every change up to a later one, that of
- * another key.
+ * A cached key. The cache has polled all changes up to that of another, later key, so no change of this one is pending.
  */
-async function keptKey(): Promise<string> {
+async function newCachedKey(): Promise<string> {
   const [key, other] = [await newKey(), await newKey()]
   expect(await statusOf(other)).toBe('ACTIVE')
   await system.admin.apiKeys.disable.mutate({ apiKey: other })
-  await until('it has dropped the other one', async () => (await statusOf(other)) === 'DISABLED')
+  await until('the cache has dropped the other key', async () => (await statusOf(other)) === 'DISABLED')
   expect(await statusOf(key)).toBe('ACTIVE')
   return key
 }
 
-/** What the cache holds: an answer that needs no look-up. */
-function kept(apiKey: string): Key['status'] | 'nothing' {
+/** The status of a key in the cache, without a look-up. */
+function cachedStatus(apiKey: string): Key['status'] | 'nothing' {
   const found = cache.isCached(apiKey) ? (cache.find(apiKey) as Key) : null
   return found?.status ?? 'nothing'
 }
@@ -80,63 +79,63 @@ async function statusOf(apiKey: string): Promise<string | undefined> {
   return (await cache.find(apiKey))?.status
 }
 
-const outOfReach = { code: 'S002' }
+const unavailable = { code: 'S002' }
 
-test('a gateway that is cut off believes what it has for a lease, and not a moment longer', async () => {
-  const apiKey = await keptKey()
+test('a gateway that cannot reach core uses its cache for the lease, and not longer', async () => {
+  const apiKey = await newCachedKey()
   path.cut()
   await system.admin.apiKeys.disable.mutate({ apiKey })
   nowMs += leaseMs - 1
-  expect(kept(apiKey)).toBe('ACTIVE')
+  expect(cachedStatus(apiKey)).toBe('ACTIVE')
   nowMs += 1
   expect(cache.isCurrent).toBe(false)
-  expect(kept(apiKey)).toBe('nothing')
-  await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
+  expect(cachedStatus(apiKey)).toBe('nothing')
+  await expect(cache.find(apiKey)).rejects.toMatchObject(unavailable)
   await path.restore()
-  await until('it has heard of core again', () => cache.isCurrent)
+  await until('the cache has polled core again', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('DISABLED')
 })
 
-test('an answer that took as long as a lease is not believed', async () => {
+test('an answer that took as long as the lease is not used', async () => {
   const apiKey = await newKey()
   await system.cores[0]!.kill('SIGSTOP')
   const looked = Promise.resolve(cache.find(apiKey)).catch(error => error)
-  // The look-up leaves in the next turn of the event loop.
+  // The look-up is sent in the next turn of the event loop.
   await new Promise(setImmediate)
   await new Promise(setImmediate)
   nowMs += leaseMs
   await system.cores[0]!.kill('SIGCONT')
-  expect(await looked).toMatchObject(outOfReach)
+  expect(await looked).toMatchObject(unavailable)
 })
 
-test('news that is lost on its way is told again', async () => {
-  const apiKey = await keptKey()
+test('a change is polled again if the answer was lost', async () => {
+  const apiKey = await newCachedKey()
   path.loseAnswers()
   await system.admin.apiKeys.disable.mutate({ apiKey })
   const lost = path.lost()
   await until('answers were lost after the change', () => path.lost() > lost + 1)
-  expect(kept(apiKey)).toBe('ACTIVE')
+  expect(cachedStatus(apiKey)).toBe('ACTIVE')
   await path.restore()
   await until('the change arrives', async () => (await statusOf(apiKey)) === 'DISABLED')
 })
 
-test('a gateway that starts without core lets nobody in', async () => {
+test('a gateway that starts without core accepts no request', async () => {
   const apiKey = await newKey()
   path.cut()
-  cache = startDirectory()
+  cache = startCache()
   expect(cache.isCurrent).toBe(false)
-  await expect(cache.find(apiKey)).rejects.toMatchObject(outOfReach)
+  await expect(cache.find(apiKey)).rejects.toMatchObject(unavailable)
   await path.restore()
-  await until('it has heard of core', () => cache.isCurrent)
+  await until('the new cache has polled core', () => cache.isCurrent)
   expect(await statusOf(apiKey)).toBe('ACTIVE')
 })
 
-test('a change that commits late is not overtaken by one that began after it', async () => {
-  const [first, second] = [await keptKey(), await keptKey()]
-  expect([kept(first), kept(second)]).toEqual(['ACTIVE', 'ACTIVE'])
+test('a change that commits late is not missed when a later one waits for it', async () => {
+  const [first, second] = [await newCachedKey(), await newCachedKey()]
+  expect([cachedStatus(first), cachedStatus(second)]).toEqual(['ACTIVE', 'ACTIVE'])
   const { ownerUrl } = system.database
   const late = await connect(ownerUrl)
-  // As core does it, and not committed yet.
+  // The same statements as core, without a commit yet.
   await late.query('begin')
   const { rows } = await late.query('update access_revision set revision = revision + 1 returning revision')
   const isFirst = `id = '${uuidFromId('apiKey', first)}'`
@@ -151,12 +150,12 @@ test('a change that commits late is not overtaken by one that began after it', a
   await late.query('commit')
   await late.end()
   await change
-  await until('both arrive', () => kept(first) === 'nothing' && kept(second) === 'nothing')
+  await until('both arrive', () => cachedStatus(first) === 'nothing' && cachedStatus(second) === 'nothing')
   expect([await statusOf(first), await statusOf(second)]).toEqual(['DISABLED', 'DISABLED'])
 })
 
-/** Disables a key under the first access revision, as if it had been so for long. */
-async function inAnotherHistory(key: string, history: string): Promise<void> {
+/** Rewrites the history of changes, and disables a key in its first revision. */
+async function rewriteHistory(key: string, history: string): Promise<void> {
   const owner = await connect(system.database.ownerUrl)
   const isKey = `id = '${uuidFromId('apiKey', key)}'`
   await owner.query('begin; set local session_replication_role = replica')
@@ -166,23 +165,23 @@ async function inAnotherHistory(key: string, history: string): Promise<void> {
   await owner.end()
 }
 
-test('a database with another history under the same numbers is noticed: nothing that was kept is believed', async () => {
-  const key = await keptKey()
-  // A copy that lacks the last changes takes over. It has others under their numbers, and the key that the gateway keeps
-  // was disabled under a number that the gateway has passed.
-  await inAnotherHistory(
+test('a database with another history under the same numbers is detected: cached keys are not used', async () => {
+  const key = await newCachedKey()
+  // A replica that lacks the last changes took over. It has other changes under the same revisions, and the cached key was
+  // disabled in a revision that the gateway has passed.
+  await rewriteHistory(
     key,
     `delete from access_change;
      insert into access_change (revision)
        select revision - n from access_revision, generate_series(0, 1) n`,
   )
-  await until('what was kept is forgotten', () => kept(key) === 'nothing')
+  await until('the cache is cleared', () => cachedStatus(key) === 'nothing')
   expect(await statusOf(key)).toBe('DISABLED')
 })
 
-test('a database that was set back to an earlier state is noticed', async () => {
-  const key = await keptKey()
-  await inAnotherHistory(key, 'delete from access_change where revision > 1; update access_revision set revision = 1')
-  await until('what was kept is forgotten', () => kept(key) === 'nothing')
+test('a database that was reset to an earlier state is detected', async () => {
+  const key = await newCachedKey()
+  await rewriteHistory(key, 'delete from access_change where revision > 1; update access_revision set revision = 1')
+  await until('the cache is cleared', () => cachedStatus(key) === 'nothing')
   expect(await statusOf(key)).toBe('DISABLED')
 })

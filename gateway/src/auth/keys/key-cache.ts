@@ -1,14 +1,12 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { accessPollMs, DomainError, isDomainError, type KeyAccess } from '@workspace-wallet/contract'
+import { accessPollMs, DomainError, isDomainError, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import type { Log } from '@workspace-wallet/runtime'
-import { decryptSecret, hasKeyIdChecksum, type KeyRing } from '@workspace-wallet/runtime'
+import { decryptSecret, hasKeyIdChecksum, type KeyRing, type Log } from '@workspace-wallet/runtime'
 import { type AddressBlock, parseBlock } from '../../network/addresses.ts'
 import { Availability, errorSummary } from '../../observability/availability.ts'
-import type { Fault } from '../../observability/readiness.ts'
 import { SampledLog } from '../../observability/sampled-log.ts'
 
-/** What the pipeline needs of a key. Secrets are held as key objects only. */
+/** An API key as the pipeline needs it. Decrypted secrets exist only as key objects. */
 export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {
   expiresAtMs: number
   scopes: ReadonlySet<string>
@@ -16,11 +14,11 @@ export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspa
   secrets: readonly { key: KeyObject; validUntilMs: number }[]
 }
 
-/** How long an answer of core holds. Past it no cached key is believed: a gateway that is cut off fails closed. */
+/** How long cached keys are used after a successful poll. Without one, a gateway that cannot reach core fails closed. */
 const leaseMs = 3_000
-/** The first attempt's answer may be older than a change that was polled meanwhile; then it is asked for again. */
+/** A look-up is repeated if a poll meanwhile returned a newer change. */
 const lookupAttempts = 3
-const lookupsPerCall = 500
+const keysPerCall = 500
 const waitingLimit = 5_000
 const keyLimit = 100_000
 const unknownLimit = 100_000
@@ -29,8 +27,8 @@ const reportUseMs = 5_000
 type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
 
 /**
- * The keys as core knows them, kept in memory. Core counts every change of a key, a membership or a workspace in one
- * revision; a poll learns which keys a change touched and drops them. See docs/decisions.
+ * A cache of core's API keys (docs/decisions/0003). Core increments one revision for every change of a key, a membership or a
+ * workspace. The cache polls for the keys that a change affects and drops them.
  */
 export class KeyCache {
   readonly #core: CoreClient
@@ -40,27 +38,28 @@ export class KeyCache {
   readonly #availability: Availability
   readonly #elapsedMs: () => number
   readonly #keys = new Map<string, Key>()
-  /** Ids are minted by core, so one that is unknown stays unknown: nobody can guess the next one. */
+  /** IDs that do not exist. They stay unknown: only core generates IDs, and they cannot be guessed. */
   readonly #unknown = new Set<string>()
-  /** When each key was last used, since the last report. */
+  /** When each key was last used; only keys used since the last report. */
   readonly #used = new Map<string, number>()
   readonly #waiting = new Map<string, Waiting[]>()
-  #lookingUp = false
-  /** Null until core was heard. */
+  #isLookingUp = false
+  /** Null until the first successful poll. */
   #checksumKey: string | null = null
   #revision = 0
-  /** The epoch of that revision; null before the first. */
+  /** The epoch of that revision; null before the first successful poll. */
   #epoch: string | null = null
-  /** Counts how often everything was forgotten. */
-  #generation = 0
-  #heardAtMs = Number.NEGATIVE_INFINITY
+  /** How often the cache was cleared. */
+  #clearCount = 0
+  /** When the last successful poll was sent. */
+  #polledAtMs = Number.NEGATIVE_INFINITY
   /** Why the last poll failed. */
   #lastError: unknown
   #timer: NodeJS.Timeout | undefined
   #reportTimer: NodeJS.Timeout | undefined
   #closed = false
 
-  /** @param elapsedMs a clock that never runs back, by which leases end */
+  /** @param elapsedMs a monotonic clock */
   constructor(core: CoreClient, keyRing: KeyRing, log: Log, elapsedMs: () => number = () => performance.now()) {
     this.#core = core
     this.#keyRing = keyRing
@@ -70,7 +69,7 @@ export class KeyCache {
     this.#elapsedMs = elapsedMs
   }
 
-  /** Starts to follow changes. */
+  /** Starts to poll for changes, and to report when keys were used. */
   start(): void {
     void this.#poll()
     this.#reportTimer = setInterval(() => this.#reportUse(), reportUseMs)
@@ -84,15 +83,15 @@ export class KeyCache {
     this.#sampled.flush()
   }
 
-  /** Whether core was heard within the lease. */
+  /** Whether cached keys may be used: the last successful poll is recent enough. */
   get isCurrent(): boolean {
-    return this.#elapsedMs() - this.#heardAtMs < leaseMs
+    return this.#elapsedMs() - this.#polledAtMs < leaseMs
   }
 
-  /** Why no cached key may be believed now; null when they may. */
-  get fault(): Fault {
+  /** Why cached keys may not be used now; null if they may. */
+  get fault(): string | null {
     if (this.isCurrent) return null
-    const sinceMs = this.#elapsedMs() - this.#heardAtMs
+    const sinceMs = this.#elapsedMs() - this.#polledAtMs
     const since = Number.isFinite(sinceMs) ? `for ${Math.floor(sinceMs / 1000)} s` : 'yet'
     return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${errorSummary(this.#lastError)}`}`
   }
@@ -101,15 +100,15 @@ export class KeyCache {
     return { known: this.#keys.size, unknown: this.#unknown.size, waiting: this.#waiting.size }
   }
 
-  /** Whether `find` would answer at once, with a key. */
+  /** Whether `find` returns the key without asking core. */
   isCached(apiKey: string): boolean {
     return this.isCurrent && this.#keys.has(apiKey)
   }
 
   /**
-   * A key by its id; null when there is none. At once when it is cached, so that the hot path stays synchronous.
+   * Finds a key by its ID; null if it does not exist. The result is not a promise if core need not be asked.
    *
-   * @throws DomainError S002 when core cannot be asked
+   * @throws DomainError S002 if core cannot be asked; S001 if a secret of the key cannot be decrypted
    */
   find(apiKey: string): Key | null | Promise<Key | null> {
     if (this.isCurrent) {
@@ -117,65 +116,66 @@ export class KeyCache {
       if (key) return key
       if (this.#unknown.has(apiKey)) return null
     }
-    return this.#isGuess(apiKey) ? null : this.#lookUp(apiKey)
+    return this.#canExist(apiKey) ? this.#lookUp(apiKey) : null
   }
 
-  /** Notes that a request was accepted under a key; reported to core every few seconds. */
+  /** Records that a key was used. Core is told every few seconds. */
   markUsed(apiKey: string, nowMs: number): void {
     this.#used.set(apiKey, nowMs)
   }
 
-  /** Whether this ID was certainly never issued, so that core need not be asked. A new key never waits behind guesses. */
-  #isGuess(apiKey: string): boolean {
-    return this.#checksumKey !== null && !hasKeyIdChecksum(this.#checksumKey, apiKey)
+  /** False for IDs that core certainly never generated, so that guesses cause no look-ups. */
+  #canExist(apiKey: string): boolean {
+    if (this.#checksumKey === null) return uuidFromId('apiKey', apiKey) !== null
+    return hasKeyIdChecksum(this.#checksumKey, apiKey)
   }
 
   #lookUp(apiKey: string): Promise<Key | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Key | null>()
     const others = this.#waiting.get(apiKey)
-    if (!others && this.#waiting.size >= waitingLimit) return Promise.reject(outOfReach())
+    if (!others && this.#waiting.size >= waitingLimit) return Promise.reject(unavailable())
     if (others) others.push({ apiKey, resolve, reject })
     else this.#waiting.set(apiKey, [{ apiKey, resolve, reject }])
-    if (!this.#lookingUp) void this.#work()
+    if (!this.#isLookingUp) void this.#lookUpWaiting()
     return promise
   }
 
-  /** One look-up at a time; what is asked meanwhile goes with the next. */
-  async #work(): Promise<void> {
-    this.#lookingUp = true
+  /** Runs one look-up at a time. Keys requested meanwhile are part of the next one. */
+  async #lookUpWaiting(): Promise<void> {
+    this.#isLookingUp = true
     await new Promise(setImmediate)
     while (this.#waiting.size > 0) {
-      const asked = [...this.#waiting.entries()].slice(0, lookupsPerCall)
+      const asked = [...this.#waiting.entries()].slice(0, keysPerCall)
       for (const [apiKey] of asked) this.#waiting.delete(apiKey)
       try {
         const found = await this.#ask(asked.map(([apiKey]) => apiKey))
         for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
       } catch (error) {
-        const message = 'keys cannot be looked up: core is out of reach'
-        const summary = 'more look-ups of keys failed'
+        const message = 'a look-up of API keys failed'
+        const summary = 'more look-ups of API keys failed'
         this.#sampled.write('look-up', { level: 'warn', fields: { err: error }, message, summary })
-        for (const [, waiting] of asked) for (const { reject } of waiting) reject(outOfReach())
+        for (const [, waiting] of asked) for (const { reject } of waiting) reject(unavailable())
       }
     }
-    this.#lookingUp = false
+    this.#isLookingUp = false
   }
 
   async #ask(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const askedAtMs = this.#elapsedMs()
-      const generation = this.#generation
+      const clearCount = this.#clearCount
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
-      // An answer is as old as its question: one that took long says no more than a key that was kept as long.
-      if (this.#elapsedMs() - askedAtMs >= leaseMs) throw new Error('core took too long to answer')
-      // What was read before a change that we have heard of already may be what the change has ended.
+      // The age of an answer counts from its request. A late answer is as outdated as a key that was cached for as long.
+      if (this.#elapsedMs() - askedAtMs >= leaseMs) throw new Error(`core did not answer within ${leaseMs} ms`)
+      // The answer may be older than a change that was polled meanwhile.
       if (revision < this.#revision && attempt < lookupAttempts) continue
-      const found = new Map(keys.map(access => [access.apiKey, this.#open(access)] as const))
-      if (revision >= this.#revision && generation === this.#generation) this.#remember(apiKeys, found)
+      const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))
+      if (revision >= this.#revision && clearCount === this.#clearCount) this.#store(apiKeys, found)
       return found
     }
   }
 
-  #remember(asked: string[], found: Map<string, Key | DomainError>): void {
+  #store(asked: string[], found: Map<string, Key | DomainError>): void {
     if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
     if (this.#unknown.size + asked.length > unknownLimit) this.#unknown.clear()
     for (const apiKey of asked) {
@@ -185,14 +185,14 @@ export class KeyCache {
     }
   }
 
-  /** S001 when a secret does not decrypt: that key's requests fail, nobody else's. */
-  #open(access: KeyAccess): Key | DomainError {
+  /** If a secret cannot be decrypted, requests of that key fail with S001. */
+  #decrypt(access: KeyAccess): Key | DomainError {
     try {
-      return openKey(this.#keyRing, access)
+      return toKey(this.#keyRing, access)
     } catch (error) {
       const fields = { err: error, apiKey: access.apiKey }
-      const message = "a key's secret cannot be decrypted"
-      const summary = `${message}: more requests name it`
+      const message = 'the secret of an API key cannot be decrypted'
+      const summary = `${message}: more look-ups`
       this.#sampled.write(`secret ${access.apiKey}`, { level: 'error', fields, message, summary })
       return new DomainError('S001')
     }
@@ -203,7 +203,7 @@ export class KeyCache {
     try {
       const since = { since: this.#revision, epoch: this.#epoch }
       const { revision, epoch, complete, apiKeys, checksumKey } = await this.#core.access.changes.query(since)
-      if (!complete) this.#forget()
+      if (!complete) this.#clear()
       for (const apiKey of apiKeys) {
         this.#keys.delete(apiKey)
         this.#unknown.delete(apiKey)
@@ -211,8 +211,8 @@ export class KeyCache {
       this.#revision = revision
       this.#epoch = epoch
       this.#checksumKey = checksumKey
-      this.#heardAtMs = askedAtMs
-      this.#availability.back()
+      this.#polledAtMs = askedAtMs
+      this.#availability.restored()
     } catch (error) {
       this.#lastError = error
       if (!this.#closed) this.#availability.lost(error)
@@ -220,8 +220,8 @@ export class KeyCache {
     if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), accessPollMs)
   }
 
-  #forget(): void {
-    this.#generation++
+  #clear(): void {
+    this.#clearCount++
     this.#keys.clear()
     this.#unknown.clear()
   }
@@ -229,14 +229,14 @@ export class KeyCache {
   #reportUse(): void {
     const uses = Array.from(this.#used, ([apiKey, usedAtMs]) => ({ apiKey, usedAt: new Date(usedAtMs) }))
     this.#used.clear()
-    for (let at = 0; at < uses.length; at += lookupsPerCall)
+    for (let at = 0; at < uses.length; at += keysPerCall)
       this.#core.access.markUsed
-        .mutate({ uses: uses.slice(at, at + lookupsPerCall) })
-        .catch(error => this.#log.debug({ err: error }, 'the use of keys was not noted'))
+        .mutate({ uses: uses.slice(at, at + keysPerCall) })
+        .catch(error => this.#log.debug({ err: error }, 'core did not record when API keys were used'))
   }
 }
 
-function openKey(keyRing: KeyRing, access: KeyAccess): Key {
+function toKey(keyRing: KeyRing, access: KeyAccess): Key {
   const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access
   return {
     apiKey,
@@ -260,6 +260,6 @@ function settle(waiting: Waiting[], key: Key | DomainError | undefined): void {
     else resolve(key ?? null)
 }
 
-function outOfReach(): DomainError {
+function unavailable(): DomainError {
   return new DomainError('S002', { retryAfterSeconds: 1 })
 }

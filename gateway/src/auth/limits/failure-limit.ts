@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { DomainError, type ErrorCode } from '@workspace-wallet/contract'
 import { type Rate, setRateFields, type Tally } from './rate.ts'
 
-/** Counts a failed authentication of an address, for all gateways together: the nonce store. */
+/** Counts failed authentications per address, for all gateways together. The nonce store does. */
 type FailureCounter = { countFailure(address: string): Promise<Tally> }
 
-/** What counts as failed authentication: the codes of steps 1 to 6 of section 5.3. */
+/** The codes of steps 1 to 6 of section 5.3, which count as failed authentication. */
 const failureCodes: ReadonlySet<ErrorCode> = new Set([
   'GA2001',
   'GA2011',
@@ -18,14 +18,14 @@ const failureCodes: ReadonlySet<ErrorCode> = new Set([
 const blockedLimit = 10_000
 
 /**
- * The limit on failed authentication, by address. What is over it is answered S029 in place of its own code, and costs
- * neither core nor Redis anything. Requests that are signed as they should be pass all the same: addresses are shared,
- * and nobody must be able to lock his neighbours out.
+ * The limit on failed authentications per address (docs/decisions/0011). Above it, failed requests get S029 instead of their
+ * own code, without asking core or Redis. Requests with a valid signature still pass, because clients can share an address
+ * and must not be able to lock each other out.
  */
 export class FailureLimit {
   readonly #rate: Rate
   readonly #counter: FailureCounter
-  /** Addresses over the limit, and until when, on the clock of performance.now(); the oldest go first. */
+  /** Addresses above the limit, and until when, on the clock of `performance.now()`. When it is full, the oldest is removed. */
   readonly #blocked = new Map<string, number>()
 
   constructor(rate: Rate, counter: FailureCounter) {
@@ -33,32 +33,32 @@ export class FailureLimit {
     this.#counter = counter
   }
 
-  /** @throws DomainError S029 while the address is over the limit */
+  /** @throws DomainError S029 while the address is above the limit */
   check(address: string, response: ServerResponse): void {
     const until = this.#blocked.get(address)
     if (until === undefined) return
     const waitMs = until - performance.now()
-    if (waitMs > 0) throw this.#refusal(response, { remaining: 0, waitMs, fullMs: 0 })
+    if (waitMs > 0) throw this.#limited(response, { remaining: 0, waitMs, fullMs: 0 })
     this.#blocked.delete(address)
   }
 
-  /** Counts a failure, and throws what is to be answered: the error itself, or S029 once the address is over the limit. */
+  /** Counts a failure. Always throws: the error itself, or S029 if the address is above the limit. */
   async answer(error: unknown, address: string, response: ServerResponse): Promise<never> {
     if (!(error instanceof DomainError) || !failureCodes.has(error.code)) throw error
     this.check(address, response)
     const tally = await this.#counter.countFailure(address).catch(() => null)
-    // While nobody can count, an error keeps its code.
+    // If the counter is unavailable, the error keeps its code.
     if (!tally) throw error
     if (tally.waitMs > 0) {
       if (this.#blocked.size >= blockedLimit) this.#blocked.delete(this.#blocked.keys().next().value!)
       this.#blocked.set(address, performance.now() + tally.waitMs)
-      throw this.#refusal(response, tally)
+      throw this.#limited(response, tally)
     }
     setRateFields(response, this.#rate, tally)
     throw error
   }
 
-  #refusal(response: ServerResponse, tally: Tally): DomainError {
+  #limited(response: ServerResponse, tally: Tally): DomainError {
     setRateFields(response, this.#rate, tally)
     return new DomainError('S029', { retryAfterSeconds: Math.ceil(tally.waitMs / 1000) })
   }

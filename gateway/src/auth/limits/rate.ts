@@ -1,35 +1,36 @@
 import type { ServerResponse } from 'node:http'
 
-/** So many at once, and then one every interval. */
+/** A rate limit: `burst` requests at once, then one per interval. */
 export type Rate = {
-  /** Names the policy in the RateLimit fields. */
+  /** The name of the policy in the RateLimit header fields. */
   name: 'key' | 'failed-authentication'
-  /** A whole number: sums of it stay exact. */
+  /** A whole number, so that sums are exact. */
   intervalMicros: number
   burst: number
 }
 
-/** What an operator has limited; nothing unless it is set. */
+/** The limits that the operator set. By default there are none. */
 export type Limits = {
-  /** Requests under one key. */
+  /** Requests of one API key. */
   key?: Rate | undefined
-  /** Requests of one address that fail steps 1 to 6. */
+  /** Requests of one address that fail steps 1 to 6 of section 5.3. */
   failures?: Rate | undefined
 }
 
-/** How a bucket stands after one more was asked for. */
+/** The state of a bucket after a request. */
 export type Tally = {
   remaining: number
-  /** Until one more is to be had; 0 when this one was. */
+  /** How long until the next request is allowed; 0 if this one was. */
   waitMs: number
-  /** Until the whole burst is to be had again. */
+  /** How long until the bucket is full. */
   fullMs: number
 }
 
 /**
- * Takes one from a bucket: the generic cell rate algorithm, as in nonces/scripts.ts. Nothing is taken when it is empty.
+ * Takes one from a bucket, unless it is empty: the generic cell rate algorithm, as in nonces/redis-scripts.ts.
  *
  * @param fullAt when the bucket is full again, in microseconds
+ * @param now in microseconds, on the same clock
  */
 export function take(
   { intervalMicros, burst }: Omit<Rate, 'name'>,
@@ -37,7 +38,7 @@ export function take(
   now: number,
 ): Tally & { fullAt: number } {
   const span = intervalMicros * burst
-  // A clock that was set back must not close the bucket for longer than it can be closed.
+  // If the clock was set back, the wait is still limited to the time that an empty bucket needs.
   const from = Math.min(Math.max(fullAt, now), now + span)
   const after = from + intervalMicros
   const wait = after - span - now
@@ -46,7 +47,7 @@ export function take(
   return { remaining, waitMs: 0, fullMs: Math.ceil((after - now) / 1000), fullAt: after }
 }
 
-/** The fields RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-11). */
+/** Sets the header fields RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-11). */
 export function setRateFields(response: ServerResponse, rate: Rate, { remaining, waitMs, fullMs }: Tally): void {
   const { name, burst, intervalMicros } = rate
   const windowSeconds = Math.ceil((intervalMicros * burst) / 1e6)

@@ -9,12 +9,12 @@ import { openFileNonces } from './file-store.ts'
 import { NonceFile } from './nonce-file.ts'
 import { type NonceStore, nonceLifeMs } from './store.ts'
 
-/** Nonces in a file: what was claimed once is never new again, whatever becomes of the file. */
+/** A claimed nonce is never new again, whatever happens to the file. */
 
 const log = createLog('gateway', 'silent').log
 let path: string
 let store: NonceStore
-/** The generation that core heard of first: no request was accepted before it. */
+/** The first generation that was reported to core: no request was accepted before it. */
 let first: string | undefined
 const isFirst = async (id: string) => {
   first ??= id
@@ -33,7 +33,7 @@ beforeEach(async () => {
 })
 afterEach(() => store.close())
 
-test('of many equal claims exactly one is new; a look uses nothing up', async () => {
+test('of many equal claims exactly one is new; a look-up claims nothing', async () => {
   expect(await store.isUsed('ak_1', 'a', nowSeconds())).toBe(false)
   const claims = await Promise.all(Array.from({ length: 500 }, () => claim('a')))
   expect(claims.filter(({ isNew }) => isNew)).toHaveLength(1)
@@ -41,12 +41,12 @@ test('of many equal claims exactly one is new; a look uses nothing up', async ()
   expect(await store.claim('ak_2', 'a', nowSeconds())).toEqual({ isNew: true })
 })
 
-test('nobody but its owner may read the file', async () => {
+test('only its owner may read the file', async () => {
   await claim('a')
   for (const name of [path, `${path}-wal`, `${path}.state`]) expect((await stat(name)).mode & 0o777).toBe(0o600)
 })
 
-test('a store that is closed and opened again goes on in the same generation', async () => {
+test('a store that is closed and opened again continues its generation', async () => {
   await claim('a')
   await store.close()
   await open()
@@ -61,7 +61,7 @@ const losses: Record<string, (olderCopy: string) => Promise<unknown>> = {
     await rename(`${path}.new`, path)
   },
   'overwritten with an older copy': olderCopy => copyFile(olderCopy, path),
-  'replaced with anything else': () => writeFile(path, 'not SQLite'),
+  'replaced with another file': () => writeFile(path, 'not SQLite'),
   'replaced with an older copy together with its log': async olderCopy => {
     await copyFile(olderCopy, path)
     await copyFile(`${olderCopy}-wal`, `${path}-wal`)
@@ -69,7 +69,7 @@ const losses: Record<string, (olderCopy: string) => Promise<unknown>> = {
 }
 
 describe.each(Object.keys(losses))('a file that was %s', name => {
-  test.each(['while it was open', 'while it was closed'])('%s: what was accepted before is refused', async when => {
+  test.each(['while it was open', 'while it was closed'])('%s: what was accepted before is rejected', async when => {
     await claim('a')
     const olderCopy = `${path}.copy`
     await copyFile(path, olderCopy)
@@ -87,7 +87,7 @@ describe.each(Object.keys(losses))('a file that was %s', name => {
   })
 })
 
-test('the first request that nothing from before can bear is accepted', async () => {
+test('the first request with a timestamp that no earlier request can have is accepted', async () => {
   await claim('a')
   await rm(path)
   await until('a timestamp beyond the fence', () =>
@@ -99,7 +99,7 @@ test('the first request that nothing from before can bear is accepted', async ()
   expect(await store.isUsed('ak_1', 'a', nowSeconds() + 70)).toBe(true)
 })
 
-test('a note that was lost costs the generation', async () => {
+test('without the stored state of the file, a new generation begins', async () => {
   await claim('a')
   await store.close()
   await rm(`${path}.state`)
@@ -107,14 +107,14 @@ test('a note that was lost costs the generation', async () => {
   await expect(claim('a')).rejects.toMatchObject({ code: 'S002' })
 })
 
-test('what was found in the place of the file is kept aside', async () => {
+test('a file that replaced the nonce file is moved aside', async () => {
   await store.close()
   await writeFile(path, 'precious')
   await open()
   expect(await readFile(`${path}.lost`, 'utf8')).toBe('precious')
 })
 
-test('a directory that cannot be written: nothing is accepted, the reason is named, and it recovers by itself', async () => {
+test('a directory that cannot be written: no nonce is accepted, the error says why, and the store recovers by itself', async () => {
   await claim('a')
   const directory = join(path, '..')
   await rename(directory, `${directory}.away`)
@@ -125,7 +125,7 @@ test('a directory that cannot be written: nothing is accepted, the reason is nam
   expect(await claim('a')).toEqual({ isNew: false })
 })
 
-test('nonces that no request can bear any more are deleted', async () => {
+test('expired nonces are deleted', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'Date'] })
   const other = join(await makeTempDir('nonce-file'), 'nonces.db')
   const file = new NonceFile({ path: other, keyRate: undefined })
@@ -133,7 +133,7 @@ test('nonces that no request can bear any more are deleted', async () => {
     file.answer(Array.from({ length: 100 }, (_, at) => ({ kind: 'claim', apiKey: 'ak_1', nonce: `${name}-${at}` })))
   claimMany('old')
   vi.advanceTimersByTime(nonceLifeMs)
-  expect(file.answer([{ kind: 'look', apiKey: 'ak_1', nonce: 'old-0' }]).answers).toEqual([{ isNew: false }])
+  expect(file.answer([{ kind: 'lookup', apiKey: 'ak_1', nonce: 'old-0' }]).results).toEqual([{ isNew: false }])
   vi.advanceTimersByTime(1)
   claimMany('new')
   file.close()

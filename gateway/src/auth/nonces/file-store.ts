@@ -4,35 +4,34 @@ import { Worker } from 'node:worker_threads'
 import { isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { Availability, errorSummary } from '../../observability/availability.ts'
-import type { Fault } from '../../observability/readiness.ts'
 import { Buckets } from '../limits/buckets.ts'
 import type { Limits } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
-import type { FileAnswer, FileAnswers, Generation, NonceFileOptions, Question } from './nonce-file.ts'
+import type { FileAnswer, FileResult, Generation, NonceFileOptions, NonceQuery } from './nonce-file.ts'
 import type { ThreadAnswer } from './nonce-file-thread.ts'
 import { checkFence, fenceOf, type IsFirstGeneration, type NonceStore } from './store.ts'
 
-/** A disk takes milliseconds; one that takes this long hangs. */
+/** A disk takes milliseconds. One that takes this long hangs. */
 const deadlineMs = 700
-const questionsPerBatch = 200
-/** Questions that may wait for a disk that hangs. */
+const queriesPerBatch = 200
+/** Queries that may wait for a disk that hangs. */
 const waitingLimit = 10_000
-/** How long the start waits for the thread and its file; past it the gateway listens, and is not ready. */
+/** How long the start waits for the thread and its file. After that, the gateway listens, but is not ready. */
 const startMs = 5_000
-/** How often a file that cannot be used is tried again while nobody asks. */
+/** How often an unusable file is tried again without requests. */
 const retryMs = 1_000
 
-type Ask = {
-  question: Question
+type PendingQuery = {
+  query: NonceQuery
   /** Of the request; a probe has none. */
   timestamp: number | undefined
-  resolve: (answer: FileAnswer) => void
+  resolve: (result: FileResult) => void
   reject: (error: unknown) => void
 }
 
 /**
- * Nonces of a single gateway, for embedded mode, in an SQLite file (see nonce-file.ts) that a thread of its own reads and
- * writes. What is asked while a batch is on the disk makes up the next one.
+ * A nonce store for a single gateway, in embedded mode: an SQLite file (see nonce-file.ts) that a worker thread reads and
+ * writes. Queries that arrive while a batch is being written form the next one.
  */
 export async function openFileNonces(
   path: string,
@@ -44,23 +43,23 @@ export async function openFileNonces(
   const deadline = new Deadline(deadlineMs, `the nonce file ${path} did not answer in time`)
   const availability = new Availability('nonce store', log)
   const failures = limits.failures && new Buckets(limits.failures)
-  let asks: Ask[] = []
+  let queries: PendingQuery[] = []
   let working: Promise<void> | undefined
   let current: { id: string; fence: number } | undefined
   let retryTimer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  function enqueue(question: Question, timestamp?: number): Promise<FileAnswer> {
+  function enqueue(query: NonceQuery, timestamp?: number): Promise<FileResult> {
     return new Promise((resolve, reject) => {
-      if (asks.length >= waitingLimit) throw new Error(`too much waits for the nonce file ${path}`)
-      asks.push({ question, timestamp, resolve, reject })
+      if (queries.length >= waitingLimit) throw new Error(`too many queries wait for the nonce file ${path}`)
+      queries.push({ query, timestamp, resolve, reject })
       working ??= work().finally(() => (working = undefined))
     })
   }
 
-  async function ask(question: Question, timestamp?: number): Promise<FileAnswer> {
+  async function run(query: NonceQuery, timestamp?: number): Promise<FileResult> {
     try {
-      return await deadline.inTime(enqueue(question, timestamp))
+      return await deadline.inTime(enqueue(query, timestamp))
     } catch (error) {
       if (!isDomainError(error)) lost(error)
       throw error
@@ -78,28 +77,28 @@ export async function openFileNonces(
 
   async function work(): Promise<void> {
     await new Promise(setImmediate)
-    while (asks.length > 0) {
-      const batch = asks.slice(0, questionsPerBatch)
-      asks = asks.slice(questionsPerBatch)
-      const answered = thread.ask(batch.map(({ question }) => question))
-      void settle(batch, answered)
-      await answered.catch(() => {})
+    while (queries.length > 0) {
+      const batch = queries.slice(0, queriesPerBatch)
+      queries = queries.slice(queriesPerBatch)
+      const answer = thread.run(batch.map(({ query }) => query))
+      void settle(batch, answer)
+      await answer.catch(() => {})
     }
   }
 
-  async function settle(batch: Ask[], answered: Promise<FileAnswers>): Promise<void> {
+  async function settle(batch: PendingQuery[], answer: Promise<FileAnswer>): Promise<void> {
     try {
-      const { generation, answers } = await answered
+      const { generation, results } = await answer
       const fence = await fenceOfGeneration(generation)
       for (const [at, { timestamp, resolve, reject }] of batch.entries())
         try {
           if (timestamp !== undefined) checkFence(timestamp, fence, Math.floor(Date.now() / 1000))
-          resolve(answers[at]!)
+          resolve(results[at]!)
         } catch (error) {
           reject(error)
         }
-      // Only what was written shows that it can be.
-      if (batch.some(({ question }) => question.kind !== 'look')) availability.back()
+      // Only a write shows that the file can be written.
+      if (batch.some(({ query }) => query.kind !== 'lookup')) availability.restored()
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
@@ -107,20 +106,19 @@ export async function openFileNonces(
 
   async function fenceOfGeneration({ id, beganAt }: Generation): Promise<number> {
     if (current?.id === id) return current.fence
-    const isTheFirst = await isFirst(id)
-    const fence = fenceOf(beganAt, isTheFirst)
+    const fence = fenceOf(beganAt, await isFirst(id))
     if (Date.now() / 1000 < fence && current?.id !== id)
       log.error(
         { path },
-        'the nonce file was lost, replaced or changed by somebody else: what may have been accepted before is refused for about a minute (S002)',
+        'the nonce file was lost, replaced or changed by another program: requests that may have been accepted before are rejected with S002 for about a minute',
       )
     current = { id, fence }
     return fence
   }
 
-  async function fault(): Promise<Fault> {
+  async function fault(): Promise<string | null> {
     try {
-      await ask({ kind: 'probe' })
+      await run({ kind: 'probe' })
       return null
     } catch (error) {
       return errorSummary(error)
@@ -130,9 +128,9 @@ export async function openFileNonces(
   await Promise.race([enqueue({ kind: 'probe' }).catch(lost), sleep(startMs, undefined, { ref: false })])
 
   return {
-    claim: (apiKey, nonce, timestamp) => ask({ kind: 'claim', apiKey, nonce }, timestamp),
+    claim: (apiKey, nonce, timestamp) => run({ kind: 'claim', apiKey, nonce }, timestamp),
     async isUsed(apiKey, nonce, timestamp) {
-      return !(await ask({ kind: 'look', apiKey, nonce }, timestamp)).isNew
+      return !(await run({ kind: 'lookup', apiKey, nonce }, timestamp)).isNew
     },
     async countFailure(address) {
       return failures!.take(address, performance.now())
@@ -147,20 +145,20 @@ export async function openFileNonces(
   }
 }
 
-/** The thread of a nonce file; one batch of questions at a time. A thread that has ended is started again. */
+/** The worker thread of a nonce file. It takes one batch at a time, and is started again if it has ended. */
 class FileThread {
   readonly #options: NonceFileOptions
   #worker: Worker | undefined
-  #pending: PromiseWithResolvers<FileAnswers> | undefined
+  #pending: PromiseWithResolvers<FileAnswer> | undefined
 
   constructor(options: NonceFileOptions) {
     this.#options = options
   }
 
-  ask(questions: Question[]): Promise<FileAnswers> {
+  run(queries: NonceQuery[]): Promise<FileAnswer> {
     this.#worker ??= this.#start()
     this.#pending = Promise.withResolvers()
-    this.#worker.postMessage(questions)
+    this.#worker.postMessage(queries)
     return this.#pending.promise
   }
 

@@ -1,22 +1,22 @@
-/** The thread that owns the nonce file: a disk that is slow or hangs holds nobody up but who asks for a nonce. */
+/** The worker thread of the nonce file. A slow disk delays only requests that need a nonce. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { errorSummary } from '../../observability/availability.ts'
-import { type FileAnswers, NonceFile, type NonceFileOptions, type Question } from './nonce-file.ts'
+import { type FileAnswer, NonceFile, type NonceFileOptions, type NonceQuery } from './nonce-file.ts'
 
-export type ThreadAnswer = FileAnswers | { fault: string }
+export type ThreadAnswer = FileAnswer | { fault: string }
 
 const file = new NonceFile(workerData as NonceFileOptions)
 
-parentPort!.on('message', (questions: Question[] | 'close') => {
-  if (questions === 'close') {
+parentPort!.on('message', (queries: NonceQuery[] | 'close') => {
+  if (queries === 'close') {
     file.close()
     parentPort!.close()
-  } else parentPort!.postMessage(answer(questions))
+  } else parentPort!.postMessage(answer(queries))
 })
 
-function answer(questions: Question[]): ThreadAnswer {
+function answer(queries: NonceQuery[]): ThreadAnswer {
   try {
-    return file.answer(questions)
+    return file.answer(queries)
   } catch (error) {
     return { fault: errorSummary(error) }
   }

@@ -5,18 +5,19 @@ import { Buckets } from '../limits/buckets.ts'
 import type { Rate, Tally } from '../limits/rate.ts'
 import { nonceLifeMs } from './store.ts'
 
-/** What is asked of the file; `probe` only shows whether it can be written. */
-export type Question = { kind: 'claim' | 'look'; apiKey: string; nonce: string } | { kind: 'probe' }
-/** Whether the nonce was new, and how its key's bucket stands where that is limited (see Claim). */
-export type FileAnswer = { isNew: boolean; tally?: Tally }
+/** A query of the file. `probe` checks whether it can be written. */
+export type NonceQuery = { kind: 'claim' | 'lookup'; apiKey: string; nonce: string } | { kind: 'probe' }
+/** Whether the nonce was new, and the state of the key's bucket if there is a rate limit (see Claim). */
+export type FileResult = { isNew: boolean; tally?: Tally }
 
 /** A generation of the nonce store. `beganAt` in seconds since the Unix epoch. */
 export type Generation = { id: string; beganAt: number }
-export type FileAnswers = { generation: Generation; answers: FileAnswer[] }
+/** The results of a batch, and the generation for which they are valid. */
+export type FileAnswer = { generation: Generation; results: FileResult[] }
 
 export type NonceFileOptions = {
   path: string
-  /** The limit on requests under one key, if there is one. */
+  /** The rate limit of each API key, if there is one. */
   keyRate: Rate | undefined
 }
 
@@ -25,45 +26,45 @@ type Open = {
   generation: Generation
   find: StatementSync
   insert: StatementSync
-  sweep: StatementSync
+  deleteExpired: StatementSync
   probe: StatementSync
 }
 
-/** Expired nonces that one batch deletes for each that it may insert: more than come, so that none pile up. */
-const sweptPerQuestion = 4
+/** Expired nonces that a batch deletes per query. More than it can insert, so that they do not accumulate. */
+const deletedPerQuery = 4
 
 /**
- * Nonces in an SQLite file. Every batch of questions is one transaction, durable when it returns.
+ * Nonces in an SQLite file. Every batch of queries is one transaction, which is durable when it returns.
  *
- * What SQLite cannot notice is that its file was deleted, replaced, or overwritten with an older copy. So the inode, size
- * and change time of the file and its log are noted beside it after every batch (nobody can set a change time): files that
- * are not as they were left are put aside, and a new generation begins. See docs/decisions.
+ * SQLite cannot detect that its file was deleted, replaced, or overwritten with an older copy. Therefore the inode, size and
+ * change time of the file and its write-ahead log are stored next to it after every batch; no program can set a change time.
+ * If they differ later, the files are moved aside and a new generation begins (docs/decisions/0007).
  */
 export class NonceFile {
   readonly #path: string
   readonly #logPath: string
-  readonly #notePath: string
+  readonly #statePath: string
   readonly #buckets: Buckets | undefined
   #open: Open | undefined
-  /** The state of the files as the last batch left them; undefined before the first. */
-  #leftState: string | undefined
-  /** What `performance.now()` is added to: a clock that a new system time does not move. */
-  #epochMs = Date.now()
+  /** The state of the files after the last batch; undefined before the first one. */
+  #lastState: string | undefined
+  /** The time when `performance.now()` was 0. The sum is a clock that changes of the system time do not affect. */
+  #timeOriginMs = Date.now()
 
   constructor({ path, keyRate }: NonceFileOptions) {
     this.#path = path
     this.#logPath = `${path}-wal`
-    this.#notePath = `${path}.state`
+    this.#statePath = `${path}.state`
     this.#buckets = keyRate && new Buckets(keyRate)
   }
 
-  /** @throws Error when the file cannot be read or written; the next batch tries again */
-  answer(questions: readonly Question[]): FileAnswers {
+  /** Runs a batch of queries. @throws Error if the file cannot be read or written; the next batch tries again */
+  answer(queries: readonly NonceQuery[]): FileAnswer {
     try {
       const open = this.#ensureOpen()
-      return { generation: open.generation, answers: this.#inTransaction(open, questions) }
+      return { generation: open.generation, results: this.#runInTransaction(open, queries) }
     } catch (error) {
-      // Closing it moves what is in its log, for which there is no space either.
+      // Closing the file would write its log into it, which needs space as well.
       if (errorCodeOf(error) !== sqliteFull) this.close()
       else if (this.#open?.database.isTransaction) this.#open.database.exec('rollback')
       throw error
@@ -72,51 +73,54 @@ export class NonceFile {
 
   close(): void {
     if (!this.#open) return
-    this.#giveUp()
-    this.#noteState()
+    this.#closeDatabase()
+    this.#storeState()
   }
 
-  #inTransaction({ database, find, insert, sweep, probe }: Open, questions: readonly Question[]): FileAnswer[] {
+  #runInTransaction(
+    { database, find, insert, deleteExpired, probe }: Open,
+    queries: readonly NonceQuery[],
+  ): FileResult[] {
     const nowMs = this.#nowMs()
-    const answerTo = (question: Question): FileAnswer => {
-      if (question.kind === 'probe') {
+    const run = (query: NonceQuery): FileResult => {
+      if (query.kind === 'probe') {
         probe.run(nowMs)
         return { isNew: true }
       }
-      const name = `${question.apiKey} ${question.nonce}`
+      const name = `${query.apiKey} ${query.nonce}`
       if (find.get(name)) return { isNew: false }
-      if (question.kind === 'look') return { isNew: true }
-      const tally = this.#buckets?.take(question.apiKey, nowMs)
+      if (query.kind === 'lookup') return { isNew: true }
+      const tally = this.#buckets?.take(query.apiKey, nowMs)
       if (tally && tally.waitMs > 0) return { isNew: true, tally }
       insert.run(name, nowMs)
       return tally ? { isNew: true, tally } : { isNew: true }
     }
     database.exec('begin')
-    const answers = questions.map(answerTo)
-    const isWriting = questions.some(({ kind }) => kind !== 'look')
-    if (isWriting) sweep.run(questions.length * sweptPerQuestion, nowMs - nonceLifeMs)
+    const results = queries.map(run)
+    const isWriting = queries.some(({ kind }) => kind !== 'lookup')
+    if (isWriting) deleteExpired.run(queries.length * deletedPerQuery, nowMs - nonceLifeMs)
     database.exec('commit')
-    if (isWriting) this.#noteState()
-    return answers
+    if (isWriting) this.#storeState()
+    return results
   }
 
-  /** Milliseconds since the Unix epoch when the file was opened; from then on they only pass. */
+  /** Milliseconds since the Unix epoch, monotonic since the file was opened. */
   #nowMs(): number {
-    return Math.floor(this.#epochMs + performance.now())
+    return Math.floor(this.#timeOriginMs + performance.now())
   }
 
   #ensureOpen(): Open {
     const state = this.#readState()
-    const isUntouched = state !== undefined && state === (this.#leftState ?? this.#readNote())
+    const isUntouched = state !== undefined && state === (this.#lastState ?? this.#readStoredState())
     if (isUntouched && this.#open) return this.#open
-    this.#giveUp()
-    this.#open = (isUntouched && this.#openKept()) || this.#begin()
-    this.#noteState()
+    this.#closeDatabase()
+    this.#open = (isUntouched && this.#openExisting()) || this.#begin()
+    this.#storeState()
     return this.#open
   }
 
-  /** Goes on in the generation that the file holds; undefined when SQLite finds it damaged. */
-  #openKept(): Open | undefined {
+  /** Continues the generation in the file; undefined if SQLite finds the file damaged. */
+  #openExisting(): Open | undefined {
     try {
       return this.#openDatabase()
     } catch (error) {
@@ -127,41 +131,41 @@ export class NonceFile {
 
   /** Begins a new generation, in a new file. */
   #begin(): Open {
-    if (isThere(this.#path)) renameSync(this.#path, `${this.#path}.lost`)
-    for (const path of [this.#logPath, `${this.#path}-journal`, this.#notePath]) rmSync(path, { force: true })
+    if (exists(this.#path)) renameSync(this.#path, `${this.#path}.lost`)
+    for (const path of [this.#logPath, `${this.#path}-journal`, this.#statePath]) rmSync(path, { force: true })
     try {
-      // What SQLite creates by itself anybody may read.
+      // SQLite would create a file that every user may read.
       closeSync(openSync(this.#path, 'wx', 0o600))
       return this.#openDatabase({ id: randomUUID(), beganAt: Math.floor(Date.now() / 1000) })
     } catch (error) {
-      this.#giveUp()
+      this.#closeDatabase()
       rmSync(this.#path, { force: true })
       throw error
     }
   }
 
-  /** @param begins to be written into a file that is new */
-  #openDatabase(begins?: Generation): Open {
+  /** @param newGeneration written to a new file */
+  #openDatabase(newGeneration?: Generation): Open {
     const database = new DatabaseSync(this.#path)
     try {
       database.exec('pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = full')
-      if (begins) {
+      if (newGeneration) {
         database.exec(schema)
         database
           .prepare('insert into generation (id, began_at, probed_at) values (?, ?, 0)')
-          .run(begins.id, begins.beganAt)
+          .run(newGeneration.id, newGeneration.beganAt)
         database.exec('commit')
       }
       const { id, beganAt } = database.prepare('select id, began_at as "beganAt" from generation').get()!
       const newest = database.prepare('select claimed_at as "claimedAt" from nonce order by id desc limit 1').get()
-      // A system clock that was set back must not make new nonces older than those that are there.
-      this.#epochMs = Math.max(Date.now(), Number(newest?.claimedAt ?? 0)) - performance.now()
+      // If the system clock was set back, new nonces must still be newer than the existing ones.
+      this.#timeOriginMs = Math.max(Date.now(), Number(newest?.claimedAt ?? 0)) - performance.now()
       return {
         database,
         generation: { id: String(id), beganAt: Number(beganAt) },
         find: database.prepare('select 1 from nonce where name = ?'),
         insert: database.prepare('insert into nonce (name, claimed_at) values (?, ?)'),
-        sweep: database.prepare(
+        deleteExpired: database.prepare(
           'delete from nonce where id in (select id from nonce order by id limit ?) and claimed_at < ?',
         ),
         probe: database.prepare('update generation set probed_at = ?'),
@@ -172,16 +176,16 @@ export class NonceFile {
     }
   }
 
-  #giveUp(): void {
+  #closeDatabase(): void {
     try {
       this.#open?.database.close()
     } catch {
-      // What was answered is on the disk already.
+      // Nothing is lost: every answered batch is on disk.
     }
     this.#open = undefined
   }
 
-  /** Inode, size and change time of the file and of its log; undefined when there is no file. */
+  /** Inode, size and change time of the file and of its log; undefined if there is no file. */
   #readState(): string | undefined {
     const states = [this.#path, this.#logPath].map(path => {
       const found = statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -191,24 +195,24 @@ export class NonceFile {
   }
 
   /**
-   * Notes how the files were left, for the next start too. The note is not forced to the disk, so a power failure costs the
-   * generation; a process that is killed leaves the note.
+   * Stores the state of the files, also for the next start. It is not synced to disk: after a power failure, a new generation
+   * begins. It survives a killed process.
    */
-  #noteState(): void {
-    this.#leftState = this.#readState()
-    if (!this.#leftState) return
+  #storeState(): void {
+    this.#lastState = this.#readState()
+    if (!this.#lastState) return
     try {
-      // Neither longer nor shorter than before: it needs no space that a full disk does not have.
-      const note = openSync(this.#notePath, constants.O_WRONLY | constants.O_CREAT, 0o600)
-      writeSync(note, this.#leftState.padEnd(noteLength))
-      closeSync(note)
+      // A constant length, so that it can be written to a full disk.
+      const file = openSync(this.#statePath, constants.O_WRONLY | constants.O_CREAT, 0o600)
+      writeSync(file, this.#lastState.padEnd(stateLength))
+      closeSync(file)
     } catch {
-      // Without a note the next start begins a new generation, which is safe.
+      // Without a stored state, the next start begins a new generation, which is safe.
     }
   }
 
-  #readNote(): string | undefined {
-    return isThere(this.#notePath) ? readFileSync(this.#notePath, 'utf8').trimEnd() : undefined
+  #readStoredState(): string | undefined {
+    return exists(this.#statePath) ? readFileSync(this.#statePath, 'utf8').trimEnd() : undefined
   }
 }
 
@@ -219,17 +223,17 @@ create table nonce (id integer primary key, name text not null unique, claimed_a
 `
 
 /** Longer than any state. */
-const noteLength = 255
+const stateLength = 255
 
 const sqliteCorrupt = 11
 const sqliteFull = 13
 const sqliteNotADatabase = 26
 
-/** SQLite's primary result code; 0 of any other error. */
+/** SQLite's primary result code; 0 for other errors. */
 function errorCodeOf(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff
 }
 
-function isThere(path: string): boolean {
+function exists(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
 }

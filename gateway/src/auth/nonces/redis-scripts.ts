@@ -1,13 +1,14 @@
-/** What Redis runs. */
+/** Lua scripts that Redis runs. */
 
 /**
- * Joins the generation of the nonce store, or begins a new one: when there is none, or when it began on another server. A restart or a failover may have lost the last nonces although everything else is there. Only a
- * server that writes every change to the disk before it answers, and was never a replica, is known to have kept all. A
- * server that has evicted anything since counts as another one.
+ * Joins the current generation of the nonce store, or begins a new one if there is none or if it began on another server:
+ * after a restart or a failover, the last nonces may be lost even if all other data is there. Only a server that syncs every
+ * write to disk before it answers, and that was never a replica, is known to have lost nothing. A server that has evicted
+ * keys since then counts as another one.
  *
- * KEYS: the generation. ARGV: the server's run id; 1 when it is durable; an id for a new generation. Returns the generation: the
- * server (run id, replication id, how many keys it has evicted), whether it is durable, the generation's id, and when it
- * began, in seconds.
+ * KEYS: the key of the generation. ARGV: the server's run ID; 1 if it is durable, else 0; the ID for a new generation.
+ * Returns the generation: the server (run ID, replication ID, number of evicted keys), whether it is durable, the ID of the
+ * generation, and when it began, in seconds.
  */
 export const joinScript = `
 local info = redis.call('INFO')
@@ -15,32 +16,38 @@ local run = info:match('run_id:(%x+)')
 if run ~= ARGV[1] then return redis.error_reply('ERR another server answered') end
 local evicted = info:match('evicted_keys:(%d+)')
 local server = run .. ':' .. info:match('master_replid:(%x+)') .. ':' .. evicted
-local kept = redis.call('GET', KEYS[1]) or ''
-local home, durable, id, began = kept:match('^(%S+) (%d) (%S+) (%d+)$')
-local keptAll = durable == '1' and ARGV[2] == '1' and evicted == '0' and info:find('second_repl_offset:-1', 1, true)
-if home ~= server and not keptAll then
+local stored = redis.call('GET', KEYS[1]) or ''
+local storedServer, durable, id, began = stored:match('^(%S+) (%d) (%S+) (%d+)$')
+local lostNothing = durable == '1' and ARGV[2] == '1' and evicted == '0' and info:find('second_repl_offset:-1', 1, true)
+if storedServer ~= server and not lostNothing then
   id = ARGV[3]
   began = redis.call('TIME')[1]
 end
 local generation = table.concat({ server, ARGV[2], id, began }, ' ')
-if generation ~= kept then redis.call('SET', KEYS[1], generation) end
+if generation ~= stored then redis.call('SET', KEYS[1], generation) end
 return generation
 `
 
 /**
- * Claims and looks up nonces and takes from buckets, many in one call. The run id makes it another script on every
- * start of a server: called by its hash, it is unknown to a server on which no gateway has joined the generation, whichever
- * way that came in.
+ * Runs many operations on nonces and buckets in one call. The run ID makes it a different script on every start of a server:
+ * it is called by its hash, so a server on which no gateway has joined the generation does not know it, however that server
+ * came into use.
  *
- * KEYS: the generation, then what each letter takes. ARGV: the generation as the gateway knows it; the life of a nonce in ms;
- * the letters; interval in microseconds and burst of a key's bucket, then of an address's. The letters: C claims a
- * nonce; K takes from a key's bucket, the next of KEYS, for a nonce that is new, and claims it if there was something to
- * take; L looks a nonce up; F takes from an address's bucket; P writes the generation again, to show that writing works.
+ * KEYS: the key of the generation, then those of each operation. ARGV: the generation as the gateway knows it; how long to
+ * store a nonce, in ms; the operations, one letter each; interval in microseconds and burst of keys' buckets; the same of
+ * addresses' buckets. The operations:
  *
- * Returns nil when the generation is another one; else the server's time in seconds, then for C and L 1 when the nonce is
- * new, for F remaining, ms to wait, ms until full (see limits/rate.ts), for K both in one, for P 1.
+ * - C claims a nonce.
+ * - K claims a nonce if it is new and the key's bucket, the next of KEYS, is not empty; takes one from that bucket.
+ * - L looks a nonce up.
+ * - F takes one from an address's bucket.
+ * - P writes the generation again, to check that writing works.
+ *
+ * Returns nil if the generation is another one. Otherwise the server's time in seconds, then one result per operation. C and
+ * L: 1 if the nonce is new, else 0. F: remaining, ms to wait, ms until full (see Tally in limits/rate.ts). K: 0, or 1 and the
+ * result of F. P: 1.
  */
-export function checkScript(runId: string): string {
+export function batchScript(runId: string): string {
   return `-- ${runId}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 local time = redis.call('TIME')
@@ -61,32 +68,32 @@ local function take(bucket, interval, burst)
   return math.floor((span - (after - now)) / interval), 0, full
 end
 
-local answers = { tonumber(time[1]) }
+local results = { tonumber(time[1]) }
 local at = 2
-for turn = 1, #ARGV[3] do
-  local letter = ARGV[3]:sub(turn, turn)
-  if letter == 'C' then
-    answers[turn + 1] = claim(KEYS[at])
-  elseif letter == 'L' then
-    answers[turn + 1] = 1 - redis.call('EXISTS', KEYS[at])
-  elseif letter == 'F' then
-    answers[turn + 1] = { take(KEYS[at], ARGV[6], ARGV[7]) }
-  elseif letter == 'P' then
+for i = 1, #ARGV[3] do
+  local operation = ARGV[3]:sub(i, i)
+  if operation == 'C' then
+    results[i + 1] = claim(KEYS[at])
+  elseif operation == 'L' then
+    results[i + 1] = 1 - redis.call('EXISTS', KEYS[at])
+  elseif operation == 'F' then
+    results[i + 1] = { take(KEYS[at], ARGV[6], ARGV[7]) }
+  elseif operation == 'P' then
     redis.call('SET', KEYS[at], ARGV[1])
-    answers[turn + 1] = 1
+    results[i + 1] = 1
   else
     local nonce = KEYS[at]
     at = at + 1
     if redis.call('EXISTS', nonce) == 1 then
-      answers[turn + 1] = { 0 }
+      results[i + 1] = { 0 }
     else
       local remaining, wait, full = take(KEYS[at], ARGV[4], ARGV[5])
       if wait == 0 then claim(nonce) end
-      answers[turn + 1] = { 1, remaining, wait, full }
+      results[i + 1] = { 1, remaining, wait, full }
     end
   end
   at = at + 1
 end
-return answers
+return results
 `
 }

@@ -1,61 +1,64 @@
 import { DomainError } from '@workspace-wallet/contract'
-import type { Fault } from '../../observability/readiness.ts'
 import type { Tally } from '../limits/rate.ts'
 
-/** Section 8.2: a timestamp may be this far from server time, either side, exactly this much included. */
+/** How far a timestamp may be from server time, before or after, inclusive (section 8.2). */
 export const toleranceSeconds = 60
-/** How long a nonce is remembered: both sides of the 60 s window, and clocks that differ (section 8.2). */
+/** How long a nonce is stored: longer than the window of 120 s plus the tolerance between clocks (section 8.2). */
 export const nonceLifeMs = 180_000
-/** How far the clocks of a gateway and of the store may differ. A nonce outlives its request by more than twice this. */
+/** How far the clocks of a gateway and the store may differ. A nonce is stored for more than twice this beyond the window. */
 const clockToleranceSeconds = 10
 
 /**
- * Whether a nonce was new and, when requests under a key are limited and it was, how its bucket stands. A tally that
- * says to wait means that the nonce was not used up.
+ * Whether a nonce was new. With a rate limit on keys, a new nonce comes with the state of the key's bucket; if that says to
+ * wait, the nonce was not used up.
  */
 export type Claim = { isNew: boolean; tally?: Tally }
 
 /**
- * Remembers which nonces were used, per key, and counts what is limited. Methods throw when the store cannot tell: a
- * request is never let through unchecked.
+ * Stores the used nonces of each key, and counts for rate limits. Methods throw if the store is unavailable, so that no
+ * request passes unchecked.
  */
 export interface NonceStore {
   /**
-   * Uses a nonce up: of any number of claims exactly one finds it new. With a limit on keys the bucket is asked first,
-   * and nothing is remembered of a request that is over it.
+   * Claims a nonce. Of any number of claims, exactly one finds it new. With a rate limit on keys, a request above the limit
+   * does not claim its nonce.
    *
-   * @param timestamp that of the request, in seconds
-   * @throws DomainError S002 when the nonce may have been used in an earlier generation of the store
+   * @param timestamp of the request, in seconds
+   * @throws DomainError S002 if the nonce may have been used in an earlier generation of the store
    */
   claim(apiKey: string, nonce: string, timestamp: number): Promise<Claim>
-  /** Whether a nonce was used; leaves it as it is. Throws as `claim` does. */
+  /** Whether a nonce was used, without claiming it. Throws like `claim`. */
   isUsed(apiKey: string, nonce: string, timestamp: number): Promise<boolean>
-  /** Counts a failed authentication of an address. Only where that is limited. */
+  /** Counts a failed authentication of an address. Call it only if failures are limited. */
   countFailure(address: string): Promise<Tally>
-  /** Why nonces cannot be claimed now; null when they can. */
-  fault(): Promise<Fault>
+  /** Why nonces cannot be claimed now; null if they can. */
+  fault(): Promise<string | null>
   close(): Promise<void>
 }
 
-/** Asks core whether this is the first generation ever: then no request was accepted before it began. */
+/** Asks core whether a generation is the first one ever, so that no request was accepted before it. */
 export type IsFirstGeneration = (generationId: string) => Promise<boolean>
 
 /**
- * The last timestamp, in seconds, that a request accepted before this generation began may have. Requests up to
- * it are refused: whether their nonces were used was forgotten. See docs/decisions.
+ * The highest timestamp, in seconds, of requests that may have been accepted before a generation began. Requests up to this
+ * timestamp are rejected, because their nonces may be lost (docs/decisions/0007).
  *
- * @param beganAt in seconds, on the clock of the store
+ * @param beganAt in seconds, by the clock of the store
  */
 export function fenceOf(beganAt: number, isFirst: boolean): number {
   return isFirst ? Number.NEGATIVE_INFINITY : beganAt + toleranceSeconds + clockToleranceSeconds
 }
 
 /**
- * @param nowSeconds on the clock of the store
- * @throws DomainError S002 behind the fence; Error when the clocks differ by more than is allowed for
+ * Checks that the store has every nonce that a request with this timestamp may have used.
+ *
+ * @param nowSeconds by the clock of the store
+ * @throws DomainError S002 if the timestamp is not above the fence; Error if the clocks differ too much
  */
 export function checkFence(timestamp: number, fence: number, nowSeconds: number): void {
   if (timestamp <= fence) throw new DomainError('S002', { retryAfterSeconds: Math.max(1, fence + 1 - nowSeconds) })
   if (Math.abs(timestamp - nowSeconds) > toleranceSeconds + clockToleranceSeconds)
-    throw new Error(`the clocks of this gateway and of the nonce store differ by over ${clockToleranceSeconds} s`)
+    throw new Error(
+      `the clocks of this gateway and the nonce store differ by more than ${clockToleranceSeconds} s: synchronize them`,
+    )
 }
