@@ -24,8 +24,6 @@ const keyLimit = 100_000
 const unknownLimit = 100_000
 const reportUseMs = 5_000
 
-type Waiting = { apiKey: string; resolve: (key: Key | null) => void; reject: (error: unknown) => void }
-
 /**
  * A cache of core's API keys (docs/decisions/0003). Core increments one revision for every change of a key, a membership or a
  * workspace. The cache polls for the keys that a change affects and drops them.
@@ -42,7 +40,8 @@ export class KeyCache {
   readonly #unknown = new Set<string>()
   /** When each key was last used; only keys used since the last report. */
   readonly #used = new Map<string, number>()
-  readonly #waiting = new Map<string, Waiting[]>()
+  /** Keys that wait for a look-up. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<Key | null>>()
   #isLookingUp = false
   /** Null until the first successful poll. */
   #checksumKey: string | null = null
@@ -131,13 +130,13 @@ export class KeyCache {
   }
 
   #lookUp(apiKey: string): Promise<Key | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<Key | null>()
-    const others = this.#waiting.get(apiKey)
-    if (!others && this.#waiting.size >= waitingLimit) return Promise.reject(unavailable())
-    if (others) others.push({ apiKey, resolve, reject })
-    else this.#waiting.set(apiKey, [{ apiKey, resolve, reject }])
+    const waiting = this.#waiting.get(apiKey)
+    if (waiting) return waiting.promise
+    if (this.#waiting.size >= waitingLimit) return Promise.reject(unavailable())
+    const lookUp = Promise.withResolvers<Key | null>()
+    this.#waiting.set(apiKey, lookUp)
     if (!this.#isLookingUp) void this.#lookUpWaiting()
-    return promise
+    return lookUp.promise
   }
 
   /** Runs one look-up at a time. Keys requested meanwhile are part of the next one. */
@@ -145,22 +144,26 @@ export class KeyCache {
     this.#isLookingUp = true
     await new Promise(setImmediate)
     while (this.#waiting.size > 0) {
-      const asked = [...this.#waiting.entries()].slice(0, keysPerCall)
-      for (const [apiKey] of asked) this.#waiting.delete(apiKey)
+      const batch = [...this.#waiting].slice(0, keysPerCall)
+      for (const [apiKey] of batch) this.#waiting.delete(apiKey)
       try {
-        const found = await this.#ask(asked.map(([apiKey]) => apiKey))
-        for (const [apiKey, waiting] of asked) settle(waiting, found.get(apiKey))
+        const found = await this.#askCore(batch.map(([apiKey]) => apiKey))
+        for (const [apiKey, { resolve, reject }] of batch) {
+          const key = found.get(apiKey)
+          if (isDomainError(key)) reject(key)
+          else resolve(key ?? null)
+        }
       } catch (error) {
         const message = 'a look-up of API keys failed'
         const summary = 'more look-ups of API keys failed'
         this.#sampled.write('look-up', { level: 'warn', fields: { err: error }, message, summary })
-        for (const [, waiting] of asked) for (const { reject } of waiting) reject(unavailable())
+        for (const [, { reject }] of batch) reject(unavailable())
       }
     }
     this.#isLookingUp = false
   }
 
-  async #ask(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
+  async #askCore(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const askedAtMs = this.#elapsedMs()
       const clearCount = this.#clearCount
@@ -175,10 +178,10 @@ export class KeyCache {
     }
   }
 
-  #store(asked: string[], found: Map<string, Key | DomainError>): void {
+  #store(apiKeys: string[], found: Map<string, Key | DomainError>): void {
     if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
-    if (this.#unknown.size + asked.length > unknownLimit) this.#unknown.clear()
-    for (const apiKey of asked) {
+    if (this.#unknown.size + apiKeys.length > unknownLimit) this.#unknown.clear()
+    for (const apiKey of apiKeys) {
       const key = found.get(apiKey)
       if (!key) this.#unknown.add(apiKey)
       else if (!isDomainError(key)) this.#keys.set(apiKey, key)
@@ -252,12 +255,6 @@ function toKey(keyRing: KeyRing, access: KeyAccess): Key {
       validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
     })),
   }
-}
-
-function settle(waiting: Waiting[], key: Key | DomainError | undefined): void {
-  for (const { resolve, reject } of waiting)
-    if (isDomainError(key)) reject(key)
-    else resolve(key ?? null)
 }
 
 function unavailable(): DomainError {
