@@ -13,12 +13,12 @@ import { Metrics } from './metrics/metrics.ts'
 import type { Core } from './trpc/context.ts'
 
 /**
- * When a database that does not answer is given up on, while whoever asked for a posting still waits: after
- * PostgreSQL's own limits on locks and statements, which say for certain that nothing was done.
+ * The timeout of a statement of a batch. It is longer than PostgreSQL's own timeouts, after which the outcome is certain,
+ * and shorter than the callers of postings wait.
  */
 const postingTimeoutMs = 4_000
 
-/** Puts the parts together. The ledger has connections of its own, one for each shard. */
+/** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, {
     name: 'reads',

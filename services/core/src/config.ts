@@ -58,6 +58,6 @@ function parseServiceTokens(text: string): ServiceToken[] {
       throw new Error('needs entries of the form name:role:token, the token of 32 characters or more')
     return { name, role: role as Role, token }
   })
-  if (new Set(tokens.map(({ token }) => token)).size < tokens.length) throw new Error('gives one token twice')
+  if (new Set(tokens.map(({ token }) => token)).size < tokens.length) throw new Error('has the same token twice')
   return tokens
 }

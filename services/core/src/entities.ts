@@ -8,7 +8,7 @@ import { Flow, Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
 import { Member, Workspace } from './workspaces/entities.ts'
 
-/** Every entity, one for each table: nothing is discovered. */
+/** All entities, one for each table. */
 export const entities = [
   AccessChange,
   AccessRevision,

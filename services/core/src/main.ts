@@ -12,13 +12,13 @@ import { isChainKey } from './ledger/chain/chain-key.ts'
 import { appRouter } from './router.ts'
 import type { Core } from './trpc/context.ts'
 
-/** Core, as a program: `node services/core/src/main.ts`. */
+/** Runs core: `node services/core/src/main.ts`. */
 async function main(config: CoreConfig): Promise<void> {
   const { log, output } = createLog('core', config.LOG_LEVEL)
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
-  await refuseWrongKeys(core)
+  await checkKeys(core)
   const server = createCoreServer(core, appRouter, tokenTable(config.SERVICE_TOKENS))
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
@@ -32,11 +32,11 @@ async function main(config: CoreConfig): Promise<void> {
   async function stop(reason: string): Promise<void> {
     if (stopping.signal.aborted) return
     stopping.abort()
-    log.info({ reason }, 'core stops: finishing what it has begun')
+    log.info({ reason }, 'core stops: finishing accepted calls')
     setTimeout(() => process.exit(1), drainDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
-    // A connection that was busy just now would stay open, and one that is never idle would bring work for ever.
+    // server.close() leaves connections open that are busy now: close each as soon as it is idle.
     setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
     await core.close()
@@ -46,16 +46,18 @@ async function main(config: CoreConfig): Promise<void> {
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
-  process.once('disconnect', () => stop('the supervisor has gone'))
+  process.once('disconnect', () => stop('the parent process has exited'))
 }
 
 /**
- * Neither the chain nor the secrets can be read with other keys than those they were written with. A database that does
- * not answer yet is no reason not to start: the first batch asks for the chain's key again.
+ * Checks that the configured keys are those of the database. Core also starts while the database is unavailable: the first
+ * batch checks the chain key again.
+ *
+ * @throws ConfigurationError
  */
-async function refuseWrongKeys({ reads, chainKey, keyRing, log }: Core): Promise<void> {
+async function checkKeys({ reads, chainKey, keyRing, log }: Core): Promise<void> {
   const faults = await findFaults(reads, chainKey, keyRing).catch(error => {
-    log.warn({ err: error }, 'the database does not answer yet')
+    log.warn({ err: error }, 'the database is not available yet')
     return []
   })
   if (faults.length > 0) throw new ConfigurationError(faults)
@@ -67,7 +69,7 @@ async function findFaults(reads: Pool, chainKey: KeyObject, keyRing: KeyRing): P
   return [
     ...(isRight
       ? []
-      : ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core that key again.']),
+      : ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']),
     ...(fault ? [fault] : []),
   ]
 }

@@ -2,7 +2,7 @@ import { ConfigurationError } from '@workspace-wallet/runtime'
 import { migrationConfig } from './config.ts'
 import { migrate } from './database/migrate.ts'
 
-/** The migration step, as a program: `node services/core/src/migrate.ts`. */
+/** Runs the migration step: `node services/core/src/migrate.ts`. */
 try {
   const { MIGRATION_DATABASE_URL, DATABASE_URL } = migrationConfig()
   const applied = await migrate(MIGRATION_DATABASE_URL, DATABASE_URL)

@@ -6,6 +6,6 @@ import { router } from './trpc/init.ts'
 import { wallets } from './wallets/procedures.ts'
 import { members, workspaces } from './workspaces/procedures.ts'
 
-/** Everything that core does for other services. Its type is their contract. */
+/** All procedures of core. Clients know its type. */
 export const appRouter = router({ access, apiKeys, audit, keks, ledger, members, transfers, wallets, workspaces })
 export type AppRouter = typeof appRouter

@@ -1,15 +1,15 @@
 import DataLoader from 'dataloader'
 import type { Queryable } from './statement.ts'
 
-/** The most reads in one statement. */
+/** The maximum number of keys in one statement. */
 const batchLimit = 256
 
 /**
- * A read of one row by its key that shares its statement with all others of the same turn of the event loop: a batch
- * of a hundred balances is one round trip. Nothing is remembered between turns.
+ * Makes a function that reads one row by its key. Reads of the same turn of the event loop share one statement, so a
+ * hundred balances are one round trip. Nothing is cached.
  *
- * @param readMany the rows of these keys, in any order, without those that are absent
- * @param nameOf a text that tells keys, and the rows that belong to them, apart
+ * @param readMany returns the existing rows of these keys, in any order
+ * @param nameOf maps a key, and the row of that key, to the same unique text
  */
 export function batched<Key, Row>(
   readMany: (db: Queryable, keys: readonly Key[]) => Promise<Row[]>,

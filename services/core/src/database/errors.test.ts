@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { classifyDatabaseError } from './errors.ts'
 
 test.each(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'])(
-  '%s is a database out of reach, and no bug of ours',
+  '%s means that the database is unavailable',
   code => {
     expect(classifyDatabaseError(Object.assign(new Error(`write ${code}`), { code }))).toBe('unavailable')
   },

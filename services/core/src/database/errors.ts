@@ -1,14 +1,14 @@
-/** What a failed database call means for whoever made it. */
+/** The kinds of failed database calls. */
 export type DatabaseFault =
-  /** Lost a race with another transaction: rolled back, worth running again at once. */
+  /** A conflict with another transaction: rolled back, can be retried at once. */
   | 'conflict'
-  /** Waited too long for a lock or ran too long: rolled back. */
+  /** A lock or statement timeout: rolled back. */
   | 'timeout'
-  /** Two rows with one key. */
+  /** A violated unique constraint. */
   | 'duplicate'
-  /** No connection, or a database that cannot take work now. */
+  /** No connection, or a database that accepts no work now. */
   | 'unavailable'
-  /** Anything else: a bug, or a rule of the schema that the code should have kept. */
+  /** Anything else: a bug, or a violated constraint that the code should have checked. */
   | 'other'
 
 const faultBySqlState: Record<string, DatabaseFault> = {
@@ -29,7 +29,7 @@ const unavailableClasses = new Set(['08', '53', '57', '58'])
 
 export function classifyDatabaseError(error: unknown): DatabaseFault {
   const { code, message } = error as { code?: unknown; message?: unknown }
-  // Errors of the socket and of the client library bear no SQLSTATE. EPIPE looks like one, but no class begins with E.
+  // Errors of sockets and of the client library have no SQLSTATE. EPIPE looks like one, but no class begins with E.
   if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code))
     return faultBySqlState[code] ?? (unavailableClasses.has(code.slice(0, 2)) ? 'unavailable' : 'other')
@@ -38,7 +38,7 @@ export function classifyDatabaseError(error: unknown): DatabaseFault {
 
 const maxAttempts = 5
 
-/** Runs a transaction again when it lost a race, a few times, with a growing random pause. */
+/** Runs a transaction, and retries conflicts a few times with a growing random delay. */
 export async function retryConflicts<Result>(transaction: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++)
     try {
@@ -49,7 +49,7 @@ export async function retryConflicts<Result>(transaction: () => Promise<Result>)
     }
 }
 
-/** Waits up to 20 ms after the first attempt, twice as long after each further one. */
+/** Waits a random time: up to 20 ms after the first attempt, up to twice as long after each further one. */
 export async function backOff(attempt: number): Promise<void> {
   await new Promise(resolve => setTimeout(resolve, Math.random() * 10 * 2 ** attempt))
 }

@@ -14,7 +14,7 @@ import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { openPool } from './pool.ts'
 
-// A core of today works while the migrations of a later version are run.
+// The current core keeps working while the migrations of a later version run.
 let system: System
 beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
@@ -41,7 +41,7 @@ class Broken extends Migration {
 
 const later = (name: string, next: typeof Additive) => [...migrations, { name, class: next }]
 
-/** Clients pay without a pause; returns how many payments were answered so far, and at the end all answers. */
+/** Clients that pay continuously. `answered` is the number of answers so far; `stop` returns all of them. */
 function keepPaying() {
   const [source, target] = system.wallets
   const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
@@ -84,7 +84,7 @@ const columnsOf = (table: string) =>
   namesOf(`select column_name as name from information_schema.columns where table_name = '${table}'`)
 const applied = () => namesOf('select name from mikro_orm_migrations order by id')
 
-test('many migrations that start at once on an empty database run once', async () => {
+test('concurrent migrations of an empty database run once', async () => {
   const server = inject('databaseServer')
   const name = `migrated_${randomUUID().replaceAll('-', '')}`
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
@@ -95,7 +95,7 @@ test('many migrations that start at once on an empty database run once', async (
     Array.from({ length: 6 }, async () => (await promisify(execFile)(process.execPath, [script], { env })).stdout),
   )
   const names = migrations.map(migration => migration.name)
-  // The migrator tells of each step before.
+  // The migrator logs its steps before.
   const lastLines = outputs.map(output => output.trimEnd().split('\n').at(-1))
   expect(lastLines.toSorted()).toEqual([
     `Applied ${names.join(', ')}.`,
@@ -106,7 +106,7 @@ test('many migrations that start at once on an empty database run once', async (
   await execute(adminUrl, `drop database ${name} with (force)`)
 })
 
-test('a migration that fails leaves the old schema whole, and core at work', async () => {
+test('a failed migration leaves the schema unchanged, and core keeps working', async () => {
   const before = { tables: await tables(), columns: await columnsOf('wallet'), applied: await applied() }
   const load = keepPaying()
   await until('payments flow', () => load.answered() > 20)
@@ -120,7 +120,7 @@ test('a migration that fails leaves the old schema whole, and core at work', asy
   expect(await migrate(ownerUrl, serviceUrl)).toEqual([])
 })
 
-test('a core of before keeps serving through an additive migration, also while that waits for its lock', async () => {
+test('the previous core keeps serving during an additive migration, also while it waits for its lock', async () => {
   const { ownerUrl, serviceUrl } = system.database
   const reader = new pg.Client({ connectionString: ownerUrl })
   await reader.connect()
@@ -130,7 +130,7 @@ test('a core of before keeps serving through an additive migration, also while t
 
   const migration = migrate(ownerUrl, serviceUrl, later('9002-additive', Additive))
   await until('the migration waits for the reader', () => isWaiting())
-  await until('it has given way', async () => !(await isWaiting()))
+  await until('it has given up its lock request', async () => !(await isWaiting()))
   const held = load.answered()
   await until('payments flow', () => load.answered() > held + 20)
   await reader.end()
@@ -142,7 +142,7 @@ test('a core of before keeps serving through an additive migration, also while t
   expect(await columnsOf('transfer')).toContain('category')
   expect(await isReady()).toBe(true)
 
-  // Everything that reads and writes the tables that were changed, by connections of before and by new ones.
+  // Reads and writes of the changed tables, by old and new connections.
   const { workspaceId, admin, wallets } = system
   const caller = { requestId: 'test' }
   const another = await system.startCore()
@@ -164,7 +164,7 @@ test('a core of before keeps serving through an additive migration, also while t
     expect(flows.content).toHaveLength(5)
   }
   await client.close()
-  // The verification of this version names what it does not know, and nothing else is broken.
+  // The verification of this version reports the new objects, and nothing else.
   const { violations, more } = await verifyLedger(system)
   expect(more).toBe(0)
   expect(violations.map(({ ids }) => ids.object)).toEqual([
@@ -192,7 +192,7 @@ test('a core of before keeps serving through an additive migration, also while t
   }
 })
 
-test('what the role has set for itself does not let a commit be answered before it is durable', async () => {
+test('settings of the role cannot make PostgreSQL confirm a commit before it is durable', async () => {
   const { serviceUrl } = system.database
   const database = pg.escapeIdentifier(new URL(serviceUrl).pathname.slice(1))
   await execute(serviceUrl, `alter role wallet_service in database ${database} set synchronous_commit = off`)

@@ -6,12 +6,12 @@ import { grants } from './grants.ts'
 import { migrations } from './migrations/index.ts'
 import { type Em, type Orm, openOrm } from './orm.ts'
 
-/** Any number, the same for every core: whoever holds it migrates, the others wait. */
+/** The advisory lock of migrations: any number, the same in every version. */
 const migrationLock = 4_283_310_117
 
 /**
- * A change that waits for a lock makes everybody wait behind it. So it waits less long than core does (see grants.ts),
- * gives way, and is run again.
+ * All later statements on a table wait behind a schema change that waits for its lock. The change therefore gives up before
+ * statements of core time out (see grants.ts), and is retried.
  */
 const lockTimeout = '1s'
 const pauseMs = 1_000
@@ -19,12 +19,13 @@ const maxAttempts = 30
 const lockNotAvailable = '55P03'
 
 /**
- * Brings a database up to date: the schema, the currencies, the service's role and what it may do. One
- * transaction under one lock, so that many may start at once and a failure leaves the old schema whole.
+ * Updates a database: the schema, the currencies, the service's role and its rights. One transaction under one lock, so that
+ * concurrent migrations run once and a failed one changes nothing.
  *
  * @param ownerUrl a role that owns the schema and may create roles
- * @param serviceUrl the role that core runs under: another one, created here with this URL's password if absent
- * @returns the names of the migrations that were applied
+ * @param serviceUrl the role of core, which must differ; created with the password of this URL if absent
+ * @returns the names of the applied migrations
+ * @throws Error if both URLs have the same role, or a currency has other decimals in the database
  */
 export async function migrate(
   ownerUrl: string,
@@ -32,7 +33,7 @@ export async function migrate(
   list: readonly MigrationObject[] = migrations,
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
-  // An index on a large table takes its time, and so does the one who is first.
+  // No timeout: an index on a large table takes long, as does waiting for a concurrent migration.
   const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, queryTimeoutMs: 0, migrations: list })
   try {
     for (let attempt = 1; ; attempt++)
@@ -68,7 +69,7 @@ function serviceRole(ownerUrl: string, serviceUrl: string): ServiceRole {
   const name = decodeURIComponent(username)
   if (!name || name === owner)
     throw new Error(
-      'DATABASE_URL must name a role of its own, other than that of MIGRATION_DATABASE_URL: the service may not own its tables',
+      'DATABASE_URL must name another role than MIGRATION_DATABASE_URL: the service must not own its tables',
     )
   return { name, password: decodeURIComponent(password) }
 }
@@ -79,7 +80,7 @@ async function createRole(em: Em, { name, password }: ServiceRole): Promise<void
   await em.execute(`create role ${pg.escapeIdentifier(name)} login password ${pg.escapeLiteral(password)}`)
 }
 
-/** Adds what is new in the code's table. A currency whose decimals differ would corrupt balances: refused. */
+/** Adds new currencies. @throws Error if the decimals of a stored one differ, which would corrupt balances */
 async function writeCurrencies(em: Em): Promise<void> {
   const stored = new Map<string, number>()
   for (const { code, decimals } of await em.execute<{ code: string; decimals: number }[]>('select * from currency'))

@@ -1,12 +1,12 @@
 import pg from 'pg'
 
-/** How long a statement may run as seen from here; PostgreSQL's own limits (see grants.ts) end it earlier. */
+/** The client's timeout of a statement. PostgreSQL's own timeouts are shorter (see grants.ts). */
 const defaultQueryTimeoutMs = 12_000
 const connectTimeoutMs = 2_000
 const idleTimeoutMs = 60_000
 /**
- * Set on connecting, they override the settings of the role and the database, which the service's role may change.
- * PostgreSQL's own names come first, and a commit is durable before it is answered.
+ * Override the settings of the role and the database, which the service's role could change. Built-in names have priority,
+ * and PostgreSQL confirms a commit only when it is durable.
  */
 const startOptions = '-c search_path=public,pg_temp -c synchronous_commit=on'
 
@@ -14,15 +14,15 @@ export type PoolOptions = {
   /** Shown in `pg_stat_activity`. */
   name: string
   max: number
-  /** Statements follow each other without waiting for answers: for transactions that are written out by hand. */
+  /** Sends statements without waiting for the previous answer. Only for hand-written transactions. */
   pipeline?: boolean
   queryTimeoutMs?: number
 }
 
-/** How every connection of core is made, those of the ORM included. */
+/** The options of all connections of core, including those of the ORM. */
 export function poolConfig(url: string, { name, max, pipeline = false, queryTimeoutMs }: PoolOptions) {
   return {
-    // The driver reads the parameters of the URL too (sslmode).
+    // Passed whole, because the driver also reads its parameters (sslmode).
     connectionString: url,
     options: startOptions,
     application_name: `core ${name}`,
@@ -36,10 +36,10 @@ export function poolConfig(url: string, { name, max, pipeline = false, queryTime
   }
 }
 
-/** Connections for prepared statements (see statement.ts). None is opened before it is needed. */
+/** A pool for prepared statements (see statement.ts). Opens connections when they are needed. */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool(poolConfig(url, options))
-  // The statement under way fails with its connection; without a listener it would also end the process.
+  // The pending statement fails too. Without these listeners the error would end the process.
   pool.on('connect', client => client.on('error', () => {}))
   pool.on('error', () => {})
   return pool

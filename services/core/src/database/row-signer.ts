@@ -6,13 +6,13 @@ import { AdminError } from '@workspace-wallet/contract'
 export type SignedEntity = {
   revision: number
   mac: Uint8Array
-  /** The MAC of the row as the entity says it is. */
+  /** The MAC of the row with the current values of the entity. */
   macUnder(chainKey: KeyObject): Buffer
 }
 
 /**
- * Signs what the unit of work writes (see signed-rows.ts), so that no operation can forget it. A row that was changed
- * outside the service is not signed again by a change of something else in it: that would make it genuine.
+ * Signs every row that the unit of work writes (see signed-rows.ts). Refuses to update a row that was modified outside the
+ * service, because signing it would make the modification genuine; `replaceRow` permits it.
  */
 export class RowSigner implements EventSubscriber {
   readonly #chainKey: KeyObject
@@ -49,15 +49,15 @@ const unsigned = new Set(['lastUsedAt', 'accessRevision'])
 const genuine = new WeakSet<SignedEntity>()
 const replaced = new WeakSet<SignedEntity>()
 
-/** Whether a core wrote this row. */
+/** Whether the row had a valid MAC when it was loaded, or was created here. */
 export function isGenuine(entity: SignedEntity): boolean {
   return genuine.has(entity)
 }
 
-/** Says that what a row says now leaves nothing in it that could do harm: it is signed, whoever wrote it before. */
+/** Permits signing a modified row. Only for changes after which no modified value can have an effect. */
 export function replaceRow(entity: SignedEntity): void {
   replaced.add(entity)
-  // Written also when nothing else of it changes.
+  // Marks the entity as changed, so that it is written even if no other value changes.
   if (!isGenuine(entity)) entity.mac = Buffer.of(entity.mac.length === 0 ? 1 : 0)
 }
 

@@ -1,29 +1,29 @@
 import type { ClientConfig, CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
 import pg from 'pg'
 
-/** A row as PostgreSQL writes it. Nothing is parsed here: a damaged value must be seen, not choked on. */
+/** A row with the text of each column. Values are not parsed, so that a damaged one cannot fail the read. */
 export type TextRow = (string | null)[]
 
-/** Rows of one FETCH: enough to make a round trip cheap, few enough to keep memory small and progress smooth. */
+/** Rows of one FETCH: balances round trips against memory and the interval of progress reports. */
 const rowsPerFetch = 1000
 
-// For this transaction only. It may run for minutes, where the service's role allows seconds.
+// For this transaction only, which runs for minutes.
 const settings = `
-  -- Names mean what PostgreSQL ships, and tables are named with their schema: neither a setting of the role or the
-  -- database nor an object of the same name changes what a statement reads.
+  -- Unqualified names are built-in ones, and statements qualify tables: neither settings of the role or the database nor
+  -- objects of the same name change what a statement reads.
   set local search_path = pg_catalog, pg_temp;
-  -- A policy that would hide rows makes the statement fail instead.
+  -- A statement fails if a policy would hide rows from it.
   set local row_security = off;
   set local statement_timeout = 0;
   set local idle_in_transaction_session_timeout = '1min';
-  -- A run whose caller has gone ends, also in the middle of a statement.
+  -- Ends the statement when the client has disconnected.
   set local client_connection_check_interval = '1s';
-  -- It reads to the end: what counts is the last row, not the first. And it leaves the other processors to the service.
+  -- Plans for reading all rows, on one processor: the others are for the service.
   set local cursor_tuple_fraction = 1;
   set local work_mem = '64MB';
   set local max_parallel_workers_per_gather = 0;
   set local jit = off;
-  -- One spelling of every value, whatever the role's own settings are.
+  -- The same text for every value, whatever the settings of the role are.
   set local timezone = 'UTC';
   set local datestyle = 'ISO';
   set local bytea_output = 'hex'`
@@ -31,10 +31,9 @@ const settings = `
 const asText = { getTypeParser: () => (text: string) => text } as unknown as CustomTypesConfig
 
 /**
- * One state of the whole database, for as long as it is open: a read-only repeatable-read transaction on a connection
- * of its own. It locks nothing that a writer wants; whatever is committed meanwhile it does not see.
+ * A read-only repeatable-read transaction: one state of the whole database until it is closed. It blocks no writer.
  *
- * The connection comes from no pool: a verification would hold one of the few for reads for minutes.
+ * It has its own connection instead of one from a pool, because a verification uses it for minutes.
  */
 export class Snapshot {
   readonly #client: pg.Client
@@ -44,7 +43,7 @@ export class Snapshot {
     this.#client = client
   }
 
-  /** @param signal closes it at once, whatever it is doing */
+  /** @param signal closes the connection at once, even during a statement */
   static async open(database: ClientConfig, name: string, signal?: AbortSignal): Promise<Snapshot> {
     signal?.throwIfAborted()
     const client = new pg.Client({
@@ -53,7 +52,7 @@ export class Snapshot {
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
     })
-    // The query under way fails with it; without a listener it would also end the process.
+    // The pending query fails too. Without a listener the error would end the process.
     client.on('error', () => {})
     const abandon = () => void client.end()
     signal?.addEventListener('abort', abandon, { once: true })
@@ -74,13 +73,13 @@ export class Snapshot {
     return result.rows
   }
 
-  /** All rows of a statement, some at a time. The next ones are on their way while the caller works on these. */
+  /** All rows of a statement in batches. Fetches the next batch while the caller processes the current one. */
   async *batches(sql: string, values: unknown[] = [], fetched = rowsPerFetch): AsyncGenerator<TextRow[]> {
     const cursor = `cursor_${this.#cursors++}`
     await this.rows(`declare ${cursor} no scroll cursor for ${sql}`, values)
     const fetch = () => {
       const next = this.rows(`fetch ${fetched} from ${cursor}`)
-      // Whoever awaits it hears of a failure; nobody does when the caller has stopped.
+      // The next iteration throws a failure. If the caller has stopped iterating, it is ignored.
       next.catch(() => {})
       return next
     }
@@ -93,13 +92,13 @@ export class Snapshot {
     }
   }
 
-  /** Ends the transaction by closing the connection: nothing was written. */
+  /** Ends the transaction by closing the connection. */
   async close(): Promise<void> {
     await this.#client.end()
   }
 }
 
-/** How to reach the database that a pool is connected to. */
+/** The connection options of a pool's database. */
 export function databaseOf({ options }: pg.Pool): ClientConfig {
   const { host, port, user, password, database, ssl } = options
   return { host, port, user, password, database, ssl }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { statement } from './statement.ts'
 
-test('a name that PostgreSQL would cut is refused: two statements could become one', () => {
+test('a name that PostgreSQL would truncate is refused', () => {
   expect(statement('n'.repeat(63), 'select 1').name).toHaveLength(63)
   expect(() => statement('n'.repeat(64), 'select 1')).toThrow('more than 63 bytes')
   expect(() => statement('é'.repeat(32), 'select 1')).toThrow('more than 63 bytes')

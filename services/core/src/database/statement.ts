@@ -5,18 +5,19 @@ import pg from 'pg'
 export type Queryable = Pool | ClientBase
 
 /**
- * One SQL statement with bound values, prepared once per connection under its name. MikroORM writes values into
- * the text of a query, so PostgreSQL plans each anew; on the paths that carry money and on lists that is most of
- * the cost.
+ * One SQL statement with bound values, prepared once per connection under its name. MikroORM writes values into the text of
+ * a query, so PostgreSQL plans every one of them; for postings and lists, planning would be most of the cost.
  */
 export type Statement<Row> = { name: string; text: string; row?: Row }
 
-/** PostgreSQL compares so many bytes of a name: two that differ later would be one. */
+/** PostgreSQL truncates longer names, so two statements could get the same name. */
 const longestName = 63
 
 /**
- * Names a statement; `Row` is the shape of what it returns. Without a name it is planned each time and not kept: for
- * texts that are composed at run time, of which there are too many to keep on every connection.
+ * Defines a statement; `Row` is the shape of its rows. A statement with an empty name is not prepared: for texts that are
+ * composed at run time, of which there are too many to keep on every connection.
+ *
+ * @throws Error if the name is too long
  */
 export function statement<Row = never>(name: string, text: string): Statement<Row> {
   if (Buffer.byteLength(name) > longestName)
@@ -32,7 +33,7 @@ export async function run<Row>(db: Queryable, { name, text }: Statement<Row>, va
 
 const { builtins } = pg.types
 
-/** bigint as number (all ours count below 2^53), numeric as its exact text, timestamps as Date. */
+/** bigint as number (all of ours are below 2^53), numeric as exact text, timestamps as Date. */
 const types: CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === builtins.INT8) return Number

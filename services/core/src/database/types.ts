@@ -1,10 +1,10 @@
 import { p, Type } from '@mikro-orm/core'
 import { Decimal, type IdKind, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
 
-/** No id ever has it. */
+/** No ID has this UUID. */
 const nilUuid = '00000000-0000-0000-0000-000000000000'
 
-/** A public id (`wal_…`) in the entity, its UUID in the database. A malformed id is one that no row has. */
+/** A public ID (`wal_…`) in the entity, its UUID in the database. A malformed ID matches no row. */
 export class PublicId extends Type<string, string> {
   readonly kind: IdKind
 
@@ -26,7 +26,7 @@ export class PublicId extends Type<string, string> {
   }
 }
 
-/** An exact decimal. (The built-in type compares through JavaScript numbers and misses small changes.) */
+/** An exact decimal. MikroORM's own type compares as JavaScript numbers and misses small changes. */
 export class DecimalType extends Type<Decimal, string> {
   override convertToDatabaseValue(value: Decimal): string {
     return Decimal.isDecimal(value) ? value.toFixed() : value
@@ -45,7 +45,7 @@ export class DecimalType extends Type<Decimal, string> {
   }
 }
 
-/** The columns that sign a row (see signed-rows.ts). RowSigner writes them, and nobody else. */
+/** The columns of the signature of a row (see signed-rows.ts). Only RowSigner writes them. */
 export function signature() {
   return {
     revision: p.bigint('number').onCreate(() => 1),

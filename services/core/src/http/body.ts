@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
 
-/** @throws TRPCError PAYLOAD_TOO_LARGE; CLIENT_CLOSED_REQUEST when the caller goes away in the middle */
+/** Reads the body of a request. @throws TRPCError PAYLOAD_TOO_LARGE; CLIENT_CLOSED_REQUEST if the caller disconnects */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
@@ -9,7 +9,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
     for await (const chunk of request as AsyncIterable<Buffer>) {
       length += chunk.length
       if (length > limitBytes)
-        throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE', message: `a request is ${limitBytes} bytes at most` })
+        throw new TRPCError({ code: 'PAYLOAD_TOO_LARGE', message: `a request may have at most ${limitBytes} bytes` })
       chunks.push(chunk)
     }
   } catch (cause) {

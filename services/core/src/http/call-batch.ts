@@ -5,7 +5,7 @@ import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/errors.ts'
 import { isStream } from '../trpc/procedures.ts'
 
-/** Answers a batch of calls, each for itself: one that fails takes no other with it. @throws TRPCError BAD_REQUEST */
+/** Answers a batch of calls independently: a failed call does not affect the others. @throws TRPCError BAD_REQUEST */
 export async function answerBatch(router: AnyTRPCRouter, ctx: Context, body: Buffer): Promise<Buffer> {
   return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(router, ctx, call))))
 }
@@ -13,7 +13,7 @@ export async function answerBatch(router: AnyTRPCRouter, ctx: Context, body: Buf
 async function answerCall(router: AnyTRPCRouter, ctx: Context, { path, type, input }: BatchCall): Promise<BatchAnswer> {
   try {
     const getRawInput = async () => input
-    // Without a signal: what was begun is finished, whether or not its caller still waits.
+    // Without a signal: a call that has begun is finished even if its caller disconnects.
     const call = { router, ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 }
     const data = await callTRPCProcedure(call)
     if (isStream(data))
@@ -33,6 +33,6 @@ function parseBatch(body: Buffer): BatchCall[] {
   try {
     return batch.parse(unpackBatch(body))
   } catch {
-    throw new TRPCError({ code: 'BAD_REQUEST', message: `a batch is 1 to ${batchCallLimit} calls in MessagePack` })
+    throw new TRPCError({ code: 'BAD_REQUEST', message: `a batch must be 1 to ${batchCallLimit} calls in MessagePack` })
   }
 }

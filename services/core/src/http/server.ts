@@ -13,7 +13,7 @@ const trpcPath = '/trpc/'
 
 /**
  * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed answers, `/healthz`,
- * `/readyz` and `/metrics`. Every call presents a service token; none of this is meant for the public.
+ * `/readyz` and `/metrics`. Calls need a service token. The server is for internal networks only.
  */
 export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: TokenTable): Server {
   const trpc = createHTTPHandler({
@@ -36,7 +36,7 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
       const context = contextOf(request)
       send(response, 200, await answerBatch(router, context, await readBody(request, batchByteLimit)), batchType)
     } else if (path.startsWith(trpcPath)) {
-      // Strangers are turned away before anything of theirs is read.
+      // Checks the token before the body is read.
       contextOf(request)
       await trpc(request, response)
     } else if (path === '/metrics') {
@@ -47,7 +47,7 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
       const ready = !core.stopping.aborted && (await isSchemaCurrent(core.reads))
       send(response, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready' }))
     } else {
-      throw new TRPCError({ code: 'NOT_FOUND', message: `nothing is served at ${request.method} ${path}` })
+      throw new TRPCError({ code: 'NOT_FOUND', message: `there is no ${request.method} ${path}` })
     }
   }
 
@@ -59,7 +59,7 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
         response.destroy()
         return
       }
-      // The shape that any tRPC client reads.
+      // The error format of tRPC over HTTP.
       const shape = errorShape(error, undefined)
       send(response, shape.data.httpStatus, JSON.stringify({ error: serialization.serialize(shape) }))
     })

@@ -3,12 +3,12 @@ import type { ServiceToken } from '../trpc/service-token.ts'
 
 export type TokenTable = { digest: Buffer; token: Pick<ServiceToken, 'name' | 'role'> }[]
 
-/** Keeps digests only: the tokens themselves need not stay in memory. */
+/** Stores only digests of the tokens. */
 export function tokenTable(tokens: ServiceToken[]): TokenTable {
   return tokens.map(({ token, name, role }) => ({ digest: hash('sha256', token, 'buffer'), token: { name, role } }))
 }
 
-/** The token of an `Authorization: Bearer …` header. Every entry is compared, each in constant time. */
+/** The token of an `Authorization: Bearer …` header; null if unknown. Compares with every entry, each in constant time. */
 export function findToken(table: TokenTable, header: string | undefined): TokenTable[number]['token'] | null {
   if (!header?.startsWith('Bearer ')) return null
   const digest = hash('sha256', header.slice('Bearer '.length), 'buffer')

@@ -8,14 +8,14 @@ import type { Posting, PostingResult } from '../ledger/posting/posting.ts'
 import { findHaltedLedgers } from '../ledger/posting/queries.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
-/** What Prometheus scrapes at core's /metrics. */
+/** The metrics of core, at /metrics. */
 export class Metrics {
   readonly registry = new Registry()
   readonly #batchSize: Histogram
   readonly #batchSeconds: Histogram
   readonly #callSeconds: Histogram
   readonly #modifiedRows: Counter
-  /** Looking a series up by its labels costs more than counting in it. */
+  /** Caches the series of each path and code: looking one up by labels costs more than observing a value. */
   readonly #calls = new Map<string, ReturnType<Histogram['labels']>>()
 
   constructor() {
@@ -29,7 +29,7 @@ export class Metrics {
     })
     this.#batchSeconds = new Histogram({
       name: 'core_batch_duration_seconds',
-      help: 'Time to post a batch, its commit included',
+      help: 'Time to post a batch, including its commit',
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     })
@@ -48,12 +48,12 @@ export class Metrics {
     })
   }
 
-  /** Counts a key, member or workspace that was met and refused because no core wrote its row. */
+  /** Counts a key, member or workspace that was refused because its row was modified outside the service. */
   modifiedRow(table: SignedTable): void {
     this.#modifiedRows.inc({ table })
   }
 
-  /** Counts the answer to a call. `code` is `ok`, or that of its error. */
+  /** Records the answer to a call. `code` is `ok` or the code of the error. */
   answered(path: string, code: string, milliseconds: number): void {
     const name = `${path} ${code}`
     const series = this.#calls.get(name) ?? this.#callSeconds.labels(path, code)
@@ -61,7 +61,7 @@ export class Metrics {
     series.observe(milliseconds / 1000)
   }
 
-  /** Measures a way of posting batches. */
+  /** Wraps `post` to measure the size and duration of batches. */
   measured(post: (postings: Posting[]) => Promise<PostingResult[]>): (postings: Posting[]) => Promise<PostingResult[]> {
     return async postings => {
       const startedAt = performance.now()
@@ -74,11 +74,11 @@ export class Metrics {
     }
   }
 
-  /** Shows how many lines of the log were lost. */
+  /** Exports the number of lost log lines. */
   watchLog(output: LogOutput): void {
     new Counter({
       name: 'core_log_lines_lost_total',
-      help: 'Lines of the log that were lost: the disk is full, or what reads them is slow or gone',
+      help: 'Log lines that were lost because the disk is full or the reader is slow or gone',
       registers: [this.registry],
       collect() {
         this.reset()
@@ -87,12 +87,12 @@ export class Metrics {
     })
   }
 
-  /** Watches the queues, the lists, the pools and the ledgers; read when somebody asks. */
+  /** Exports the state of queues, lists, pools and ledgers, read at each scrape. */
   watch(shards: Shards, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]
     new Gauge({
       name: 'core_lists',
-      help: 'Lists that run and that wait: pages in order of creation, short searches and long ones',
+      help: 'Running and waiting list reads: pages in order of creation, short searches, long searches',
       labelNames: ['kind', 'state'],
       registers,
       collect() {
@@ -104,7 +104,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'core_postings',
-      help: 'Postings that wait in the shards, and that are in batches under way',
+      help: 'Postings that wait in the shards, and postings in batches in flight',
       labelNames: ['state'],
       registers,
       collect() {
@@ -126,23 +126,23 @@ export class Metrics {
         }
       },
     })
-    // After the connections: it asks for one itself.
+    // Registered after the connections, because it uses one itself.
     new Gauge({
       name: 'core_halted_workspaces',
-      help: 'Workspaces that take no postings, because their ledger was written past: npm run admin -- ledger halted',
+      help: 'Workspaces whose postings are stopped because rows were modified outside the service: npm run admin -- ledger halted',
       registers,
       async collect() {
-        // The database may be away, or frozen: then the other figures are wanted all the more.
-        const halted = await inTime(findHaltedLedgers(pools.reads)).catch(() => undefined)
+        // The other metrics must be available when the database is not.
+        const halted = await withTimeout(findHaltedLedgers(pools.reads)).catch(() => undefined)
         if (halted) this.set(halted.length)
       },
     })
   }
 }
 
-function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+function withTimeout<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return Promise.race([
     answer,
-    setTimeout(1_000, undefined, { ref: false }).then(() => Promise.reject(new Error('late'))),
+    setTimeout(1_000, undefined, { ref: false }).then(() => Promise.reject(new Error('timed out'))),
   ])
 }

@@ -7,31 +7,28 @@ import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ServiceToken } from './service-token.ts'
 
-/** The parts that procedures work with. */
+/** What procedures use. */
 export type Core = {
   orm: Orm
-  /**
-   * Connections for short reads and for administration. Lists have their own, and the ledger has its own: a slow list
-   * holds up neither money nor anybody else's reads.
-   */
+  /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool
   lists: ListReader
   shards: Shards
   keyRing: KeyRing
-  /** Keys the checksum in the ids of API keys (runtime/key-ids.ts). */
+  /** The key of the checksum in the IDs of API keys (runtime/key-ids.ts). */
   keyIdChecksumKey: string
-  /** The key of the chain over all flows (see ledger/chain). */
+  /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
   log: Log
   metrics: Metrics
-  /** Aborted when core begins to stop: what takes minutes ends then. */
+  /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal
-  /** Answers what was taken, then closes every connection. */
+  /** Finishes accepted postings, then closes all connections. */
   close(): Promise<void>
 }
 
-/** What every procedure is called with: core's parts, and the service token that the caller presented. */
+/** The context of every call: core, and the service token of the caller. */
 export type Context = { core: Core; token: Pick<ServiceToken, 'name' | 'role'> }
 
-/** What the base procedures make of it. `actor` is who acts, as it is written into transfers and the audit. */
+/** The context after the base procedures. `actor` is what transfers and the audit record: `role:name` or `key:ak_…`. */
 export type CallContext = Context & { actor: string }

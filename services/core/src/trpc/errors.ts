@@ -12,27 +12,24 @@ import {
 import type { Log } from '@workspace-wallet/runtime'
 import { classifyDatabaseError } from '../database/errors.ts'
 
-/** What an error carries beside tRPC's own fields: a public code with details, or an operator's sentence. */
+/** The application's part of an error: a public code with details, or a sentence for an operator. */
 export type AppError =
   | { kind: 'domain'; code: ErrorCode; details: unknown }
   | { kind: 'admin'; code: AdminErrorCode; sentence: string }
 
-/** An error as callers receive it, from `/batch` and from `/trpc`: tRPC's default shape without its stack, plus `appError`. */
+/** An error as `/batch` and `/trpc` return it: tRPC's default shape without the stack, plus `appError`. */
 export function errorShape(error: TRPCError, path: string | undefined) {
   const { code, message, cause } = error
   const data = { code, httpStatus: getHTTPStatusCodeFromError(error), path, appError: toAppError(cause) }
   return { message, code: TRPC_ERROR_CODES_BY_KEY[code], data }
 }
 
-/** The code that a call is counted and logged under. */
+/** The code for logs and metrics. */
 export function codeOf(error: TRPCError): string {
   return toAppError(error.cause)?.code ?? error.code
 }
 
-/**
- * The one place that decides what a caller learns of a failure. The log of core gets the cause of what the caller
- * cannot mend.
- */
+/** Maps everything that a procedure throws to what the caller receives, and logs the failures of core or the database. */
 export function toTRPCError(
   thrown: unknown,
   log: Log,
@@ -45,22 +42,19 @@ export function toTRPCError(
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code !== 'INTERNAL_SERVER_ERROR') return error
   const fault = cause ? classifyDatabaseError(cause) : 'other'
-  // Somebody else has just made what this action was to make. Whoever asks again is told of it by name.
+  // Another transaction created the same row first. A retry finds it and gets an error that names it.
   if (fault === 'duplicate')
     return toTRPCError(
-      new AdminError(
-        'ALREADY_EXISTS',
-        'Somebody else has just made the same: look at what is there before you try again.',
-      ),
+      new AdminError('ALREADY_EXISTS', 'Another caller has just created the same: list what exists before you retry.'),
       log,
       call,
     )
   if (fault !== 'other') {
-    log.warn({ err: cause, ...call }, 'the database could not be asked')
+    log.warn({ err: cause, ...call }, 'the database is unavailable')
     return domainError(new DomainError('S002', { retryAfterSeconds: 1 }))
   }
   log.error({ err: cause ?? error, ...call }, 'a procedure failed')
-  return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error; the log of core says more' })
+  return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error: see the log of core' })
 }
 
 function domainError(cause: DomainError): TRPCError {

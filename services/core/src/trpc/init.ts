@@ -4,7 +4,7 @@ import type { Context } from './context.ts'
 import { errorShape } from './errors.ts'
 import type { Role } from './service-token.ts'
 
-/** `roles`: the roles of service tokens that reach a procedure. One without them is reached by nobody. */
+/** `roles`: the roles of service tokens that may call the procedure. Without them, nobody may. */
 export type Meta = { roles: readonly Role[] }
 
 export const t = initTRPC

@@ -8,8 +8,8 @@ import { t } from './init.ts'
 import type { Role } from './service-token.ts'
 
 /**
- * Base procedures, named for their callers. All begin with one middleware, which admits the roles that `meta` names,
- * sets `ctx.actor`, records the answer and maps errors, those of a streamed answer included.
+ * The base of all procedures. Its one middleware checks the role of the token against `meta.roles`, sets `ctx.actor`, logs
+ * and counts the answer, and maps errors, including those of a streamed answer.
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
@@ -40,22 +40,19 @@ export const adminProcedure = procedureFor('admin')
 /** For gateways. */
 export const gatewayProcedure = procedureFor('gateway')
 
-/** Money that enters or leaves a workspace: for the one service that may, and operators. */
+/** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')
 
-/** For whoever acts on one workspace's resources: gateways, for an API key, and services. */
+/** For calls on one workspace: gateways on behalf of an API key, and services. */
 export const workspaceProcedure = onWorkspace('gateway', 'service')
 
-/** The same for what only reads; operators may, too. */
+/** Like `workspaceProcedure`, for reads; also for operators. */
 export const workspaceReadProcedure = onWorkspace('gateway', 'service', 'admin')
 
-/** What one wallet is and holds: also for whoever brings its money in or out. */
+/** Like `workspaceReadProcedure`, for one wallet; also for the funding service. */
 export const walletReadProcedure = onWorkspace('gateway', 'service', 'funding', 'admin')
 
-/**
- * A gateway acts for an API key, and only on the workspace of that key: one that is confused, or taken over, cannot
- * name another one.
- */
+/** A gateway may name only the workspace of the API key that it acts for, so a confused gateway cannot reach another one. */
 function onWorkspace(...roles: [Role, ...Role[]]) {
   return procedureFor(...roles)
     .input(workspaceCall)
@@ -65,7 +62,7 @@ function onWorkspace(...roles: [Role, ...Role[]]) {
       if ((await findWorkspaceOfKey(ctx.core.reads, apiKey)) !== workspaceId)
         throw new TRPCError({
           code: 'FORBIDDEN',
-          message: 'the gateway acts for a key on a workspace that is not its own',
+          message: 'the API key does not belong to this workspace',
         })
       return next({ ctx: { actor: `key:${apiKey}` } })
     })
@@ -76,7 +73,7 @@ export function isStream(data: unknown): data is AsyncIterable<unknown> {
   return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
 }
 
-/** What fails once an answer has begun no longer passes through the middleware. */
+/** Maps errors of a streamed answer, which do not pass through the middleware. */
 async function* mapErrors(
   events: AsyncIterable<unknown>,
   { core }: Context,
@@ -86,7 +83,7 @@ async function* mapErrors(
   try {
     yield* events
   } catch (error) {
-    // The caller has gone, or core stops: nobody is left to tell.
+    // The caller has disconnected or core stops: nobody receives the error.
     if (caller?.aborted || core.stopping.aborted) return
     throw toTRPCError(error, core.log, call)
   }

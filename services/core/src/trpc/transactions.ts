@@ -4,7 +4,7 @@ import { retryConflicts } from '../database/errors.ts'
 import type { Em } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
-/** Runs an administrative action in one transaction, its audit row included; conflicts are run again. */
+/** Runs an administrative action and writes its audit entries, in one transaction. Retries conflicts. */
 export function inTransaction<Result>(
   { core, actor }: CallContext,
   action: (em: Em, actor: string) => Promise<Result>,
@@ -19,10 +19,7 @@ export function inTransaction<Result>(
   )
 }
 
-/**
- * An action that changes what keys may do. It answers when every gateway that is healthy has heard of it, so that whoever
- * disables a key may rely on it from then on.
- */
+/** Runs an action that changes what keys may do, and returns after all healthy gateways have polled the change. */
 export async function inAccessTransaction<Result>(
   ctx: CallContext,
   action: (em: Em, actor: string) => Promise<Result>,

@@ -2,12 +2,12 @@ import type { Sequence } from './list.ts'
 import { numbersBetween } from './numbers.ts'
 
 /**
- * The first and the last number of the rows that were created from one time on and before another; none when a time
- * is null.
+ * Common table expressions for the first and last number (`low`, `high`) of the rows created from `from` on and before `to`;
+ * no row if a time is null.
  *
- * Both ends are looked for side by side: the first row that was not created before the bound has a number from low to
- * high. The look-up in the middle is a subquery, which cannot become a join of the whole table; OFFSET 0 keeps
- * PostgreSQL from doing it twice.
+ * One recursion bisects for both ends: the first row that was not created before the bound has a number from low to high.
+ * The look-up in the middle is a subquery, so that it cannot become a join with the whole table. OFFSET 0 keeps PostgreSQL
+ * from evaluating it twice.
  */
 export function bisection(name: string, sequence: Sequence, from: string, to: string): string {
   const { table, createdAt } = sequence

@@ -1,10 +1,10 @@
 import { type IdKind, idPrefixes, uuidRangeOfPrefix } from '@workspace-wallet/contract'
 
-/** The values of a statement: `bind` keeps one and answers with its place in the text. */
+/** The values of a statement. `bind` adds one and returns its placeholder. */
 export class Values {
   readonly bound: unknown[]
 
-  /** @param bound what the fragments of a sequence call `$1` and so on */
+  /** @param bound the values of `$1` and so on in the fragments of a sequence */
   constructor(...bound: unknown[]) {
     this.bound = bound
   }
@@ -14,7 +14,7 @@ export class Values {
   }
 }
 
-/** The conditions under which the public ids of a UUID column begin with a text; none when all ids of the kind do. */
+/** The conditions that the public IDs of a UUID column begin with a prefix; none if all IDs of the kind do. */
 export function idBeginsWith(values: Values, column: string, kind: IdKind, prefix: string): string[] {
   if (isPrefixOfAllIds(kind, prefix)) return []
   const range = uuidRangeOfPrefix(kind, prefix)
@@ -22,20 +22,17 @@ export function idBeginsWith(values: Values, column: string, kind: IdKind, prefi
   return [`${column} between ${values.bind(range.from, 'uuid')} and ${values.bind(range.to, 'uuid')}`]
 }
 
-/** Whether every id of this kind begins with a text, such as `trf_`. */
+/** Whether every ID of this kind begins with the prefix, such as `trf_`. */
 export function isPrefixOfAllIds(kind: IdKind, prefix: string): boolean {
   return `${idPrefixes[kind]}_`.startsWith(prefix)
 }
 
-/**
- * Whether few ids of this kind begin with a text: those of about a second, because ids begin with the time at which
- * they were made. The first eight characters after the prefix tell seconds.
- */
+/** Whether few IDs of this kind begin with the prefix: eight characters after `trf_` determine the second of creation. */
 export function isPrefixOfFewIds(kind: IdKind, prefix: string): boolean {
   return prefix.length >= idPrefixes[kind].length + 1 + 8
 }
 
-/** The condition that an ASCII column in C collation begins with a text, any text. */
+/** The condition that an ASCII column in C collation begins with a prefix. */
 export function textBeginsWith(values: Values, column: string, prefix: string): string {
   const afterAll = `${prefix}\u{10FFFF}`
   return `${column} >= ${values.bind(prefix, 'text')} and ${column} < ${values.bind(afterAll, 'text')}`

@@ -11,7 +11,7 @@ const connections = 4
 beforeAll(async () => {
   database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.serviceUrl, max: connections, pipeline: true } as pg.PoolConfig)
-  // Its end is told before its connections are closed, and dropping the database closes them first.
+  // Dropping the database closes connections of the pool.
   pool.on('error', () => {})
 })
 afterAll(async () => {
@@ -34,7 +34,7 @@ const search = (workspace: string, text: string) => ({
   blamed: 'currency',
 })
 
-test('a search that takes too long is S012, and names the parameter to change', async () => {
+test('a search that takes too long fails with S012 and names the parameter to change', async () => {
   const reader = new ListReader(pool, connections, { shortMs: 10, longMs: 20 })
   const refusal = { code: 'S012', details: { field: 'currency', reason: 'TOO_EXPENSIVE', limit: 0.02 } }
   await expect(reader.read(search('a', 'select pg_sleep(60)'))).rejects.toMatchObject(refusal)
@@ -42,14 +42,14 @@ test('a search that takes too long is S012, and names the parameter to change', 
   expect(pool.idleCount).toBe(pool.totalCount)
 })
 
-test('a search that fails gives its connection back', async () => {
+test('a failed search releases its connection', async () => {
   const reader = new ListReader(pool, connections)
   for (let count = 0; count < 2 * connections; count++)
     await expect(reader.read(search('a', 'select nonsense'))).rejects.toMatchObject({ code: '42703' })
   expect(await reader.read(search('a', "select 'next' as answer"))).toEqual([{ answer: 'next' }])
 })
 
-test('a search runs on one processor, in a transaction that can write nothing', async () => {
+test('a search runs on one processor, in a read-only transaction', async () => {
   const reader = new ListReader(pool, connections)
   const settings = ['transaction_read_only', 'max_parallel_workers_per_gather', 'jit', 'enable_seqscan']
   const text = `select ${settings.map(name => `current_setting('${name}')`).join(" || ' ' || ")} as answer`
@@ -58,7 +58,7 @@ test('a search runs on one processor, in a transaction that can write nothing', 
   expect(rows).toEqual([{ answer: 'off 2 on on' }])
 })
 
-test('long searches of many workspaces hold up neither the pages nor the short searches of another', async () => {
+test('long searches of many workspaces do not delay the pages and short searches of another one', async () => {
   const blocker = new pg.Client({ connectionString: database.ownerUrl })
   await blocker.connect()
   await blocker.query('select pg_advisory_lock(1)')

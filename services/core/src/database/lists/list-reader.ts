@@ -4,38 +4,38 @@ import { classifyDatabaseError } from '../errors.ts'
 import { run, type Statement } from '../statement.ts'
 import { WorkspaceConcurrencyLimit } from './workspace-concurrency-limit.ts'
 
-/** The one statement that a page takes. */
+/** The statement of a page. */
 export type ListQuery<Row> = { workspace: string; statement: Statement<Row>; values: unknown[] } & (
   | { cost: 'bounded' }
-  /** Takes longer the more rows there are. `blamed` names the parameter to change when it takes too long. */
+  /** Takes longer with more rows. `blamed` is the parameter to change if it takes too long. */
   | { cost: 'search'; blamed: string }
 )
 
 /** Reads the pages of lists. */
 export type ListDatabase = { read<Row>(query: ListQuery<Row>): Promise<Row[]> }
 
-/** `short`: a search that ends within this time never waits for one that does not. `long`: how long any may run. */
+/** A search that ends within `shortMs` never waits for longer ones. `longMs` is the maximum. */
 type SearchLimits = { shortMs: number; longMs: number }
 
 const searchLimits: SearchLimits = { shortMs: 50, longMs: 2_000 }
-/** A workspace whose long searches have used more time than this lately has its searches run as long ones at once. */
+/** If the long searches of a workspace have recently used more time than this, its searches start as long ones. */
 const longUseMs = 25
 
-/** A caller waits for a short search and then for a long one, and still hears before its own deadline. */
+/** A search may wait twice, for a short and a long slot, and still ends before its caller's deadline. */
 const waitMs = 5_000
 const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting: 32, waitMs }
 
-/** Connections that searches take at the same time: a short one and a long one. */
+/** Connections for searches: one short and one long search at a time. */
 const searchConnections = 2
 
 /**
  * Reads lists on connections of their own, so that a workspace's expensive lists do not slow another workspace's.
  *
- * - Pages that are a range of numbers, which cost the same at any depth, share the connections that searches leave.
- *   One of these is kept for workspaces that run nothing.
- * - Searches are tried as short ones: one at a time, for 50 ms at most.
- * - Long searches run one at a time over all workspaces, each for two seconds at most: PostgreSQL runs a search on one
- *   processor, and the others stay free for everybody else.
+ * - Pages that are a range of numbers cost the same at any depth and use the connections that searches do not use. One
+ *   of these is reserved for workspaces with no running page.
+ * - Every search first runs as a short one: one at a time, for at most 50 ms.
+ * - Long searches run one at a time over all workspaces, each for at most two seconds. A search uses one processor of
+ *   PostgreSQL, so the others remain free.
  */
 export class ListReader implements ListDatabase {
   readonly #pool: Pool
@@ -44,7 +44,7 @@ export class ListReader implements ListDatabase {
   readonly #shortSearches = new WorkspaceConcurrencyLimit(oneSearch)
   readonly #longSearches = new WorkspaceConcurrencyLimit(oneSearch)
 
-  /** @param connections how many the pool has, at least four */
+  /** @param connections the size of the pool, at least four */
   constructor(pool: Pool, connections: number, limits = searchLimits) {
     this.#pool = pool
     this.#limits = limits
@@ -57,26 +57,26 @@ export class ListReader implements ListDatabase {
     })
   }
 
-  /** What runs and what waits, by kind. */
+  /** The running and waiting lists of each kind. */
   get load() {
     return { page: this.#pages.load, short: this.#shortSearches.load, long: this.#longSearches.load }
   }
 
-  /** @throws DomainError S002 when too many lists wait; S012 when a search takes too long */
+  /** @throws DomainError S002 if too many lists wait; S012 if a search takes too long */
   async read<Row>(query: ListQuery<Row>): Promise<Row[]> {
     const { workspace, statement, values } = query
     if (query.cost === 'bounded') return this.#pages.run(workspace, () => run(this.#pool, statement, values))
     return (await this.#readShort(query)) ?? (await this.#readLong(query))
   }
 
-  /** Null when the search does not end as a short one. */
+  /** Null if the search takes too long for a short one. */
   async #readShort<Row>(query: ListQuery<Row>): Promise<Row[] | null> {
     const { workspace } = query
     const { shortMs } = this.#limits
     const isExpectedLong = () => this.#longSearches.usedMs(workspace) >= longUseMs
     if (isExpectedLong()) return null
     return this.#shortSearches.run(workspace, async () => {
-      // Others of this workspace may have turned out to be long while this one waited.
+      // Other searches of this workspace may have become long ones while this one waited.
       if (isExpectedLong()) return null
       try {
         return await this.#search(query, shortMs)
@@ -98,7 +98,7 @@ export class ListReader implements ListDatabase {
     }
   }
 
-  /** Runs a search in a transaction, which has its settings. All three statements travel together. */
+  /** Runs a search in a transaction with its own settings. Sends all three statements at once. */
   async #search<Row>({ statement, values }: ListQuery<Row>, timeoutMs: number): Promise<Row[]> {
     const client = await this.#pool.connect()
     const [begun, read, ended] = await Promise.allSettled([
@@ -113,8 +113,8 @@ export class ListReader implements ListDatabase {
 }
 
 /**
- * A search runs on one processor, without a compiler that takes longer than most searches. An index leads to the rows
- * of its workspace, whatever the statistics say: without any, PostgreSQL would scan the tables of all workspaces.
+ * Settings of a search: one processor, and no JIT compilation, which takes longer than most searches. Sequential scans are
+ * off because without statistics PostgreSQL would scan the rows of all workspaces instead of using an index.
  */
 function beginSearch(timeoutMs: number): string {
   return `begin read only; set local statement_timeout = ${timeoutMs}; set local max_parallel_workers_per_gather = 0;

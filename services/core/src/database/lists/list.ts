@@ -1,61 +1,62 @@
 /**
- * How every list is read (sections 2.2 and 8.1): one statement gives a page and its exact totals, from one snapshot.
+ * A request for a page of a list (sections 2.2 and 8.1). One statement reads the page and its exact totals.
  *
- * The rows of one owner count 1…n without gaps. In order of time a page is therefore a range of numbers, and the
- * total is the owner's counter: the first page and the millionth cost the same. A range of creation times is a range
- * of numbers too, found by bisection. Only other filters have to count what they match; only with them, or in an order
- * that does not begin with time, are rows skipped to reach a page.
+ * The rows of one owner are numbered 1…n without gaps. In order of creation a page is therefore a range of numbers, and the
+ * total is the owner's counter: the first page and the millionth cost the same. A range of creation times is also a range
+ * of numbers, found by bisection. Other filters have to count their matches, and they, like orders that do not begin with
+ * time, skip rows to reach a page.
  */
 export type List = Search &
   PageRequest & {
     /** The UUID of the workspace whose list it is. */
     workspace: string
-    /** What a page shows of each row, and the FROM item that has it: the table of the sequence and what it needs. */
+    /** The columns of a page, and their FROM item: the table of the sequence, with joins. */
     shows: { columns: string; from: string }
     filter: CreatedFilter & Record<string, unknown>
     sort: SortField[]
   }
 
-/** Which rows a list has, and how to find them. */
+/** The rows of a list, and how to find them. */
 export type Search = {
   sequence: Sequence
-  /** What a filter asks for, the time of creation aside. */
+  /** The conditions of the filter, except the time of creation. */
   conditions: string[]
-  /** Conditions that divide the rows so that each part has an index of its own. */
+  /** Conditions that divide the rows into parts, each of which has an index. */
   parts?: string[] | undefined
   /**
-   * Where to look for what matches, when an index leads there from the filter, but not in the order of the list: all
-   * matches are found first and then sorted. Otherwise rows are read in the order of the list and matched on the way.
+   * The source with an index for the filter that does not have the order of the list: all matches are read and then
+   * sorted. Without it, rows are read in the order of the list and filtered.
    */
   findIn?: Source | undefined
 }
 
-/** Fragments of SQL, in which `$1` and so on are what `Values` has bound. */
+/** Fragments of SQL with the placeholders of `Values`. */
 export type Source = {
   table: string
   where: string
   /** The number of a row. */
   number: string
   createdAt: string
-  /** The column behind each field to sort by; null when all rows have the same. */
+  /** The column of each sortable field; null if all rows have the same value. */
   sortable: Record<string, string | null>
 }
 
-/** Rows of one owner that count 1…n in the order of their creation; their times never run back along the numbers. */
+/** The rows of one owner, numbered 1…n in the order of creation. Their times never decrease. */
 export type Sequence = Source & {
-  /** Selects the owner's counter, as `total`; no row when there is no such owner. */
+  /** Selects the owner's counter as `total`; no row if there is no such owner. */
   owner: string
-  /** Another column in the order of the numbers: the one that ends the indexes for other orders. */
+  /** A column with the order of the numbers that is the last one in the indexes for other orders. */
   tieBreak?: string
 }
 
-/** A page, and its order: the first field is primary, later ones break ties; none is newest first. */
+/** A page, counted from 0. */
 export type PageRequest = { page: number; size: number }
+/** The first field of a sort is primary, later ones break ties. Without any, the order is newest first. */
 export type SortField = { field: string; direction: Direction }
 export type Direction = 'asc' | 'desc'
 export type CreatedFilter = { createdFrom?: Date | undefined; createdTo?: Date | undefined }
 
-/** What a caller may ask of a list. */
+/** What a caller requests. */
 export type ListRequest<Filter> = PageRequest & { filter: Filter; sort: SortField[] }
 
 export function sortsBy(sort: SortField[], field: string): boolean {

@@ -1,11 +1,11 @@
 import type { Direction, Sequence } from './list.ts'
 
 /**
- * The end of a query that finds the rows of a range of numbers: the condition and the order.
+ * The WHERE condition and ORDER BY for the rows of a range of numbers.
  *
- * A single number is such a range, too. With `number = …` the order would not matter, and PostgreSQL might choose
- * another index of the same owner and read all of the owner's rows, as long as a table has no statistics: when it is new,
- * or was restored a moment ago. Any other index would need a sort.
+ * Also for a single number: with `number = …` and no order, PostgreSQL might read all rows of the owner through another
+ * index while a table has no statistics, because it is new or was just restored. With the order, any other index would need
+ * a sort.
  */
 export function numbersBetween(
   { where, number }: Sequence,

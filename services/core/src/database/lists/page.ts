@@ -7,7 +7,7 @@ import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './li
 import type { ListDatabase, ListQuery } from './list-reader.ts'
 import { numbersBetween } from './numbers.ts'
 
-/** Reads one page. Null when the owner does not exist. */
+/** Reads one page; null if the owner does not exist. @throws DomainError S002, S012 (see ListReader) */
 export async function readPage<Row, Item>(
   db: ListDatabase,
   list: List,
@@ -16,7 +16,7 @@ export async function readPage<Row, Item>(
 ): Promise<Page<Item> | null> {
   const rows = await db.read<PageRow<Row>>(queryOf(list, values))
   if (rows.length === 0) return null
-  // The totals come with every row, and in a row of nulls when there are none to show.
+  // Every row has the total. An empty page is one row with the total and nulls.
   const content = rows.flatMap(({ total: _, number, ...row }) => (number === null ? [] : toItem(row as Row)))
   return { content, page: totalsOf(list, rows[0]!.total) }
 }
@@ -35,8 +35,8 @@ function totalsOf({ page, size }: PageRequest, totalElements: number): Page<unkn
 type Order = { columns: { column: string; direction: Direction }[]; numbers: Direction }
 
 /**
- * What a sort comes to. Ties are broken by number, in the direction of the last field (newest first when there is
- * none), so that an index can be read in this order. Time, as the last field, is the order of the numbers itself.
+ * The order of a sort, as columns and the direction of the numbers, which break ties in the direction of the last field
+ * (newest first without any), as the indexes do. Time as the last field is the order of the numbers itself.
  */
 function orderOf({ sequence, findIn, sort }: List): Order {
   const source = findIn ?? sequence
@@ -68,21 +68,21 @@ function queryOf<Row>(list: List, values: Values): ListQuery<Row> {
   return { ...query, cost: 'search', statement: statement('', text), blamed: blamedParameter(list) }
 }
 
-/** What to change when a search is too expensive. A filter by time of creation never makes one so. */
+/** The parameter to change if the search is too expensive. A filter by time of creation is never the cause. */
 function blamedParameter({ filter }: List): string {
   const given = Object.keys(filter).filter(name => filter[name] !== undefined && !name.startsWith('created'))
   return given.find(name => name.endsWith('Prefix')) ?? given[0] ?? 'sort'
 }
 
-/** Whether the matches have to be counted: the numbers alone do not tell. */
+/** Whether the matches must be counted, because the numbers do not give the total. */
 function isFiltered({ conditions, findIn }: List): boolean {
   return conditions.length > 0 || findIn !== undefined
 }
 
-/** Places of bound values. The product of page and size stays below 2^63. */
+/** Placeholders of bound values. The product of page and size stays below 2^63. */
 type Bound = { created: { from: string; to: string } | null; page: string; size: string }
 
-/** The page is a range of numbers. Its LIMIT cuts nothing off: it tells the planner how short the range is. */
+/** A page that is a range of numbers. The LIMIT removes no rows: it tells the planner how short the range is. */
 function rangeText(list: List, { numbers }: Order, bound: Bound): string {
   const { sequence, shows } = list
   return `
@@ -95,8 +95,8 @@ order by shown.number ${numbers}`
 }
 
 /**
- * By time, and by something else among rows of one time: the rows of the page are among those of its first and its
- * last moment and between, however deep it lies.
+ * By time, and by another field among rows of the same time. The rows of the page are between the times of the first and
+ * the last row of the range of numbers, at any depth.
  */
 function momentsText(list: List, order: Order, bound: Bound): string {
   const { sequence } = list
@@ -106,7 +106,7 @@ function momentsText(list: List, order: Order, bound: Bound): string {
     return `(select ${sequence.createdAt} from ${sequence.table} where ${numbersBetween(sequence, number, number)} limit 1)`
   }
   const moments = bisection('moments', sequence, timeOf('low'), `${timeOf('high')} + interval '1 millisecond'`)
-  // A page that lies outside the span has no moments, and nothing to skip.
+  // A page outside the span has no moments and skips nothing.
   const ahead = direction === 'desc' ? 'moments.high - page.high' : 'page.low - moments.low'
   const skipped = `(select greatest(${ahead}, 0) from moments, page)`
   return `
@@ -115,7 +115,7 @@ match as not materialized (${matches({ ...list, parts: undefined }, order, isBet
 ${pageOfMatches(list, order, bound, 'select total from page', skipped)}`
 }
 
-/** The page is what is left of the matches, in their order, after an OFFSET. */
+/** A page of the matches in their order, after an OFFSET. */
 function searchText(list: List, order: Order, bound: Bound): string {
   const { sequence, findIn } = list
   const { created, page, size } = bound
@@ -137,7 +137,7 @@ function isBetween({ number }: Sequence, ends: string): string {
   return `${number} between (select low from ${ends}) and (select high from ${ends})`
 }
 
-/** Selects the number and the sort keys of what matches: no more, because there may be very many to sort. */
+/** Selects the number and the sort keys of the matches, and no other columns, because there may be many to sort. */
 function matches(list: List, order: Order, further: string | null): string {
   const { sequence, conditions, findIn, parts } = list
   const source = findIn ?? sequence
@@ -169,7 +169,7 @@ function orderText(list: List, order: Order): string {
   ].join(', ')
 }
 
-/** Only the rows of the page are read whole, each by its number. */
+/** Reads all columns only for the rows of the page, each by its number. */
 function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
   const { sequence, shows } = list
   const by = orderText(list, order)
@@ -185,7 +185,7 @@ function owner(sequence: Sequence): string {
   return `owner as (${sequence.owner})`
 }
 
-/** The first and the last number of the rows that were created in the range asked for. */
+/** The first and the last number of the rows in the requested range of creation times. */
 function span(sequence: Sequence, { created }: Bound): string {
   return created
     ? bisection('span', sequence, created.from, created.to)
@@ -201,7 +201,7 @@ function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
   return `page as (select ${low} as low, ${high} as high, greatest(high - low + 1, 0) as total from span)`
 }
 
-/** An end that is open is infinite. No row is older than the epoch, and PostgreSQL's calendar is shorter than ours. */
+/** An open end is infinite. Times are limited to 1970 to 9999: no row is older, and PostgreSQL's range is smaller than Date's. */
 function createdBounds({ createdFrom, createdTo }: CreatedFilter, values: Values): Bound['created'] {
   if (!createdFrom && !createdTo) return null
   const end = (time: Date | undefined, open: string) =>
@@ -212,5 +212,5 @@ function createdBounds({ createdFrom, createdTo }: CreatedFilter, values: Values
   }
 }
 
-/** The end of the year 9999, the last that ISO 8601 writes with four digits. */
+/** The end of the year 9999, the last one that ISO 8601 writes with four digits. */
 const latestTimeMs = Date.UTC(10_000, 0, 1) - 1

@@ -8,10 +8,7 @@ import { listOrders, listOrdersOfWallet } from '../../transfers/queries.ts'
 import { listFlows, listWallets } from '../../wallets/queries.ts'
 import type { ListDatabase, ListQuery } from './list-reader.ts'
 
-/**
- * Pages in order of creation read few blocks, also where PostgreSQL knows nothing of the tables: they are new, or just
- * restored, and were never analyzed.
- */
+/** Pages in order of creation read few blocks, even if the tables are new or just restored and were never analyzed. */
 const rows = 20_000
 const ids = {
   workspace: randomUUID(),
@@ -53,7 +50,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** How many blocks a statement reads, as it is planned for these values or once for all values. */
+/** The number of blocks that a statement reads with a custom or a generic plan. */
 async function blocksOf({ statement, values }: ListQuery<unknown>, plan: 'custom' | 'generic'): Promise<number> {
   await client.query(`set plan_cache_mode = force_${plan}_plan`)
   await client.query(`prepare page as ${statement.text}`)
@@ -95,7 +92,7 @@ describe.each(Object.keys(lists))('%s', name => {
   })
 })
 
-test('nothing was analyzed meanwhile', async () => {
+test('the tables were not analyzed during the test', async () => {
   const { rows } = await client.query(`select from pg_stats where tablename in ('transfer', 'flow', 'wallet')`)
   expect(rows).toEqual([])
 })

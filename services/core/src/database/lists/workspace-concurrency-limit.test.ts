@@ -11,7 +11,7 @@ const limits: ConcurrencyLimits = {
 
 const tooMany = { code: 'S002', details: { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' } }
 
-/** A limit on a clock of our own, and calls that end when the test says so. */
+/** A limit with a controlled clock, and calls that the test ends. */
 function limited(changes: Partial<ConcurrencyLimits> = {}) {
   let nowMs = 0
   const limit = new WorkspaceConcurrencyLimit({ ...limits, ...changes }, () => nowMs)
@@ -32,7 +32,7 @@ function limited(changes: Partial<ConcurrencyLimits> = {}) {
   return { limit, begun, call, pass: (ms: number) => (nowMs += ms) }
 }
 
-test('a workspace that runs something leaves the reserved slot to others; what waits starts in order', async () => {
+test('the reserved slot is for workspaces with nothing running; waiting calls start in order', async () => {
   const { begun, call } = limited()
   const [first, second, third] = ['a1', 'a2', 'a3'].map(call)
   expect(begun).toEqual(['a1'])
@@ -47,7 +47,7 @@ test('a workspace that runs something leaves the reserved slot to others; what w
   expect(begun).toEqual(['a1', 'b1', 'a2', 'a3'])
 })
 
-test('a free slot goes to the workspace that has used the least time, however many calls it made', async () => {
+test('a free slot goes to the workspace that has used the least time, whatever its number of calls', async () => {
   const { begun, call } = limited({ slots: 1, reservedSlots: 0 })
   for (let count = 0; count < 5; count++) await call('b').end(1)
   const long = call('a')
@@ -60,7 +60,7 @@ test('a free slot goes to the workspace that has used the least time, however ma
   await again.end()
 })
 
-test('time that was used counts half after ten seconds', async () => {
+test('used time counts half after ten seconds', async () => {
   const { limit, call, pass } = limited()
   await call('a').end(800)
   expect(limit.usedMs('a')).toBe(800)
@@ -71,7 +71,7 @@ test('time that was used counts half after ten seconds', async () => {
   expect(limit.usedMs('b')).toBe(0)
 })
 
-test('too many are refused, but a workspace that has none waiting may always wait', async () => {
+test('too many waiting calls are refused, but one of each workspace may always wait', async () => {
   const { begun, call } = limited({ slots: 1, reservedSlots: 0 })
   const running = call('a1')
   const waiting = [call('a2'), call('a3')]
@@ -85,7 +85,7 @@ test('too many are refused, but a workspace that has none waiting may always wai
   expect(begun.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1'])
 })
 
-test('what waits too long is refused and never begun', async () => {
+test('a call that waits too long is refused and never runs', async () => {
   const { begun, call } = limited({ slots: 1, reservedSlots: 0, waitMs: 1 })
   const running = call('a1')
   await expect(call('b1').result).rejects.toMatchObject(tooMany)
@@ -94,7 +94,7 @@ test('what waits too long is refused and never begun', async () => {
   expect(begun).toEqual(['a1', 'b2'])
 })
 
-test('work that fails gives its slot back', async () => {
+test('failed work releases its slot', async () => {
   const { limit } = limited({ slots: 1, reservedSlots: 0, waitingPerWorkspace: 0 })
   const failing = async () => {
     throw new Error('broken')
@@ -102,7 +102,7 @@ test('work that fails gives its slot back', async () => {
   for (let count = 0; count < 3; count++) await expect(limit.run('w', failing)).rejects.toThrow('broken')
 })
 
-test('workspaces that used nothing lately are forgotten', async () => {
+test('workspaces without recent use are removed', async () => {
   const { limit, pass } = limited()
   for (let count = 0; count < 5_000; count++) {
     await limit.run(`w${count}`, async () => {})

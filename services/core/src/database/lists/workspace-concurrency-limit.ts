@@ -1,29 +1,29 @@
 import { DomainError } from '@workspace-wallet/contract'
 
 export type ConcurrencyLimits = {
-  /** How many run at the same time, over all workspaces. */
+  /** Maximum number that run at the same time, over all workspaces. */
   slots: number
-  /** How many of these only a workspace that runs nothing may take. */
+  /** The number of these slots that only a workspace with nothing running may take. */
   reservedSlots: number
-  /** How many of one workspace may wait. */
+  /** Maximum number that wait, for each workspace. */
   waitingPerWorkspace: number
-  /** How many may wait, over all workspaces. Beyond it, each workspace still has one place. */
+  /** Maximum number that wait, over all workspaces. Beyond it, one may wait for each workspace. */
   waiting: number
-  /** How long one waits, in milliseconds. */
+  /** Maximum time to wait, in milliseconds. */
   waitMs: number
 }
 
 type Waiter = { start: () => void; timer: NodeJS.Timeout }
 type Share = { running: number; waiters: Waiter[]; usedMs: number; usedAtMs: number }
 
-/** Time that was used counts half after so long. */
+/** Used time counts half after this time. */
 const halfLifeMs = 10_000
-/** Workspaces that are remembered at least, before those that used nothing lately are forgotten. */
-const rememberedShares = 1_000
+/** Shares are swept when there are more than this. */
+const sweepThreshold = 1_000
 
 /**
- * Shares slots among workspaces. A free slot goes to the waiting workspace that has used the least time lately:
- * fairness counts time, not calls, so that a few long calls do not count less than many short ones.
+ * Shares slots among workspaces. A free slot goes to the waiting workspace that has used the least time recently. Time
+ * counts and not the number of calls, so that a few long calls count as much as many short ones.
  */
 export class WorkspaceConcurrencyLimit {
   readonly #limits: ConcurrencyLimits
@@ -31,9 +31,9 @@ export class WorkspaceConcurrencyLimit {
   readonly #shares = new Map<string, Share>()
   #running = 0
   #waiting = 0
-  #sweepAt = rememberedShares
+  #sweepAt = sweepThreshold
 
-  /** @param now milliseconds on a clock that never runs back */
+  /** @param now a monotonic clock, in milliseconds */
   constructor(limits: ConcurrencyLimits, now = () => performance.now()) {
     this.#limits = limits
     this.#now = now
@@ -42,7 +42,7 @@ export class WorkspaceConcurrencyLimit {
   /**
    * Runs `work` when a slot is free for this workspace.
    *
-   * @throws DomainError S002 when too many wait, or when this one has waited too long: `work` was not begun
+   * @throws DomainError S002, without running `work`, if too many wait or this one has waited too long
    */
   async run<Result>(workspace: string, work: () => Promise<Result>): Promise<Result> {
     const share = this.#shareOf(workspace)
@@ -60,18 +60,18 @@ export class WorkspaceConcurrencyLimit {
     }
   }
 
-  /** The time in milliseconds that a workspace has used lately; older use counts less. */
+  /** The time in milliseconds that a workspace has used recently; older use counts less. */
   usedMs(workspace: string): number {
     const share = this.#shares.get(workspace)
     return share ? this.#usedMsOf(share) : 0
   }
 
-  /** What runs and what waits; of how many workspaces anything is remembered. */
+  /** The number of running and waiting calls, and of workspaces with a share. */
   get load(): { running: number; waiting: number; workspaces: number } {
     return { running: this.#running, waiting: this.#waiting, workspaces: this.#shares.size }
   }
 
-  /** Counts time in milliseconds that a workspace has used elsewhere. */
+  /** Adds to the time in milliseconds that a workspace has used. */
   charge(workspace: string, ms: number): void {
     const share = this.#shareOf(workspace)
     share.usedMs = this.#usedMsOf(share) + ms
@@ -96,8 +96,8 @@ export class WorkspaceConcurrencyLimit {
 
   #wait(share: Share): Promise<void> {
     const { waitingPerWorkspace, waiting, waitMs } = this.#limits
-    const room = this.#waiting < waiting ? waitingPerWorkspace : 1
-    if (share.waiters.length >= room) throw tooMany()
+    const limit = this.#waiting < waiting ? waitingPerWorkspace : 1
+    if (share.waiters.length >= limit) throw tooMany()
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(waiter.timer)
@@ -107,7 +107,7 @@ export class WorkspaceConcurrencyLimit {
       const waiter: Waiter = {
         start: () => {
           stopWaiting()
-          // Before the waiter runs, so that nobody takes its slot.
+          // Takes the slot now, because the waiter continues only in a later microtask.
           this.#start(share)
           resolve()
         },
@@ -137,7 +137,7 @@ export class WorkspaceConcurrencyLimit {
     if (this.#shares.size < this.#sweepAt) return
     for (const [workspace, share] of this.#shares)
       if (share.running === 0 && share.waiters.length === 0 && this.#usedMsOf(share) < 1) this.#shares.delete(workspace)
-    this.#sweepAt = Math.max(rememberedShares, 2 * this.#shares.size)
+    this.#sweepAt = Math.max(sweepThreshold, 2 * this.#shares.size)
   }
 }
 
