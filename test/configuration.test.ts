@@ -91,7 +91,7 @@ test('the migration rejects a service role that is the owner of the tables', () 
     MIGRATION_DATABASE_URL: 'postgresql://owner:b@127.0.0.1:1/wallet',
   })
   expect(status).toBe(1)
-  expect(lines[0]).toContain('the service may not own its tables')
+  expect(lines[0]).toContain('the service must not own its tables')
 })
 
 test('a secret can come from a file, which must be readable; setting both variables is an error', async () => {

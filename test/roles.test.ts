@@ -202,7 +202,7 @@ test.each(reach.gateway!.filter(path => !path.startsWith('access.')))(
     const caller = { apiKey: system.apiKey, requestId: 'r' }
     const token = tokens.gateway[0]!
     const foreign = await callInBatch(token, path, type, { workspaceId: other, caller })
-    expect(foreign.error?.message).toContain('a workspace that is not its own')
+    expect(foreign.error?.message).toContain('the API key does not belong to this workspace')
     const own = await callInBatch(token, path, type, { workspaceId: system.workspaceId, caller })
     expect(own.error?.data.code).not.toBe('FORBIDDEN')
   },

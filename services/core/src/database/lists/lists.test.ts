@@ -24,8 +24,8 @@ import { run } from '../statement.ts'
 import type { ListDatabase } from './list-reader.ts'
 
 /**
- * Every list against a model: all rows in memory, filtered, sorted and cut by plain JavaScript. The rows come about
- * through the ledger itself, in bursts, so that many share a moment.
+ * Compares every list with a model that filters, sorts and slices all rows in JavaScript. The ledger posts the rows in
+ * bursts, so that many have the same time.
  */
 const seed = chooseSeed()
 console.log(`lists: SEED=${seed}`)
@@ -63,13 +63,13 @@ afterAll(async () => {
 const caller = { requestId: 'test' }
 const as = (role: 'admin' | 'service') => appRouter.createCaller({ core, token: { name: 'test', role } })
 
-/** A workspace, and what the model knows of it: wallets in order of creation, orders and flows in order of posting. */
+/** A workspace with the rows of the model: wallets in order of creation, orders and flows in order of posting. */
 type Books = {
   workspaceId: string
   wallets: Wallet[]
   orders: TransferOrder[]
   flows: Map<string, Flow[]>
-  /** The hidden wallets. */
+  /** The EXTERNAL wallets. */
   external: string[]
 }
 
@@ -80,10 +80,10 @@ async function newBooks(): Promise<Books> {
 
 const names = ['b', 'a', 'B', 'Zoë', 'a', '😀', '～', 'a ']
 const amounts = ['1', '1.0', '1.00', '2.5', '0.5', '3', '10', '0.75']
-/** How clients begin their bizIds; null leaves the naming to us. */
+/** Prefixes of bizIds; null for orders without one. */
 const bizIds = [null, null, null, 't-', 'tr-', 'trf-', 'trf_x-', 'a_b-', 'axb-', 'inv.2026:', 'A-', 'zz-']
 
-/** Wallets of these currencies, then postings in bursts: what travels in one batch has one time. */
+/** Creates wallets of these currencies, then posts in bursts, because postings of one batch have the same time. */
 async function fill(books: Books, currencies: string[], orders: number): Promise<void> {
   const { workspaceId, wallets } = books
   for (const [at, currency] of currencies.entries())
@@ -122,7 +122,7 @@ function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
   return random.chance(0.5) ? as('admin').wallets.deposit(funding) : as('admin').wallets.withdraw(funding)
 }
 
-/** Reads everything, plainly, as the model's truth. */
+/** Reads all rows of the model with plain SQL. */
 async function load(books: Books): Promise<void> {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
@@ -145,7 +145,7 @@ async function load(books: Books): Promise<void> {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
+// biome-ignore lint/suspicious/noExplicitAny: rows of the driver
 function orderOfRow(row: any): TransferOrder {
   const transferId = idFromUuid('transfer', row.id)
   return {
@@ -163,7 +163,7 @@ function orderOfRow(row: any): TransferOrder {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
+// biome-ignore lint/suspicious/noExplicitAny: rows of the driver
 function flowOfRow(walletId: string, flow: any, transfer: any): Flow {
   const isOut = flow.direction === 'OUT'
   const uuid = flow.transfer_id as string
@@ -188,7 +188,7 @@ type SortField<Field extends string = string> = { field: Field; direction: 'asc'
 // biome-ignore lint/suspicious/noExplicitAny: filters and sorts are drawn at random, and checked by the schemas
 type Query = { filter: any; sort: any; page: number; size: number }
 
-/** The model: rows in the order of their numbers, what each filter keeps, what each field compares by. */
+/** The model: rows in the order of their numbers, the predicate of each filter, the sort key of each field. */
 type Model<Row> = {
   rows: Row[]
   keeps: Record<string, (row: Row, value: never) => boolean>
@@ -202,11 +202,11 @@ function pageOfModel<Row>({ rows, keeps, fields }: Model<Row>, { filter, sort, p
   const kept = numbered.filter(({ row }) =>
     Object.entries(filter).every(([name, value]) => value === undefined || keeps[name]!(row, value as never)),
   )
-  // A field that is the same in all rows orders nothing, nor does one that says what an earlier one said.
-  const said = new Set<unknown>()
+  // A field with the same value in all rows, or with the sort key of an earlier field, has no effect.
+  const seen = new Set<unknown>()
   const effective = (sort as SortField[]).filter(({ field }) => {
-    const isNew = fields[field] !== constant && !said.has(fields[field])
-    said.add(fields[field])
+    const isNew = fields[field] !== constant && !seen.has(fields[field])
+    seen.add(fields[field])
     return isNew
   })
   const numberDirection = effective.at(-1)?.direction ?? newestFirst.direction
@@ -286,11 +286,11 @@ const orderModel = (books: Books, walletId?: string): Model<TransferOrder> => ({
   fields: { createdAt, updatedAt: createdAt, amount, status: constant },
 })
 
-/** A list as it is asked for, and its model. */
+/** A list and its model. */
 type Subject = {
   name: string
   read: (query: Query) => Promise<Page<unknown>>
-  // biome-ignore lint/suspicious/noExplicitAny: each list has rows of its own
+  // biome-ignore lint/suspicious/noExplicitAny: each list has its own rows
   model: Model<any>
 }
 
@@ -316,7 +316,7 @@ const orderList = (books: Books, walletId?: string): Subject => ({
   model: orderModel(books, walletId),
 })
 
-/** One of each kind. */
+/** One list of each kind. */
 function allLists(books: Books): Subject[] {
   const { walletId } = books.wallets[0]!
   return [walletList(books), flowList(books, walletId), orderList(books), orderList(books, walletId)]
@@ -324,7 +324,7 @@ function allLists(books: Books): Subject[] {
 
 const plain: Query = { filter: {}, sort: [], page: 0, size: 20 }
 
-/** Decimals and dates as they go over the wire. */
+/** Decimals and dates as in a response. */
 const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 async function expectAsModelled(subject: Subject, query: Partial<Query>): Promise<Page<unknown>> {
@@ -334,7 +334,7 @@ async function expectAsModelled(subject: Subject, query: Partial<Query>): Promis
   return page
 }
 
-describe('every list is what the model says', () => {
+describe('every list matches the model', () => {
   const sortOf = (fields: string[]) =>
     fc
       .shuffledSubarray(fields)
@@ -343,13 +343,13 @@ describe('every list is what the model says', () => {
       )
   const someOf = (filters: Record<string, fc.Arbitrary<unknown>>) => fc.record(filters, { requiredKeys: [] })
 
-  /** Ends and near misses of the times that rows have. */
+  /** Times of rows, and times just before and after. */
   const timeOf = (times: Date[]) =>
     fc
       .tuple(fc.constantFrom(...times), fc.constantFrom(-1, 0, 0, 1, -60_000, 60_000))
       .map(([time, offMs]) => new Date(time.getTime() + offMs))
 
-  /** Beginnings of texts that occur, from nothing in common to all of it, and some that nothing begins with. */
+  /** Prefixes of any length of existing texts, and some that no text begins with. */
   const prefixOf = (texts: string[]) =>
     fc.oneof(
       {
@@ -414,14 +414,14 @@ describe('every list is what the model says', () => {
 describe('pages', () => {
   const middleTime = ({ model }: Subject): Date => model.rows[model.rows.length >> 1].createdAt
 
-  test('newest first, twenty to a page, unless asked otherwise', async () => {
+  test('the default is newest first, twenty to a page', async () => {
     const { workspaceId } = busy
     const page = await as('service').transfers.list({ workspaceId, caller })
     expect(asJson(page.content)).toEqual(asJson(busy.orders.toReversed().slice(0, 20)))
     expect(page.page.size).toBe(20)
   })
 
-  test('an empty collection has number 0, whatever page was asked for', async () => {
+  test('an empty collection has number 0 for any requested page', async () => {
     const { workspaceId } = empty
     const nothing = { content: [], page: { size: 7, number: 0, totalElements: 0, totalPages: 0 } }
     const asked = { workspaceId, caller, size: 7, page: 3 }
@@ -432,7 +432,7 @@ describe('pages', () => {
     expect(await as('service').transfers.list({ ...asked, walletId })).toEqual(nothing)
   })
 
-  test('a filter that nothing matches makes the collection empty', async () => {
+  test('a filter without matches gives an empty collection', async () => {
     const never = { createdFrom: new Date('2000-01-01'), createdTo: new Date('2000-01-02') }
     for (const subject of allLists(busy))
       for (const direction of ['asc', 'desc'])
@@ -445,7 +445,7 @@ describe('pages', () => {
           }
   })
 
-  test('past the last page the content is empty and the page is echoed, up to 2^53-1', async () => {
+  test('past the last page the content is empty and number is the requested page, up to 2^53-1', async () => {
     const [oldestFirst, byAmount] = [
       { ...newestFirst, direction: 'asc' },
       { field: 'amount', direction: 'asc' },
@@ -461,7 +461,7 @@ describe('pages', () => {
           }
   })
 
-  test('totalPages counts a last page that is not full', async () => {
+  test('totalPages includes a last page that is not full', async () => {
     const total = busy.orders.length
     for (const size of [1, 99, 100]) {
       const { page } = await expectAsModelled(orderList(busy), { size })
@@ -472,7 +472,7 @@ describe('pages', () => {
     expect((await walletList(busy).read({ ...plain, size: wallets - 1 })).page.totalPages).toBe(2)
   })
 
-  test('ties are broken: page after page has every row once, in any order', async () => {
+  test('in every order, the pages together have every row exactly once', async () => {
     const times = busy.orders.map(({ createdAt }) => createdAt.getTime())
     expect(new Set(times).size, 'bursts share a time').toBeLessThan(times.length)
     for (const subject of allLists(busy))
@@ -489,7 +489,7 @@ describe('pages', () => {
         }
   })
 
-  test('a page and its totals are from one moment, also while money moves', async () => {
+  test('a page and its totals are of one snapshot, also during postings', async () => {
     const books = await newBooks()
     await fill(books, ['USD', 'USD'], 1)
     const { workspaceId, wallets } = books
@@ -524,7 +524,7 @@ describe('filters', () => {
   const total = async (subject: Subject, filter: Record<string, unknown>) =>
     (await expectAsModelled(subject, { filter, size: 100 })).page.totalElements
 
-  test('creation: from is inclusive, to is exclusive, at every time there is', async () => {
+  test('creation: from is inclusive and to is exclusive, for the time of every row', async () => {
     for (const subject of allLists(busy)) {
       const rows = subject.model.rows as { createdAt: Date }[]
       for (const time of new Set(rows.map(row => row.createdAt.getTime()))) {
@@ -539,7 +539,7 @@ describe('filters', () => {
     }
   })
 
-  test('creation: the first and the last moments that a Date can hold', async () => {
+  test('creation: the minimum and maximum of Date', async () => {
     const [first, last] = [new Date(-8.64e15), new Date(8.64e15)]
     for (const subject of allLists(busy)) {
       const all = subject.model.rows.length
@@ -555,7 +555,7 @@ describe('filters', () => {
 
   const starts = (rows: TransferOrder[], start: string) => rows.filter(({ bizId }) => bizId.startsWith(start)).length
 
-  test('bizIdPrefix: % and _ stand for themselves', async () => {
+  test('bizIdPrefix: % and _ are literal characters', async () => {
     for (const start of ['a_b-', 'axb-']) expect(starts(busy.orders, start)).toBeGreaterThan(0)
     for (const subject of [orderList(busy), orderList(busy, busy.wallets[0]!.walletId)]) {
       const named = (start: string) => starts(subject.model.rows, start)
@@ -566,7 +566,7 @@ describe('filters', () => {
     }
   })
 
-  test('bizIdPrefix: an order without one from its client is found by its transferId', async () => {
+  test('bizIdPrefix: an order without its own bizId is found by its transferId', async () => {
     const counts = ['t', 'tr', 'trf', 'trf_', 'trf_0'].map(start => starts(busy.orders, start))
     expect(counts, 'each is shared by fewer').toEqual([...new Set(counts)].toSorted((a, b) => b - a))
     for (const subject of [orderList(busy), orderList(busy, busy.wallets[0]!.walletId)]) {
@@ -584,7 +584,7 @@ describe('filters', () => {
     }
   })
 
-  test('transferIdPrefix finds orders whatever their bizId, and never another kind of id', async () => {
+  test('transferIdPrefix finds orders with any bizId, and no other kind of ID', async () => {
     const [row] = busy.orders
     expect(await total(orderList(busy), { transferIdPrefix: row!.transferId })).toBe(1)
     expect(await total(orderList(busy), { transferIdPrefix: 'trf_' })).toBe(busy.orders.length)
@@ -592,7 +592,7 @@ describe('filters', () => {
       expect(await total(orderList(busy), { transferIdPrefix: prefix })).toBe(0)
   })
 
-  test("a wallet has orders of its own currency only, and no filter shows another's", async () => {
+  test('a wallet has only orders of its own currency, with any filter', async () => {
     const [dollars] = busy.wallets
     const subject = orderList(busy, dollars!.walletId)
     expect(await total(subject, { currency: 'USD' })).toBe(subject.model.rows.length)
@@ -602,7 +602,7 @@ describe('filters', () => {
       expect(await total(each, { transferIdPrefix: strange })).toBe(0)
   })
 
-  test('a direction that a type does not have matches nothing', async () => {
+  test('a direction that a type does not have has no matches', async () => {
     const subject = flowList(busy, busy.wallets[0]!.walletId)
     expect(await total(subject, { type: 'DEPOSIT', direction: 'OUT' })).toBe(0)
     expect(await total(subject, { type: 'WITHDRAWAL', direction: 'IN' })).toBe(0)
@@ -610,8 +610,8 @@ describe('filters', () => {
   })
 })
 
-describe('what is shown', () => {
-  test('deposits and withdrawals are flows, not orders; the wallets behind them are not shown', async () => {
+describe('content', () => {
+  test('deposits and withdrawals are flows and not orders; EXTERNAL wallets are not visible', async () => {
     const types = new Set([...busy.flows.values()].flat().map(({ type }) => type))
     expect(types).toEqual(new Set(['TRANSFER', 'DEPOSIT', 'WITHDRAWAL']))
     const { content } = await expectAsModelled(walletList(busy), { size: 100 })
@@ -621,14 +621,14 @@ describe('what is shown', () => {
     for (const { counterpartyWalletId } of flows) expect(busy.external).not.toContain(counterpartyWalletId)
   })
 
-  test('the two flows of a transfer have different ids, and every flow one of its own', () => {
+  test('every flow has a unique ID', () => {
     const flows = [...busy.flows.values()].flat()
     expect(new Set(flows.map(({ flowId }) => flowId)).size).toBe(flows.length)
     for (const { flowId, transferId, direction } of flows)
       expect(flowId.slice(4) === transferId.slice(4)).toBe(direction === 'OUT')
   })
 
-  test('W001 for a wallet that the workspace does not have: malformed, unknown, of another one, hidden', async () => {
+  test('W001 for a wallet that is malformed, unknown, of another workspace or EXTERNAL', async () => {
     const { workspaceId } = busy
     const strangers = ['', 'nonsense', mintId('wallet'), mintId('transfer'), other.wallets[0]!.walletId]
     for (const walletId of [...strangers, ...busy.external])
@@ -642,7 +642,7 @@ describe('what is shown', () => {
       }
   })
 
-  test('GA2032 for a workspace that is not there', async () => {
+  test('GA2032 for an unknown workspace', async () => {
     for (const workspaceId of ['nonsense', mintId('workspace')]) {
       const refusal = { cause: { code: 'GA2032' } }
       await expect(as('service').wallets.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
@@ -653,7 +653,7 @@ describe('what is shown', () => {
   })
 })
 
-test('a connection keeps the statements of pages in order of time, and no others: there are too many', async () => {
+test('a connection keeps the statements of pages in order of creation, and no others', async () => {
   const client = new pg.Client({ connectionString: database.serviceUrl })
   await client.connect()
   const db: ListDatabase = { read: ({ statement, values }) => run(client, statement, values) }
