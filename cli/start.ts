@@ -5,7 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import { query } from '../tools/services/database.ts'
 import { keepRotated, rotateLog } from '../tools/services/logs.ts'
 import { pickFreePort } from '../tools/services/ports.ts'
 import { startPostgres } from '../tools/services/postgres.ts'
@@ -155,14 +155,8 @@ async function startDatabase(
 }
 
 async function createDatabase(maintenanceUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: maintenanceUrl })
-  await client.connect()
-  try {
-    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
-    if (rowCount === 0) await client.query(`create database ${database}`)
-  } finally {
-    await client.end()
-  }
+  const existing = await query(maintenanceUrl, 'select 1 from pg_database where datname = $1', [database])
+  if (existing.length === 0) await query(maintenanceUrl, `create database ${database}`)
 }
 
 function coreEnvironment({ coreHost, corePort }: Settings, secrets: Secrets, serviceUrl: string) {

@@ -7,7 +7,7 @@ export async function connect(url: string): Promise<pg.Client> {
   return client
 }
 
-/** Runs SQL on a connection of its own: one statement or, without values, several. Returns the rows of the last one. */
+/** Runs SQL on a new connection: one statement or, without values, several. Returns the rows of the last one. */
 export async function query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
   const client = await connect(url)
   try {

@@ -4,10 +4,10 @@ import { domainErrorOf, NoAnswerError } from '@workspace-wallet/core-client'
 const attempts = 60
 
 /**
- * Repeats a call of core for as long as it certainly was not carried out: after S002 when its `retryAfterSeconds` have
- * passed, and after a second when the call was not sent. For set-ups: on a busy machine, core rejects some calls.
+ * Retries a call to core while it was certainly not executed: after S002, once its `retryAfterSeconds` have passed, and
+ * after a second if the call was not sent. For set-ups, because core rejects some calls on a busy machine.
  *
- * @throws the call's last error, when it is another one or after a minute
+ * @throws the last error of the call, if it is another one or after 60 attempts
  */
 export async function retryUnavailable<Result>(call: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
@@ -21,7 +21,7 @@ export async function retryUnavailable<Result>(call: () => Promise<Result>): Pro
   }
 }
 
-/** Null when the call must not be repeated: it was rejected for another reason, or may have been carried out. */
+/** Null if the call must not be retried: it was rejected for another reason, or may have been executed. */
 function retryAfterSeconds(error: unknown): number | null {
   const { cause } = error as { cause?: unknown }
   if (cause instanceof NoAnswerError) return cause.sent ? null : 1
