@@ -1,7 +1,7 @@
-/** One signed request, as any client would send it, and all that can become of it. */
+/** Sends one signed request as a client does. Every outcome is a value, not an exception. */
 import { type Signer, signedHeaders } from '../services/signed-headers.ts'
 
-/** `unsent`: nothing listened. `lost`: it was sent, and no answer came, or none in time. */
+/** `unsent`: the connection was refused. `lost`: the request was sent, and no answer arrived in time. */
 export type Answer =
   | { kind: 'answer'; code: string; data: Record<string, unknown> | null; retryAfterMs: number }
   | { kind: 'unsent' }

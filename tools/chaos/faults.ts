@@ -1,22 +1,22 @@
-/** What is done to the parts, and the order in which it is done. */
+/** The faults, and the random order in which they are injected. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
 import type { Random } from '../services/random.ts'
 import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
 
 export type Fault = {
-  /** As it is counted. */
+  /** The name under which the report counts it. */
   kind: string
-  /** As it is told. */
+  /** What it does, for the progress lines. */
   what: string
-  /** Returns when nothing more is done to any part: recovery is counted from here, and begins when `isOver`. */
+  /** Resolves when the fault ends: the time of recovery starts here. `isOver`: killed processes have been replaced. */
   inject(): Promise<{ isOver: () => Promise<boolean> }>
 }
 
-/** Longer than any caller waits for an answer. */
+/** Longer than the deadline of any caller. */
 const longFreezeMs = 13_000
 
-/** Every kind of fault once, each to a part of its kind, in an order of its own. */
+/** Each kind of fault once, on a random part of its kind, in random order. */
 export function roundOf({ parts }: Testbed, random: Random): Fault[] {
   const one = (kind: Part['kind']) => random.pick(parts.filter(part => part.kind === kind))
   const kinds = ['core', 'gateway', 'PostgreSQL', 'Redis'] as const
@@ -26,7 +26,7 @@ export function roundOf({ parts }: Testbed, random: Random): Fault[] {
     [killBackend(one('PostgreSQL'), random)],
     ...kinds.map(kind => [freezeFor(one(kind), freezeMs(random))]),
     [freezeLong(one(random.pick(kinds)))],
-    // As a deployment does it, one after the other.
+    // A rolling restart.
     ['gateway-1', 'gateway-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
       restart(parts.find(part => part.name === name)!),
     ),
@@ -48,7 +48,7 @@ function kill(part: Part): Fault {
   return {
     kind: `kill ${part.kind}`,
     what: `kill -9 ${part.name}`,
-    inject: () => end(part, 'SIGKILL'),
+    inject: () => signal(part, 'SIGKILL'),
   }
 }
 
@@ -56,17 +56,17 @@ function restart(part: Part): Fault {
   return {
     kind: `restart ${part.kind}`,
     what: `${part.stopSignal} to ${part.name}`,
-    inject: () => end(part, part.stopSignal),
+    inject: () => signal(part, part.stopSignal),
   }
 }
 
-async function end(part: Part, signal: NodeJS.Signals) {
+async function signal(part: Part, name: NodeJS.Signals) {
   const pid = part.pid()
-  signalProcess(pid, signal)
+  signalProcess(pid, name)
   return { isOver: async () => part.pid() !== pid }
 }
 
-/** PostgreSQL then ends all others, too, and recovers. */
+/** PostgreSQL then ends all other backends, and recovers. */
 function killBackend(part: Part, random: Random): Fault {
   return {
     kind: 'kill a backend',

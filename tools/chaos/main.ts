@@ -1,6 +1,6 @@
 /**
- * `npm run chaos` breaks everything that can break, time and again, while clients transfer money, and then shows that
- * nothing was lost, doubled or left unexplained.
+ * `npm run chaos` kills, freezes and restarts every part while clients transfer money, and then checks that no transfer
+ * was lost, duplicated or left unexplained: docs/operations.md.
  */
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,26 +12,26 @@ import { Random } from '../services/random.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Fault, roundOf } from './faults.ts'
 import { watchMemory } from './memory.ts'
-import { type Found, judge, type Kept, type Verdict } from './reconcile.ts'
+import { type Discrepancies, type Found, type ListedOrder, reconcile } from './reconcile.ts'
 import { untilServed } from './recovery.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
 import { startTestbed, type Testbed } from './testbed.ts'
 import { createPath, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
 
 const flags = {
-  json: { value: 'FILE', help: 'write the figures to this file, too', parse: anyText },
-  minutes: { value: 'N', help: 'how long faults are injected', default: '3', parse: parseMinutes },
-  seed: { value: 'N', help: 'seed of the random faults; the same seed draws the same faults', parse: parseSeed },
+  json: { value: 'FILE', help: 'also write the figures to this file', parse: anyText },
+  minutes: { value: 'N', help: 'inject faults for N minutes', default: '3', parse: parseMinutes },
+  seed: { value: 'N', help: 'seed of the random faults; the same seed gives the same faults', parse: parseSeed },
 } as const
 
 const tenantCount = 3
-/** Between two faults. */
+/** Pause between two faults. */
 const restMs = 500
 const pageSize = 100
 /** Requests at a time when outcomes are resolved and orders are read. */
 const resolvers = 8
-/** What is told of each kind of trouble. */
-const toldLimit = 10
+/** How many discrepancies of each kind are printed. */
+const printedDiscrepancies = 10
 
 const say = sayWithin('chaos')
 
@@ -39,18 +39,18 @@ async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 
   const interrupted = interruption()
   say(`seed ${seed}: starting PostgreSQL, Redis, two cores and two gateways`)
   const testbed = await startTestbed(interrupted)
-  let isWell = false
+  let isSound = false
   try {
-    const { report, verdict } = await run(testbed, minutes, seed, interrupted)
+    const { report, discrepancies } = await run(testbed, minutes, seed, interrupted)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     console.log(textOf(report))
-    for (const [name, entries] of Object.entries(verdict))
-      for (const entry of entries.slice(0, toldLimit)) console.error(`${name}: ${entry}`)
-    isWell = Object.values(verdict).every(entries => entries.length === 0)
+    for (const [name, entries] of Object.entries(discrepancies))
+      for (const entry of entries.slice(0, printedDiscrepancies)) console.error(`${name}: ${entry}`)
+    isSound = Object.values(discrepancies).every(entries => entries.length === 0)
   } finally {
-    await testbed.stop(!isWell)
-    if (!isWell) {
-      console.error(`The logs are in ${testbed.directory}.`)
+    await testbed.stop(!isSound)
+    if (!isSound) {
+      console.error(`The logs of all parts are in ${testbed.directory}.`)
       process.exitCode = 1
     }
   }
@@ -59,38 +59,38 @@ async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 
 async function run(testbed: Testbed, minutes: number, seed: number, interrupted: AbortSignal) {
   const random = new Random(seed)
   const tenants = await Promise.all(Array.from({ length: tenantCount }, () => makeTenant(testbed.admin)))
-  // Another sequence than that of the faults: how many transfers there are hangs on the machine.
+  // Separate random numbers: how many the traffic draws depends on the speed of the machine.
   const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(seed + 1))
   const memory = watchMemory(testbed)
   await untilServed(testbed, traffic, async () => true)
   traffic.start()
-  const verdict: Verdict = { lost: [], doubled: [], unexplained: [] }
+  const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
   const faults = await injectFaults(testbed, traffic, random, minutes, interrupted).catch(error => {
-    verdict.unexplained.push(String(error.message))
+    discrepancies.unexplained.push(String(error.message))
     return {}
   })
 
-  say('no more faults; the clients end what they have begun')
+  say('stopping the clients')
   await traffic.stop()
   await untilServed(testbed, traffic, async () => true)
-  say('resolving what is unknown')
+  say('resolving unknown outcomes')
   const unknown = traffic.sent.filter(({ state }) => state === 'unknown')
   const states = Object.groupBy(traffic.sent, ({ state }) => state)
-  const resolved = await resolve(traffic, unknown, verdict)
-  say('comparing with what the service keeps')
+  const resolved = await resolve(traffic, unknown, discrepancies)
+  say('comparing all orders and balances with the answers')
   for (const tenant of tenants) {
     const found = await findAll(traffic, tenant)
-    const each = judge(
+    const each = reconcile(
       tenant,
       traffic.sent.filter(sent => sent.tenant === tenant),
       found,
     )
-    for (const name of ['lost', 'doubled', 'unexplained'] as const) verdict[name].push(...each[name])
+    for (const name of ['lost', 'duplicated', 'unexplained'] as const) discrepancies[name].push(...each[name])
   }
-  verdict.unexplained.push(...traffic.strange, ...(await leftWork(testbed)))
-  say('ledger verify')
+  discrepancies.unexplained.push(...traffic.unexplained, ...(await remainingPostings(testbed)))
+  say('verifying the ledger')
   const verified = await verifyLedger(testbed.admin)
-  for (const violation of verified.violations) verdict.unexplained.push(JSON.stringify(violation))
+  for (const violation of verified.violations) discrepancies.unexplained.push(JSON.stringify(violation))
 
   const report: Report = {
     seed,
@@ -108,11 +108,11 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
     },
     peakMemoryMiB: memory.stop(),
     verifiedFlows: verified.flows,
-    lost: verdict.lost.length,
-    doubled: verdict.doubled.length,
-    unexplained: verdict.unexplained.length,
+    lost: discrepancies.lost.length,
+    duplicated: discrepancies.duplicated.length,
+    unexplained: discrepancies.unexplained.length,
   }
-  return { report, verdict }
+  return { report, discrepancies }
 }
 
 async function injectFaults(
@@ -122,24 +122,24 @@ async function injectFaults(
   minutes: number,
   interrupted: AbortSignal,
 ): Promise<Report['faults']> {
-  const injected: { kind: string; recoveryMs: number; silenceMs: number }[] = []
+  const injected: { kind: string; recoveryMs: number; noAnswerMs: number }[] = []
   const end = performance.now() + minutes * 60_000
   let faults: Fault[] = []
   while (performance.now() < end) {
     interrupted.throwIfAborted()
     if (faults.length === 0) faults = roundOf(testbed, random)
     const { kind, what, inject } = faults.shift()!
-    traffic.listen()
+    traffic.startInterruption()
     const { isOver } = await inject()
-    const leftAloneAt = performance.now()
+    const faultEndedAt = performance.now()
     await untilServed(testbed, traffic, isOver).catch(error => {
       throw new Error(`after ${what}, ${error.message}`)
     })
-    const recoveryMs = performance.now() - leftAloneAt
-    const { silenceMs } = traffic
-    injected.push({ kind, recoveryMs, silenceMs })
+    const recoveryMs = performance.now() - faultEndedAt
+    const { noAnswerMs } = traffic
+    injected.push({ kind, recoveryMs, noAnswerMs })
     const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`
-    say(`${what}: recovered in ${seconds(recoveryMs)}, longest silence ${seconds(silenceMs)}`)
+    say(`${what}: recovered in ${seconds(recoveryMs)}, no answers for ${seconds(noAnswerMs)}`)
     await sleep(restMs)
   }
   return Object.fromEntries(
@@ -148,14 +148,14 @@ async function injectFaults(
       {
         count: each.length,
         recoveryMs: spreadOf(each.map(({ recoveryMs }) => recoveryMs)),
-        silenceMs: spreadOf(each.map(({ silenceMs }) => silenceMs)),
+        noAnswerMs: spreadOf(each.map(({ noAnswerMs }) => noAnswerMs)),
       },
     ]),
   )
 }
 
-/** By bizId: first looked up, then sent again, which must give the transfer that was found, or make the only one. */
-async function resolve(traffic: Traffic, unknown: Sent[], verdict: Verdict) {
+/** Resolves unknown outcomes: looks each up by its bizId, then retries it, which must return the same transfer or make it. */
+async function resolve(traffic: Traffic, unknown: Sent[], discrepancies: Discrepancies) {
   const resolved = { wereDone: 0, wereNotDone: 0 }
   await inParallel(resolvers, unknown, async sent => {
     const { order, signer } = sent
@@ -170,9 +170,13 @@ async function resolve(traffic: Traffic, unknown: Sent[], verdict: Verdict) {
       sent.state = 'acknowledged'
       sent.transferId = String(again.data?.transferId)
       if (found.kind === 'answer' && first === '2000' && found.data?.transferId !== sent.transferId)
-        verdict.doubled.push(`${order.bizId} was ${found.data?.transferId} and is ${sent.transferId}`)
+        discrepancies.duplicated.push(
+          `${order.bizId} was ${found.data?.transferId} and after a retry ${sent.transferId}`,
+        )
     } else {
-      verdict.unexplained.push(`${order.bizId} is not resolved: looked up ${first}, sent again ${second}`)
+      discrepancies.unexplained.push(
+        `${order.bizId} cannot be resolved: the look-up returned ${first}, the retry ${second}`,
+      )
     }
   })
   return resolved
@@ -184,9 +188,9 @@ async function findAll(traffic: Traffic, { signers, wallets, empty }: Tenant): P
     if (answer.kind !== 'answer' || answer.code !== '2000') throw new Error(`${target}: ${JSON.stringify(answer)}`)
     return answer.data as Data
   }
-  const orders: Kept[] = []
+  const orders: ListedOrder[] = []
   const pageAt = (page: number) =>
-    read<{ content: Kept[]; page: { totalPages: number } }>(
+    read<{ content: ListedOrder[]; page: { totalPages: number } }>(
       `/api/v1/transfer/query/orders?size=${pageSize}&page=${page}`,
     )
   const { page } = await pageAt(0)
@@ -200,23 +204,23 @@ async function findAll(traffic: Traffic, { signers, wallets, empty }: Tenant): P
   return { orders, balances }
 }
 
-/** Postings that a core still counts although nobody waits for any. */
-async function leftWork({ coreUrls }: Testbed): Promise<string[]> {
-  const left: string[] = []
+/** Reports postings that a core still counts after all clients have stopped. */
+async function remainingPostings({ coreUrls }: Testbed): Promise<string[]> {
+  const found: string[] = []
   for (const url of coreUrls) {
     const text = await (await fetch(`${url}/metrics`)).text()
     const counts = [...text.matchAll(/^core_postings\{state="(\w+)"\} (\d+)$/gm)]
-    if (counts.length === 0) left.push(`${url} does not tell what it is doing`)
-    for (const [, state, count] of counts) if (count !== '0') left.push(`${url} has ${count} postings ${state}`)
+    if (counts.length === 0) found.push(`${url}/metrics has no core_postings`)
+    for (const [, state, count] of counts) if (count !== '0') found.push(`${url} still has ${count} ${state} postings`)
   }
-  return left
+  return found
 }
 
-/** Aborts on the first signal; the parts are thawed and stopped before we go. */
+/** Aborts on a signal. The testbed is then stopped before the program exits. */
 function interruption(): AbortSignal {
   const end = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => end.abort(new Error('it was interrupted')))
+    process.on(signal, () => end.abort(new Error('the run was interrupted')))
   return end.signal
 }
 
@@ -238,8 +242,8 @@ await runProgram(
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
     examples: ['', '--minutes 0.5 --seed 42'],
-    notes: `It starts its own PostgreSQL and Redis, two cores and two gateways. Exits with 0 if no transfer was lost, doubled or
-left unexplained, else with 1, and then keeps the logs. docs/operations.md explains the figures.`,
+    notes: `The test starts its own PostgreSQL and Redis, two cores and two gateways. If a transfer was lost, duplicated or left
+unexplained, it exits with 1 and keeps the logs. docs/operations.md explains the figures.`,
     run: runChaos,
   }),
   process.argv.slice(2),

@@ -1,25 +1,25 @@
-/** The most memory that each kind of part has had, from /proc: on Linux only. */
+/** The peak memory of each kind of part, from /proc, on Linux only. */
 import { readFileSync } from 'node:fs'
 import type { PartKind, Testbed } from './testbed.ts'
 
 const everyMs = 500
-/** PostgreSQL's processes share most of theirs: a sum of them would say nothing. */
+/** Without PostgreSQL, whose processes share most of their memory. */
 const watched: PartKind[] = ['gateway', 'core', 'Redis']
 
-/** In MiB; null where the system does not tell. */
+/** In MiB; null on other systems than Linux. */
 export type PeakMemory = Partial<Record<PartKind, number>> | null
 
 export function watchMemory({ parts }: Testbed): { stop(): PeakMemory } {
   const peaks: Partial<Record<PartKind, number>> = {}
-  const look = () => {
+  const measure = () => {
     for (const part of parts)
       if (watched.includes(part.kind)) peaks[part.kind] = Math.max(peaks[part.kind] ?? 0, peakOf(part.pid()))
   }
-  const timer = setInterval(look, everyMs)
+  const timer = setInterval(measure, everyMs)
   return {
     stop() {
       clearInterval(timer)
-      look()
+      measure()
       return process.platform === 'linux' ? peaks : null
     },
   }

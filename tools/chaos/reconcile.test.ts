@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Found, judge } from './reconcile.ts'
+import { type Found, reconcile } from './reconcile.ts'
 import type { Sent, Tenant } from './traffic.ts'
 
 const tenant: Tenant = {
@@ -18,8 +18,8 @@ function sent(bizId: string, state: Sent['state']): Sent {
   return { order, tenant, signer: { apiKey: '', apiSecret: '' }, isExcessive: false, state, transferId }
 }
 
-/** What a service keeps that has done all of these, and nothing else. */
-function kept(...done: Sent[]): Found {
+/** The orders and balances of a service that has made exactly these transfers. */
+function foundAfter(...done: Sent[]): Found {
   const moved = BigInt(100 * done.length)
   const amount = (cents: bigint) => `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`
   return {
@@ -37,34 +37,34 @@ const refused = sent('2', 'refused')
 const notDone = sent('3', 'not done')
 const all = [acknowledged, refused, notDone]
 const count = (found: Found) =>
-  Object.values(judge(tenant, all, found)).map((entries: string[]) => (entries.length > 0 ? 1 : 0))
+  Object.values(reconcile(tenant, all, found)).map((entries: string[]) => (entries.length > 0 ? 1 : 0))
 
-test('a service that did what it said is acquitted', () => {
-  expect(judge(tenant, all, kept(acknowledged))).toEqual({ lost: [], doubled: [], unexplained: [] })
+test('a service whose answers were true has no discrepancies', () => {
+  expect(reconcile(tenant, all, foundAfter(acknowledged))).toEqual({ lost: [], duplicated: [], unexplained: [] })
 })
 
-describe('what is found out', () => {
-  test('an acknowledged transfer that is not there', () => {
-    expect(count(kept())).toEqual([1, 0, 1])
-    // Although the balances say that it was done.
-    expect(count({ ...kept(acknowledged), orders: [] })).toEqual([1, 0, 0])
+describe('a discrepancy is', () => {
+  test('an acknowledged transfer that does not exist', () => {
+    expect(count(foundAfter())).toEqual([1, 0, 1])
+    // Even if the balances include it.
+    expect(count({ ...foundAfter(acknowledged), orders: [] })).toEqual([1, 0, 0])
   })
 
-  test('a transfer that is there twice, or as another one than was acknowledged', () => {
-    const { orders, balances } = kept(acknowledged)
+  test('a transfer that exists twice, or with another transferId than was acknowledged', () => {
+    const { orders, balances } = foundAfter(acknowledged)
     expect(count({ orders: [...orders, ...orders], balances })).toEqual([0, 1, 0])
     expect(count({ orders: [{ ...orders[0]!, transferId: 'trf-other' }], balances })).toEqual([0, 1, 0])
   })
 
-  test('a transfer that was refused, or certainly not done, and is there; one that nobody sent; another amount', () => {
-    const { orders, balances } = kept(acknowledged)
+  test('a rejected, undone or unknown transfer that exists, or one with another amount', () => {
+    const { orders, balances } = foundAfter(acknowledged)
     for (const each of [refused, notDone, sent('4', 'acknowledged')])
-      expect(count(kept(acknowledged, each))).toEqual([0, 0, 1])
+      expect(count(foundAfter(acknowledged, each))).toEqual([0, 0, 1])
     expect(count({ orders: [{ ...orders[0]!, amount: '1.01' }], balances })).toEqual([0, 0, 1])
   })
 
-  test('a balance that its transfers do not leave, or that is not told', () => {
-    const { orders, balances } = kept(acknowledged)
+  test('a balance that does not match the transfers, or is missing', () => {
+    const { orders, balances } = foundAfter(acknowledged)
     expect(count({ orders, balances: new Map([...balances, ['b', '11.01']]) })).toEqual([0, 0, 1])
     expect(count({ orders, balances: new Map([...balances].slice(1)) })).toEqual([0, 0, 1])
   })

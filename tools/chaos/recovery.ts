@@ -1,4 +1,4 @@
-/** How long it takes until everything serves again. */
+/** Waits for the recovery from a fault. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Testbed } from './testbed.ts'
 import type { Traffic } from './traffic.ts'
@@ -6,7 +6,7 @@ import type { Traffic } from './traffic.ts'
 const pollMs = 20
 const withinMs = 60_000
 
-/** Until every part is ready and a new transfer is acknowledged at each gateway. @throws Error after a minute */
+/** Waits until every part is ready and each gateway has made a new transfer. @throws Error after a minute */
 export async function untilServed(
   { gatewayUrls, coreUrls }: Testbed,
   traffic: Traffic,
@@ -15,11 +15,11 @@ export async function untilServed(
   const deadline = performance.now() + withinMs
   const until = async (what: string, ask: () => Promise<boolean>) => {
     while (!(await ask())) {
-      if (performance.now() > deadline) throw new Error(`not within ${withinMs / 1000} s: ${what}`)
+      if (performance.now() > deadline) throw new Error(`waited ${withinMs / 1000} s in vain until ${what}`)
       await sleep(pollMs)
     }
   }
-  await until('every part that was ended is started again', isOver)
+  await until('every part is running again', isOver)
   await Promise.all([
     ...[...coreUrls, ...gatewayUrls].map(url => until(`${url} is ready`, () => isReady(url))),
     ...gatewayUrls.map(url => until(`${url} makes a transfer`, () => traffic.probe(url))),

@@ -1,4 +1,4 @@
-/** What is put under stress: PostgreSQL that keeps every commit, Redis that keeps every nonce, two cores, two gateways. */
+/** The programs of a run, each under a supervisor: PostgreSQL and Redis that lose nothing, two cores, two gateways. */
 import { appendFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,9 +20,9 @@ export type PartKind = 'core' | 'gateway' | 'PostgreSQL' | 'Redis'
 export type Part = {
   name: string
   kind: PartKind
-  /** Its main process as it was last seen ready: another one once the supervisor has started it again. */
+  /** The main process that was last ready. It changes when the supervisor restarts the part. */
   pid(): number
-  /** Ends it in order. */
+  /** Stops the part in order. */
   stopSignal: NodeJS.Signals
 }
 
@@ -31,9 +31,9 @@ export type Testbed = {
   gatewayUrls: string[]
   coreUrls: string[]
   admin: CoreClient
-  /** Holds the logs of all parts. */
+  /** Contains the logs of all parts. */
   directory: string
-  /** Ends everything. The directory stays when somebody may want to read the logs. */
+  /** Stops all parts. Removes the directory unless its logs are kept. */
   stop(keepsLogs: boolean): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
   const parts: Part[] = []
 
   async function stop(keepsLogs: boolean): Promise<void> {
-    // Nothing that is frozen can be stopped in order.
+    // A frozen process does not react to signals.
     for (const part of parts) await thaw(part)
     for (const each of supervised.toReversed()) await each.stop()
     if (!keepsLogs) await rm(directory, { recursive: true, force: true })
@@ -87,7 +87,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
     const dataDir = join(directory, 'postgres')
     const { superuserPassword } = secrets
     const server = { dataDir, port: postgresPort, durable: true, superuserPassword, removeWhenStopped: [dataDir] }
-    // SIGTERM would wait until its clients leave by themselves; this is what `pg_ctl restart` sends.
+    // SIGTERM would wait until all clients disconnect. `pg_ctl restart` sends SIGINT.
     await keep('PostgreSQL', 'PostgreSQL', signal => startPostgres({ ...server, signal }), 'SIGINT')
 
     const redis = await findRedis()
@@ -137,7 +137,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
   }
 }
 
-/** Every process of the part: its main one first, so that it starts no others meanwhile. */
+/** Stops all processes of the part, the main one first, so that it starts no others. */
 export async function freeze(part: Part): Promise<void> {
   const pid = part.pid()
   signalProcess(pid, 'SIGSTOP')

@@ -1,4 +1,4 @@
-/** Clients that transfer money all the time, through both gateways, and keep books of what they were told. */
+/** Clients that transfer money through both gateways, and record every answer. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CoreClient } from '@workspace-wallet/core-client'
@@ -16,20 +16,20 @@ export type Order = {
   currency: string
 }
 
-/** A transfer as its client knows it. */
+/** A transfer with the knowledge of its client. */
 export type Sent = {
   order: Order
   tenant: Tenant
   signer: Signer
-  /** It pays more than its wallet has. */
+  /** Its wallet has no money, so that it must be rejected. */
   isExcessive: boolean
-  /** `open`: being sent. `unknown`: an answer was lost, or said so. `not done`: each answer said that it was not. */
+  /** `open`: in progress. `unknown`: an answer was lost, or was S003. `not done`: every answer was S002. */
   state: 'open' | 'acknowledged' | 'refused' | 'not done' | 'unknown'
   transferId: string | null
 }
 
-/** How a client goes about it. */
-type Manner = { timeoutMs: number; attempts: number }
+/** When a client gives up. */
+type Patience = { timeoutMs: number; attempts: number }
 
 export const createPath = '/api/v1/transfer/command/create'
 const currency = 'USD'
@@ -37,12 +37,12 @@ const walletsEach = 8
 const walletFunds = '1000000.00'
 const longestPauseMs = 2_000
 
-/** Two that hear every answer that there is (the last comes after 12 s), and one who has no patience. */
-const patient: Manner = { timeoutMs: 15_000, attempts: 12 }
-const impatient: Manner = { timeoutMs: 1_500, attempts: 2 }
-const manners = [patient, impatient, patient]
+/** Of three clients, two wait for every answer, of which the last comes after 12 s, and one gives up early. */
+const patient: Patience = { timeoutMs: 15_000, attempts: 12 }
+const impatient: Patience = { timeoutMs: 1_500, attempts: 2 }
+const clientPatience = [patient, impatient, patient]
 const clients = 48
-/** Between two transfers of a client. */
+/** Longest pause between two transfers of a client. */
 const restMs = 20
 
 export async function makeTenant(admin: CoreClient): Promise<Tenant> {
@@ -74,11 +74,11 @@ export function centsOf(amount: string): bigint {
 
 export class Traffic {
   readonly sent: Sent[] = []
-  /** Every request, by what became of it: a code, `no answer` or `nothing listened`. */
+  /** Number of requests by outcome: a code, `no answer` or `connection refused`. */
   readonly answers: Record<string, number> = {}
   /** Answers that no fault explains. */
-  readonly strange: string[] = []
-  /** Of any answer to a patient client, in milliseconds. */
+  readonly unexplained: string[] = []
+  /** The slowest answer to a patient client, in milliseconds. */
   slowestMs = 0
   requests = 0
   acknowledged = 0
@@ -88,7 +88,7 @@ export class Traffic {
   #clients: Promise<void>[] = []
   #isRunning = false
   #acknowledgedAt = performance.now()
-  #silenceMs = 0
+  #noAnswerMs = 0
 
   constructor(tenants: Tenant[], gatewayUrls: string[], random: Random) {
     this.#tenants = tenants
@@ -101,30 +101,30 @@ export class Traffic {
     this.#clients = Array.from({ length: clients }, (_, number) => this.#client(number))
   }
 
-  /** Resolves when every client has ended what it had begun. */
+  /** Resolves when every client has finished its transfer. */
   async stop(): Promise<void> {
     this.#isRunning = false
     await Promise.all(this.#clients)
   }
 
-  /** One transfer, one attempt. Whether it was acknowledged. */
+  /** Sends one new transfer once. Returns whether it was acknowledged. */
   async probe(gatewayUrl: string): Promise<boolean> {
     const sent = this.#next(this.#random.pick(this.#tenants), false)
     await this.#transfer(sent, { timeoutMs: 1_000, attempts: 1 }, () => gatewayUrl)
     return sent.state === 'acknowledged'
   }
 
-  /** From now on `silenceMs` is the longest time without an acknowledgement. */
-  listen(): void {
-    this.#silenceMs = 0
+  /** From now on, `noAnswerMs` is the longest time without an acknowledgement. */
+  startInterruption(): void {
+    this.#noAnswerMs = 0
     this.#acknowledgedAt = performance.now()
   }
 
-  get silenceMs(): number {
-    return Math.max(this.#silenceMs, performance.now() - this.#acknowledgedAt)
+  get noAnswerMs(): number {
+    return Math.max(this.#noAnswerMs, performance.now() - this.#acknowledgedAt)
   }
 
-  /** Sends something that changes nothing, or nothing anew, until there is an answer that settles it. */
+  /** Sends an idempotent request until it gets an answer other than S002 and S003. */
   async settle(signer: Signer, method: 'GET' | 'POST', target: string, body?: object): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const gatewayUrl = this.#gatewayUrls[attempt % this.#gatewayUrls.length]!
@@ -137,11 +137,11 @@ export class Traffic {
 
   async #client(number: number): Promise<void> {
     const tenant = this.#tenants[number % this.#tenants.length]!
-    const manner = manners[Math.floor(number / this.#tenants.length) % manners.length]!
+    const patience = clientPatience[Math.floor(number / this.#tenants.length) % clientPatience.length]!
     while (this.#isRunning) {
       const first = this.#random.int(this.#gatewayUrls.length)
       const sent = this.#next(tenant, this.#random.chance(0.02))
-      await this.#transfer(sent, manner, attempt => this.#gatewayUrls[(first + attempt) % this.#gatewayUrls.length]!)
+      await this.#transfer(sent, patience, attempt => this.#gatewayUrls[(first + attempt) % this.#gatewayUrls.length]!)
       await sleep(this.#random.int(restMs))
     }
   }
@@ -149,7 +149,7 @@ export class Traffic {
   #next(tenant: Tenant, isExcessive: boolean): Sent {
     const { wallets, empty } = tenant
     const random = this.#random
-    // Half of all go through one hot wallet.
+    // Half of all transfers use one hot wallet.
     const first = random.chance(0.5) ? 0 : random.int(wallets.length)
     const second = (first + 1 + random.int(wallets.length - 1)) % wallets.length
     const [source, target] = random.chance(0.5) ? [first, second] : [second, first]
@@ -172,8 +172,12 @@ export class Traffic {
     return sent
   }
 
-  /** As a good client does it: the same bizId, the other gateway, longer and longer pauses. */
-  async #transfer(sent: Sent, { timeoutMs, attempts }: Manner, gatewayAt: (attempt: number) => string): Promise<void> {
+  /** Retries as clients should: with the same bizId, at the other gateway, after increasing pauses. */
+  async #transfer(
+    sent: Sent,
+    { timeoutMs, attempts }: Patience,
+    gatewayAt: (attempt: number) => string,
+  ): Promise<void> {
     let isInDoubt = false
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const startedAt = performance.now()
@@ -183,7 +187,7 @@ export class Traffic {
       if (answer.kind === 'answer' && answer.code !== 'S002' && answer.code !== 'S003') {
         sent.state = 'refused'
         if (!sent.isExcessive || answer.code !== 'T002')
-          this.strange.push(`${sent.order.bizId} was answered ${answer.code}`)
+          this.unexplained.push(`${sent.order.bizId} was rejected with ${answer.code}`)
         return
       }
       if (answer.kind === 'lost' || (answer.kind === 'answer' && answer.code === 'S003')) isInDoubt = true
@@ -194,26 +198,27 @@ export class Traffic {
 
   #acknowledge(sent: Sent, data: Record<string, unknown> | null): void {
     const now = performance.now()
-    this.#silenceMs = Math.max(this.#silenceMs, now - this.#acknowledgedAt)
+    this.#noAnswerMs = Math.max(this.#noAnswerMs, now - this.#acknowledgedAt)
     this.#acknowledgedAt = now
     this.acknowledged++
     sent.state = 'acknowledged'
     sent.transferId = String(data?.transferId)
     for (const [field, value] of Object.entries(sent.order))
-      if (data?.[field] !== value) this.strange.push(`${sent.order.bizId} was answered with another ${field}`)
+      if (data?.[field] !== value)
+        this.unexplained.push(`${sent.order.bizId} was acknowledged with a different ${field}`)
   }
 
   async #ask(signer: Signer, url: string, method: 'GET' | 'POST', target: string, timeoutMs: number, body?: object) {
     this.requests++
     const answer = await send(signer, url, method, target, timeoutMs, body)
     const name =
-      answer.kind === 'answer' ? answer.code : answer.kind === 'lost' ? 'no answer' : ('nothing listened' as const)
+      answer.kind === 'answer' ? answer.code : answer.kind === 'lost' ? 'no answer' : ('connection refused' as const)
     this.answers[name] = (this.answers[name] ?? 0) + 1
     return answer
   }
 }
 
-/** What the answer asks for, else twice as long each time; a random part of it keeps clients apart. */
+/** The Retry-After of the answer, or twice the last pause, with a random part so that clients do not retry together. */
 function pauseMs(answer: Answer, attempt: number): number {
   const asked = answer.kind === 'answer' ? answer.retryAfterMs : 0
   return Math.max(asked, Math.min(50 * 2 ** attempt, longestPauseMs)) * (1 + Math.random() / 2)
