@@ -182,6 +182,7 @@ describe('sums of a million amounts are exact', () => {
       createdAt: new Date(0),
       updatedAt: new Date(0),
       revision: 1,
+      mac: Buffer.alloc(0),
     })
     const wallets = new Map([
       ['a', wallet('a', 'CUSTOMER', mostEther)],
@@ -219,6 +220,7 @@ describe('sums of a million amounts are exact', () => {
         lastPostedAt: new Date(0),
         haltReason: null,
         revision: 1,
+        mac: Buffer.alloc(0),
         wallets,
         byBizId: new Map(),
         byTransferId: new Map(),

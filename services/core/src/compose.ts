@@ -7,6 +7,7 @@ import { entities } from './entities.ts'
 import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
 import { postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
+import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
 import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Shards } from './ledger/posting/shards.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -34,7 +35,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const ledger = { pool: ledgerPool, chainKey: config.LEDGER_CHAIN_KEY, log }
+  const ledger = { pool: ledgerPool, chainKey: config.LEDGER_CHAIN_KEY, log, remembered: new RememberedLedgers() }
   const metrics = new Metrics()
   const shards = new Shards({
     shards: config.LEDGER_SHARDS,

@@ -6,7 +6,7 @@
 export function grants(role: string): string[] {
   return [
     `revoke all on all tables in schema public from ${role}`,
-    `revoke all on function lock_audit(uuid[]) from public`,
+    `revoke all on function lock_audit, post from public`,
     `revoke create on schema public from public`,
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
@@ -23,8 +23,8 @@ export function grants(role: string): string[] {
     // One more, and nothing else: a trigger counts, and names each number.
     `grant update (revision) on access_revision to ${role}`,
 
-    // Posting. Entries are inserted and never changed; their MACs continue the chain of their wallets.
-    `grant insert on transfer, flow to ${role}`,
+    // Entries are written by post alone.
+    `grant execute on function post to ${role}`,
     `grant update (status, wallet_count, order_count, last_posted_at, halt_reason, revision, mac) on ledger to ${role}`,
     `grant update (status, balance, sequence, order_count, head, updated_at, revision, mac) on wallet to ${role}`,
     // Repair of a wallet that somebody else renamed: there is no procedure that does.
@@ -32,7 +32,7 @@ export function grants(role: string): string[] {
 
     // The audit is appended to: a trigger sees to positions and times. Its number is PostgreSQL's.
     `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,
-    `grant execute on function lock_audit(uuid[]) to ${role}`,
+    `grant execute on function lock_audit to ${role}`,
 
     // The first core that meets a new database leaves the fingerprint of its chain key; there is room for one.
     `grant insert on chain_key to ${role}`,

@@ -4,8 +4,8 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { SignedTable } from '../database/signed-rows.ts'
+import { findHaltedLedgers } from '../ledger/posting/halt.ts'
 import type { Posting, PostingResult } from '../ledger/posting/posting.ts'
-import { findHaltedLedgers } from '../ledger/posting/queries.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 /** The metrics of core, at /metrics. */

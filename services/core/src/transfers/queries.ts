@@ -6,7 +6,7 @@ import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
-import { findByBizId, findById } from '../ledger/posting/queries.ts'
+import { findByBizId, findById } from '../ledger/posting/load.ts'
 import {
   flowPartsFor,
   flowsOfWallet,

@@ -77,7 +77,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     return { kind: 'posted', transfer }
   })
 
-  const { workspaceId, status, walletCount, haltReason, revision } = ledger
+  const { workspaceId, status, walletCount, haltReason, revision, mac } = ledger
   return {
     results,
     transfers,
@@ -95,6 +95,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
       lastPostedAt: postedAt,
       haltReason,
       revision: revision + 1,
+      mac,
     },
   }
 }

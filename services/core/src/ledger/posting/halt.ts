@@ -3,9 +3,9 @@ import { idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
-import { ledgerMac } from '../../database/signed-rows.ts'
-import { run, type Statement } from '../../database/statement.ts'
-import { lockLedgers, writeHalt } from './queries.ts'
+import { type LedgerRow, ledgerMac } from '../../database/signed-rows.ts'
+import { type Queryable, run, type Statement, statement } from '../../database/statement.ts'
+import { lockLedgers } from './load.ts'
 
 /** Somebody, or a bug, wrote to the ledger of this workspace without the service. */
 export type Breach = { workspaceId: string; reason: string }
@@ -64,4 +64,25 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   }
   await appendActions(onClient, chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
   return true
+}
+
+const writeHaltStatement = statement(
+  'write-halt',
+  'update ledger set status = $2, halt_reason = $3, revision = $4, mac = $5 where workspace_id = $1',
+)
+
+/** Writes that a ledger takes no more postings. */
+function writeHalt(db: Queryable, ledger: LedgerRow & { mac: Buffer }): Promise<unknown> {
+  const { workspaceId, status, haltReason, revision, mac } = ledger
+  return run(db, writeHaltStatement, [workspaceId, status, haltReason, revision, mac])
+}
+
+const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
+  'find-halted',
+  `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED' order by workspace_id`,
+)
+
+/** The ledgers that take no postings until an operator has looked. */
+export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
+  return run(db, findHaltedStatement, [])
 }

@@ -22,11 +22,13 @@ export type Posting = Omit<Transfer, 'number' | 'sourceSequence' | 'targetSequen
   deadlineMs: number
 }
 
-export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
+/** A wallet as stored, with the MAC of its row. */
+export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus; mac: Buffer }
 
-/** A workspace's ledger as it stands under its lock, as far as a batch touches it. */
+/** A workspace's ledger as stored, with the MAC of its row and as many of its wallets as a batch touches. */
 export type LedgerState = LedgerRow & {
   status: 'OPEN' | 'CLOSED' | 'HALTED'
+  mac: Buffer
   wallets: ReadonlyMap<string, WalletState>
   /** Transfers that exist already, by the names under which they may be asked for again. */
   byBizId: ReadonlyMap<string, Transfer>
@@ -44,7 +46,21 @@ export type Decision = {
   transfers: Transfer[]
   /** Two for each transfer, in its order: what was paid, then what was received. */
   entries: Entry[]
-  /** The rows as they will be, but for the heads of wallets. */
+  /** The rows as they will be, except for `head` and `mac`, which are still those of the stored rows. */
   wallets: WalletState[]
-  ledger: LedgerRow
+  ledger: LedgerRow & { mac: Buffer }
+}
+
+/** Every workspace of a batch. */
+export function workspacesOf(postings: readonly Posting[]): string[] {
+  return [...new Set(postings.map(({ workspaceId }) => workspaceId))]
+}
+
+/** Every wallet that a batch names. */
+export function walletsOf(postings: readonly Posting[]): { workspaceId: string; id: string }[] {
+  const wallets = new Map<string, { workspaceId: string; id: string }>()
+  for (const { workspaceId, sourceWalletId, targetWalletId } of postings)
+    for (const id of [sourceWalletId, targetWalletId])
+      if (!isMalformedWallet(id)) wallets.set(`${workspaceId}/${id}`, { workspaceId, id })
+  return [...wallets.values()]
 }

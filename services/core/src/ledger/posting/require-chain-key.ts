@@ -1,6 +1,7 @@
 import { isChainKey } from '../chain/chain-key.ts'
-import { type LedgerStore, unavailable } from './batch.ts'
+import type { LedgerStore } from './batch.ts'
 import type { Posting, PostingResult } from './posting.ts'
+import { unavailable } from './transaction.ts'
 
 /** Posts only once the key is known to be the right one: checked with the first batch, for core may start before its database. */
 export function requireChainKey(

@@ -1,0 +1,135 @@
+/**
+ * The only way to write entries. `post` runs with the rights of whoever owns the tables; the service's role may read
+ * them and nothing else. Core decides; `post` checks every decision against the rows that it locks.
+ *
+ * Transfers name their ledger, source and target by their places, from 1, in the arrays of ledgers and wallets.
+ */
+export const posting = `
+  create function post(
+    -- A ledger each: its MAC now, when it is posted to, and its counter and MAC afterwards.
+    ledger_ids uuid[], ledger_macs_before bytea[], posted_at timestamptz[], order_counts bigint[], ledger_macs bytea[],
+    -- A wallet each: its MAC now, and its row afterwards.
+    wallet_ledgers integer[], wallet_ids uuid[], wallet_macs_before bytea[], balances numeric[], sequences bigint[],
+    wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
+    -- A transfer each, in the order of posting, and the entries that it leaves on its source and its target.
+    ledgers integer[], ids uuid[], types text[], biz_ids text[], numbers bigint[], amounts numeric[], currencies text[],
+    sources integer[], targets integer[], source_sequences bigint[], target_sequences bigint[], remarks text[],
+    actors text[], request_ids text[], client_addresses text[], source_balances numeric[], target_balances numeric[],
+    source_orders bigint[], target_orders bigint[], source_macs bytea[], target_macs bytea[],
+    -- Whether to return null, and not to fail, when somebody else has written to one of the ledgers.
+    may_have_moved boolean)
+    -- The time afterwards.
+    returns timestamptz language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    found_count integer;
+    -- The rows as the transfers so far leave them.
+    ledger_orders bigint[];
+    kinds text[];
+    wallet_currencies text[];
+    at_balance numeric[];
+    at_sequence bigint[];
+    at_order bigint[];
+    at_mac bytea[];
+    source integer;
+    target integer;
+    is_order boolean;
+  begin
+    -- In one order everywhere.
+    select count(distinct workspace_id), array_agg(l.order_count order by n.place) into found_count, ledger_orders
+    from (select l.workspace_id, l.status, l.mac, l.last_posted_at, l.order_count from public.ledger l
+        where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
+      join unnest(ledger_ids, ledger_macs_before, posted_at) with ordinality as n (workspace_id, mac, posted_at, place)
+        using (workspace_id)
+    where l.status = 'OPEN' and l.mac = n.mac
+      -- Time never runs back within a ledger, and never ahead of the clock.
+      and (n.posted_at = l.last_posted_at
+        or n.posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s') and clock_timestamp());
+    if found_count is distinct from cardinality(ledger_ids) then
+      if may_have_moved then
+        return null;
+      end if;
+      raise exception 'post refuses these transfers: a ledger is not as it was' using errcode = 'serialization_failure';
+    end if;
+
+    with updated as (
+      update public.wallet w
+      set balance = n.balance, sequence = n.sequence, order_count = n.order_count, head = n.head,
+        updated_at = posted_at[n.ledger], revision = w.revision + 1, mac = n.mac
+      from unnest(wallet_ledgers, wallet_ids, wallet_macs_before, balances, sequences, wallet_orders, heads, wallet_macs)
+        with ordinality as n (ledger, id, mac_before, balance, sequence, order_count, head, mac, place)
+      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.mac = n.mac_before and w.status = 'ACTIVE'
+      returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
+    select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
+      array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)
+    into found_count, kinds, wallet_currencies, at_balance, at_sequence, at_order, at_mac from updated;
+    if found_count is distinct from cardinality(wallet_ids) then
+      raise exception 'post refuses these transfers: a wallet is not as it was' using errcode = 'restrict_violation';
+    end if;
+
+    for at in 1 .. cardinality(ids) loop
+      source := sources[at];
+      target := targets[at];
+      is_order := types[at] = 'TRANSFER';
+      if (wallet_ledgers[source] = ledgers[at] and wallet_ledgers[target] = ledgers[at]
+        and wallet_currencies[source] = currencies[at] and wallet_currencies[target] = currencies[at]
+        and kinds[source] = case types[at] when 'DEPOSIT' then 'EXTERNAL' else 'CUSTOMER' end
+        and kinds[target] = case types[at] when 'WITHDRAWAL' then 'EXTERNAL' else 'CUSTOMER' end
+        and source_balances[at] = at_balance[source] - amounts[at]
+        and target_balances[at] = at_balance[target] + amounts[at]
+        and (source_balances[at] >= 0 or types[at] = 'DEPOSIT')
+        and source_sequences[at] = at_sequence[source] + 1 and target_sequences[at] = at_sequence[target] + 1
+        and case when is_order
+          then numbers[at] = ledger_orders[ledgers[at]] + 1
+            and source_orders[at] = at_order[source] + 1 and target_orders[at] = at_order[target] + 1
+          else num_nonnulls(numbers[at], source_orders[at], target_orders[at]) = 0 end) is not true
+      then
+        raise exception 'post refuses transfer %: it does not continue from its wallets and its ledger', ids[at]
+          using errcode = 'restrict_violation';
+      end if;
+      at_balance[source] := source_balances[at];
+      at_balance[target] := target_balances[at];
+      at_sequence[source] := source_sequences[at];
+      at_sequence[target] := target_sequences[at];
+      at_mac[source] := source_macs[at];
+      at_mac[target] := target_macs[at];
+      if is_order then
+        ledger_orders[ledgers[at]] := numbers[at];
+        at_order[source] := source_orders[at];
+        at_order[target] := target_orders[at];
+      end if;
+    end loop;
+    if (at_balance = balances and at_sequence = sequences and at_order = wallet_orders and at_mac = heads
+      and ledger_orders = order_counts) is not true
+    then
+      raise exception 'post refuses these transfers: the rows of wallets and ledgers do not follow from them'
+        using errcode = 'restrict_violation';
+    end if;
+
+    update public.ledger l
+    set order_count = n.order_count, last_posted_at = n.posted_at, revision = l.revision + 1, mac = n.mac
+    from unnest(ledger_ids, posted_at, order_counts, ledger_macs) as n (workspace_id, posted_at, order_count, mac)
+    where l.workspace_id = n.workspace_id;
+
+    with posted as (
+      select * from unnest(ledgers, ids, types, biz_ids, numbers, amounts, currencies, sources, targets,
+          source_sequences, target_sequences, remarks, actors, request_ids, client_addresses, source_balances,
+          target_balances, source_orders, target_orders, source_macs, target_macs)
+        as p (ledger, id, type, biz_id, number, amount, currency, source, target, source_sequence, target_sequence,
+          remark, actor, request_id, client_address, source_balance, target_balance, source_order, target_order,
+          source_mac, target_mac)),
+    transfers as (
+      insert into public.transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id,
+        target_wallet_id, source_sequence, target_sequence, remark, actor, request_id, client_address, created_at)
+      select ledger_ids[ledger], id, type, biz_id, number, amount, currency, wallet_ids[p.source], wallet_ids[p.target],
+        source_sequence, target_sequence, remark, actor, request_id, client_address, posted_at[ledger] from posted p)
+    insert into public.flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after,
+      order_number, created_at, mac)
+    select ledger_ids[ledger], wallet_ids[p.source], source_sequence, id, 'OUT', amount, source_balance, source_order,
+      posted_at[ledger], source_mac from posted p
+    union all
+    select ledger_ids[ledger], wallet_ids[p.target], target_sequence, id, 'IN', amount, target_balance, target_order,
+      posted_at[ledger], target_mac from posted p;
+    return clock_timestamp();
+  end $$;
+`

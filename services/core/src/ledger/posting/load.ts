@@ -1,0 +1,147 @@
+import { Decimal } from '@workspace-wallet/contract'
+import type { LedgerRow } from '../../database/signed-rows.ts'
+import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import type { LedgerState, WalletState } from './posting.ts'
+
+export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer }
+
+const lockLedgersStatement = statement<LockedLedger>(
+  'lock-ledgers',
+  `select workspace_id as "workspaceId", status, wallet_count as "walletCount", order_count as "orderCount",
+     last_posted_at as "lastPostedAt", halt_reason as "haltReason", revision, mac
+   from ledger where workspace_id = any ($1::uuid[])
+   order by workspace_id for no key update`,
+)
+
+/** Locks the ledgers of these workspaces, in one order everywhere, until the transaction ends. */
+export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LockedLedger[]> {
+  return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
+}
+
+const findLockableStatement = statement<{ workspaceId: string }>(
+  'find-lockable-ledgers',
+  `select workspace_id as "workspaceId" from ledger where workspace_id = any ($1::uuid[])
+   for no key update skip locked`,
+)
+
+/** Those of these workspaces whose ledgers nobody holds at this moment. */
+export async function findLockable(db: Queryable, workspaceIds: string[]): Promise<Set<string>> {
+  const rows = await run(db, findLockableStatement, [plainArray(workspaceIds)])
+  return new Set(rows.map(({ workspaceId }) => workspaceId))
+}
+
+/** A wallet as stored, and the database's clock. */
+export type LoadedWallet = { wallet: WalletState; now: Date }
+
+// A statement of its own, after the locks: it sees what was committed while we waited for them, and its clock
+// has not stood still since the transaction began.
+const loadWalletsStatement = statement<
+  Omit<WalletState, 'balance' | 'createdAt' | 'updatedAt'> & {
+    balance: string
+    createdMs: number
+    updatedMs: number
+    now: Date
+  }
+>(
+  'load-wallets',
+  // Times as milliseconds: reading two more as dates takes longer than the rest of the row.
+  `select w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.name, w.currency, w.status, w.balance, w.sequence,
+     w.order_count as "orderCount", w.head, round(extract(epoch from w.created_at) * 1000)::float8 as "createdMs",
+     round(extract(epoch from w.updated_at) * 1000)::float8 as "updatedMs", w.revision, w.mac,
+     date_trunc('milliseconds', clock_timestamp()) as now
+   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   cross join lateral (
+     select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
+)
+
+/** Reads wallets under their ledgers' locks. Absent ones are left out. */
+export async function loadWallets(db: Queryable, keys: { workspaceId: string; id: string }[]): Promise<LoadedWallet[]> {
+  const rows = await run(db, loadWalletsStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.id)),
+  ])
+  return rows.map(({ now, balance, createdMs, updatedMs, ...row }) => ({
+    wallet: {
+      ...row,
+      balance: new Decimal(balance),
+      createdAt: new Date(createdMs),
+      updatedAt: new Date(updatedMs),
+    },
+    now,
+  }))
+}
+
+/** The columns of a transfer, in the shape of `Transfer`. */
+const transferColumns = `
+  t.workspace_id as "workspaceId", t.id as "transferId", t.type, t.biz_id as "bizId", t.number, t.amount, t.currency,
+  t.source_wallet_id as "sourceWalletId", t.target_wallet_id as "targetWalletId",
+  t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence", t.remark, t.actor,
+  t.request_id as "requestId", t.client_address as "clientAddress", t.created_at as "createdAt"`
+
+const findByBizIdStatement = statement<Transfer>(
+  'find-by-biz-id',
+  `select ${transferColumns}
+   from unnest($1::uuid[], $2::text[]) as asked (workspace_id, biz_id)
+   cross join lateral (
+     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1) t`,
+)
+
+/** Transfers that exist under these bizIds. */
+export function findByBizId(
+  db: Queryable,
+  keys: readonly { workspaceId: string; bizId: string }[],
+): Promise<Transfer[]> {
+  return run(db, findByBizIdStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    textArray(keys.map(key => key.bizId)),
+  ])
+}
+
+const findByIdStatement = statement<Transfer>(
+  'find-by-id',
+  `select ${transferColumns}
+   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   cross join lateral (
+     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1) t`,
+)
+
+/** Transfers that exist under these ids. */
+export function findById(
+  db: Queryable,
+  keys: readonly { workspaceId: string; transferId: string }[],
+): Promise<Transfer[]> {
+  return run(db, findByIdStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.transferId)),
+  ])
+}
+
+type SourceEntry = {
+  balanceAfter: string | null
+  orderNumber: number | null
+  mac: Buffer | null
+  previous: Buffer | null
+}
+
+const findSourceEntriesStatement = statement<SourceEntry>(
+  'find-source-entries',
+  `select f.balance_after as "balanceAfter", f.order_number as "orderNumber", f.mac, p.mac as previous
+   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
+   left join lateral (
+     select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
+       and flow.sequence = asked.sequence limit 1) f on true
+   left join lateral (
+     select mac from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
+       and flow.sequence = asked.sequence - 1 limit 1) p on true
+   order by place`,
+)
+
+/** The flows on the sources of these transfers, in their order, with the MACs that they continue: nulls for none. */
+export function findSourceEntries(db: Queryable, transfers: readonly Transfer[]): Promise<SourceEntry[]> {
+  return run(db, findSourceEntriesStatement, [
+    plainArray(transfers.map(row => row.workspaceId)),
+    plainArray(transfers.map(row => row.sourceWalletId)),
+    plainArray(transfers.map(row => row.sourceSequence)),
+  ])
+}

@@ -1,0 +1,270 @@
+import type { KeyObject } from 'node:crypto'
+import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import type { Pool, PoolClient } from 'pg'
+import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
+import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
+import { run, type Statement } from '../../database/statement.ts'
+import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import { beginFor } from './batch-log.ts'
+import { chainDecisions } from './chain-decisions.ts'
+import { decide } from './decide.ts'
+import type { Breach } from './halt.ts'
+import { findByBizId, findById, findSourceEntries, loadWallets, lockLedgers } from './load.ts'
+import { type ChainedPostings, post } from './post.ts'
+import {
+  type Decision,
+  type LedgerState,
+  type Posting,
+  type PostingResult,
+  walletsOf,
+  workspacesOf,
+} from './posting.ts'
+import type { RememberedLedgers } from './remembered-ledgers.ts'
+import { inOneWrite } from './send.ts'
+
+/** The connection was lost after COMMIT was sent and before its result arrived. */
+export class CommitUnknown extends Error {}
+
+/** What became of a batch. Results are in the order of its postings. */
+export type Outcome = {
+  results: PostingResult[]
+  /** What was written, at the database's time `now`; null when nothing was. */
+  posted: { postings: ChainedPostings; now: Date } | null
+  /** Workspaces whose rows turned out to be modified outside the service. */
+  breaches: Breach[]
+}
+
+/** Posts a batch in one transaction of two round trips: lock and load, then write and commit. */
+export async function postLocked(pool: Pool, chainKey: KeyObject, postings: Posting[]): Promise<Outcome> {
+  return withConnection(pool, async client => {
+    const { ledgers, forged, audit, now } = await load(client, chainKey, postings)
+    const decisions: Decision[] = []
+    const breaches: Breach[] = []
+    const results = byWorkspace(postings, (workspaceId, own) => {
+      const ledger = ledgers.get(workspaceId)
+      if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
+      const reason = ledger.status === 'OPEN' ? breachOf(chainKey, ledger, forged) : null
+      if (reason) {
+        breaches.push({ workspaceId, reason })
+        return own.map(unavailable)
+      }
+      const decision = decide(ledger, own, now, performance.now())
+      if (decision.transfers.length > 0) decisions.push(decision)
+      return decision.results
+    })
+    return { results, posted: await write(client, chainKey, decisions, audit), breaches }
+  })
+}
+
+/** Calls `decideOwn` for the postings of each workspace, and puts the results into the order of all postings. */
+export function byWorkspace(
+  postings: readonly Posting[],
+  decideOwn: (workspaceId: string, own: Posting[]) => PostingResult[],
+): PostingResult[] {
+  const results = new Array<PostingResult>(postings.length)
+  for (const [workspaceId, places] of Map.groupBy(postings.keys(), at => postings[at]!.workspaceId)) {
+    const own = decideOwn(
+      workspaceId,
+      places.map(at => postings[at]!),
+    )
+    for (const [at, result] of own.entries()) results[places[at]!] = result
+  }
+  return results
+}
+
+/** Runs a transaction. When PostgreSQL refused a statement it is rolled back; a lost connection is closed. */
+export async function withConnection<Result>(
+  pool: Pool,
+  transaction: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let lost: Error | undefined
+  try {
+    return await transaction(client)
+  } catch (error) {
+    if (isAnswer(error)) await client.query('rollback').catch(failure => (lost = failure))
+    else lost = error as Error
+    throw error
+  } finally {
+    // A connection that was lost may be in the middle of anything: closing it rolls back.
+    client.release(lost)
+  }
+}
+
+type Loaded = {
+  ledgers: Map<string, LedgerState>
+  /** Of the transfers that exist already, those that no core wrote. */
+  forged: Transfer[]
+  audit: AuditHead[]
+  /** The database's clock under the locks. */
+  now: Date
+}
+
+async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]): Promise<Loaded> {
+  const named = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
+  const resent = postings.filter(posting => posting.mayBePosted)
+  const funded = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
+
+  const sent = inOneWrite(
+    client,
+    () =>
+      [
+        client.query(beginFor(postings)),
+        lockLedgers(client, workspacesOf(postings)),
+        loadWallets(client, walletsOf(postings)),
+        named.length > 0 ? findByBizId(client, named) : [],
+        resent.length > 0 ? findById(client, resent) : [],
+        funded.length > 0 ? lockAudit(runOn(client), funded) : [],
+      ] as const,
+  )
+  await Promise.allSettled(sent)
+  const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(sent)
+
+  const existing = [...byBizId, ...byId]
+  const walletsByWorkspace = Map.groupBy(wallets, ({ wallet }) => wallet.workspaceId)
+  const transfersByWorkspace = Map.groupBy(existing, ({ workspaceId }) => workspaceId)
+  const states = ledgers.map((ledger): LedgerState => {
+    const transfers = transfersByWorkspace.get(ledger.workspaceId) ?? []
+    const own = walletsByWorkspace.get(ledger.workspaceId) ?? []
+    return {
+      ...ledger,
+      wallets: new Map(own.map(({ wallet }) => [wallet.id, wallet])),
+      byBizId: new Map(transfers.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
+      byTransferId: new Map(transfers.map(transfer => [transfer.transferId, transfer])),
+    }
+  })
+  return {
+    ledgers: new Map(states.map(state => [state.workspaceId, state])),
+    forged: existing.length > 0 ? await findForged(client, chainKey, existing) : [],
+    audit,
+    now: wallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0)),
+  }
+}
+
+/** Those of these transfers whose entry does not continue the chain of its source wallet. */
+async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
+  const entries = await findSourceEntries(client, existing)
+  return existing.filter((transfer, at) => {
+    const { balanceAfter, orderNumber, mac, previous } = entries[at]!
+    if (!mac || balanceAfter === null) return true
+    const { workspaceId, transferId, amount, createdAt } = transfer
+    const place = { walletId: transfer.sourceWalletId, sequence: transfer.sourceSequence, direction: 'OUT' as const }
+    const entry = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderNumber }
+    return !entryMac(chainKey, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
+  })
+}
+
+/** Why nothing may be posted to this ledger: a row that no core wrote. Null when all are genuine. */
+function breachOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
+  const forgedHere = forged.find(({ workspaceId }) => workspaceId === ledger.workspaceId)
+  if (forgedHere) return `transfer ${idFromUuid('transfer', forgedHere.transferId)} was written outside the service`
+  if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) return 'the row of its ledger was modified outside the service'
+  for (const wallet of ledger.wallets.values())
+    if (!walletMac(chainKey, wallet).equals(wallet.mac))
+      return `the row of wallet ${idFromUuid('wallet', wallet.id)} was modified outside the service`
+  return null
+}
+
+/**
+ * Posts a batch in one round trip, without reading anything first, from the ledgers as this core left them.
+ *
+ * @returns null when that is not possible, and nothing was posted: something is not remembered, somebody else has posted
+ *   since, or a posting would be refused. What exists under its bizId was not looked up, so a refusal may be wrong.
+ */
+export async function postRemembered(
+  pool: Pool,
+  chainKey: KeyObject,
+  remembered: RememberedLedgers,
+  postings: Posting[],
+): Promise<Outcome | null> {
+  const now = remembered.now()
+  const ledgers = postings.every(canBeRemembered) ? remembered.recall(postings) : null
+  if (!now || !ledgers) return null
+  const decisions: Decision[] = []
+  const results = byWorkspace(postings, (workspaceId, own) => {
+    const decision = decide(ledgers.get(workspaceId)!, own, now, performance.now())
+    decisions.push(decision)
+    return decision.results
+  })
+  if (results.some(({ kind }) => kind !== 'posted')) return null
+  const chained = chainDecisions(chainKey, decisions)
+  return withConnection(pool, async client => {
+    const { begin, posting, commit } = inOneWrite(client, () => ({
+      begin: client.query(beginFor(postings)),
+      posting: post(client, chained, true),
+      commit: client.query('commit'),
+    }))
+    await committed([begin, posting], commit)
+    const postedAt = await posting
+    if (!postedAt) remembered.distrust(workspacesOf(postings))
+    return postedAt && { results, posted: { postings: chained, now: postedAt }, breaches: [] }
+  })
+}
+
+/** Money from outside takes the lock of the audit; a posting that is sent again has to be looked up. */
+function canBeRemembered({ type, mayBePosted }: Posting): boolean {
+  return type === 'TRANSFER' && !mayBePosted
+}
+
+async function write(
+  client: PoolClient,
+  chainKey: KeyObject,
+  decisions: Decision[],
+  audit: AuditHead[],
+): Promise<Outcome['posted']> {
+  const postings = chainDecisions(chainKey, decisions)
+  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionOf))
+  const { posting, writes, commit } = inOneWrite(client, () => {
+    const posting = decisions.length > 0 ? post(client, postings, false) : null
+    // Money from outside is an administrative action too: it is recorded in the audit, in the same transaction.
+    const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
+    return { posting, writes: [posting, appending].filter(each => each !== null), commit: client.query('commit') }
+  })
+  await committed(writes, commit)
+  return posting && { postings, now: (await posting)! }
+}
+
+/**
+ * Waits for writes and for the COMMIT that was sent with them.
+ *
+ * @throws CommitUnknown when the connection was lost, unless there was nothing to commit
+ */
+export async function committed(writes: Promise<unknown>[], commit: Promise<unknown>): Promise<void> {
+  const outcomes = await Promise.allSettled([...writes, commit])
+  const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+  if (failures.length === 0) return
+  // Only when PostgreSQL itself refused a write is it known that COMMIT rolled back.
+  const refused = failures.find(isAnswer)
+  if (refused !== undefined) throw refused
+  if (writes.length === 0) throw failures[0]
+  throw new CommitUnknown('the connection was lost before the result of COMMIT arrived', { cause: failures[0] })
+}
+
+/** Whether PostgreSQL itself answered with this error, and the session continues. */
+function isAnswer(error: unknown): boolean {
+  return (error as { severity?: unknown }).severity === 'ERROR'
+}
+
+/** What the audit says of money from outside; nothing of transfers between wallets. */
+function actionOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action[] {
+  if (type === 'TRANSFER') return []
+  const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
+  const action: Action = {
+    actor,
+    action: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
+    workspaceId,
+    target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
+    before: null,
+    after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
+  }
+  return [action]
+}
+
+function runOn(client: PoolClient) {
+  return <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
+}
+
+export const refusal = (error: DomainError): PostingResult => ({ kind: 'refused', error })
+/** Certainly not posted: safe to retry. */
+export const unavailable = (): PostingResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))
