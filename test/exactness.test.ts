@@ -183,6 +183,7 @@ describe('sums of a million amounts are exact', () => {
       updatedAt: new Date(0),
       revision: 1,
       mac: Buffer.alloc(0),
+      version: '1',
     })
     const wallets = new Map([
       ['a', wallet('a', 'CUSTOMER', mostEther)],
@@ -221,6 +222,7 @@ describe('sums of a million amounts are exact', () => {
         haltReason: null,
         revision: 1,
         mac: Buffer.alloc(0),
+        version: '1',
         wallets,
         byBizId: new Map(),
         byTransferId: new Map(),

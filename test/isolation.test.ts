@@ -137,15 +137,18 @@ test('each workspace has its own bizIds', async () => {
   expect(first.body.data.transferId).not.toBe(second.body.data.transferId)
 })
 
-const nextOfWallet = 'update wallet set revision = revision + 1, sequence = sequence + 1'
-
-test('the database rejects entries across workspaces or currencies, and changes and deletions of entries', async () => {
+test('the database rejects what is not posted, and changes and deletions of entries', async () => {
   const attempts: [string, RegExp][] = [
     ['update transfer set amount = amount + 1', /permission denied/],
     ['delete from flow', /permission denied/],
     ['truncate flow', /permission denied/],
     ["update wallet set currency = 'EUR'", /permission denied/],
     ['delete from wallet', /permission denied/],
+    ['update ledger set order_count = 0', /permission denied/],
+    ['insert into transfer select * from transfer', /permission denied/],
+    ['insert into flow select * from flow', /permission denied/],
+    ['insert into wallet select * from wallet', /permission denied/],
+    ['insert into ledger select * from ledger', /permission denied/],
     ['drop table flow', /must be owner/],
     ["update audit set actor = 'nobody'", /permission denied/],
   ]
@@ -160,31 +163,10 @@ test('the database rejects entries across workspaces or currencies, and changes 
     ['truncate flow', /entries are immutable/],
     ['delete from audit', /entries are immutable/],
     ['delete from wallet', /entries are immutable/],
-    ["update wallet set currency = 'EUR', revision = revision + 1 where currency = 'USD'", /this update of wallet/],
-    ['update wallet set balance = balance + 1, revision = revision + 1', /this update of wallet/],
-    [`${nextOfWallet}, balance = 'NaN'`, /violates check/],
-    [`${nextOfWallet}, balance = 'Infinity'`, /violates check/],
-    [`${nextOfWallet}, balance = -1 where kind = 'CUSTOMER'`, /violates check/],
-    [
-      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'theirs 1', 'USD'),
-      /foreign key/,
-    ],
-    [
-      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'ours 2', 'EUR'),
-      /foreign key/,
-    ],
-    [
-      transferBetween("(select workspace_id from wallet where name = 'ours 1')", 'ours 1', 'ours 1', 'USD'),
-      /violates check/,
-    ],
+    ["update wallet set balance = 'NaN'", /violates check/],
+    ["update wallet set balance = 'Infinity'", /violates check/],
+    ["update wallet set balance = -1 where kind = 'CUSTOMER'", /violates check/],
   ]
   for (const [sql, refusal] of asOwner)
     await expect(execute(system.database.ownerUrl, sql), sql).rejects.toThrow(refusal)
 })
-
-function transferBetween(workspace: string, source: string, target: string, currency: string): string {
-  return `insert into transfer (workspace_id, id, type, number, amount, currency, source_wallet_id, target_wallet_id,
-      source_sequence, target_sequence, actor, request_id, created_at)
-    select ${workspace}, gen_random_uuid(), 'TRANSFER', 999, 1, '${currency}',
-      (select id from wallet where name = '${source}'), (select id from wallet where name = '${target}'), 9, 9, 'x', 'x', now()`
-}

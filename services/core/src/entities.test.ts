@@ -11,7 +11,7 @@ const migrationsOnly = [
   /^alter table "\w+" drop constraint "\w+"$/,
   /^drop index "\w+"$/,
   /^drop trigger if exists "\w+" on "\w+"$/,
-  /^drop function if exists "\w+"\([\w[\]]*\)$/,
+  /^drop function if exists "\w+"\([\w[\], ]*\)$/,
   /^alter table "\w+" alter column "\w+" drop default$/,
   // An identity column, which the ORM takes for another kind of counter.
   /^alter table "audit" drop column "id"$/,

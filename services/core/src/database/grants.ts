@@ -6,13 +6,13 @@
 export function grants(role: string): string[] {
   return [
     `revoke all on all tables in schema public from ${role}`,
-    `revoke all on function lock_audit, post from public`,
+    `revoke all on all functions in schema public from public`,
     `revoke create on schema public from public`,
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
 
-    // New workspaces, members, keys and wallets. Each row bears a MAC, and none can be deleted and inserted again.
-    `grant insert on workspace, member, api_key, ledger, wallet to ${role}`,
+    // New workspaces, members and keys. Each row has a MAC, and none can be deleted and inserted again.
+    `grant insert on workspace, member, api_key to ${role}`,
     // Deletion of a workspace. There is no procedure that changes its name.
     `grant update (updated_at, deleted_at, revision, mac) on workspace to ${role}`,
     // A member leaves, and comes back.
@@ -23,12 +23,9 @@ export function grants(role: string): string[] {
     // One more, and nothing else: a trigger counts, and names each number.
     `grant update (revision) on access_revision to ${role}`,
 
-    // Entries are written by post alone.
-    `grant execute on function post to ${role}`,
-    `grant update (status, wallet_count, order_count, last_posted_at, halt_reason, revision, mac) on ledger to ${role}`,
-    `grant update (status, balance, sequence, order_count, head, updated_at, revision, mac) on wallet to ${role}`,
-    // Repair of a wallet that somebody else renamed: there is no procedure that does.
-    `grant update (name) on wallet to ${role}`,
+    // Ledgers, wallets, transfers and entries: written by functions that check every change, and by nothing else.
+    `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,
+       change_ledger_status, repair_wallet, repair_ledger, post to ${role}`,
 
     // The audit is appended to: a trigger sees to positions and times. Its number is PostgreSQL's.
     `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,

@@ -34,11 +34,7 @@ export class RowSigner implements EventSubscriber {
   beforeUpdate({ entity, changeSet }: EventArgs<object>): void {
     if (!isSigned(entity)) return
     if (Object.keys(changeSet!.payload).every(column => unsigned.has(column))) return
-    if (!isGenuine(entity) && !replaced.has(entity))
-      throw new AdminError(
-        'NOT_ALLOWED',
-        `The row of ${nameOf(entity)} was modified outside the service: run ledger verify.`,
-      )
+    if (!replaced.has(entity)) requireGenuine(entity)
     entity.revision += 1
     entity.mac = entity.macUnder(this.#chainKey)
     genuine.add(entity)
@@ -52,6 +48,15 @@ const replaced = new WeakSet<SignedEntity>()
 /** Whether the row had a valid MAC when it was loaded, or was created here. */
 export function isGenuine(entity: SignedEntity): boolean {
   return genuine.has(entity)
+}
+
+/** @throws AdminError if the row was modified outside the service: signing a change of it would make it genuine */
+export function requireGenuine(entity: SignedEntity): void {
+  if (isGenuine(entity)) return
+  throw new AdminError(
+    'NOT_ALLOWED',
+    `The row of ${nameOf(entity)} was modified outside the service: run ledger verify.`,
+  )
 }
 
 /** Permits signing a modified row. Only for changes after which no modified value can have an effect. */

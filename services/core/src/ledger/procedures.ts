@@ -136,7 +136,8 @@ async function* verifyAndReopen(
     }
     const { report } = event
     const reopened = report.ok || force
-    if (reopened) await inTransaction(ctx, (em, actor) => reopenLedger(em, actor, workspaceId, report))
+    const { chainKey } = ctx.core
+    if (reopened) await inTransaction(ctx, (em, actor) => reopenLedger(em, { actor, chainKey }, workspaceId, report))
     yield { kind: 'result', reopened, report }
   }
 }

@@ -1,10 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
-import { Decimal, uuidFromId, walletStatuses } from '@workspace-wallet/contract'
+import { uuidFromId, walletStatuses } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { walletMac } from '../database/signed-rows.ts'
+import { type WalletRow, walletMac } from '../database/signed-rows.ts'
 import { DecimalType, PublicId, signature } from '../database/types.ts'
 
+/** Read by the ORM, and written by functions of the database (see ledger/rows/functions.ts). */
 const WalletSchema = defineEntity({
   name: 'Wallet',
   tableName: 'wallet',
@@ -16,24 +17,28 @@ const WalletSchema = defineEntity({
     name: p.text(),
     currency: p.text(),
     status: p.enum(walletStatuses),
-    balance: p.type(DecimalType).onCreate(() => new Decimal(0)),
-    sequence: p.bigint('number').onCreate(() => 0),
-    orderCount: p.bigint('number').onCreate(() => 0),
-    head: p.blob().onCreate(() => Buffer.alloc(0)),
+    balance: p.type(DecimalType),
+    sequence: p.bigint('number'),
+    orderCount: p.bigint('number'),
+    head: p.blob(),
     createdAt: p.datetime(3),
     updatedAt: p.datetime(3),
     ...signature(),
   },
 })
 export class Wallet extends WalletSchema.class implements SignedEntity {
+  /** With UUIDs. */
+  get row(): WalletRow {
+    const { number = null, kind, name, currency, status, balance, sequence, orderCount, createdAt, updatedAt } = this
+    const workspaceId = uuidFromId('workspace', this.workspaceId)!
+    const id = uuidFromId('wallet', this.id)!
+    const head = Buffer.from(this.head)
+    const rest = { number, kind, name, currency, status, balance, sequence, orderCount, createdAt, updatedAt }
+    return { workspaceId, id, ...rest, head, revision: this.revision }
+  }
+
   macUnder(chainKey: KeyObject): Buffer {
-    return walletMac(chainKey, {
-      ...this,
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
-      id: uuidFromId('wallet', this.id)!,
-      number: this.number ?? null,
-      head: Buffer.from(this.head),
-    })
+    return walletMac(chainKey, this.row)
   }
 }
 WalletSchema.setClass(Wallet)

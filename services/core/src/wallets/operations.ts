@@ -1,4 +1,4 @@
-import { LockMode } from '@mikro-orm/core'
+import type { KeyObject } from 'node:crypto'
 import {
   AdminError,
   amountFault,
@@ -14,38 +14,57 @@ import {
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
+import { requireGenuine } from '../database/row-signer.ts'
+import { runIn } from '../database/run.ts'
+import type { WalletRow } from '../database/signed-rows.ts'
 import type { Queryable } from '../database/statement.ts'
-import { Ledger } from '../ledger/posting/entities.ts'
+import { emptyHead } from '../ledger/chain/chain.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
+import type { Ledger } from '../ledger/rows/entities.ts'
+import { changeWalletStatus, insertWallet } from '../ledger/rows/functions.ts'
+import { lockLedger } from '../ledger/rows/lock.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
+
+/** Who changes something, and the key under which rows are signed. */
+type Administration = { actor: string; chainKey: KeyObject }
 
 /** Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. @throws AdminError NOT_FOUND */
 export async function createWallet(
   em: Em,
-  actor: string,
-  workspaceId: string,
-  currency: string,
-  name: string,
+  { actor, chainKey }: Administration,
+  { workspaceId, currency, name }: { workspaceId: string; currency: string; name: string },
 ): Promise<WalletRecord> {
-  const ledger = await lockLedger(em, workspaceId)
+  const locked = await lockOpenLedger(em, workspaceId)
+  let ledger = locked.row
   const now = later(await databaseTime(em), ledger.lastPostedAt)
-  const common = { workspaceId, currency, status: 'ACTIVE' as const, createdAt: now, updatedAt: now }
-  if (!(await em.findOne(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })))
-    em.create(Wallet, { ...common, id: mintId('wallet'), kind: 'EXTERNAL', name: 'external' })
-  ledger.walletCount += 1
-  ledger.lastPostedAt = now
-  const wallet = em.create(Wallet, {
-    ...common,
-    id: mintId('wallet'),
-    number: ledger.walletCount,
-    kind: 'CUSTOMER',
-    name,
-    balance: new Decimal(0),
-  })
-  recordAction(em, { actor, action: 'wallet.create', workspaceId, target: wallet.id, after: { currency, name } })
-  await em.flush()
+  const add = async (kind: Wallet['kind'], number: number | null, walletName: string) => {
+    const wallet = newWallet({
+      workspaceId: ledger.workspaceId,
+      kind,
+      number,
+      name: walletName,
+      currency,
+      createdAt: now,
+    })
+    const written = await insertWallet(runIn(em), chainKey, ledger, wallet)
+    ledger = written.ledger
+    return wallet
+  }
+  if ((await em.count(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })) === 0)
+    await add('EXTERNAL', null, 'external')
+  const wallet = await add('CUSTOMER', ledger.walletCount + 1, name)
+  const target = idFromUuid('wallet', wallet.id)
+  recordAction(em, { actor, action: 'wallet.create', workspaceId, target, after: { currency, name } })
   return toRecord(wallet)
+}
+
+type NewWallet = Pick<WalletRow, 'workspaceId' | 'kind' | 'number' | 'name' | 'currency' | 'createdAt'>
+
+function newWallet(given: NewWallet): WalletRow {
+  const id = uuidFromId('wallet', mintId('wallet'))!
+  const empty = { balance: new Decimal(0), sequence: 0, orderCount: 0, head: emptyHead }
+  return { ...given, id, status: 'ACTIVE', ...empty, updatedAt: given.createdAt, revision: 1 }
 }
 
 /**
@@ -55,12 +74,11 @@ export async function createWallet(
  */
 export async function setWalletStatus(
   em: Em,
-  actor: string,
-  workspaceId: string,
-  walletId: string,
+  { actor, chainKey }: Administration,
+  { workspaceId, walletId }: { workspaceId: string; walletId: string },
   status: WalletStatus,
 ): Promise<WalletRecord> {
-  const ledger = await lockLedger(em, workspaceId)
+  const ledger = await lockOpenLedger(em, workspaceId)
   const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   if (wallet.status === 'CLOSED' && status !== 'CLOSED')
@@ -70,15 +88,14 @@ export async function setWalletStatus(
       'WALLET_HOLDS_MONEY',
       `${walletId} holds money: withdraw or transfer it before you close the wallet.`,
     )
-  if (wallet.status !== status) {
-    const before = { status: wallet.status }
-    wallet.status = status
-    wallet.updatedAt = later(await databaseTime(em), ledger.lastPostedAt)
-    const action = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
-    recordAction(em, { actor, action, workspaceId, target: walletId, before, after: { status } })
-    await em.flush()
-  }
-  return toRecord(wallet)
+  if (wallet.status === status) return toRecord(wallet.row)
+  requireGenuine(wallet)
+  const now = later(await databaseTime(em), ledger.lastPostedAt)
+  const before = { status: wallet.status }
+  const changed = await changeWalletStatus(runIn(em), chainKey, { ledger: ledger.row, wallet: wallet.row }, status, now)
+  const action = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
+  recordAction(em, { actor, action, workspaceId, target: walletId, before, after: { status } })
+  return toRecord(changed.wallet)
 }
 
 export type Funding = {
@@ -138,10 +155,11 @@ export async function fundWallet(
   }
 }
 
-/** Locks the ledger row, which orders postings and changes of wallets. */
-async function lockLedger(em: Em, workspaceId: string): Promise<Ledger> {
-  const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+/** @throws AdminError when there is no such workspace, or the row of its ledger was modified outside the service */
+async function lockOpenLedger(em: Em, workspaceId: string): Promise<Ledger> {
+  const ledger = await lockLedger(em, workspaceId)
   if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  requireGenuine(ledger)
   return ledger
 }
 
@@ -150,6 +168,7 @@ function later(now: Date, last: Date): Date {
   return now > last ? now : last
 }
 
-function toRecord({ id, name, currency, status, balance, createdAt, updatedAt }: Wallet): WalletRecord {
-  return { walletId: id, name, currency, status, balance, createdAt, updatedAt }
+function toRecord({ id, name, currency, status, balance, createdAt, updatedAt }: WalletRow): WalletRecord {
+  const walletId = idFromUuid('wallet', id)
+  return { walletId, name, currency, status: status as WalletStatus, balance, createdAt, updatedAt }
 }

@@ -59,7 +59,7 @@ export const wallets = router({
     .input(createWalletInput)
     .output(wallet)
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => createWallet(em, actor, input.workspaceId, input.currency, input.name)),
+      inTransaction(ctx, (em, actor) => createWallet(em, { actor, chainKey: ctx.core.chainKey }, input)),
     ),
 
   freeze: statusProcedure('FROZEN'),
@@ -81,7 +81,7 @@ function statusProcedure(status: WalletStatus) {
     .input(walletOfWorkspaceInput)
     .output(wallet)
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => setWalletStatus(em, actor, input.workspaceId, input.walletId, status)),
+      inTransaction(ctx, (em, actor) => setWalletStatus(em, { actor, chainKey: ctx.core.chainKey }, input, status)),
     )
 }
 

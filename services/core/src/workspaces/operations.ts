@@ -1,20 +1,26 @@
-import { LockMode } from '@mikro-orm/core'
-import { AdminError, mintId } from '@workspace-wallet/contract'
+import type { KeyObject } from 'node:crypto'
+import { AdminError, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { replaceRow } from '../database/row-signer.ts'
-import { Ledger } from '../ledger/posting/entities.ts'
+import { runIn } from '../database/run.ts'
+import { changeLedgerStatus, openLedger } from '../ledger/rows/functions.ts'
+import { lockLedger } from '../ledger/rows/lock.ts'
 import { findWalletsWithMoney } from '../wallets/queries.ts'
 import { Member, Workspace } from './entities.ts'
 
 /** Creates a workspace with an empty ledger. */
-export async function createWorkspace(em: Em, actor: string, name: string): Promise<{ workspaceId: string }> {
+export async function createWorkspace(
+  em: Em,
+  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  name: string,
+): Promise<{ workspaceId: string }> {
   const workspaceId = mintId('workspace')
   const now = await databaseTime(em)
   em.create(Workspace, { id: workspaceId, name, createdAt: now, updatedAt: now })
-  em.create(Ledger, { workspaceId, status: 'OPEN', walletCount: 0, orderCount: 0, lastPostedAt: now })
+  await openLedger(runIn(em), chainKey, uuidFromId('workspace', workspaceId)!, now)
   recordAction(em, { actor, action: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
   await em.flush()
   return { workspaceId }
@@ -25,9 +31,14 @@ export async function createWorkspace(em: Em, actor: string, name: string): Prom
  *
  * @throws AdminError NOT_FOUND; WORKSPACE_HOLDS_MONEY while a wallet holds money, unless forced
  */
-export async function deleteWorkspace(em: Em, actor: string, workspaceId: string, force: boolean): Promise<void> {
+export async function deleteWorkspace(
+  em: Em,
+  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  workspaceId: string,
+  force: boolean,
+): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
-  const ledger = await em.findOne(Ledger, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const ledger = await lockLedger(em, workspaceId)
   const workspace = await findWorkspace(em, workspaceId)
   const walletsWithMoney = await findWalletsWithMoney(em, workspaceId)
   if (walletsWithMoney.length > 0 && !force)
@@ -36,10 +47,10 @@ export async function deleteWorkspace(em: Em, actor: string, workspaceId: string
       `${walletsWithMoney.length} wallet(s) of ${workspaceId} hold money: withdraw it first, or give --force.`,
     )
   workspace.deletedAt = workspace.updatedAt = now
-  ledger!.status = 'CLOSED'
   // Even if they were modified outside the service: nothing uses the rows of a deleted workspace.
   replaceRow(workspace)
-  replaceRow(ledger!)
+  const { row, mac } = ledger!
+  await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, { ...row, status: 'CLOSED' }, true)
   recordAction(em, {
     actor,
     action: 'workspace.delete',

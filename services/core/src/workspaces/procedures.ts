@@ -9,13 +9,17 @@ export const workspaces = router({
   create: adminProcedure
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createWorkspace(em, actor, input.name))),
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => createWorkspace(em, { actor, chainKey: ctx.core.chainKey }, input.name)),
+    ),
 
   delete: adminProcedure
     .input(deleteWorkspaceInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => deleteWorkspace(em, actor, input.workspaceId, input.force)),
+      inAccessTransaction(ctx, (em, actor) =>
+        deleteWorkspace(em, { actor, chainKey: ctx.core.chainKey }, input.workspaceId, input.force),
+      ),
     ),
 })
 

@@ -1,6 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { AuditAction } from '@workspace-wallet/contract'
-import { bytesArray, plainArray, type Statement, statement, textArray } from '../../database/statement.ts'
+import type { Run } from '../../database/run.ts'
+import { bytesArray, plainArray, statement, textArray } from '../../database/statement.ts'
 
 /**
  * An action in the audit. Each workspace has its own chain, as do the actions on no workspace: an action has the next
@@ -37,9 +38,6 @@ export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffe
     .update(JSON.stringify(['audit row', ...content]))
     .digest()
 }
-
-/** Runs a statement whose text has each placeholder once, in order. */
-type Run = <Row>(statement: Statement<Row>, values: unknown[]) => Promise<Row[]>
 
 const lockAuditStatement = statement<{ workspaceId: string; position: string; mac: Buffer; nowMs: string }>(
   'lock-audit',

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { type AuditAction, uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../../database/orm.ts'
-import type { Statement } from '../../database/statement.ts'
+import { runIn } from '../../database/run.ts'
 import { type Action, appendActions, lockAudit } from './chain.ts'
 
 export type AuditedAction = {
@@ -33,8 +33,7 @@ export function recordAction(em: Em, { workspaceId, before, after, ...action }: 
 export async function writeActions(em: Em, chainKey: KeyObject): Promise<void> {
   const actions = pending.get(em)
   if (!actions) return
-  const run = <Row>({ text }: Statement<Row>, values: unknown[]) =>
-    em.execute(text.replaceAll(/\$\d+/g, '?'), values) as Promise<Row[]>
+  const run = runIn(em)
   const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
   await appendActions(run, chainKey, heads, actions)
 }

@@ -2,6 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
 import { guards } from './initial/guards.ts'
+import { ledgerRows } from './initial/ledger-rows.ts'
 import { posting } from './initial/posting.ts'
 import { transfers } from './initial/transfers.ts'
 import { verification } from './initial/verification.ts'
@@ -14,6 +15,7 @@ import { workspaces } from './initial/workspaces.ts'
  */
 export class Migration0001Initial extends Migration {
   override up(): void {
-    for (const part of [guards, workspaces, access, wallets, transfers, posting, audit, verification]) this.addSql(part)
+    for (const part of [guards, workspaces, access, wallets, transfers, ledgerRows, posting, audit, verification])
+      this.addSql(part)
   }
 }

@@ -116,7 +116,7 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
   try {
     const { results, posted, breaches } =
       (await postRemembered(pool, chainKey, remembered, postings)) ?? (await postLocked(pool, chainKey, postings))
-    if (posted) remembered.remember(posted.postings, posted.now)
+    if (posted) remembered.remember(posted.postings, posted)
     // The other workspaces of the batch are posted by now. A breach that cannot be halted is found again by the next posting.
     for (const breach of breaches) await halt(store, breach)
     return results

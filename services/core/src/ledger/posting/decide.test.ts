@@ -78,7 +78,16 @@ const now = new Date('2026-01-01T00:00:00.000Z')
 function wallet(id: string, model: ModelWallet): [string, WalletState] {
   const balance = new Decimal(model.cents.toString()).dividedBy(100)
   const { kind, currency, status } = model
-  const row = { workspaceId: 'w', number: null, name: '', createdAt: now, updatedAt: now, revision: 1, mac: emptyHead }
+  const row = {
+    workspaceId: 'w',
+    number: null,
+    name: '',
+    createdAt: now,
+    updatedAt: now,
+    revision: 1,
+    mac: emptyHead,
+    version: '1',
+  }
   return [id, { ...row, id, kind, currency, status, balance, sequence: 7, orderCount: 3, head: emptyHead }]
 }
 
@@ -105,6 +114,7 @@ function ledgerOf(wallets: Map<string, ModelWallet>, status: LedgerState['status
     haltReason: null,
     revision: 1,
     mac: emptyHead,
+    version: '1',
     wallets: new Map([...wallets].map(([id, model]) => wallet(id, model))),
     byBizId: new Map(),
     byTransferId: new Map(),

@@ -77,7 +77,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     return { kind: 'posted', transfer }
   })
 
-  const { workspaceId, status, walletCount, haltReason, revision, mac } = ledger
+  const { workspaceId, status, walletCount, haltReason, revision, mac, version } = ledger
   return {
     results,
     transfers,
@@ -96,6 +96,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
       haltReason,
       revision: revision + 1,
       mac,
+      version,
     },
   }
 }

@@ -229,10 +229,7 @@ test('a ledger that is modified after the verification has read it is not signed
       const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
       return (await query(system.database.ownerUrl, waiting)).length > 0
     })
-    await execute(
-      system.database.serviceUrl,
-      `update ledger set last_posted_at = '2099-01-01', revision = revision + 1 where ${isIn(books)}`,
-    )
+    await damage(`update ledger set last_posted_at = '2099-01-01' where ${isIn(books)}`)
     await blocker.query('commit')
     expect(await reopening).toMatchObject({ message: expect.stringContaining('was modified outside the service') })
   } finally {

@@ -3,8 +3,10 @@ import { idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
-import { type LedgerRow, ledgerMac } from '../../database/signed-rows.ts'
-import { type Queryable, run, type Statement, statement } from '../../database/statement.ts'
+import { runOn } from '../../database/run.ts'
+import { ledgerMac } from '../../database/signed-rows.ts'
+import { type Queryable, run, statement } from '../../database/statement.ts'
+import { changeLedgerStatus } from '../rows/functions.ts'
 import { lockLedgers } from './load.ts'
 
 /** Somebody, or a bug, wrote to the ledger of this workspace without the service. */
@@ -50,31 +52,19 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   const { workspaceId, reason } = breach
   const [ledger] = await lockLedgers(client, [workspaceId])
   if (ledger?.status !== 'OPEN') return false
-  const halted = { ...ledger, status: 'HALTED', haltReason: reason, revision: ledger.revision + 1 }
-  // A row that no core wrote stays one: its counters do not become genuine by halting.
-  const mac = ledgerMac(chainKey, ledger).equals(ledger.mac) ? ledgerMac(chainKey, halted) : ledger.mac
-  const onClient = <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
-  const heads = await lockAudit(onClient, [workspaceId])
-  await writeHalt(client, { ...halted, mac })
+  const heads = await lockAudit(runOn(client), [workspaceId])
+  // A row that was modified outside the service is not signed: its counters do not become genuine by halting.
+  const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
+  const halted = { status: 'HALTED', haltReason: reason }
+  await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
   const action = {
     actor: 'core',
     action: 'ledger.halt' as const,
     workspaceId,
     target: idFromUuid('workspace', workspaceId),
   }
-  await appendActions(onClient, chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
+  await appendActions(runOn(client), chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
   return true
-}
-
-const writeHaltStatement = statement(
-  'write-halt',
-  'update ledger set status = $2, halt_reason = $3, revision = $4, mac = $5 where workspace_id = $1',
-)
-
-/** Writes that a ledger takes no more postings. */
-function writeHalt(db: Queryable, ledger: LedgerRow & { mac: Buffer }): Promise<unknown> {
-  const { workspaceId, status, haltReason, revision, mac } = ledger
-  return run(db, writeHaltStatement, [workspaceId, status, haltReason, revision, mac])
 }
 
 const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(

@@ -4,14 +4,14 @@ import { plainArray, type Queryable, run, statement, textArray } from '../../dat
 import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerState, WalletState } from './posting.ts'
 
-export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer }
+export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer; version: string }
 
 const lockLedgersStatement = statement<LockedLedger>(
   'lock-ledgers',
-  `select workspace_id as "workspaceId", status, wallet_count as "walletCount", order_count as "orderCount",
-     last_posted_at as "lastPostedAt", halt_reason as "haltReason", revision, mac
-   from ledger where workspace_id = any ($1::uuid[])
-   order by workspace_id for no key update`,
+  `select (locked).workspace_id as "workspaceId", (locked).status, (locked).wallet_count as "walletCount",
+     (locked).order_count as "orderCount", (locked).last_posted_at as "lastPostedAt", (locked).halt_reason as "haltReason",
+     (locked).revision, (locked).mac, version::text
+   from lock_ledgers($1::uuid[])`,
 )
 
 /** Locks the ledgers of these workspaces, in one order everywhere, until the transaction ends. */
@@ -21,8 +21,7 @@ export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<Lock
 
 const findLockableStatement = statement<{ workspaceId: string }>(
   'find-lockable-ledgers',
-  `select workspace_id as "workspaceId" from ledger where workspace_id = any ($1::uuid[])
-   for no key update skip locked`,
+  `select lockable_ledgers as "workspaceId" from lockable_ledgers($1::uuid[])`,
 )
 
 /** Those of these workspaces whose ledgers nobody holds at this moment. */
@@ -48,11 +47,11 @@ const loadWalletsStatement = statement<
   // Times as milliseconds: reading two more as dates takes longer than the rest of the row.
   `select w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.name, w.currency, w.status, w.balance, w.sequence,
      w.order_count as "orderCount", w.head, round(extract(epoch from w.created_at) * 1000)::float8 as "createdMs",
-     round(extract(epoch from w.updated_at) * 1000)::float8 as "updatedMs", w.revision, w.mac,
+     round(extract(epoch from w.updated_at) * 1000)::float8 as "updatedMs", w.revision, w.mac, w.xmin::text as version,
      date_trunc('milliseconds', clock_timestamp()) as now
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
    cross join lateral (
-     select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
+     select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
 )
 
 /** Reads wallets under their ledgers' locks. Absent ones are left out. */

@@ -4,20 +4,20 @@ import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Decision, WalletState } from './posting.ts'
 
 const parameters = Array.from({ length: 35 }, (_, at) => `$${at + 1}`).join(', ')
-const postStatement = statement<{ now: Date | null }>('post', `select post(${parameters}) as now`)
+const postStatement = statement<Posted | { now: null }>('post', `select now, version::text from post(${parameters})`)
+
+/** The database's time after posting, and the version of the rows that were written. */
+export type Posted = { now: Date; version: string }
 
 /** An entry beside its transfer: what the transfer does not say of it already. */
 type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
-/** `macBefore`: of the row that this one replaces. */
-type Replacement<Row> = Row & { macBefore: Buffer }
-
-/** What is written of one or more decisions. */
+/** What is written of one or more decisions: rows as they will be, with the version of those that they replace. */
 export type ChainedPostings = {
   transfers: ChainedTransfer[]
-  wallets: Replacement<WalletState>[]
-  ledgers: Replacement<Decision['ledger']>[]
+  wallets: WalletState[]
+  ledgers: Decision['ledger'][]
 }
 
 /**
@@ -25,14 +25,14 @@ export type ChainedPostings = {
  * database/migrations/initial/posting.ts): transfers, their entries, one update of each wallet and ledger.
  *
  * @param mayHaveMoved whether somebody else may have written to the ledgers since they were read: they are not locked
- * @returns the database's time afterwards; null when somebody else has written to a ledger: then nothing was written
+ * @returns null when somebody else has written to a ledger: then nothing was written
  * @throws DatabaseError restrict_violation when the decision does not continue from the rows of wallets and ledgers
  */
 export async function post(
   db: Queryable,
   { transfers, wallets, ledgers }: ChainedPostings,
   mayHaveMoved: boolean,
-): Promise<Date | null> {
+): Promise<Posted | null> {
   const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
   const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
   const placeOfWallet = (row: Transfer, walletId: string) => walletPlaces.get(row.workspaceId + walletId)!
@@ -41,13 +41,13 @@ export async function post(
   const targets = transfers.map(({ target }) => target)
   const [answer] = await run(db, postStatement, [
     plainArray(ledgers.map(row => row.workspaceId)),
-    bytesArray(ledgers.map(row => row.macBefore)),
+    plainArray(ledgers.map(row => row.version)),
     plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
     plainArray(ledgers.map(row => row.orderCount)),
     bytesArray(ledgers.map(row => row.mac)),
     plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
     plainArray(wallets.map(row => row.id)),
-    bytesArray(wallets.map(row => row.macBefore)),
+    plainArray(wallets.map(row => row.version)),
     plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
     plainArray(wallets.map(row => row.sequence)),
     plainArray(wallets.map(row => row.orderCount)),
@@ -76,7 +76,7 @@ export async function post(
     bytesArray(targets.map(entry => entry.mac)),
     mayHaveMoved,
   ])
-  return answer!.now
+  return answer!.now === null ? null : answer!
 }
 
 /** The place of each key in a PostgreSQL array, from 1. */

@@ -22,18 +22,20 @@ export type Posting = Omit<Transfer, 'number' | 'sourceSequence' | 'targetSequen
   deadlineMs: number
 }
 
-/** A wallet as stored, with the MAC of its row. */
-export type WalletState = WalletRow & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus; mac: Buffer }
+/** The MAC of a stored row, and its version: PostgreSQL's `xmin`, which every update changes, whoever makes it. */
+type Stored = { mac: Buffer; version: string }
 
-/** A workspace's ledger as stored, with the MAC of its row and as many of its wallets as a batch touches. */
-export type LedgerState = LedgerRow & {
-  status: 'OPEN' | 'CLOSED' | 'HALTED'
-  mac: Buffer
-  wallets: ReadonlyMap<string, WalletState>
-  /** Transfers that exist already, by the names under which they may be asked for again. */
-  byBizId: ReadonlyMap<string, Transfer>
-  byTransferId: ReadonlyMap<string, Transfer>
-}
+export type WalletState = WalletRow & Stored & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
+
+/** A workspace's ledger as stored, with at least those of its wallets that a batch touches. */
+export type LedgerState = LedgerRow &
+  Stored & {
+    status: 'OPEN' | 'CLOSED' | 'HALTED'
+    wallets: ReadonlyMap<string, WalletState>
+    /** Transfers that exist already, by the names under which they may be asked for again. */
+    byBizId: ReadonlyMap<string, Transfer>
+    byTransferId: ReadonlyMap<string, Transfer>
+  }
 
 export type PostingResult =
   | { kind: 'posted'; transfer: Transfer }
@@ -46,9 +48,9 @@ export type Decision = {
   transfers: Transfer[]
   /** Two for each transfer, in its order: what was paid, then what was received. */
   entries: Entry[]
-  /** The rows as they will be, except for `head` and `mac`, which are still those of the stored rows. */
+  /** The rows as they will be, except for `head`, `mac` and `version`, which are still those of the stored rows. */
   wallets: WalletState[]
-  ledger: LedgerRow & { mac: Buffer }
+  ledger: LedgerRow & Stored
 }
 
 /** Every workspace of a batch. */

@@ -1,4 +1,4 @@
-import type { ChainedPostings } from './post.ts'
+import type { ChainedPostings, Posted } from './post.ts'
 import { type LedgerState, type Posting, type WalletState, walletsOf, workspacesOf } from './posting.ts'
 
 /** Wallets in memory, of all ledgers together. Each takes about 1 kB. */
@@ -12,7 +12,7 @@ type Remembered = { ledger: LedgerState; wallets: Map<string, WalletState>; undi
 
 /**
  * The ledgers that this core posted to most recently, as it left them. A batch that needs nothing else is decided from
- * here and posted in one round trip. PostgreSQL compares the MACs of all rows before it writes: a state that is out of
+ * here and posted in one round trip. PostgreSQL compares the versions of all rows before it writes: a state that is out of
  * date costs a round trip, and never leads to a wrong posting.
  */
 export class RememberedLedgers {
@@ -46,22 +46,28 @@ export class RememberedLedgers {
     return elapsedMs < clockLifeMs ? new Date(this.#clock.databaseMs + Math.floor(elapsedMs)) : null
   }
 
-  /** Remembers rows as they were written just now, at the database's time `now`. */
-  remember({ ledgers, wallets }: ChainedPostings, now: Date): void {
+  /** Remembers rows as they were written just now. */
+  remember({ ledgers, wallets }: ChainedPostings, { now, version }: Posted): void {
     this.#clock = { databaseMs: now.getTime(), readAtMs: performance.now() }
     const byWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
-    for (const { macBefore, ...row } of ledgers) {
+    for (const row of ledgers) {
       const known = this.#ledgers.get(row.workspaceId)
-      const isUndisturbed = known?.ledger.mac.equals(macBefore) ?? true
+      const isUndisturbed = known === undefined || known.ledger.version === row.version
       const undisturbed = isUndisturbed ? (known?.undisturbed ?? undisturbedBatches) + 1 : 0
       const remembered = isUndisturbed && known ? known.wallets : new Map<string, WalletState>()
       this.forget(row.workspaceId)
-      for (const { macBefore: _, ...wallet } of byWorkspace.get(row.workspaceId) ?? []) {
+      for (const wallet of byWorkspace.get(row.workspaceId) ?? []) {
         // The wallets that were used last come last.
         remembered.delete(wallet.id)
-        remembered.set(wallet.id, wallet)
+        remembered.set(wallet.id, { ...wallet, version })
       }
-      const ledger = { ...row, wallets: remembered, byBizId: new Map(), byTransferId: new Map() } as LedgerState
+      const ledger = {
+        ...row,
+        version,
+        wallets: remembered,
+        byBizId: new Map(),
+        byTransferId: new Map(),
+      } as LedgerState
       this.#ledgers.set(row.workspaceId, { ledger, wallets: remembered, undisturbed })
       this.#walletCount += remembered.size
     }

@@ -2,8 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
+import { runOn } from '../../database/run.ts'
 import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
-import { run, type Statement } from '../../database/statement.ts'
 import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
@@ -11,7 +11,7 @@ import { chainDecisions } from './chain-decisions.ts'
 import { decide } from './decide.ts'
 import type { Breach } from './halt.ts'
 import { findByBizId, findById, findSourceEntries, loadWallets, lockLedgers } from './load.ts'
-import { type ChainedPostings, post } from './post.ts'
+import { type ChainedPostings, type Posted, post } from './post.ts'
 import {
   type Decision,
   type LedgerState,
@@ -29,8 +29,8 @@ export class CommitUnknown extends Error {}
 /** What became of a batch. Results are in the order of its postings. */
 export type Outcome = {
   results: PostingResult[]
-  /** What was written, at the database's time `now`; null when nothing was. */
-  posted: { postings: ChainedPostings; now: Date } | null
+  /** What was written; null when nothing was. */
+  posted: (Posted & { postings: ChainedPostings }) | null
   /** Workspaces whose rows turned out to be modified outside the service. */
   breaches: Breach[]
 }
@@ -189,18 +189,31 @@ export async function postRemembered(
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
   const chained = chainDecisions(chainKey, decisions)
-  return withConnection(pool, async client => {
-    const { begin, posting, commit } = inOneWrite(client, () => ({
-      begin: client.query(beginFor(postings)),
-      posting: post(client, chained, true),
-      commit: client.query('commit'),
-    }))
-    await committed([begin, posting], commit)
-    const postedAt = await posting
-    if (!postedAt) remembered.distrust(workspacesOf(postings))
-    return postedAt && { results, posted: { postings: chained, now: postedAt }, breaches: [] }
-  })
+  const posted = await postUnlocked(pool, chained, beginFor(postings))
+  if (!posted) remembered.distrust(workspacesOf(postings))
+  return posted && { results, posted: { ...posted, postings: chained }, breaches: [] }
 }
+
+/** Null when the rows are not those that this was decided from: then nothing was written. */
+async function postUnlocked(pool: Pool, postings: ChainedPostings, begin: string): Promise<Posted | null> {
+  try {
+    return await withConnection(pool, async client => {
+      const { writes, commit } = inOneWrite(client, () => ({
+        writes: [client.query(begin), post(client, postings, true)] as const,
+        commit: client.query('commit'),
+      }))
+      await committed([...writes], commit)
+      return await writes[1]
+    })
+  } catch (error) {
+    // A wallet was modified outside the service: reading it shows which.
+    if ((error as { code?: unknown }).code === restrictViolation) return null
+    throw error
+  }
+}
+
+/** SQLSTATE with which `post` refuses what does not continue from the stored rows. */
+const restrictViolation = '23001'
 
 /** Money from outside takes the lock of the audit; a posting that is sent again has to be looked up. */
 function canBeRemembered({ type, mayBePosted }: Posting): boolean {
@@ -222,7 +235,7 @@ async function write(
     return { posting, writes: [posting, appending].filter(each => each !== null), commit: client.query('commit') }
   })
   await committed(writes, commit)
-  return posting && { postings, now: (await posting)! }
+  return posting && { ...(await posting)!, postings }
 }
 
 /**
@@ -259,10 +272,6 @@ function actionOf({ workspaceId, transferId, type, ...transfer }: Transfer): Act
     after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
   }
   return [action]
-}
-
-function runOn(client: PoolClient) {
-  return <Row>(statement: Statement<Row>, values: unknown[]) => run(client, statement, values)
 }
 
 export const refusal = (error: DomainError): PostingResult => ({ kind: 'refused', error })

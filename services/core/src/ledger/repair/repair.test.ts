@@ -115,33 +115,36 @@ test('repair refuses a workspace that is not halted', async () => {
   await expect(repair(books)).rejects.toThrow(`${books.workspaceId} is not halted: it takes postings.`)
 })
 
-test("the service's role can set a wallet only to what its last flow says", async () => {
-  const { a } = await newBooks()
+test("the service's role can set a wallet of a halted workspace only to what its last flow says", async () => {
+  const books = await newBooks()
   const asService = (sql: string) => execute(system.database.serviceUrl, sql)
-  const refused = 'this update of wallet is refused: a balance changes with a flow'
-  const update = 'update wallet set revision = revision + 1,'
-  await expect(asService(`${update} balance = 5000 where ${isWallet(a)}`)).rejects.toThrow(refused)
-  await expect(asService(`${update} head = '\\x01' where ${isWallet(a)}`)).rejects.toThrow(refused)
-  // An earlier flow, and no flow.
-  const earlier = `(balance, sequence, order_count, head) = (
-    select balance_after, 1, 0, mac from flow where wallet_${isWallet(a)} and sequence = 1)`
-  await expect(asService(`${update} ${earlier} where ${isWallet(a)}`)).rejects.toThrow(refused)
-  const nothing = `balance = 0, sequence = 0, order_count = 0, head = ''`
-  await expect(asService(`${update} ${nothing} where ${isWallet(a)}`)).rejects.toThrow(refused)
+  const repairTo = (balance: string, sequence: string, orders: string, head: string) =>
+    asService(`
+      select repair_wallet(w.workspace_id, w.id, ${balance}, ${sequence}, ${orders}, ${head}, w.name, w.status, w.mac)
+      from wallet w left join flow f on f.workspace_id = w.workspace_id and f.wallet_id = w.id and f.sequence = 1
+      where w.${isWallet(books.a)}`)
+  const asIs = ['w.balance', 'w.sequence', 'w.order_count', 'w.head'] as const
+  const refused = 'a repair of a wallet is refused'
+  await expect(repairTo(...asIs)).rejects.toThrow(refused)
+  await asService(`select change_ledger_status(workspace_id, 'HALTED', 'test', mac) from ledger where ${isIn(books)}`)
+  await expect(repairTo('5000', 'w.sequence', 'w.order_count', 'w.head')).rejects.toThrow(refused)
+  await expect(repairTo('w.balance', 'w.sequence', 'w.order_count', "'\\\\x01'")).rejects.toThrow(refused)
+  // What an earlier flow says, and what no flow says.
+  await expect(repairTo('f.balance_after', '1', '0', 'f.mac')).rejects.toThrow(refused)
+  await expect(repairTo('0', '0', '0', "''")).rejects.toThrow(refused)
+  await repairTo(...asIs)
 })
 
-const asService = (sql: string) => execute(system.database.serviceUrl, sql)
-/** Halts it as the service's role without the key, so that the row of the ledger is not genuine. */
-const haltAsService = (books: Books) =>
-  asService(`update ledger set status = 'HALTED', revision = revision + 1 where ${isIn(books)}`)
+/** Leaves a row of the ledger that is not genuine. */
+const haltByHand = (books: Books) => damage(halt(books))
 
 test('a wallet that the service did not create is not signed', async () => {
   const books = await newBooks()
-  await asService(`
+  await damage(`
     insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
     select workspace_id, gen_random_uuid(), 4, kind, name, currency, status, '2099-01-01', '2099-01-01', 1, mac
     from wallet where ${isWallet(books.a)}`)
-  await haltAsService(books)
+  await haltByHand(books)
   const damaged = await rowsOf(books)
   await expect(repair(books)).rejects.toThrow('no action in the audit created it')
   expect(await rowsOf(books)).toEqual(damaged)
@@ -155,7 +158,7 @@ test('a wallet that the service did not create is not signed', async () => {
   expect(counters).toEqual({ isNow: true })
 })
 
-/** What an attacker with the service's role inserts while the verification, which has its snapshot, waits for a lock. */
+/** What an attacker inserts as the owner of the tables while the verification, which has its snapshot, waits for a lock. */
 const insertions: [string, (books: Books) => string, string][] = [
   [
     'flows',
@@ -183,8 +186,8 @@ const insertions: [string, (books: Books) => string, string][] = [
 test.each(insertions)('%s inserted during the verification: nothing is signed', async (...row) => {
   const [, insertion, message] = row
   const books = await newBooks()
-  await asService(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
-  await haltAsService(books)
+  await damage(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
+  await haltByHand(books)
   const damaged = await rowsOf(books)
   const blocker = await connect(system.database.ownerUrl)
   try {
@@ -195,7 +198,7 @@ test.each(insertions)('%s inserted during the verification: nothing is signed', 
       const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
       return (await query(system.database.ownerUrl, waiting)).length > 0
     })
-    await asService(insertion(books))
+    await execute(system.database.ownerUrl, insertion(books))
     await blocker.query('commit')
     expect(await repairing).toMatchObject({ message: expect.stringContaining(message) })
   } finally {

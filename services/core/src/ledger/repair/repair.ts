@@ -11,10 +11,12 @@ import {
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
 import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
-import { isGenuine, replaceRow } from '../../database/row-signer.ts'
+import { isGenuine } from '../../database/row-signer.ts'
+import { runIn } from '../../database/run.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { Wallet } from '../../wallets/entities.ts'
-import type { Ledger } from '../posting/entities.ts'
+import type { Ledger } from '../rows/entities.ts'
+import { repairWallet, repairLedger as writeCounters } from '../rows/functions.ts'
 import { findHalted } from './reopen.ts'
 
 /** Wallets in one step: keeps statements short and memory small. */
@@ -58,25 +60,21 @@ export async function repairLedger(
     else found.moreChanges++
     if (!dryRun) recordAction(em, { actor, action: 'ledger.repair', workspaceId, ...change })
   }
-  const totals = await repairWallets(em, chainKey, workspaceId, dryRun, record)
+  const repair = { em, chainKey, dryRun, record }
+  const totals = await repairWallets(repair, workspaceId)
   if (totals.flows !== verified.flows)
     throw new AdminError(
       'NOT_ALLOWED',
       `Flows of ${workspaceId} were inserted outside the service during the verification: nothing was repaired, run ledger verify.`,
     )
   // Read again: each step of the wallets has cleared the entity manager.
-  repairCounters(await findHalted(em, workspaceId), totals, lastPostedAt, dryRun, record)
-  await em.flush()
+  await repairCounters(repair, await findHalted(em, workspaceId), totals, lastPostedAt)
   return found
 }
 
-async function repairWallets(
-  em: Em,
-  chainKey: KeyObject,
-  workspaceId: string,
-  dryRun: boolean,
-  record: (change: LedgerChange) => void,
-): Promise<Totals> {
+type Repair = { em: Em; chainKey: KeyObject; dryRun: boolean; record: (change: LedgerChange) => void }
+
+async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspaceId: string): Promise<Totals> {
   const totals: Totals = { flows: 0, orderFlows: 0, wallets: 0, latestAt: new Date(0) }
   let rows = await compareWallets(em, workspaceId, null)
   while (rows.length > 0) {
@@ -89,9 +87,8 @@ async function repairWallets(
       const change = changeOf(row, wallet, labels.get(wallet.id))
       if (!change) continue
       record(change)
-      if (!dryRun) writeWallet(wallet, change)
+      if (!dryRun) await writeWallet(em, chainKey, wallet, change)
     }
-    await em.flush()
     em.clear()
     rows = await compareWallets(em, workspaceId, rows.at(-1)!.id)
   }
@@ -107,22 +104,19 @@ function addTo(totals: Totals, row: ComparedRow, wallet: Wallet): void {
   for (const time of times) if (time && time > totals.latestAt) totals.latestAt = time
 }
 
-function repairCounters(
+async function repairCounters(
+  { em, chainKey, dryRun, record }: Repair,
   ledger: Ledger,
   { wallets, orderFlows, latestAt }: Totals,
   lastPostedAt: Date,
-  dryRun: boolean,
-  record: (change: LedgerChange) => void,
-): void {
+): Promise<void> {
   const wasGenuine = isGenuine(ledger)
   const latest = wasGenuine && lastPostedAt > latestAt ? lastPostedAt : latestAt
   const expected = { walletCount: wallets, orderCount: orderFlows / 2, lastPostedAt: latest }
   const change = { before: countersOf(ledger), after: countersOf(expected) }
   if (wasGenuine && JSON.stringify(change.before) === JSON.stringify(change.after)) return
   record({ target: ledger.workspaceId, ...(wasGenuine ? change : signed(change)) })
-  if (dryRun) return
-  Object.assign(ledger, expected)
-  replaceRow(ledger)
+  if (!dryRun) await repairLedgerRow(runIn(em), chainKey, ledger.row, expected)
 }
 
 /** Adds that a modified row is signed, even if its other values are right. */
@@ -136,14 +130,10 @@ function countersOf({ walletCount, orderCount, lastPostedAt }: Counters): Ledger
   return { walletCount, orderCount, lastPostedAt: lastPostedAt.toISOString() }
 }
 
-function writeWallet(wallet: Wallet, { after }: WalletChange): void {
-  wallet.balance = new Decimal(after.balance)
-  wallet.sequence = after.sequence
-  wallet.orderCount = after.orderCount
-  wallet.head = Buffer.from(after.head, 'hex')
-  wallet.name = after.name ?? wallet.name
-  wallet.status = after.status ?? wallet.status
-  replaceRow(wallet)
+async function writeWallet(em: Em, chainKey: KeyObject, wallet: Wallet, { after }: WalletChange): Promise<void> {
+  const { balance, head, sequence, orderCount, name = wallet.name, status = wallet.status } = after
+  const state = { balance: new Decimal(balance), head: Buffer.from(head, 'hex'), sequence, orderCount }
+  await repairWalletRow(runIn(em), chainKey, wallet.row, { ...state, name, status })
 }
 
 type WalletChange = LedgerChange & { after: WalletState & Partial<Labels> }

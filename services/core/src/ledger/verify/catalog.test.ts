@@ -118,10 +118,10 @@ const attacks: [() => string, string[]][] = [
     [flow('constraint flow_amount_check')],
   ],
   [
-    () => 'alter table flow alter constraint flow_workspace_id_transfer_id_fkey not enforced',
+    () => 'alter table wallet alter constraint wallet_currency_fkey not enforced',
     [
-      flow('constraint flow_workspace_id_transfer_id_fkey'),
-      'database-object enforcement of public.flow.flow_workspace_id_transfer_id_fkey',
+      'database-object constraint public.wallet.wallet_currency_fkey',
+      'database-object enforcement of public.wallet.wallet_currency_fkey',
     ],
   ],
   [() => 'alter table flow alter mac drop not null', [flow('column mac'), flow('constraint flow_mac_not_null')]],
@@ -182,7 +182,8 @@ const attacks: [() => string, string[]][] = [
   // Rights.
   [() => 'grant update on flow to wallet_service', ['database-grant service on public.flow']],
   [() => 'grant update (amount) on flow to wallet_service', ['database-grant service on public.flow.amount']],
-  [() => 'revoke insert on transfer from wallet_service', ['database-grant service on public.transfer']],
+  [() => 'revoke insert on workspace from wallet_service', ['database-grant service on public.workspace']],
+  [() => 'grant insert on transfer to wallet_service', ['database-grant service on public.transfer']],
   [() => 'grant select on flow to wallet_service with grant option', ['database-grant service on public.flow']],
   [() => 'grant insert on wallet to public', ['database-grant everybody on public.wallet']],
   [() => 'create role stranger; grant delete on flow to stranger', ['database-grant stranger on public.flow']],

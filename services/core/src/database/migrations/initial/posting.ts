@@ -1,15 +1,15 @@
 /**
- * The only way to write entries. `post` runs with the rights of whoever owns the tables; the service's role may read
- * them and nothing else. Core decides; `post` checks every decision against the rows that it locks.
+ * The only way to write entries. `post` runs with the rights of whoever owns the tables; the service's role may only read
+ * them. Core decides; `post` checks every decision against the rows that it locks.
  *
  * Transfers name their ledger, source and target by their places, from 1, in the arrays of ledgers and wallets.
  */
 export const posting = `
   create function post(
-    -- A ledger each: its MAC now, when it is posted to, and its counter and MAC afterwards.
-    ledger_ids uuid[], ledger_macs_before bytea[], posted_at timestamptz[], order_counts bigint[], ledger_macs bytea[],
-    -- A wallet each: its MAC now, and its row afterwards.
-    wallet_ledgers integer[], wallet_ids uuid[], wallet_macs_before bytea[], balances numeric[], sequences bigint[],
+    -- A ledger each: its version (xmin) now, when it is posted to, and its counter and MAC afterwards.
+    ledger_ids uuid[], ledger_versions xid[], posted_at timestamptz[], order_counts bigint[], ledger_macs bytea[],
+    -- A wallet each: its version now, and its row afterwards.
+    wallet_ledgers integer[], wallet_ids uuid[], wallet_versions xid[], balances numeric[], sequences bigint[],
     wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
     -- A transfer each, in the order of posting, and the entries that it leaves on its source and its target.
     ledgers integer[], ids uuid[], types text[], biz_ids text[], numbers bigint[], amounts numeric[], currencies text[],
@@ -17,9 +17,9 @@ export const posting = `
     actors text[], request_ids text[], client_addresses text[], source_balances numeric[], target_balances numeric[],
     source_orders bigint[], target_orders bigint[], source_macs bytea[], target_macs bytea[],
     -- Whether to return null, and not to fail, when somebody else has written to one of the ledgers.
-    may_have_moved boolean)
-    -- The time afterwards.
-    returns timestamptz language plpgsql
+    may_have_moved boolean,
+    -- The time afterwards, and the version of the rows that were written.
+    out now timestamptz, out version xid) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   declare
     found_count integer;
@@ -37,17 +37,15 @@ export const posting = `
   begin
     -- In one order everywhere.
     select count(distinct workspace_id), array_agg(l.order_count order by n.place) into found_count, ledger_orders
-    from (select l.workspace_id, l.status, l.mac, l.last_posted_at, l.order_count from public.ledger l
+    from (select l.workspace_id, l.status, l.xmin, l.last_posted_at, l.order_count from public.ledger l
         where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
-      join unnest(ledger_ids, ledger_macs_before, posted_at) with ordinality as n (workspace_id, mac, posted_at, place)
+      join unnest(ledger_ids, ledger_versions, posted_at) with ordinality as n (workspace_id, version, posted_at, place)
         using (workspace_id)
-    where l.status = 'OPEN' and l.mac = n.mac
-      -- Time never runs back within a ledger, and never ahead of the clock.
-      and (n.posted_at = l.last_posted_at
-        or n.posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s') and clock_timestamp());
+    where l.status = 'OPEN' and l.xmin = n.version
+      and public.is_now(n.posted_at, l.last_posted_at);
     if found_count is distinct from cardinality(ledger_ids) then
       if may_have_moved then
-        return null;
+        return;
       end if;
       raise exception 'post refuses these transfers: a ledger is not as it was' using errcode = 'serialization_failure';
     end if;
@@ -56,9 +54,9 @@ export const posting = `
       update public.wallet w
       set balance = n.balance, sequence = n.sequence, order_count = n.order_count, head = n.head,
         updated_at = posted_at[n.ledger], revision = w.revision + 1, mac = n.mac
-      from unnest(wallet_ledgers, wallet_ids, wallet_macs_before, balances, sequences, wallet_orders, heads, wallet_macs)
-        with ordinality as n (ledger, id, mac_before, balance, sequence, order_count, head, mac, place)
-      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.mac = n.mac_before and w.status = 'ACTIVE'
+      from unnest(wallet_ledgers, wallet_ids, wallet_versions, balances, sequences, wallet_orders, heads, wallet_macs)
+        with ordinality as n (ledger, id, version, balance, sequence, order_count, head, mac, place)
+      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.xmin = n.version and w.status = 'ACTIVE'
       returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
     select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
       array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)
@@ -130,6 +128,7 @@ export const posting = `
     union all
     select ledger_ids[ledger], wallet_ids[p.target], target_sequence, id, 'IN', amount, target_balance, target_order,
       posted_at[ledger], target_mac from posted p;
-    return clock_timestamp();
+    now := clock_timestamp();
+    version := pg_current_xact_id()::xid;
   end $$;
 `

@@ -21,11 +21,6 @@ export const wallets = `
     check (isfinite(last_posted_at))
   ) with (fillfactor = 50);
 
-  create trigger ledger_only_goes_on before update on ledger for each row
-    when (old.workspace_id <> new.workspace_id or new.revision <> old.revision + 1
-      or (old.status = 'CLOSED' and new.status <> 'CLOSED'))
-    execute function refuse_row_change();
-
   create table wallet (
     workspace_id uuid not null references ledger,
     id uuid not null,
@@ -45,7 +40,6 @@ export const wallets = `
     updated_at timestamptz(3) not null,
     ${signature},
     primary key (workspace_id, id),
-    unique (workspace_id, id, currency),
     -- PostgreSQL sorts NaN above every number, and Infinity below it.
     check (balance > '-Infinity' and balance < 'Infinity'),
     check (kind = 'EXTERNAL' or balance >= 0),
@@ -63,32 +57,4 @@ export const wallets = `
 
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
-
-  -- What a wallet is never changes.
-  create trigger wallet_only_goes_on before update on wallet for each row
-    when (old.workspace_id <> new.workspace_id or old.id <> new.id or old.number is distinct from new.number
-      or old.kind <> new.kind or old.currency <> new.currency or old.created_at <> new.created_at
-      or new.revision <> old.revision + 1 or (old.status = 'CLOSED' and new.status <> 'CLOSED'))
-    execute function refuse_row_change();
-
-  -- What it holds changes only together with a flow, or to what its last flow says.
-  create function refuse_balance_change() returns trigger language plpgsql as $$
-  begin
-    if not exists (
-        select from public.flow f
-        where f.workspace_id = new.workspace_id and f.wallet_id = new.id and f.sequence > new.sequence)
-      and ((new.sequence = 0 and new.balance = 0 and new.head = '') or exists (
-        select from public.flow f
-        where f.workspace_id = new.workspace_id and f.wallet_id = new.id and f.sequence = new.sequence
-          and f.balance_after = new.balance and f.mac = new.head))
-    then
-      return new;
-    end if;
-    raise exception 'this update of wallet is refused: a balance changes with a flow, and a sequence never runs back'
-      using errcode = 'restrict_violation';
-  end $$;
-  create trigger wallet_follows_its_flows before update on wallet for each row
-    when (new.sequence < old.sequence
-      or (new.sequence = old.sequence and (new.balance <> old.balance or new.head <> old.head)))
-    execute function refuse_balance_change();
 `

@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
 import { uuidFromId } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../../database/row-signer.ts'
-import { ledgerMac } from '../../database/signed-rows.ts'
+import { type LedgerRow, ledgerMac } from '../../database/signed-rows.ts'
 import { PublicId, signature } from '../../database/types.ts'
 
-/** A workspace's lock and counters: see ledger/batch.ts. */
+/** A workspace's lock and counters. Read by the ORM, and written by functions of the database (see functions.ts). */
 const LedgerSchema = defineEntity({
   name: 'Ledger',
   tableName: 'ledger',
@@ -20,12 +20,15 @@ const LedgerSchema = defineEntity({
   },
 })
 export class Ledger extends LedgerSchema.class implements SignedEntity {
+  /** With the UUID of its workspace. */
+  get row(): LedgerRow {
+    const { status, walletCount, orderCount, lastPostedAt, haltReason = null, revision } = this
+    const workspaceId = uuidFromId('workspace', this.workspaceId)!
+    return { workspaceId, status, walletCount, orderCount, lastPostedAt, haltReason, revision }
+  }
+
   macUnder(chainKey: KeyObject): Buffer {
-    return ledgerMac(chainKey, {
-      ...this,
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
-      haltReason: this.haltReason ?? null,
-    })
+    return ledgerMac(chainKey, this.row)
   }
 }
 LedgerSchema.setClass(Ledger)

@@ -1,0 +1,119 @@
+/**
+ * The other ways to write rows of ledgers and wallets. Like `post` these functions run with the rights of whoever owns
+ * the tables, and the service's role may only read them. MACs are checked by core, which has the key.
+ */
+export const ledgerRows = `
+  -- Whether a row may be written at this time: never before the ledger's last change, and never ahead of the clock.
+  create function is_now(at timestamptz, last_posted_at timestamptz) returns boolean language sql
+    set search_path = pg_catalog, pg_temp as $$
+    select at = last_posted_at
+      or at between greatest(last_posted_at, clock_timestamp() - interval '10 s') and clock_timestamp()
+  $$;
+
+  -- Locks ledgers until the transaction ends, in one order everywhere.
+  create function lock_ledgers(workspaces uuid[]) returns table (locked public.ledger, version xid) language sql
+    security definer set search_path = pg_catalog, pg_temp as $$
+    select l, l.xmin from public.ledger l where l.workspace_id = any (workspaces) order by l.workspace_id for no key update
+  $$;
+
+  -- Those of these ledgers that nobody has locked at this moment.
+  create function lockable_ledgers(workspaces uuid[]) returns setof uuid language sql
+    security definer set search_path = pg_catalog, pg_temp as $$
+    select l.workspace_id from public.ledger l where l.workspace_id = any (workspaces) for no key update skip locked
+  $$;
+
+  create function refuse_write(what text) returns void language plpgsql as $$
+  begin
+    raise exception '% is refused: it does not continue from the row of its ledger or wallet', what
+      using errcode = 'restrict_violation';
+  end $$;
+
+  -- The empty ledger of a new workspace.
+  create function open_ledger(workspace uuid, at timestamptz, new_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    if public.is_now(at, '-infinity') is not true then
+      perform public.refuse_write('a new ledger');
+    end if;
+    insert into public.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
+  end $$;
+
+  -- A new, empty wallet: the next one of its ledger, or a hidden one without a number.
+  create function create_wallet(workspace uuid, wallet uuid, wallet_number bigint, wallet_kind text, wallet_name text,
+    wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    update public.ledger l
+    set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
+      mac = new_ledger_mac
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+      and (wallet_number is null or wallet_number = l.wallet_count + 1);
+    if not found then
+      perform public.refuse_write('a new wallet');
+    end if;
+    insert into public.wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
+      values (workspace, wallet, wallet_number, wallet_kind, wallet_name, wallet_currency, 'ACTIVE', at, at, 1, new_mac);
+  end $$;
+
+  -- A wallet that is closed stays closed. The ledger counts the change, so that no core posts from what it remembers.
+  create function change_wallet_status(workspace uuid, wallet uuid, new_status text, at timestamptz, new_mac bytea,
+    new_ledger_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    update public.ledger l set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at);
+    if not found then
+      perform public.refuse_write('a change of a wallet');
+    end if;
+    update public.wallet w set status = new_status, updated_at = at, revision = w.revision + 1, mac = new_mac
+    where w.workspace_id = workspace and w.id = wallet and w.kind = 'CUSTOMER' and w.status not in ('CLOSED', new_status);
+    if not found then
+      perform public.refuse_write('a change of a wallet');
+    end if;
+  end $$;
+
+  -- A ledger is halted, opened again, or closed for good.
+  create function change_ledger_status(workspace uuid, new_status text, new_reason text, new_mac bytea)
+    returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    update public.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
+    where l.workspace_id = workspace and l.status not in ('CLOSED', new_status);
+    if not found then
+      perform public.refuse_write('a change of a ledger');
+    end if;
+  end $$;
+
+  -- Of a halted ledger: a wallet gets what its last entry says, and nothing else.
+  create function repair_wallet(workspace uuid, wallet uuid, new_balance numeric, new_sequence bigint,
+    new_order_count bigint, new_head bytea, new_name text, new_status text, new_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    perform from public.ledger l where l.workspace_id = workspace and l.status = 'HALTED' for no key update;
+    if not found or row (new_balance, new_sequence, new_head) is distinct from coalesce(
+      (select row (f.balance_after, f.sequence, f.mac) from public.flow f
+       where f.workspace_id = workspace and f.wallet_id = wallet order by f.sequence desc limit 1),
+      row (0::numeric, 0::bigint, ''::bytea))
+    then
+      perform public.refuse_write('a repair of a wallet');
+    end if;
+    update public.wallet w set balance = new_balance, sequence = new_sequence, order_count = new_order_count,
+      head = new_head, name = new_name, status = new_status, revision = w.revision + 1, mac = new_mac
+    where w.workspace_id = workspace and w.id = wallet;
+  end $$;
+
+  -- A halted ledger gets the counters that its wallets and transfers come to.
+  create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, at timestamptz,
+    new_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    update public.ledger l set wallet_count = new_wallet_count, order_count = new_order_count, last_posted_at = at,
+      revision = l.revision + 1, mac = new_mac
+    where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
+      and new_wallet_count = (select count(w.number) from public.wallet w where w.workspace_id = workspace)
+      and new_order_count = (select count(t.number) from public.transfer t where t.workspace_id = workspace);
+    if not found then
+      perform public.refuse_write('a repair of a ledger');
+    end if;
+  end $$;
+`

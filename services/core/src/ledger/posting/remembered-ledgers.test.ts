@@ -1,0 +1,184 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { createLog } from '@workspace-wallet/runtime'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { openCore } from '../../compose.ts'
+import { coreSchema } from '../../config.ts'
+import { openPool } from '../../database/pool.ts'
+import { appRouter } from '../../router.ts'
+import type { Core } from '../../trpc/context.ts'
+import { type LedgerStore, postBatch } from './batch.ts'
+import type { Posting, PostingResult } from './posting.ts'
+import { RememberedLedgers } from './remembered-ledgers.ts'
+import { type Outcome, postRemembered } from './transaction.ts'
+
+/** What a core posts without reading first, and when it has to read again. */
+const key = randomBytes(32)
+const chainKey = createSecretKey(key)
+const { log } = createLog('test', 'silent')
+let database: TestDatabase
+let core: Core
+let pool: pg.Pool
+let a: string
+let b: string
+let workspaceId: string
+let ours: LedgerStore
+let theirs: LedgerStore
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const config = coreSchema.parse({
+    DATABASE_URL: database.serviceUrl,
+    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    LEDGER_CHAIN_KEY: key.toString('base64'),
+    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
+  })
+  core = await openCore(config, log, new AbortController().signal)
+  pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true })
+})
+afterAll(async () => {
+  await pool.end()
+  await core.close()
+  await database.drop()
+})
+
+const admin = () => appRouter.createCaller({ core, token: { name: 'test', role: 'admin' } })
+const newStore = (): LedgerStore => ({ pool, chainKey, log, remembered: new RememberedLedgers() })
+
+beforeEach(async () => {
+  const workspace = await admin().workspaces.create({ name: 'Test' })
+  workspaceId = workspace.workspaceId
+  a = await newWallet()
+  b = await newWallet()
+  ours = newStore()
+  theirs = newStore()
+})
+
+async function newWallet(): Promise<string> {
+  const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+  await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+  return walletId
+}
+
+function posting(given: Partial<Posting> = {}): Posting {
+  return {
+    type: 'TRANSFER',
+    workspaceId: uuidFromId('workspace', workspaceId)!,
+    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    bizId: null,
+    sourceWalletId: uuidFromId('wallet', a)!,
+    targetWalletId: uuidFromId('wallet', b)!,
+    amount: '1.00',
+    currency: 'USD',
+    remark: null,
+    actor: 'test',
+    requestId: 'test',
+    clientAddress: null,
+    mayBePosted: false,
+    deadlineMs: Number.POSITIVE_INFINITY,
+    ...given,
+  }
+}
+
+const kinds = (results: PostingResult[] = []) => results.map(({ kind }) => kind)
+const pay = async (store: LedgerStore, given?: Partial<Posting>) => kinds(await postBatch(store, [posting(given)]))
+
+/** Posts from memory, as `postBatch` tries to first. */
+async function payFromMemory(store: LedgerStore, given?: Partial<Posting>): Promise<Outcome | null> {
+  const outcome = await postRemembered(pool, chainKey, store.remembered, [posting(given)])
+  if (outcome?.posted) store.remembered.remember(outcome.posted.postings, outcome.posted)
+  return outcome
+}
+
+/** Posts until the ledger counts as undisturbed. */
+async function settle(store: LedgerStore, given?: Partial<Posting>): Promise<void> {
+  for (let at = 0; at < 9; at++) expect(await pay(store, given)).toEqual(['posted'])
+}
+
+test('what this core has posted, it posts on from memory', async () => {
+  expect(await payFromMemory(ours)).toBeNull()
+  expect(await pay(ours)).toEqual(['posted'])
+  for (let at = 0; at < 3; at++) expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
+  expect(
+    (await admin().wallets.balance({ workspaceId, walletId: a, caller: { requestId: 'test' } })).balance.toFixed(2),
+  ).toBe('96.00')
+})
+
+test('a wallet that is not remembered, a posting that may exist, and money from outside are read first', async () => {
+  expect(await pay(ours)).toEqual(['posted'])
+  const c = uuidFromId('wallet', await newWallet())!
+  await settle(ours)
+  expect(await payFromMemory(ours, { targetWalletId: c })).toBeNull()
+  expect(await payFromMemory(ours, { mayBePosted: true })).toBeNull()
+  expect(await payFromMemory(ours, { type: 'DEPOSIT' })).toBeNull()
+  expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
+})
+
+test('nothing is refused from memory: what exists under its bizId was not looked up', async () => {
+  const again = posting({ bizId: 'salary', amount: '60.00' })
+  expect(kinds(await postBatch(ours, [again]))).toEqual(['posted'])
+  const second = { ...again, transferId: uuidFromId('transfer', mintId('transfer'))! }
+  // Only 40.00 are left, and it is a replay.
+  expect(await postRemembered(pool, chainKey, ours.remembered, [second])).toBeNull()
+  expect(kinds(await postBatch(ours, [second]))).toEqual(['replayed'])
+  // With enough money left the name is found when it is written.
+  const small = posting({ bizId: 'rent' })
+  expect(kinds(await postBatch(ours, [small]))).toEqual(['posted'])
+  const smallAgain = { ...small, transferId: uuidFromId('transfer', mintId('transfer'))! }
+  expect(kinds(await postBatch(ours, [smallAgain]))).toEqual(['replayed'])
+})
+
+test('another core has posted: it is noticed, and the ledger is read until it is undisturbed', async () => {
+  expect(await pay(ours)).toEqual(['posted'])
+  expect(await pay(theirs)).toEqual(['posted'])
+  expect(await payFromMemory(ours)).toBeNull()
+  for (let at = 0; at < 9; at++) {
+    expect(ours.remembered.recall([posting()])).toBeNull()
+    expect(await pay(ours)).toEqual(['posted'])
+  }
+  expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
+})
+
+test('a wallet that was frozen since pays nothing', async () => {
+  expect(await pay(ours)).toEqual(['posted'])
+  await admin().wallets.freeze({ workspaceId, walletId: b })
+  expect(await postBatch(ours, [posting()])).toMatchObject([{ kind: 'refused', error: { code: 'W002' } }])
+})
+
+test.each([
+  ['a balance', () => `update wallet set balance = 5000 where id = '${uuidFromId('wallet', a)}'`],
+  ['a head', () => `update wallet set head = '\\x01' where id = '${uuidFromId('wallet', a)}'`],
+  ['a name', () => `update wallet set name = 'Mine' where id = '${uuidFromId('wallet', b)}'`],
+  ['a MAC', () => `update wallet set mac = '\\x01' where id = '${uuidFromId('wallet', a)}'`],
+  [
+    'a counter',
+    () => `update ledger set order_count = 7 where workspace_id = '${uuidFromId('workspace', workspaceId)}'`,
+  ],
+])('%s that was modified outside the service halts the workspace', async (_, damage) => {
+  expect(await pay(ours)).toEqual(['posted'])
+  await execute(database.ownerUrl, damage())
+  expect(await postBatch(ours, [posting()])).toMatchObject([{ kind: 'refused', error: { code: 'S002' } }])
+  const { ledgers } = await admin().ledger.halted()
+  expect(ledgers.map(ledger => ledger.workspaceId)).toContain(workspaceId)
+})
+
+test('times are those of the database, and never run back', async () => {
+  for (let at = 0; at < 20; at++) expect(await pay(ours)).toEqual(['posted'])
+  const rows = await query(
+    database.ownerUrl,
+    `select created_at >= lag(created_at, 1, created_at) over (order by number) and created_at <= clock_timestamp() as sound
+     from transfer where workspace_id = '${uuidFromId('workspace', workspaceId)}' and number is not null`,
+  )
+  expect(rows).toEqual(Array.from({ length: 20 }, () => ({ sound: true })))
+})
+
+test('as many wallets are remembered as there is room for, those that were used last', async () => {
+  const small: LedgerStore = { ...newStore(), remembered: new RememberedLedgers(3) }
+  expect(await pay(small)).toEqual(['posted'])
+  const [c, d] = [uuidFromId('wallet', await newWallet())!, uuidFromId('wallet', await newWallet())!]
+  await settle(small, { sourceWalletId: c, targetWalletId: d })
+  expect(small.remembered.recall([posting({ sourceWalletId: c, targetWalletId: d })])).not.toBeNull()
+  expect(small.remembered.recall([posting()])).toBeNull()
+})
