@@ -16,7 +16,7 @@ import { runIn } from '../../database/run.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { Wallet } from '../../wallets/entities.ts'
 import type { Ledger } from '../rows/entities.ts'
-import { repairWallet, repairLedger as writeCounters } from '../rows/functions.ts'
+import { repairLedgerRow, repairWalletRow } from '../rows/functions.ts'
 import { findHalted } from './reopen.ts'
 
 /** Wallets in one step: keeps statements short and memory small. */
