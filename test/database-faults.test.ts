@@ -89,7 +89,7 @@ describe('a connection to PostgreSQL is lost', () => {
     ['before the answer with the wallets', { in: 'answer', at: 'CUSTOMER', passes: 'none' }, 'S002'],
     ['in the middle of the answer with the wallets', { in: 'answer', at: 'CUSTOMER', passes: 'half' }, 'S002'],
     // Writes and COMMIT are sent together. From here on, core looks up the outcome.
-    ['before the writes', { in: 'request', at: 'write-postings', passes: 'none' }, '2000'],
+    ['before the writes', { in: 'request', at: 'post-transfers', passes: 'none' }, '2000'],
     ['in the middle of the writes', { in: 'request', at: 'TRANSFER', passes: 'half' }, '2000'],
     ['after the writes, before COMMIT', { in: 'request', at: commit, passes: 'none' }, '2000'],
     ['in the middle of COMMIT', { in: 'request', at: commit, passes: 'half' }, '2000'],
@@ -161,7 +161,7 @@ describe('a connection to PostgreSQL freezes', () => {
   })
 })
 
-test('while the database is frozen, transfers and reads fail with S002; afterwards core recovers by itself', async () => {
+test('while the database is frozen, no transfer succeeds and reads fail with S002; afterwards core recovers by itself', async () => {
   const books = await newBooks()
   const before = await payAll(books, [books.order('1.01')])
   proxy.freeze()
@@ -170,7 +170,8 @@ test('while the database is frozen, transfers and reads fail with S002; afterwar
     payAll(books, asked),
     books.get(`/api/v1/wallets/${books.targetWalletId}/balance`),
   ])
-  expect(answers.map(({ code }) => code)).toEqual(['S002', 'S002', 'S002'])
+  // Core posts to a ledger that it remembers with one message, COMMIT included: then the outcome is unknown.
+  for (const { code } of answers) expect(['S002', 'S003']).toContain(code)
   expect(read.code).toBe('S002')
   proxy.thaw()
   await until('core answers again', async () => (await books.get('/api/v1/wallets')).code === '2000')
@@ -196,7 +197,7 @@ describe('PostgreSQL reports', () => {
       owner(),
       `create sequence planned_errors;
        create function fail_as_planned() returns trigger language plpgsql security definer as $$ begin
-         if nextval('planned_errors') <= ${times} then raise exception 'planned' using errcode = '${sqlState}'; end if;
+         if nextval('public.planned_errors') <= ${times} then raise exception 'planned' using errcode = '${sqlState}'; end if;
          return new;
        end $$;
        create trigger fail_as_planned before insert on flow for each row
@@ -329,7 +330,7 @@ test('after faults at random points under load, every answer is true, and each b
     const books = workspaces[client % 2]!
     while (isLoading) answers[client % 2]!.push(...(await payAll(books, [books.order(`0.0${1 + (client % 9)}`)])))
   })
-  const triggers = [begin, 'lock-ledgers', 'load-wallets', 'write-postings', 'TRANSFER', commit]
+  const triggers = [begin, 'lock-ledgers', 'load-wallets', 'post-transfers', 'TRANSFER', commit]
   const fault = (): Fault =>
     random.chance(0.3)
       ? { in: 'answer', at: hasCommitted, passes: random.pick(['none', 'half', 'all']), by: 'reset' }
