@@ -4,7 +4,10 @@ import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Decision, WalletState } from './posting.ts'
 
 const parameters = Array.from({ length: 35 }, (_, at) => `$${at + 1}`).join(', ')
-const postStatement = statement<Posted | { now: null }>('post-transfers', `select now, version::text from post(${parameters})`)
+const postStatement = statement<Posted | { now: null }>(
+  'post-transfers',
+  `select now, version::text from post(${parameters})`,
+)
 
 /** The database's time after posting, and the version of the rows that were written. */
 export type Posted = { now: Date; version: string }
