@@ -194,14 +194,14 @@ describe('money', () => {
 /** Forges a deposit with consistent flows, wallets and ledger, but without valid MACs. */
 async function forgeDeposit({ workspace }: Books, walletId: string): Promise<void> {
   await asService(`
-    select post(array[l.workspace_id], array[l.xmin], array[l.last_posted_at], array[l.order_count], array[${garbage}],
-      array[1, 1], array[e.id, w.id], array[e.xmin, w.xmin], array[e.balance - 5000.00, w.balance + 5000.00],
+    select post(array[l.workspace_id], array[l.xmin], array[l.mac], array[l.last_posted_at], array[l.order_count], array[${garbage}],
+      array[1, 1], array[e.id, w.id], array[e.xmin, w.xmin], array[e.mac, w.mac], array[e.balance - 5000.00, w.balance + 5000.00],
       array[e.sequence + 1, w.sequence + 1], array[e.order_count, w.order_count], array[${garbage}, ${garbage}],
       array[${garbage}, ${garbage}],
       array[1], array[gen_random_uuid()], array['DEPOSIT'], array[null], array[null::bigint], array[5000.00],
       array['USD'], array[1], array[2], array[e.sequence + 1], array[w.sequence + 1], array[null], array['admin:forged'],
       array['forged'], array[null], array[e.balance - 5000.00], array[w.balance + 5000.00], array[null::bigint],
-      array[null::bigint], array[${garbage}], array[${garbage}], false)
+      array[null::bigint], array[${garbage}], array[${garbage}], null)
     from ledger l, wallet e, wallet w
     where l.workspace_id = ${workspace} and e.workspace_id = l.workspace_id and e.kind = 'EXTERNAL'
       and w.id = ${literal(walletId)}`)
@@ -327,6 +327,12 @@ describe('access', () => {
       ['delete from access_change', 'permission denied'],
     ] as const)
       await expect(asService(sql), sql).rejects.toThrow(refusal)
+    // A table of the attacker's own, under a name that a trigger reads.
+    await expect(
+      asService(`
+        create temporary table access_revision as select 9000000000000000000 as revision;
+        update api_key set access_revision = 9000000000000000000 where ${isKey}`),
+    ).rejects.toThrow('there is no access revision')
     expect(await codeAt(system.baseUrl, books)).toBe('2000')
     await system.admin.apiKeys.disable.mutate(books.key)
     expect(await codeAt(system.baseUrl, books)).toBe('GA2021')

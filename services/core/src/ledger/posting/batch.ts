@@ -30,8 +30,13 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
         await backOff(attempt)
         continue
       }
-      if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted))
-        return postBatch(store, lookingFirst(postings))
+      if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted)) {
+        const results = await postBatch(store, lookingFirst(postings))
+        // A client that often repeats a bizId must not make each batch be written twice.
+        const repeated = postings.filter((_, at) => results[at]!.kind !== 'posted')
+        store.remembered.distrust(workspacesOf(repeated))
+        return results
+      }
       if (fault === 'unavailable' || fault === 'conflict') {
         store.log.warn({ err: error, postings: postings.length }, 'a batch could not be posted')
         return postings.map(unavailable)

@@ -13,10 +13,14 @@ export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision
     wallets: chained.flatMap(({ wallets, heads }) =>
       wallets.map(wallet => {
         const row = { ...wallet, head: heads.get(wallet.id)! }
-        return { ...row, mac: walletMac(chainKey, row) }
+        return { ...row, mac: walletMac(chainKey, row), previousMac: wallet.mac }
       }),
     ),
-    ledgers: decisions.map(({ ledger }) => ({ ...ledger, mac: ledgerMac(chainKey, ledger) })),
+    ledgers: decisions.map(({ ledger }) => ({
+      ...ledger,
+      mac: ledgerMac(chainKey, ledger),
+      previousMac: ledger.mac,
+    })),
   }
 }
 

@@ -8,6 +8,7 @@ import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
 import { openCore } from '../../compose.ts'
 import { coreSchema } from '../../config.ts'
 import { databaseOf } from '../../database/snapshot.ts'
+import type { Queryable } from '../../database/statement.ts'
 import { appRouter } from '../../router.ts'
 import type { Core } from '../../trpc/context.ts'
 import { verifyLedger } from '../verify/verify.ts'
@@ -127,7 +128,7 @@ const byOne = (value: number) => value + one([-2, -1, 1, 2])
 const damages: Record<string, (batch: ChainedPostings) => void> = {
   'an amount': ({ transfers }) => {
     const { transfer } = one(transfers)
-    transfer.amount = one(['0', '-1.00', 'NaN', 'Infinity', '99.99', '1000000.00'])
+    transfer.amount = one(['0', '-1.00', 'NaN', 'Infinity', '99.99', '1000000.00', '1e38', '1e-19'])
   },
   'a currency': ({ transfers }) => {
     one(transfers).transfer.currency = one(['EUR', 'JPY', 'XXX'])
@@ -212,6 +213,12 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   'a ledger twice': ({ ledgers }) => {
     ledgers.push(one(ledgers))
   },
+  'a ledger with another MAC': ({ ledgers }) => {
+    one(ledgers).previousMac = randomBytes(32)
+  },
+  'a wallet with another MAC': ({ wallets }) => {
+    one(wallets).previousMac = randomBytes(32)
+  },
   'a time': ({ ledgers }) => {
     one(ledgers).lastPostedAt = new Date(Date.now() + one([-3_600_000, -60_000, 60_000, 3_600_000]))
   },
@@ -230,6 +237,9 @@ function copyOf({ transfers, wallets, ledgers }: ChainedPostings): ChainedPostin
   }
 }
 
+/** When a batch that is not locked is too late. */
+const soon = () => new Date(Date.now() + 60_000)
+
 /** A fingerprint of everything that is stored of money. */
 async function stored(): Promise<string> {
   const tables = ['ledger', 'wallet', 'transfer', 'flow'].map(
@@ -239,8 +249,8 @@ async function stored(): Promise<string> {
 }
 
 /** Sends a batch; null when it was refused, and otherwise what was posted. */
-async function attempt(batch: ChainedPostings, mayHaveMoved: boolean): Promise<Posted | null> {
-  return post(service, batch, mayHaveMoved).catch(error => {
+async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Posted | null> {
+  return post(service, batch, notAfter).catch(error => {
     expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|40001|23502|23505|23514|22P02)$/)
     return null
   })
@@ -262,16 +272,67 @@ test('a batch that is wrong in one place, or in two, is refused, and nothing is 
       // Nothing is left to damage.
       continue
     }
-    expect(await attempt(batch, random.chance(0.5)), chosen.join(' and ')).toBeNull()
+    expect(await attempt(batch, random.chance(0.5) ? soon() : null), chosen.join(' and ')).toBeNull()
     refused++
   }
   expect(refused).toBeGreaterThan(1_000)
   expect(await stored()).toBe(before)
 })
 
+const arrayCount = 36
+/** Other shapes of an array of `length` elements. Subscripts and unnest disagree on what such an array contains. */
+const shapes: Record<string, (literal: string, length: number) => string | null> = {
+  'with another lower bound': (literal, length) => `[0:${length - 1}]=${literal}`,
+  'with two dimensions': literal => `{${literal}}`,
+  'with one element more': literal => `${literal.slice(0, -1)},null}`,
+  'with one element less': (_, length) => `{${Array.from({ length: length - 1 }, () => 'null').join(',')}}`,
+  'without elements': () => '{}',
+  'that is null': () => null,
+}
+
+/** A connection that sends one of the arrays of a batch in another shape. */
+function reshaping(at: number, reshape: (literal: string, length: number) => string | null): Queryable {
+  const query = ({ values, ...config }: { values: unknown[] }) => {
+    const literal = values[at] as string
+    return service.query({ ...config, values: values.with(at, reshape(literal, literal.split(',').length)) } as never)
+  }
+  return { query } as unknown as Queryable
+}
+
+test.each(Object.keys(shapes))('an array %s is refused, and nothing is written', async shape => {
+  const before = await stored()
+  for (let at = 0; at < arrayCount; at++) {
+    const batch = await chained(newPostings())
+    const attempted = post(reshaping(at, shapes[shape]!), batch, null)
+    await expect(attempted, `parameter ${at + 1}`).rejects.toMatchObject({ code: '23001' })
+  }
+  expect(await stored()).toBe(before)
+})
+
+test('entries are written to the wallets that were checked, however the wallets are numbered', async () => {
+  const [{ id, own, euro }] = workspaces as [(typeof workspaces)[number]]
+  const key = (walletId: string) => ({ workspaceId: id, id: walletId })
+  const batch = await chained(
+    newPostings([workspaces[0]!])
+      .slice(0, 1)
+      .map(posting => ({ ...posting, type: 'TRANSFER', sourceWalletId: own[0]!, targetWalletId: own[1]! })),
+  )
+  // A third wallet, which stays as it is: with numbers from 0, entries would go to the second wallet and to the third.
+  const [third] = await loadWallets(service, [key(euro)])
+  batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
+  const attempted = post(
+    reshaping(7, (literal, length) => `[0:${length - 1}]=${literal}`),
+    batch,
+    null,
+  )
+  await expect(attempted).rejects.toMatchObject({ code: '23001' })
+})
+
 test('batches that are right are posted, and the ledger is sound afterwards', async () => {
   for (let at = 0; at < 50; at++)
-    expect(await attempt(await chained(newPostings()), at % 2 === 0)).toMatchObject({ now: expect.any(Date) })
+    expect(await attempt(await chained(newPostings()), at % 2 === 0 ? soon() : null)).toMatchObject({
+      now: expect.any(Date),
+    })
   // Deposits that did not come through core are not in the audit.
   const options = {
     database: databaseOf(core.reads),
@@ -286,9 +347,17 @@ test('batches that are right are posted, and the ledger is sound afterwards', as
 
 test('a batch that was decided from rows that have changed since is refused, or answered as such', async () => {
   const batch = await chained(newPostings())
-  expect(await post(service, batch, false)).toMatchObject({ now: expect.any(Date) })
-  expect(await post(service, batch, true)).toBeNull()
-  await expect(post(service, batch, false)).rejects.toMatchObject({ code: '40001' })
+  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+  expect(await post(service, batch, soon())).toBeNull()
+  await expect(post(service, batch, null)).rejects.toMatchObject({ code: '40001' })
+})
+
+test('a batch that arrives too late is answered as such', async () => {
+  const batch = await chained(newPostings())
+  const before = await stored()
+  expect(await post(service, batch, new Date(Date.now() - 10))).toBeNull()
+  expect(await stored()).toBe(before)
+  expect(await post(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
 })
 
 test('a halted ledger takes nothing', async () => {
@@ -298,5 +367,5 @@ test('a halted ledger takes nothing', async () => {
   ])
   const batch = await chained(newPostings([workspace!]), 'OPEN')
   expect(batch.transfers).not.toEqual([])
-  expect(await post(service, batch, true)).toBeNull()
+  expect(await post(service, batch, soon())).toBeNull()
 })

@@ -3,7 +3,7 @@ import { bytesArray, plainArray, type Queryable, run, statement, textArray } fro
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Decision, WalletState } from './posting.ts'
 
-const parameters = Array.from({ length: 35 }, (_, at) => `$${at + 1}`).join(', ')
+const parameters = Array.from({ length: 37 }, (_, at) => `$${at + 1}`).join(', ')
 const postStatement = statement<Posted | { now: null }>(
   'post-transfers',
   `select now, version::text from post(${parameters})`,
@@ -16,25 +16,27 @@ export type Posted = { now: Date; version: string }
 type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
-/** What is written of one or more decisions: rows as they will be, with the version of those that they replace. */
+/** What is written of one or more decisions: rows as they will be, with the version and the MAC of those that they replace. */
 export type ChainedPostings = {
   transfers: ChainedTransfer[]
-  wallets: WalletState[]
-  ledgers: Decision['ledger'][]
+  wallets: (WalletState & Replaced)[]
+  ledgers: (Decision['ledger'] & Replaced)[]
 }
+
+type Replaced = { previousMac: Buffer }
 
 /**
  * Writes what was decided, in one call of the database's `post`, the only way to write entries (see
  * database/migrations/initial/posting.ts): transfers, their entries, one update of each wallet and ledger.
  *
- * @param mayHaveMoved whether somebody else may have written to the ledgers since they were read: they are not locked
- * @returns null when somebody else has written to a ledger: then nothing was written
+ * @param notAfter for ledgers that are not locked: when it is too late to post, by the database's clock; null for locked ones
+ * @returns null when it is too late, or somebody else has written to a ledger: then nothing was written
  * @throws DatabaseError restrict_violation when the decision does not continue from the rows of wallets and ledgers
  */
 export async function post(
   db: Queryable,
   { transfers, wallets, ledgers }: ChainedPostings,
-  mayHaveMoved: boolean,
+  notAfter: Date | null,
 ): Promise<Posted | null> {
   const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
   const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
@@ -45,12 +47,14 @@ export async function post(
   const [answer] = await run(db, postStatement, [
     plainArray(ledgers.map(row => row.workspaceId)),
     plainArray(ledgers.map(row => row.version)),
+    bytesArray(ledgers.map(row => row.previousMac)),
     plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
     plainArray(ledgers.map(row => row.orderCount)),
     bytesArray(ledgers.map(row => row.mac)),
     plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
     plainArray(wallets.map(row => row.id)),
     plainArray(wallets.map(row => row.version)),
+    bytesArray(wallets.map(row => row.previousMac)),
     plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
     plainArray(wallets.map(row => row.sequence)),
     plainArray(wallets.map(row => row.orderCount)),
@@ -77,7 +81,7 @@ export async function post(
     plainArray(targets.map(entry => entry.orderNumber)),
     bytesArray(sources.map(entry => entry.mac)),
     bytesArray(targets.map(entry => entry.mac)),
-    mayHaveMoved,
+    notAfter && notAfter.toISOString(),
   ])
   return answer!.now === null ? null : answer!
 }

@@ -56,7 +56,7 @@ export class RememberedLedgers {
       const undisturbed = isUndisturbed ? (known?.undisturbed ?? undisturbedBatches) + 1 : 0
       const remembered = isUndisturbed && known ? known.wallets : new Map<string, WalletState>()
       this.forget(row.workspaceId)
-      for (const wallet of byWorkspace.get(row.workspaceId) ?? []) {
+      for (const { previousMac: _, ...wallet } of byWorkspace.get(row.workspaceId) ?? []) {
         // The wallets that were used last come last.
         remembered.delete(wallet.id)
         remembered.set(wallet.id, { ...wallet, version })
@@ -74,7 +74,7 @@ export class RememberedLedgers {
     this.#evict()
   }
 
-  /** Another core has posted to one of these ledgers, or may have. */
+  /** Another core has posted to one of these ledgers, or may have; or a posting was found that existed already. */
   distrust(workspaceIds: readonly string[]): void {
     for (const workspaceId of workspaceIds) {
       const known = this.#ledgers.get(workspaceId)

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
@@ -189,17 +189,31 @@ export async function postRemembered(
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
   const chained = chainDecisions(chainKey, decisions)
-  const posted = await postUnlocked(pool, chained, beginFor(postings))
+  const posted = await postUnlocked(pool, chained, beginFor(postings), postableUntil(postings, now))
   if (!posted) remembered.distrust(workspacesOf(postings))
   return posted && { results, posted: { ...posted, postings: chained }, breaches: [] }
 }
 
-/** Null when the rows are not those that this was decided from: then nothing was written. */
-async function postUnlocked(pool: Pool, postings: ChainedPostings, begin: string): Promise<Posted | null> {
+/**
+ * Until when postings that are decided from memory now may be written. No lock is held while they are on their way, which
+ * may take long when a connection stalls. Afterwards their callers may be told that they were not posted.
+ */
+function postableUntil(postings: readonly Posting[], now: Date): Date {
+  const leftMs = postings.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
+  return new Date(now.getTime() + Math.min(...leftMs, longestWayMs))
+}
+
+/** Null when the rows are not those that this was decided from, or it is too late: then nothing was written. */
+async function postUnlocked(
+  pool: Pool,
+  postings: ChainedPostings,
+  begin: string,
+  notAfter: Date,
+): Promise<Posted | null> {
   try {
     return await withConnection(pool, async client => {
       const { writes, commit } = inOneWrite(client, () => ({
-        writes: [client.query(begin), post(client, postings, true)] as const,
+        writes: [client.query(begin), post(client, postings, notAfter)] as const,
         commit: client.query('commit'),
       }))
       await committed([...writes], commit)
@@ -212,6 +226,8 @@ async function postUnlocked(pool: Pool, postings: ChainedPostings, begin: string
   }
 }
 
+/** How long a batch that was decided from memory may take to arrive, in milliseconds. */
+const longestWayMs = 3_000
 /** SQLSTATE with which `post` refuses what does not continue from the stored rows. */
 const restrictViolation = '23001'
 
@@ -229,7 +245,7 @@ async function write(
   const postings = chainDecisions(chainKey, decisions)
   const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionOf))
   const { posting, writes, commit } = inOneWrite(client, () => {
-    const posting = decisions.length > 0 ? post(client, postings, false) : null
+    const posting = decisions.length > 0 ? post(client, postings, null) : null
     // Money from outside is an administrative action too: it is recorded in the audit, in the same transaction.
     const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
     return { posting, writes: [posting, appending].filter(each => each !== null), commit: client.query('commit') }

@@ -61,9 +61,11 @@ export const access = `
   create index api_key_workspace on api_key (workspace_id, owner_user_id);
 
   -- One ahead of the counter could not be changed again until the counter is there.
-  create function check_access_revision() returns trigger language plpgsql as $$
+  -- Names it in full: a temporary table of the caller comes first otherwise.
+  create function check_access_revision() returns trigger language plpgsql
+    set search_path = pg_catalog, pg_temp as $$
   begin
-    if new.access_revision > (select revision from access_revision) then
+    if new.access_revision > (select revision from public.access_revision) then
       raise exception 'there is no access revision % yet', new.access_revision using errcode = 'restrict_violation';
     end if;
     return new;

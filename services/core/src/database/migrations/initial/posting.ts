@@ -6,18 +6,20 @@
  */
 export const posting = `
   create function post(
-    -- A ledger each: its version (xmin) now, when it is posted to, and its counter and MAC afterwards.
-    ledger_ids uuid[], ledger_versions xid[], posted_at timestamptz[], order_counts bigint[], ledger_macs bytea[],
-    -- A wallet each: its version now, and its row afterwards.
-    wallet_ledgers integer[], wallet_ids uuid[], wallet_versions xid[], balances numeric[], sequences bigint[],
-    wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
+    -- A ledger each: its version (xmin) and MAC now, when it is posted to, and its counter and MAC afterwards.
+    ledger_ids uuid[], ledger_versions xid[], old_ledger_macs bytea[], posted_at timestamptz[], order_counts bigint[],
+    ledger_macs bytea[],
+    -- A wallet each: its version and MAC now, and its row afterwards.
+    wallet_ledgers integer[], wallet_ids uuid[], wallet_versions xid[], old_wallet_macs bytea[], balances numeric[],
+    sequences bigint[], wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
     -- A transfer each, in the order of posting, and the entries that it leaves on its source and its target.
     ledgers integer[], ids uuid[], types text[], biz_ids text[], numbers bigint[], amounts numeric[], currencies text[],
     sources integer[], targets integer[], source_sequences bigint[], target_sequences bigint[], remarks text[],
     actors text[], request_ids text[], client_addresses text[], source_balances numeric[], target_balances numeric[],
     source_orders bigint[], target_orders bigint[], source_macs bytea[], target_macs bytea[],
-    -- Whether to return null, and not to fail, when somebody else has written to one of the ledgers.
-    may_have_moved boolean,
+    -- For ledgers that are not locked: until when to post. Afterwards, and when somebody else has written to one of them,
+    -- \`post\` returns null. For locked ledgers null: then it fails.
+    not_after timestamptz,
     -- The time afterwards, and the version of the rows that were written.
     out now timestamptz, out version xid) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
@@ -35,16 +37,33 @@ export const posting = `
     target integer;
     is_order boolean;
   begin
+    -- Subscripts and unnest read the same elements only of arrays with one dimension that begin at 1.
+    if ('[1:' || cardinality(ledger_ids) || ']' = all (array[array_dims(ledger_ids), array_dims(ledger_versions),
+        array_dims(old_ledger_macs), array_dims(posted_at), array_dims(order_counts), array_dims(ledger_macs)])
+      and '[1:' || cardinality(wallet_ids) || ']' = all (array[array_dims(wallet_ledgers), array_dims(wallet_ids),
+        array_dims(wallet_versions), array_dims(old_wallet_macs), array_dims(balances), array_dims(sequences),
+        array_dims(wallet_orders), array_dims(heads), array_dims(wallet_macs)])
+      and '[1:' || cardinality(ids) || ']' = all (array[array_dims(ledgers), array_dims(ids), array_dims(types),
+        array_dims(biz_ids), array_dims(numbers), array_dims(amounts), array_dims(currencies), array_dims(sources),
+        array_dims(targets), array_dims(source_sequences), array_dims(target_sequences), array_dims(remarks),
+        array_dims(actors), array_dims(request_ids), array_dims(client_addresses), array_dims(source_balances),
+        array_dims(target_balances), array_dims(source_orders), array_dims(target_orders), array_dims(source_macs),
+        array_dims(target_macs)])) is not true
+    then
+      raise exception 'post refuses these transfers: its arrays do not have one element each, counted from 1'
+        using errcode = 'restrict_violation';
+    end if;
+
     -- In one order everywhere.
     select count(distinct workspace_id), array_agg(l.order_count order by n.place) into found_count, ledger_orders
-    from (select l.workspace_id, l.status, l.xmin, l.last_posted_at, l.order_count from public.ledger l
+    from (select l.workspace_id, l.status, l.xmin, l.mac, l.last_posted_at, l.order_count from public.ledger l
         where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
-      join unnest(ledger_ids, ledger_versions, posted_at) with ordinality as n (workspace_id, version, posted_at, place)
-        using (workspace_id)
-    where l.status = 'OPEN' and l.xmin = n.version
+      join unnest(ledger_ids, ledger_versions, old_ledger_macs, posted_at) with ordinality
+        as n (workspace_id, version, mac, posted_at, place) using (workspace_id)
+    where l.status = 'OPEN' and l.xmin = n.version and l.mac = n.mac
       and public.is_now(n.posted_at, l.last_posted_at);
-    if found_count is distinct from cardinality(ledger_ids) then
-      if may_have_moved then
+    if found_count is distinct from cardinality(ledger_ids) or clock_timestamp() > not_after then
+      if not_after is not null then
         return;
       end if;
       raise exception 'post refuses these transfers: a ledger is not as it was' using errcode = 'serialization_failure';
@@ -54,9 +73,11 @@ export const posting = `
       update public.wallet w
       set balance = n.balance, sequence = n.sequence, order_count = n.order_count, head = n.head,
         updated_at = posted_at[n.ledger], revision = w.revision + 1, mac = n.mac
-      from unnest(wallet_ledgers, wallet_ids, wallet_versions, balances, sequences, wallet_orders, heads, wallet_macs)
-        with ordinality as n (ledger, id, version, balance, sequence, order_count, head, mac, place)
-      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.xmin = n.version and w.status = 'ACTIVE'
+      from unnest(wallet_ledgers, wallet_ids, wallet_versions, old_wallet_macs, balances, sequences, wallet_orders, heads,
+          wallet_macs) with ordinality
+        as n (ledger, id, version, old_mac, balance, sequence, order_count, head, mac, place)
+      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.xmin = n.version and w.mac = n.old_mac
+        and w.status = 'ACTIVE'
       returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
     select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
       array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)

@@ -8,7 +8,8 @@ export const transfers = `
     biz_id text collate "C",
     -- Counts the workspace's transfers between wallets 1…n, in order of posting.
     number bigint,
-    amount numeric not null check (amount > 0 and amount < 'Infinity'),
+    -- 38 digits at most, as in the contract.
+    amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
     currency text collate "C" not null,
     source_wallet_id uuid not null,
     target_wallet_id uuid not null,
