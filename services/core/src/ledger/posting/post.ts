@@ -81,7 +81,7 @@ export async function post(
     plainArray(targets.map(entry => entry.orderNumber)),
     bytesArray(sources.map(entry => entry.mac)),
     bytesArray(targets.map(entry => entry.mac)),
-    notAfter && notAfter.toISOString(),
+    notAfter?.toISOString() ?? null,
   ])
   return answer!.now === null ? null : answer!
 }

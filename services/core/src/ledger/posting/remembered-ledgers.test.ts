@@ -1,9 +1,10 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { mintId, postingGraceMs, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { connect, createTestDatabase, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { until } from '../../../../../test/setup/until.ts'
 import { openCore } from '../../compose.ts'
 import { coreSchema } from '../../config.ts'
 import { openPool } from '../../database/pool.ts'
@@ -128,6 +129,32 @@ test('nothing is refused from memory: what exists under its bizId was not looked
   expect(kinds(await postBatch(ours, [small]))).toEqual(['posted'])
   const smallAgain = { ...small, transferId: uuidFromId('transfer', mintId('transfer'))! }
   expect(kinds(await postBatch(ours, [smallAgain]))).toEqual(['replayed'])
+})
+
+test('a client that repeats a bizId does not make every batch be written twice', async () => {
+  const bizId = 'salary'
+  await settle(ours)
+  expect(kinds(await postBatch(ours, [posting({ bizId })]))).toEqual(['posted'])
+  expect(ours.remembered.recall([posting()])).not.toBeNull()
+  // The repeated one is found when it is written, with all others of its batch.
+  expect(kinds(await postBatch(ours, [posting({ bizId }), posting()]))).toEqual(['replayed', 'posted'])
+  expect(ours.remembered.recall([posting()])).toBeNull()
+  await settle(ours)
+  expect(ours.remembered.recall([posting()])).not.toBeNull()
+})
+
+test('a batch that was held up is not written after its callers may have been told that it was not', async () => {
+  expect(await pay(ours)).toEqual(['posted'])
+  const locker = await connect(database.ownerUrl)
+  await locker.query('begin')
+  await locker.query('select from ledger where workspace_id = $1 for update', [uuidFromId('workspace', workspaceId)])
+  const late = posting({ deadlineMs: performance.now() + 500 - postingGraceMs })
+  // On a busy machine, the wait for the lock may time out.
+  const sent = postRemembered(pool, chainKey, ours.remembered, [late]).catch(() => null)
+  await until('nobody may post it', () => performance.now() > late.deadlineMs + postingGraceMs)
+  await locker.end()
+  expect(await sent).toBeNull()
+  expect(await query(database.ownerUrl, `select from transfer where id = '${late.transferId}'`)).toEqual([])
 })
 
 test('another core has posted: it is noticed, and the ledger is read until it is undisturbed', async () => {

@@ -1,0 +1,215 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { DomainError, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { createLog } from '@workspace-wallet/runtime'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
+import { openCore } from '../../compose.ts'
+import { coreSchema } from '../../config.ts'
+import { openPool } from '../../database/pool.ts'
+import { databaseOf } from '../../database/snapshot.ts'
+import { appRouter } from '../../router.ts'
+import type { Core } from '../../trpc/context.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import { verifyLedger } from '../verify/verify.ts'
+import { postBatch } from './batch.ts'
+import type { LedgerState, Posting } from './posting.ts'
+import { RememberedLedgers } from './remembered-ledgers.ts'
+import { Shards } from './shards.ts'
+
+/**
+ * Two cores post to the same workspaces from memory, while PostgreSQL ends their sessions and wallets are frozen. Every
+ * answer must agree with what is stored: posted once, or not at all.
+ */
+const seed = chooseSeed()
+console.log(`two cores: SEED=${seed}`)
+const random = new Random(seed)
+
+const key = randomBytes(32)
+const chainKey = createSecretKey(key)
+const { log } = createLog('test', 'silent')
+const started: bigint = 10_000n
+const waves = 150
+const postingsPerWave = 16
+
+let database: TestDatabase
+let core: Core
+let cores: { shards: Shards; pool: pg.Pool; remembered: CountingMemory }[]
+/** The first is used through both cores, each other one through a core at a time. Wallets are UUIDs. */
+let workspaces: { id: string; workspaceId: string; wallets: string[]; walletIds: string[]; core: number }[]
+
+class CountingMemory extends RememberedLedgers {
+  recalled = 0
+  distrusted = 0
+
+  override recall(postings: readonly Posting[]): Map<string, LedgerState> | null {
+    const ledgers = super.recall(postings)
+    if (ledgers) this.recalled++
+    return ledgers
+  }
+
+  override distrust(workspaceIds: readonly string[]): void {
+    this.distrusted++
+    super.distrust(workspaceIds)
+  }
+}
+
+const admin = () => appRouter.createCaller({ core, token: { name: 'test', role: 'admin' } })
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const config = coreSchema.parse({
+    DATABASE_URL: database.serviceUrl,
+    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    LEDGER_CHAIN_KEY: key.toString('base64'),
+    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
+  })
+  core = await openCore(config, log, new AbortController().signal)
+  cores = Array.from({ length: 2 }, () => {
+    const pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, queryTimeoutMs: 4_000 })
+    // Room for fewer wallets than there are.
+    const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
+    const post = (postings: Posting[]) => postBatch(store, postings)
+    return { shards: new Shards({ shards: 2, queueLimit: 1_000, post }), pool, remembered: store.remembered }
+  })
+  workspaces = await Promise.all(Array.from({ length: 4 }, (_, at) => newWorkspace(at % 2)))
+})
+afterAll(async () => {
+  await Promise.all(cores.map(({ pool }) => pool.end()))
+  await core.close()
+  await database.drop()
+})
+
+async function newWorkspace(coreAt: number) {
+  const { workspaceId } = await admin().workspaces.create({ name: 'Test' })
+  const walletIds: string[] = []
+  for (let at = 0; at < 4; at++) {
+    const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+    await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+    walletIds.push(walletId)
+  }
+  const wallets = walletIds.map(id => uuidFromId('wallet', id)!)
+  return { id: uuidFromId('workspace', workspaceId)!, workspaceId, wallets, walletIds, core: coreAt }
+}
+
+/** Some repeat an earlier bizId, with the same content or with another amount. Calm ones are seldom refused. */
+function newPosting({ id, wallets }: (typeof workspaces)[number], isCalm: boolean): Posting {
+  const named = !isCalm && random.chance(0.3) ? random.int(60) : null
+  const [source, target] = named === null ? random.shuffled(wallets) : [wallets[named % 3], wallets[3]]
+  // The first wallet is in most transfers.
+  const isHot = named === null && source !== wallets[0] && random.chance(0.8)
+  return {
+    type: 'TRANSFER',
+    workspaceId: id,
+    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    bizId: named === null ? null : `order ${named}`,
+    sourceWalletId: source!,
+    targetWalletId: isHot ? wallets[0]! : target!,
+    amount: random.pick(isCalm ? ['0.01', '0.02'] : ['0.01', '1.00', '1.00', '1.00', '7.50', '80.00']),
+    currency: 'USD',
+    remark: null,
+    actor: 'test',
+    requestId: 'test',
+    clientAddress: null,
+    mayBePosted: false,
+    deadlineMs: performance.now() + 60_000,
+  }
+}
+
+type Answer = { posting: Posting; transfer: Transfer | null; code: string | null }
+
+async function send(posting: Posting, { shards }: (typeof cores)[number]): Promise<Answer> {
+  try {
+    return { posting, transfer: await shards.post(posting), code: null }
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error
+    return { posting, transfer: null, code: error.code }
+  }
+}
+
+/** Ends one of the sessions that post, wherever it is. */
+async function endSession(): Promise<void> {
+  await query(
+    database.ownerUrl,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and usename <> current_user and application_name <> 'core reads'
+     order by random() limit 1`,
+  )
+}
+
+async function freezeForAWhile(): Promise<void> {
+  const { workspaceId, walletIds } = random.pick(workspaces)
+  const walletId = random.pick(walletIds)
+  await admin().wallets.freeze({ workspaceId, walletId })
+  await admin().wallets.unfreeze({ workspaceId, walletId })
+}
+
+async function sendAll(): Promise<Answer[]> {
+  const answers: Promise<Answer>[] = []
+  for (let wave = 0; wave < waves; wave++) {
+    const isCalm = random.chance(0.6)
+    const sent = Array.from({ length: postingsPerWave }, () => {
+      const at = isCalm ? 1 + random.int(workspaces.length - 1) : random.int(workspaces.length)
+      const workspace = workspaces[at]!
+      return send(newPosting(workspace, isCalm), cores[at === 0 ? random.int(2) : workspace.core]!)
+    })
+    answers.push(...sent)
+    // Now and then the traffic of a workspace moves to the other core.
+    if (random.chance(0.1)) for (const workspace of workspaces) workspace.core = random.int(2)
+    const disturbances = [random.chance(0.3) && endSession(), random.chance(0.1) && freezeForAWhile()]
+    // Some waves overlap.
+    await Promise.all([...disturbances, ...(random.chance(0.7) ? sent : [])])
+  }
+  return Promise.all(answers)
+}
+
+/** An outcome that is not known is resolved as clients do it: by asking again, for the same transferId. */
+async function resolve(answer: Answer): Promise<Answer> {
+  if (answer.code !== 'S003') return answer
+  const posting = { ...answer.posting, mayBePosted: true, deadlineMs: performance.now() + 60_000 }
+  return send(posting, random.pick(cores))
+}
+
+const cents = (amount: string) => BigInt(amount.replace('.', ''))
+
+test('every answer of two cores agrees with what is stored', async () => {
+  const answers = await Promise.all((await sendAll()).map(resolve))
+  const rows = await query(
+    database.ownerUrl,
+    `select id, biz_id, amount::text, source_wallet_id, target_wallet_id from transfer where number is not null order by number`,
+  )
+  const stored = new Map(rows.map(row => [row.id as string, row]))
+
+  const posted = answers.filter(({ posting, transfer }) => transfer?.transferId === posting.transferId)
+  const replayed = answers.filter(({ posting, transfer }) => transfer && transfer.transferId !== posting.transferId)
+  const refused = answers.filter(({ transfer }) => !transfer)
+  expect([...stored.keys()].toSorted()).toEqual(posted.map(({ posting }) => posting.transferId).toSorted())
+  for (const { posting } of posted)
+    expect(stored.get(posting.transferId)).toMatchObject({ biz_id: posting.bizId, amount: posting.amount })
+  for (const { posting, transfer } of replayed)
+    expect(stored.get(transfer!.transferId)).toMatchObject({ biz_id: posting.bizId, amount: posting.amount })
+  const codes = new Set(refused.map(({ code }) => code))
+  expect(['T002', 'T005', 'W002', 'S002']).toEqual(expect.arrayContaining([...codes]))
+
+  const balances = new Map(workspaces.flatMap(({ wallets }) => wallets.map(id => [id, started] as const)))
+  for (const row of rows)
+    for (const [id, amount] of [
+      [row.source_wallet_id as string, -cents(row.amount as string)],
+      [row.target_wallet_id as string, cents(row.amount as string)],
+    ] as const)
+      balances.set(id, balances.get(id)! + amount)
+  const wallets = await query(database.ownerUrl, `select id, balance::text from wallet where kind = 'CUSTOMER'`)
+  expect(new Map(wallets.map(({ id, balance }) => [id, cents(balance as string)]))).toEqual(balances)
+
+  const options = { database: databaseOf(core.reads), chainKey, workspaceId: null, checkpoint: null }
+  for await (const event of verifyLedger(options))
+    if (event.kind === 'result') expect(event.report).toMatchObject({ ok: true, violations: [] })
+  expect((await admin().ledger.halted()).ledgers).toEqual([])
+  // Both ways to post were taken, and what was remembered was sometimes out of date.
+  expect(posted.length).toBeGreaterThan(300)
+  expect(replayed.length).toBeGreaterThan(0)
+  const memories = cores.map(({ remembered }) => remembered)
+  expect(memories.reduce((sum, { recalled }) => sum + recalled, 0)).toBeGreaterThan(5)
+  expect(memories.reduce((sum, { distrusted }) => sum + distrusted, 0)).toBeGreaterThan(0)
+})
