@@ -25,6 +25,7 @@ import {
   flowAnswer,
   flowRecord,
   orderAnswer,
+  orderRecord,
   walletAnswer,
   walletRecord,
 } from './records.ts'
@@ -112,7 +113,7 @@ export const endpoints: readonly Endpoint[] = [
     query: orderQuery,
     answer: pageOf(orderAnswer),
     example: examples.listOrders,
-    handle: ({ core, on, list }) => core.transfers.list.query({ ...on, ...list }),
+    handle: async ({ core, on, list }) => mapPage(await core.transfers.list.query({ ...on, ...list }), orderRecord),
   }),
   listEndpoint({
     title: "List a wallet's transfer orders",
@@ -122,7 +123,8 @@ export const endpoints: readonly Endpoint[] = [
     query: orderQuery,
     answer: pageOf(orderAnswer),
     example: examples.listWalletOrders,
-    handle: ({ core, on, params, list }) => core.transfers.list.query({ ...on, ...params, ...list }),
+    handle: async ({ core, on, params, list }) =>
+      mapPage(await core.transfers.list.query({ ...on, ...params, ...list }), orderRecord),
   }),
   getEndpoint({
     title: 'Get a transfer order',
@@ -131,7 +133,7 @@ export const endpoints: readonly Endpoint[] = [
     params: orderParams,
     answer: orderAnswer,
     example: examples.getOrder,
-    handle: ({ core, on, params }) => core.transfers.get.query({ ...on, ...params }),
+    handle: async ({ core, on, params }) => orderRecord(await core.transfers.get.query({ ...on, ...params })),
   }),
   getEndpoint({
     title: 'Check whether a transfer is completed',
@@ -150,7 +152,7 @@ export const endpoints: readonly Endpoint[] = [
     body: createTransferBody,
     answer: orderAnswer,
     example: examples.createOrder,
-    handle: ({ core, on, body }) => createTransferWithRetry(core, { ...on, order: body }),
+    handle: async ({ core, on, body }) => orderRecord(await createTransferWithRetry(core, { ...on, order: body })),
   }),
 ]
 

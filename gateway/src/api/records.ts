@@ -12,15 +12,12 @@ import {
 import { z } from 'zod'
 
 /**
- * The schemas of public records. They are not used at run time: JSON.stringify encodes records, including times as ISO 8601,
- * because encoding with the schemas would cost 6 µs per create and 90 µs per page of 20 orders. Instead, the schemas type what
- * endpoints return, docs/api.md is generated from them, and tests parse real answers with them.
+ * The schemas of public records. They are not used at run time, because encoding with them would cost 6 µs per create and
+ * 90 µs per page of 20 orders. Instead, they type what endpoints return, docs/api.md is generated from them, and tests parse
+ * real answers with them.
  */
 
-const time = z.codec(z.iso.datetime({ precision: 3 }), z.date(), {
-  decode: text => new Date(text),
-  encode: date => date.toISOString(),
-})
+const time = z.iso.datetime({ precision: 3 })
 const createdAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const updatedAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const currency = z.string().describe('Currency code.')
@@ -88,22 +85,52 @@ export const completionAnswer = z.strictObject({
 })
 
 export function walletRecord(wallet: Wallet): z.output<typeof walletAnswer> {
-  return { ...wallet, balance: formatBalance(wallet.balance, wallet.currency) }
+  const { balance, currency, createdAt, updatedAt } = wallet
+  return {
+    ...wallet,
+    balance: formatBalance(balance, currency),
+    createdAt: formatTime(createdAt),
+    updatedAt: formatTime(updatedAt),
+  }
 }
 
 export function balanceRecord(balance: WalletBalance): z.output<typeof balanceAnswer> {
-  const { currency } = balance
+  const { currency, updatedAt } = balance
   return {
     ...balance,
     balance: formatBalance(balance.balance, currency),
     available: formatBalance(balance.available, currency),
+    updatedAt: formatTime(updatedAt),
   }
 }
 
 export function flowRecord(flow: Flow): z.output<typeof flowAnswer> {
-  return { ...flow, balanceAfter: formatBalance(flow.balanceAfter, flow.currency) }
+  const { balanceAfter, currency, createdAt } = flow
+  return { ...flow, balanceAfter: formatBalance(balanceAfter, currency), createdAt: formatTime(createdAt) }
+}
+
+export function orderRecord(order: TransferOrder): z.output<typeof orderAnswer> {
+  const { createdAt, updatedAt, completedAt } = order
+  return {
+    ...order,
+    createdAt: formatTime(createdAt),
+    updatedAt: formatTime(updatedAt),
+    completedAt: formatTime(completedAt),
+  }
 }
 
 export function completionRecord({ transferId, bizId, status }: TransferOrder): z.output<typeof completionAnswer> {
   return { transferId, bizId, status, completed: status === 'COMPLETED' }
+}
+
+let lastTimeMs = 0
+let lastTimeText = new Date(0).toISOString()
+
+/** A time as ISO 8601. The last one is kept: the times of an order, and of the transfers of a batch, are the same. */
+function formatTime(time: Date): string {
+  if (time.getTime() !== lastTimeMs) {
+    lastTimeText = time.toISOString()
+    lastTimeMs = time.getTime()
+  }
+  return lastTimeText
 }

@@ -15,6 +15,6 @@ export const caller = z.object({
 })
 export type Caller = z.infer<typeof caller>
 
-/** The input that every procedure on a workspace's resources takes, besides its own fields. */
+/** What the input of every procedure on a workspace's resources extends. */
 export const workspaceCall = z.object({ workspaceId: z.string(), caller })
 export type WorkspaceCall = z.infer<typeof workspaceCall>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { WorkspaceCall } from './caller.ts'
+import { workspaceCall } from './caller.ts'
 import { looksLikeOwnId } from './ids.ts'
 import { amountFault, amountText, currencyCode, maxDigits } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
@@ -78,8 +78,7 @@ export type TransferOrder = z.infer<typeof transferOrder>
  */
 export const postingGraceMs = 3_000
 
-/** The inputs below come on top of `workspaceCall`. */
-export const createTransferInput = z.object({
+export const createTransferInput = workspaceCall.extend({
   order: createTransferBody,
   /** The ID of the new transfer. A caller that generates it can send the create again safely. */
   transferId: z.string().optional(),
@@ -91,10 +90,10 @@ export const createTransferInput = z.object({
    */
   budgetMs: z.int().min(1).max(60_000).optional(),
 })
-export type CreateTransferInput = WorkspaceCall & z.infer<typeof createTransferInput>
+export type CreateTransferInput = z.infer<typeof createTransferInput>
 
 /** `bizId`: the bizId or the transferId of the order. */
-export const getTransferInput = z.object({ bizId: z.string() })
+export const getTransferInput = workspaceCall.extend({ bizId: z.string() })
 
 export const transferSortFields = ['createdAt', 'updatedAt', 'amount', 'status'] as const
 
@@ -107,7 +106,7 @@ export const transferFilter = z.object({
 })
 export type TransferFilter = z.infer<typeof transferFilter>
 
-export const listTransfersInput = z.object({
+export const listTransfersInput = workspaceCall.extend({
   /** Only orders from or to this wallet. W001 if the workspace has no such wallet. */
   walletId: z.string().optional(),
   filter: transferFilter.default({}),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caller } from './caller.ts'
+import { caller, workspaceCall } from './caller.ts'
 import { amountText, currencyCode, Decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
 import { displayName } from './text.ts'
@@ -55,8 +55,7 @@ export const flow = z.object({
 })
 export type Flow = z.infer<typeof flow>
 
-/** Comes on top of `workspaceCall`, like the inputs of lists. */
-export const walletInput = z.object({ walletId: z.string() })
+export const walletInput = workspaceCall.extend({ walletId: z.string() })
 
 /** For operators, who act without a `caller`. */
 export const walletOfWorkspaceInput = z.object({ workspaceId: z.string(), walletId: z.string() })
@@ -71,7 +70,7 @@ export const walletFilter = z.object({
 })
 export type WalletFilter = z.infer<typeof walletFilter>
 
-export const listWalletsInput = z.object({
+export const listWalletsInput = workspaceCall.extend({
   filter: walletFilter.default({}),
   ...pageRequest(walletSortFields).shape,
 })

@@ -21,9 +21,9 @@ export function batchLink({ client }: { client: BatchClient }): TRPCLink<AppRout
         const abort = () => queue.abort(call, signal?.reason)
         if (signal?.aborted) return abort()
         signal?.addEventListener('abort', abort, { once: true })
+        call.onSettled = () => signal?.removeEventListener('abort', abort)
         queue.add(call)
         return () => {
-          signal?.removeEventListener('abort', abort)
           if (call.state !== 'settled') abort()
         }
       })

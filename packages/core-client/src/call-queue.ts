@@ -1,4 +1,5 @@
 import { batchByteLimit, FairQueue, packBatch } from '@workspace-wallet/contract'
+import { BatchRequest } from './batch-request.ts'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import { CoreUnreachable, type NoAnswerError } from './errors.ts'
@@ -14,8 +15,8 @@ export type QueueLimits = {
   timeoutMs: number
 }
 
-/** `request` aborts the HTTP request that is in flight. */
-type Batch = { calls: PendingCall[]; body: Buffer; request?: AbortController }
+/** `request` is in flight. */
+type Batch = { calls: PendingCall[]; body: Buffer; request?: BatchRequest }
 
 /** Calls that may wait for a batch. Further calls fail at once. */
 const waitingLimit = 10_000
@@ -53,7 +54,8 @@ export class CallQueue {
   abort(call: PendingCall, reason: unknown): void {
     if (call.state === 'queued') this.#waiting.remove(workspaceOf(call), call)
     call.abort(reason)
-    for (const { calls, request } of this.#batches) if (calls.every(isSettled)) request?.abort()
+    for (const { calls, request } of this.#batches)
+      if (calls.every(isSettled)) request?.abort(new Error('all calls of the batch were aborted'))
   }
 
   /** Fails calls that have waited too long. They were not sent. */
@@ -93,11 +95,11 @@ export class CallQueue {
    * failed core certainly did not start them.
    */
   async #deliver(batch: Batch): Promise<void> {
-    let failure: NoAnswerError = new CoreUnreachable(false)
+    let failure: NoAnswerError | undefined
     for (const core of this.#rotation.next()) {
       const sentAtMs = performance.now()
       for (const call of batch.calls) call.markSent(sentAtMs)
-      batch.request = new AbortController()
+      batch.request = new BatchRequest()
       try {
         const answers = await core.send(batch.body, this.#limits.timeoutMs, batch.request)
         for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
@@ -109,6 +111,7 @@ export class CallQueue {
       removeSettled(batch)
       if (batch.calls.length === 0) return
     }
+    failure ??= new CoreUnreachable(false)
     for (const call of batch.calls) call.fail(failure)
   }
 }

@@ -15,6 +15,7 @@ export class PendingCall implements QueueItem {
   state: 'queued' | 'sent' | 'settled' = 'queued'
   /** When it expires in the queue, on the clock of `performance.now()`. */
   deadlineMs = 0
+  onSettled: () => void = () => {}
   /** When its batch was sent, on the same clock. */
   #sentAtMs: number | undefined
   readonly #observer: CallObserver
@@ -36,18 +37,25 @@ export class PendingCall implements QueueItem {
     else this.#succeed(answer.data)
   }
 
+  /**
+   * Passes on the result and does not complete the observable. The promises of tRPC's client resolve with the first value;
+   * at completion, they would abort an AbortController, whose error costs as much as the rest of the call.
+   */
   #succeed(data: unknown): void {
-    if (this.state === 'settled') return
-    this.state = 'settled'
-    this.#observer.next({ result: { type: 'data', data } })
-    this.#observer.complete()
+    if (this.#settle()) this.#observer.next({ result: { type: 'data', data } })
   }
 
   /** @param cause an error, or an answer of core with tRPC's error shape in `error` */
   fail(cause: object): void {
-    if (this.state === 'settled') return
+    if (this.#settle()) this.#observer.error(TRPCClientError.from(cause))
+  }
+
+  /** Returns false if the call was settled before. */
+  #settle(): boolean {
+    if (this.state === 'settled') return false
     this.state = 'settled'
-    this.#observer.error(TRPCClientError.from(cause))
+    this.onSettled()
+    return true
   }
 
   abort(reason: unknown): void {

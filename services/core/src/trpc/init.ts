@@ -4,8 +4,12 @@ import type { Context } from './context.ts'
 import { errorShape } from './errors.ts'
 import type { Role } from './service-token.ts'
 
-/** `roles`: the roles of service tokens that may call the procedure. Without them, nobody may. */
-export type Meta = { roles: readonly Role[] }
+export type Meta = {
+  /** The roles of service tokens that may call the procedure. Without them, nobody may. */
+  roles: readonly Role[]
+  /** Whether its input is a `workspaceCall`. A gateway may then name only the workspace of the API key that it acts for. */
+  isOnWorkspace?: boolean
+}
 
 export const t = initTRPC
   .context<Context>()
