@@ -186,12 +186,22 @@ test('the load balancer does not forward a request with an ambiguous length as t
 
 test('transfers of one hot wallet through both cores lose no money', async () => {
   const core = ['core-1', 'core-2'] as const
-  const batches = () =>
-    Promise.all(core.map(name => readMetric(cluster.programs[name]!.url, 'core_batch_postings_count')))
+  const urls = core.map(name => cluster.programs[name]!.url)
+  const batches = () => Promise.all(urls.map(url => readMetric(url, 'core_batch_postings_count')))
   const before = await batches()
+  // The gateways send all transfers of a workspace to one core, so each core gets deposits and withdrawals as well.
+  const clients = urls.map(url => createCoreClient({ url, token: cluster.secrets.adminToken! }))
+  const funding = clients.flatMap(({ wallets }) =>
+    Array.from({ length: 40 }, (_, number) => {
+      const posting = { workspaceId, walletId: hot, amount: '0.01' }
+      return number % 2 ? wallets.deposit.mutate(posting) : wallets.withdraw.mutate(posting)
+    }),
+  )
   const answers = await Promise.all(
     Array.from({ length: 400 }, (_, number) => call(credentials, 'POST', createPath, transfer(number))),
   )
+  await Promise.all(funding)
+  await Promise.all(clients.map(client => client.close()))
   expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set(['2000']))
   const after = await batches()
   for (const at of [0, 1]) expect(after[at], `${core[at]} has posted`).toBeGreaterThan(before[at]!)

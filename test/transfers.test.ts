@@ -8,11 +8,11 @@ import { createWallet } from './setup/workspaces.ts'
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem({ cores: 2, gateways: 2 })
+  system = await startSystem({ cores: 2, gateways: 2, oneCorePerGateway: true })
 })
 afterAll(() => system.stop())
 
-/** Sends requests to both gateways in turn. Each gateway uses both cores. */
+/** Sends requests to both gateways in turn, and so to both cores. */
 let turn = 0
 function send(method: string, path: string, body?: unknown, overrides = {}) {
   const { url } = system.gateways[turn++ % system.gateways.length]!

@@ -44,7 +44,7 @@ export class World {
   }
 
   static start(): Promise<System> {
-    return startSystem({ cores: 2, gateways: 2 })
+    return startSystem({ cores: 2, gateways: 2, oneCorePerGateway: true })
   }
 
   /** Creates a workspace. The system's own workspace is a foreign one to it. */

@@ -37,6 +37,8 @@ export type System = {
 export type SystemOptions = {
   cores?: number
   gateways?: number
+  /** Each gateway calls only one core, in order, so that several cores post to the same workspace. */
+  oneCorePerGateway?: boolean
   coreEnvironment?: NodeJS.ProcessEnv
   gatewayEnvironment?: NodeJS.ProcessEnv
   /** A file for the standard output of all programs. */
@@ -89,7 +91,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
 
   const chainKey = randomBytes(32).toString('base64')
   for (let count = 0; count < (options.cores ?? 1); count++) await startCore()
-  for (let count = 0; count < (options.gateways ?? 1); count++) await startGateway()
+  for (let at = 0; at < (options.gateways ?? 1); at++)
+    await startGateway(options.oneCorePerGateway ? { CORE_URL: cores[at]!.url } : {})
   const coreUrl = cores[0]!.url
   const admin = createCoreClient({ url: coreUrl, token: adminToken })
   const baseUrl = gateways[0]?.url ?? ''

@@ -20,10 +20,16 @@ export class FairQueue<Item extends QueueItem> {
     return this.#size
   }
 
+  /** Whether an item can be added. */
+  hasRoom(key: string): boolean {
+    const length = this.#queues.get(key)?.length ?? 0
+    return this.#size < this.#limit && length < Math.max(1, this.#limit / 2)
+  }
+
   /** Adds an item. Returns false, and adds nothing, if the queue is full. */
   add(key: string, item: Item): boolean {
+    if (!this.hasRoom(key)) return false
     const queue = this.#queues.get(key) ?? []
-    if (this.#size >= this.#limit || queue.length >= Math.max(1, this.#limit / 2)) return false
     queue.push(item)
     this.#queues.set(key, queue)
     this.#size++

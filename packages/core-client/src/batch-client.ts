@@ -1,19 +1,21 @@
-import { batchCallLimit } from '@workspace-wallet/contract'
+import { batchCallLimit, hashText } from '@workspace-wallet/contract'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { CoreConnection } from './core-connection.ts'
+import type { PendingCall } from './pending-call.ts'
 
 /**
  * Creates, single reads, what gateways ask about API keys, and all other calls have separate queues, so that a slow list
- * delays neither a create nor a key change, and a thousand concurrent reads need a few requests.
+ * delays neither a create nor a key change, and a thousand concurrent reads need a few requests. Creates have one queue for
+ * each core.
  */
 const limits = {
-  creates: { batches: 3, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  creates: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
   reads: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
   access: { batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
   others: { batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, QueueLimits>
 
-const queueOfPath: Record<string, keyof typeof limits> = {
+const kindOfPath: Record<string, keyof typeof limits> = {
   'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
@@ -31,44 +33,62 @@ export type CoreLoad = { waiting: number; inFlight: number; unhealthyCores: numb
 /** The connections to the cores that serve one database, and the queues of calls for them. */
 export class BatchClient {
   readonly cores: readonly CoreConnection[]
-  readonly #queues: Record<keyof typeof limits, CallQueue>
+  /** By the core that they prefer. */
+  readonly #creates: ReadonlyMap<CoreConnection, CallQueue>
+  readonly #shared: Record<Exclude<keyof typeof limits, 'creates'>, CallQueue>
+  readonly #queues: readonly CallQueue[]
   readonly #timer: NodeJS.Timeout
 
   constructor(urls: string[], token: string) {
     const cores = urls.map(url => new CoreConnection(url, token, core => this.#removeFromRotation(core)))
     this.cores = cores
-    this.#queues = {
-      creates: new CallQueue(cores, limits.creates),
+    this.#creates = new Map(cores.map(core => [core, new CallQueue(cores, limits.creates, core)]))
+    this.#shared = {
       reads: new CallQueue(cores, limits.reads),
       access: new CallQueue(cores, limits.access),
       others: new CallQueue(cores, limits.others),
     }
+    this.#queues = [...this.#creates.values(), ...Object.values(this.#shared)]
     this.#timer = setInterval(() => this.#tick(), tickMs).unref()
   }
 
-  /** The queue for calls of a procedure. */
-  queueOf(path: string): CallQueue {
-    return this.#queues[queueOfPath[path] ?? 'others']
+  /** The queue for a call. */
+  queueOf({ request, workspaceId }: PendingCall): CallQueue {
+    const kind = kindOfPath[request.path] ?? 'others'
+    return kind === 'creates' ? this.#queueOfCreates(workspaceId) : this.#shared[kind]
+  }
+
+  /**
+   * All creates of a workspace go to one core, which posts from memory as long as no other core posts to that workspace
+   * (docs/decisions/0021). All clients choose the same core, by rendezvous hashing: while it is unhealthy, or its queue is
+   * full, they choose the next one, and other workspaces keep theirs.
+   */
+  #queueOfCreates(workspaceId: string): CallQueue {
+    const healthy = this.cores.filter(({ isUnhealthy }) => !isUnhealthy)
+    const rank = (core: CoreConnection) => hashText(core.url + workspaceId)
+    const queues = (healthy.length > 0 ? healthy : this.cores)
+      .toSorted((a, b) => rank(b) - rank(a))
+      .map(core => this.#creates.get(core)!)
+    return queues.find(queue => queue.hasRoom(workspaceId)) ?? queues[0]!
   }
 
   get load(): CoreLoad {
-    const queues = Object.values(this.#queues)
     return {
-      waiting: queues.reduce((sum, queue) => sum + queue.waiting, 0),
-      inFlight: queues.reduce((sum, queue) => sum + queue.inFlight, 0),
+      waiting: this.#queues.reduce((sum, queue) => sum + queue.waiting, 0),
+      inFlight: this.#queues.reduce((sum, queue) => sum + queue.inFlight, 0),
       unhealthyCores: this.cores.filter(({ isUnhealthy }) => isUnhealthy).length,
     }
   }
 
   #tick(): void {
     for (const core of this.cores) core.tick()
-    for (const queue of Object.values(this.#queues)) queue.sweep()
+    for (const queue of this.#queues) queue.sweep()
   }
 
   /** Aborts its requests if a healthy core remains, so that their calls go there. Otherwise fails all waiting calls. */
   #removeFromRotation(core: CoreConnection): void {
     if (this.cores.some(({ isUnhealthy }) => !isUnhealthy)) core.abortPending()
-    else for (const queue of Object.values(this.#queues)) queue.shed()
+    else for (const queue of this.#queues) queue.shed()
   }
 
   /** Waits for pending requests. */

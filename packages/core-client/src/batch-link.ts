@@ -17,7 +17,7 @@ export function batchLink({ client }: { client: BatchClient }): TRPCLink<AppRout
     ({ op: { path, type, input, signal } }) =>
       observable(observer => {
         const call = new PendingCall({ path, type, input }, observer)
-        const queue = client.queueOf(path)
+        const queue = client.queueOf(call)
         const abort = () => queue.abort(call, signal?.reason)
         if (signal?.aborted) return abort()
         signal?.addEventListener('abort', abort, { once: true })

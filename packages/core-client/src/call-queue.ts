@@ -29,9 +29,10 @@ export class CallQueue {
   readonly #batches = new Set<Batch>()
   #isScheduled = false
 
-  constructor(cores: readonly CoreConnection[], limits: QueueLimits) {
+  /** @param preferred the core that batches go to unless it is unhealthy or cooling down. Without it, cores take turns. */
+  constructor(cores: readonly CoreConnection[], limits: QueueLimits, preferred?: CoreConnection) {
     this.#limits = limits
-    this.#rotation = new CoreRotation(cores)
+    this.#rotation = new CoreRotation(cores, preferred)
   }
 
   /** Calls that wait for a batch. */
@@ -44,15 +45,20 @@ export class CallQueue {
     return this.#batches.size
   }
 
+  /** Whether a call for this workspace can wait here. */
+  hasRoom(workspaceId: string): boolean {
+    return this.#waiting.hasRoom(workspaceId)
+  }
+
   add(call: PendingCall): void {
     call.deadlineMs = performance.now() + this.#limits.waitMs
-    if (!this.#rotation.hasHealthyCore || !this.#waiting.add(workspaceOf(call), call)) call.expire()
+    if (!this.#rotation.hasHealthyCore || !this.#waiting.add(call.workspaceId, call)) call.expire()
     else this.#schedule()
   }
 
   /** Aborts a call, and the request of its batch once no call of the batch needs it. */
   abort(call: PendingCall, reason: unknown): void {
-    if (call.state === 'queued') this.#waiting.remove(workspaceOf(call), call)
+    if (call.state === 'queued') this.#waiting.remove(call.workspaceId, call)
     call.abort(reason)
     for (const { calls, request } of this.#batches)
       if (calls.every(isSettled)) request?.abort(new Error('all calls of the batch were aborted'))
@@ -102,10 +108,12 @@ export class CallQueue {
       batch.request = new BatchRequest()
       try {
         const answers = await core.send(batch.body, this.#limits.timeoutMs, batch.request)
+        if (answers.every(isUnavailable)) core.startCoolDown()
         for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
         return
       } catch (error) {
         failure = error as NoAnswerError
+        if (!batch.calls.every(isSettled)) core.startCoolDown()
       }
       if (failure.sent && batch.calls.some(({ request }) => request.type !== 'query')) break
       removeSettled(batch)
@@ -146,11 +154,12 @@ function pack(calls: PendingCall[]): Buffer {
   return packBatch(calls.map(({ request }) => request))
 }
 
-function isSettled({ state }: PendingCall): boolean {
-  return state === 'settled'
+/** Whether core answered S002: it could not do anything now, for example because it cannot reach the database. */
+function isUnavailable(answer: unknown): boolean {
+  const { error } = (answer ?? {}) as { error?: { data?: { appError?: { code?: unknown } } } }
+  return error?.data?.appError?.code === 'S002'
 }
 
-/** The queue's key of a call. Calls without a workspace share one. */
-function workspaceOf({ request: { input } }: PendingCall): string {
-  return String((input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
+function isSettled({ state }: PendingCall): boolean {
+  return state === 'settled'
 }

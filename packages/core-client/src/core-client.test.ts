@@ -1,8 +1,8 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { type BatchAnswer, type BatchCall, packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { type BatchAnswer, type BatchCall, mintId, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
@@ -57,7 +57,9 @@ function reply({ response }: Received, answers: unknown): void {
 /** The fake cores do not check input. */
 const create = (client: CoreClient, name: unknown, signal?: AbortSignal) =>
   client.transfers.create.mutate({ workspaceId: name } as never, signal && { signal })
-const balance = (client: CoreClient) => client.wallets.balance.query({} as never)
+const balance = (client: CoreClient, signal?: AbortSignal) =>
+  client.wallets.balance.query({} as never, signal && { signal })
+const list = (client: CoreClient) => client.audit.list.query({} as never)
 const succeeded = () => expect.fail('the call succeeded')
 const causeOf = (call: Promise<unknown>) => call.then(succeeded, (error: Error) => error.cause)
 
@@ -142,13 +144,20 @@ describe('abort signals', () => {
     expect(core.batches.map(({ calls }) => calls.length)).toEqual([1])
   })
 
+  test('a call that has its answer leaves no listener on its signal', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const { signal } = new AbortController()
+    await create(connect(core.url), 'w', signal)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
   test('a call that is aborted while a core cannot be reached is not sent to another core', async () => {
     const core = await startCore(() => ({ data: null }))
     const client = connect(await addressWithoutServer(), core.url)
     for (let turn = 0; turn < 4; turn++) {
       const abort = new AbortController()
-      const aborted = causeOf(create(client, 'aborted', abort.signal))
-      const other = create(client, 'other')
+      const aborted = causeOf(balance(client, abort.signal))
+      const other = balance(client)
       // The batch is being sent, and the socket has no result yet.
       await new Promise(setImmediate)
       abort.abort()
@@ -159,15 +168,103 @@ describe('abort signals', () => {
   })
 })
 
-test('each kind of call takes turns at the cores on its own', async () => {
+test('each kind of read takes turns at the cores on its own', async () => {
   const cores = await Promise.all([1, 2].map(() => startCore(() => ({ data: null }))))
   const client = connect(...cores.map(({ url }) => url))
   for (let turn = 0; turn < 4; turn++) {
-    await create(client, 'w')
+    await list(client)
     await balance(client)
   }
   for (const core of cores)
-    expect(core.paths().sort()).toEqual(['transfers.create', 'transfers.create', 'wallets.balance', 'wallets.balance'])
+    expect(core.paths().sort()).toEqual(['audit.list', 'audit.list', 'wallets.balance', 'wallets.balance'])
+})
+
+describe('creates of one workspace go to one core', () => {
+  const workspaces = Array.from({ length: 40 }, () => mintId('workspace'))
+  const done = () => ({ data: null })
+  const createAll = (client: CoreClient) => Promise.all(workspaces.map(workspace => create(client, workspace)))
+  const workspacesAt = ({ batches }: { batches: Received[] }) =>
+    new Set(batches.flatMap(({ calls }) => calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)))
+
+  test('which all clients choose, and different workspaces choose different cores', async () => {
+    const cores = await Promise.all([startCore(done), startCore(done)])
+    const [first, second] = cores.map(({ url }) => url)
+    const clients = [connect(first!, second!), connect(second!, first!)]
+    for (let turn = 0; turn < 3; turn++) for (const client of clients) await createAll(client)
+    const [own, others] = cores.map(workspacesAt)
+    expect(own!.size).toBeGreaterThan(0)
+    expect(others!.size).toBeGreaterThan(0)
+    expect([...own!, ...others!].sort()).toEqual(workspaces.toSorted())
+  })
+
+  test('a core that does not answer delays only its own workspaces; they move once it is unhealthy', async () => {
+    let isHealthy = true
+    let received = 0
+    const slow = await listen((request, response) => {
+      if (request.url === '/batch') received++
+      else if (isHealthy) response.end('{}')
+    })
+    const core = await startCore(done)
+    const client = connect(slow, core.url)
+    const answered = new Set<string>()
+    const calls = Promise.allSettled(
+      workspaces.map(async workspace => {
+        await create(client, workspace)
+        answered.add(workspace)
+      }),
+    )
+    await until('both cores got a batch', () => received > 0 && core.batches.length > 0)
+    const others = workspacesAt(core)
+    await until('the workspaces of the other core have answers', () => answered.size === others.size)
+    expect(answered).toEqual(others)
+    expect(others.size).toBeLessThan(workspaces.length)
+
+    isHealthy = false
+    await until('the core is unhealthy', () => client.load().unhealthyCores === 1)
+    await calls
+    await createAll(client)
+    expect(workspacesAt(core)).toEqual(new Set(workspaces))
+  })
+
+  const unavailable = { message: 'S002', code: -32000, data: { appError: { kind: 'domain', code: 'S002' } } }
+
+  test.each<[string, () => Promise<string>]>([
+    ['cannot be reached', addressWithoutServer],
+    ['closes the connection', () => listen((_request, response) => response.destroy())],
+    ['fails', () => listen((_request, response) => response.writeHead(500).end())],
+    ['is unavailable', async () => (await startCore(() => ({ error: unavailable }))).url],
+  ])('if that core %s, the next attempt goes to another one', async (_, startFaulty) => {
+    const core = await startCore(done)
+    const client = connect(await startFaulty(), core.url)
+    await createAll(client).catch(() => {})
+    await until('all attempts succeed', () =>
+      createAll(client)
+        .then(() => true)
+        .catch(() => false),
+    )
+    expect(workspacesAt(core)).toEqual(new Set(workspaces))
+  })
+
+  test('if its queue is full, further ones go to another core', async () => {
+    const cores = await Promise.all([startCore(), startCore()])
+    const client = connect(...cores.map(({ url }) => url))
+    const abort = new AbortController()
+    const calls: Promise<unknown>[] = []
+    const add = (count: number) => {
+      for (let at = 0; at < count; at++) calls.push(causeOf(create(client, 'w', abort.signal)))
+    }
+    add(4_000)
+    await until('two batches have arrived', () => cores.flatMap(core => core.batches).length === 2)
+    expect(cores.map(({ batches }) => batches.length).sort()).toEqual([0, 2])
+    while (client.load().inFlight === 2) {
+      add(500)
+      await new Promise(setImmediate)
+    }
+    expect(client.load().waiting).toBeGreaterThanOrEqual(5_000)
+    await until('the other core got a batch', () => cores.every(({ batches }) => batches.length > 0))
+    abort.abort()
+    await Promise.all(calls)
+  })
 })
 
 describe('the server rejects the request', () => {
@@ -180,8 +277,8 @@ describe('the server rejects the request', () => {
   ])('HTTP %i: the call was not executed, and the error says why', async (status, sentence) => {
     const url = await listen((_request, response) => response.writeHead(status).end('no core here'))
     const client = connect(url)
-    for (const call of [create, balance, streamed]) {
-      const cause = await causeOf(call(client, 'w'))
+    for (const call of [() => create(client, 'w'), () => balance(client), () => streamed(client)]) {
+      const cause = await causeOf(call())
       expect(cause).toBeInstanceOf(CoreRejected)
       expect(cause).toMatchObject({ status, sent: false, message: expect.stringContaining(sentence) })
       expect((cause as Error).message).toContain(`${url} returned HTTP ${status}`)

@@ -4,7 +4,7 @@ import type { BatchRequest } from './batch-request.ts'
 import { CoreRejected, CoreUnreachable, wasNeverSent } from './errors.ts'
 
 const connectTimeoutMs = 1_000
-/** How long a core that could not be reached is tried last. */
+/** How long a core that did not answer, or is not available, is tried last. */
 const coolDownMs = 1_000
 /** After this many ticks with pending requests and no answer, the core's health is checked. */
 const missedTicksLimit = 4
@@ -35,7 +35,7 @@ export class CoreConnection {
     return this.#coolingDownUntilMs > performance.now()
   }
 
-  /** Records that a connection could not be established. */
+  /** Records that the core did not answer, or is not available. */
   startCoolDown(): void {
     this.#coolingDownUntilMs = performance.now() + coolDownMs
   }
@@ -64,9 +64,7 @@ export class CoreConnection {
       return answers
     } catch (error) {
       if (error instanceof CoreRejected) throw error
-      const sent = !wasNeverSent(error)
-      if (!sent) this.startCoolDown()
-      throw new CoreUnreachable(sent, error, sentAtMs)
+      throw new CoreUnreachable(!wasNeverSent(error), error, sentAtMs)
     } finally {
       this.#pending.delete(request)
     }

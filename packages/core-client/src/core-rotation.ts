@@ -1,25 +1,33 @@
 import type { CoreConnection } from './core-connection.ts'
 
-/** Chooses cores in turn. */
+/** Chooses cores in turn, or always the preferred one first. */
 export class CoreRotation {
   readonly #cores: readonly CoreConnection[]
+  readonly #preferred: CoreConnection | undefined
   #first = 0
 
-  constructor(cores: readonly CoreConnection[]) {
+  constructor(cores: readonly CoreConnection[], preferred?: CoreConnection) {
     this.#cores = cores
+    this.#preferred = preferred
   }
 
-  /** The healthy cores in the order to try them, starting one further each time. Cores that are cooling down come last. */
+  /**
+   * The healthy cores in the order to try them: the preferred one, then the others, starting one further each time. Cores
+   * that are cooling down come last.
+   */
   next(): CoreConnection[] {
     const cores = [...this.#cores.slice(this.#first), ...this.#cores.slice(0, this.#first)]
     this.#first = (this.#first + 1) % this.#cores.length
-    return cores
-      .filter(({ isUnhealthy }) => !isUnhealthy)
-      .toSorted((a, b) => Number(a.isCoolingDown) - Number(b.isCoolingDown))
+    return cores.filter(({ isUnhealthy }) => !isUnhealthy).toSorted((a, b) => this.#rank(a) - this.#rank(b))
   }
 
   /** Whether a call has a core to go to. */
   get hasHealthyCore(): boolean {
     return this.#cores.some(({ isUnhealthy }) => !isUnhealthy)
+  }
+
+  #rank(core: CoreConnection): number {
+    if (core.isCoolingDown) return 2
+    return core === this.#preferred ? 0 : 1
   }
 }

@@ -12,6 +12,8 @@ type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<Ap
  */
 export class PendingCall implements QueueItem {
   readonly request: BatchCall
+  /** Calls without a workspace share ''. */
+  readonly workspaceId: string
   state: 'queued' | 'sent' | 'settled' = 'queued'
   /** When it expires in the queue, on the clock of `performance.now()`. */
   deadlineMs = 0
@@ -22,6 +24,7 @@ export class PendingCall implements QueueItem {
 
   constructor(request: BatchCall, observer: CallObserver) {
     this.request = request
+    this.workspaceId = String((request.input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
     this.#observer = observer
   }
 

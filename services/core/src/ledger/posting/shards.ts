@@ -1,4 +1,4 @@
-import { DomainError, FairQueue, type QueueItem } from '@workspace-wallet/contract'
+import { DomainError, FairQueue, hashText, type QueueItem } from '@workspace-wallet/contract'
 import type { Transfer } from '../chain/transfer.ts'
 import type { Posting, PostingResult } from './posting.ts'
 
@@ -40,7 +40,7 @@ export class Shards {
    */
   post(posting: Posting): Promise<Transfer> {
     if (this.#closed) return Promise.reject(notNow())
-    return this.#shards[hash(posting.workspaceId) % this.#shards.length]!.add(posting)
+    return this.#shards[hashText(posting.workspaceId) % this.#shards.length]!.add(posting)
   }
 
   /** How many postings wait, and how many are in batches under way. */
@@ -122,11 +122,4 @@ class Shard {
 
 function notNow(): DomainError {
   return new DomainError('S002', { retryAfterSeconds: 1 })
-}
-
-/** FNV-1a: spreads workspaces over shards. */
-function hash(text: string): number {
-  let value = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
-  return value >>> 0
 }
