@@ -3,9 +3,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
-import { installBaseline } from '../tools/bench/pgbench.ts'
-import { ratioOf } from '../tools/bench/rounds.ts'
+import type { Posting } from '../services/core/src/ledger/posting/posting.ts'
+import { connectFirstRelease, postAsFirstRelease } from '../tools/bench/baseline/first-release.ts'
+import { benchId, installBaseline } from '../tools/bench/baseline/install.ts'
+import { readEndedCpuTime } from '../tools/bench/cpu.ts'
+import type { Machine } from '../tools/bench/machine.ts'
+import { reportOf } from '../tools/bench/report.ts'
+import { ratiosOf } from '../tools/bench/rounds.ts'
 import { isReached, targets } from '../tools/bench/targets.ts'
 import { createTestDatabase, query } from './setup/database.ts'
 import { makeTempDir } from './setup/temp.ts'
@@ -26,6 +32,7 @@ test('the benchmark runs without failed requests, and writes its report to a fil
     fsyncMicros: expect.any(Number),
   })
   expect(ratios).toEqual({ memory_slope: expect.any(Number) })
+  expect(figures.spreads.memory_slope).toMatchObject({ median: ratios.memory_slope, rounds: [ratios.memory_slope] })
   expect(figures.memory.measurements.length).toBeGreaterThan(1)
   expect(stdout).toContain('memory_slope')
   expect(stderr).toContain('memory: warming up')
@@ -43,14 +50,52 @@ test('an unknown part and an unknown flag are rejected in one sentence', async (
   })
 })
 
-test('the function that pgbench calls makes a transfer in the current schema', async () => {
-  const database = await createTestDatabase()
+test('the function that pgbench calls makes a transfer in the schema of the first release', async () => {
+  const database = await createTestDatabase('template1')
   await installBaseline(database.ownerUrl)
-  await query(database.serviceUrl, 'select bench_transfer(bench_id(1), bench_id(1000), bench_id(1001), 0.01)')
+  await query(database.ownerUrl, 'select bench_transfer(bench_id(1), bench_id(1000), bench_id(1001), 0.01)')
   const flows = 'select direction, balance_after::text as balance from flow order by direction'
   expect(await query(database.ownerUrl, flows)).toEqual([
     { direction: 'IN', balance: '100000.01' },
     { direction: 'OUT', balance: '99999.99' },
+  ])
+  await database.drop()
+})
+
+test('the writing of the first release posts a batch in its schema, and wallets continue from the batch before', async () => {
+  const database = await createTestDatabase('template1')
+  await installBaseline(database.ownerUrl)
+  const [workspaceId, first, second] = [benchId(1), benchId(1000), benchId(1001)]
+  const transfer = (sourceWalletId: string, targetWalletId: string): Posting => ({
+    type: 'TRANSFER',
+    workspaceId,
+    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    bizId: null,
+    sourceWalletId,
+    targetWalletId,
+    amount: '0.01',
+    currency: 'USD',
+    remark: null,
+    actor: 'test',
+    requestId: 'test',
+    clientAddress: null,
+    mayBePosted: false,
+    deadlineMs: Number.POSITIVE_INFINITY,
+  })
+  const client = await connectFirstRelease(database.ownerUrl)
+  await postAsFirstRelease(client, [transfer(first, second), transfer(first, second)])
+  await postAsFirstRelease(client, [transfer(second, first)])
+  await client.end()
+  const flows = 'select sequence::int, balance_after::text as balance, order_number::int as number from flow'
+  expect(await query(database.ownerUrl, `${flows} where wallet_id = $1 order by sequence`, [first])).toEqual([
+    { sequence: 1, balance: '99999.99', number: 1 },
+    { sequence: 2, balance: '99999.98', number: 2 },
+    { sequence: 3, balance: '99999.99', number: 3 },
+  ])
+  const state =
+    'select w.balance::text, w.sequence::int, l.order_count::int from wallet w join ledger l using (workspace_id)'
+  expect(await query(database.ownerUrl, `${state} where w.id = $1`, [second])).toEqual([
+    { balance: '100000.01', sequence: 3, order_count: 3 },
   ])
   await database.drop()
 })
@@ -61,9 +106,20 @@ test('docs/performance.md lists exactly the keys of the report', async () => {
   expect(keys.toSorted()).toEqual(targets.map(({ key }) => key).toSorted())
 })
 
-test('a ratio is the median of the ratios of the rounds', () => {
-  expect(ratioOf([100, 10, 120], [50, 5, 80])).toBe(2)
-  expect(ratioOf([10, 30], [10, 10])).toBe(2)
+test('the report has the median of the ratios of the rounds, with the lowest and the highest', () => {
+  const machine = {} as Machine
+  const key = ratiosOf([100, 10, 120], [50, 5, 80])
+  const { ratios, figures } = reportOf(machine, [{ ratios: { key, even: [1, 3] }, figures: {} }])
+  expect(ratios).toEqual({ key: 2, even: 2 })
+  expect(figures.spreads.key).toEqual({ median: 2, low: 1.5, high: 2, rounds: [2, 2, 1.5] })
+})
+
+test('the CPU time of a process that has exited is that of its parent', async () => {
+  const before = readEndedCpuTime()
+  await execute(process.execPath, ['-e', 'while (process.cpuUsage().user < 200_000);'])
+  const after = readEndedCpuTime()
+  if (process.platform === 'linux') expect(after! - before!).toBeGreaterThanOrEqual(190_000)
+  else expect(after).toBeNull()
 })
 
 test('a target is a lower or upper bound, and is reached at the bound', () => {

@@ -21,11 +21,12 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** With the product's schema, unless the template is another one: `template1` is empty. */
+export async function createTestDatabase(template = templateDatabase): Promise<TestDatabase> {
   const server = inject('databaseServer')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
-  await execute(adminUrl, `create database ${name} template ${templateDatabase}`)
+  await execute(adminUrl, `create database ${name} template ${template}`)
   return {
     ownerUrl: urlOf(server.ownerUrl, name),
     serviceUrl: urlOf(server.serviceUrl, name),

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { mintKeyId } from '@workspace-wallet/runtime'
 import type { Program } from '../services/program.ts'
 import { sayWithin } from '../services/say.ts'
-import type { Watched } from './cpu.ts'
+import { noCpuTimes, type Watched } from './cpu.ts'
 import { figuresOf, tableOf } from './figures.ts'
 import type { LoadPlan } from './load.ts'
 import { type Run, startLoadProcess } from './load-process.ts'
 import { type Nginx, startNginx } from './nginx.ts'
 import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratioOf } from './rounds.ts'
+import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
 import { makeSigner, type Testbed } from './testbed.ts'
 
@@ -40,12 +40,12 @@ export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureM
   const nginx = await startNginx(testbed, memorySigner, upstream.port).catch((error: Error) => error)
 
   const load = startLoadProcess()
-  const run = (port: number, plan: Pick<LoadPlan, 'kind' | 'signers' | 'target' | 'connections'>, watched: Watched) =>
-    load.run({ host: '127.0.0.1', port, warmUpMs, measureMs, ...plan }, watched)
+  const run = (port: number, plan: Pick<LoadPlan, 'kind' | 'signers' | 'target'>, watched: Watched) =>
+    load.run({ host: '127.0.0.1', port, connections, warmUpMs, measureMs, ...plan }, watched)
   const plain = { kind: 'plain', target: '/', signers: [memorySigner] } as const
   const signed = { kind: 'balance', signers: [memorySigner] } as const
-  const balance = { kind: 'balance', signers: [signer], connections } as const
-  const pids = { hello: pidOf(hello), gateway: pidOf(gateway), upstream: pidOf(upstream), redis: testbed.redis.pid() }
+  const balance = { kind: 'balance', signers: [signer] } as const
+  const pids = { upstream: pidOf(upstream), redis: testbed.redis.pid() }
   const pidsOfService = {
     gateway: pidOf(service.gateway),
     core: pidOf(service.core),
@@ -54,22 +54,17 @@ export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureM
   }
   const contenders: Contenders<Run> = {
     balance: () => run(service.gateway.port, balance, pidsOfService),
-    hello: () => run(hello.port, { ...plain, connections }, pids),
-    gateway: () => run(gateway.port, { ...signed, connections }, pids),
-    'gateway, one connection': () => run(gateway.port, { ...signed, connections: 1 }, pids),
-    'upstream, one connection': () => run(upstream.port, { ...plain, connections: 1 }, pids),
+    hello: () => run(hello.port, plain, { hello: pidOf(hello) }),
+    gateway: () => run(gateway.port, signed, { gateway: pidOf(gateway), ...pids }),
   }
-  if (!(nginx instanceof Error)) {
-    const watched = { ...pids, nginx: nginx.pid }
-    contenders.nginx = () => run(nginx.port, { ...signed, connections }, watched)
-    contenders['nginx, one connection'] = () => run(nginx.port, { ...signed, connections: 1 }, watched)
-  }
+  if (!(nginx instanceof Error)) contenders.nginx = () => run(nginx.port, signed, { nginx: nginx.pid, ...pids })
   const samples = await inRounds(contenders, rounds, say)
   load.stop()
   await stopAll([nginx, gateway, upstream, hello, service.gateway, service.core])
 
   const findings = findingsOf(samples)
-  if (nginx instanceof Error) findings.missing = { gateway_vs_nginx: nginx.message, added_p50_vs_nginx: nginx.message }
+  if (nginx instanceof Error)
+    findings.missing = { gateway_vs_nginx: nginx.message, gateway_cpu_vs_nginx: nginx.message }
   return findings
 }
 
@@ -79,16 +74,18 @@ async function stopAll(programs: (Nginx | Error | { stop(): Promise<unknown> })[
 
 function findingsOf(samples: Record<string, Run[]>): Findings {
   const rates = (name: string) => samples[name]!.map(({ perSecond }) => perSecond)
-  const ratios: Record<string, number> = { balance_vs_express: ratioOf(rates('balance'), rates('hello')) }
-  if (samples.nginx) {
-    const upstream = samples['upstream, one connection']!
-    const added = (name: string) =>
-      samples[`${name}, one connection`]!.map(({ latencyMs }, round) => latencyMs.p50 - upstream[round]!.latencyMs.p50)
-    ratios.gateway_vs_nginx = ratioOf(rates('gateway'), rates('nginx'))
-    ratios.added_p50_vs_nginx = ratioOf(added('gateway'), added('nginx'))
-  }
+  const costs = (name: string) => samples[name]!.flatMap(({ cpuMicros }) => cpuMicros?.[name] ?? [])
   const edge = figuresOf(samples)
-  return { ratios, figures: { edge }, tables: [tableOf('edge', edge)] }
+  const findings: Findings = {
+    ratios: { balance_vs_express: ratiosOf(rates('balance'), rates('hello')) },
+    figures: { edge },
+    tables: [tableOf('edge', edge)],
+  }
+  if (!samples.nginx) return findings
+  findings.ratios.gateway_vs_nginx = ratiosOf(rates('gateway'), rates('nginx'))
+  if (costs('nginx').length > 0) findings.ratios.gateway_cpu_vs_nginx = ratiosOf(costs('gateway'), costs('nginx'))
+  else findings.missing = { gateway_cpu_vs_nginx: noCpuTimes }
+  return findings
 }
 
 function pidOf({ process }: Program): number {

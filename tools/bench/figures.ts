@@ -1,17 +1,17 @@
 /** The figures of each contender in the report. */
 import { table } from '../../cli/admin/table.ts'
-import type { Run } from './load-process.ts'
-import { median } from './rounds.ts'
+import type { CpuTimes } from './cpu.ts'
+import type { LoadResult } from './load.ts'
+import { type Spread, spreadOf, textOfSpread } from './spread.ts'
 
-/** pgbench reports only the rate. */
-export type Sample = Run | { perSecond: number }
+/** pgbench reports no percentiles. `cpuMicros`: the CPU time of one request in each process, in microseconds. */
+export type Sample = Pick<LoadResult, 'perSecond'> & Partial<LoadResult> & { cpuMicros: CpuTimes | null }
 
-/** Medians of the rounds. `cpuMicros` is the CPU time of one request in each process, in microseconds. */
+/** `cpuMicros` has the sum of all processes but the load generator in `total`. */
 export type Figure = {
-  perSecond: number
-  rounds: number[]
-  latencyMs?: Record<'p50' | 'p95' | 'p99' | 'max', number>
-  cpuMicros?: Record<string, number>
+  perSecond: Spread
+  latencyMs?: Record<keyof LoadResult['latencyMs'], Spread>
+  cpuMicros?: Record<string, Spread>
 }
 export type Figures = Record<string, Figure>
 
@@ -20,35 +20,40 @@ export function figuresOf(samples: Record<string, Sample[]>): Figures {
 }
 
 function figureOf(samples: Sample[]): Figure {
-  const rates = samples.map(({ perSecond }) => perSecond)
-  const figure = { perSecond: Math.round(median(rates)), rounds: rates.map(Math.round) }
-  const runs = samples.filter(sample => 'latencyMs' in sample)
-  if (runs.length === 0) return figure
-  const latency = (name: 'p50' | 'p95' | 'p99' | 'max') => rounded(median(runs.map(run => run.latencyMs[name])))
-  const cost = (name: string) => rounded(median(runs.map(run => run.cpuMicros![name]!)))
-  return {
-    ...figure,
-    latencyMs: { p50: latency('p50'), p95: latency('p95'), p99: latency('p99'), max: latency('max') },
-    cpuMicros: Object.fromEntries(Object.keys(runs[0]!.cpuMicros ?? {}).map(name => [name, cost(name)])),
-  }
+  const figure: Figure = { perSecond: spreadOf(samples.map(({ perSecond }) => perSecond)) }
+  const latencies = samples.flatMap(({ latencyMs }) => latencyMs ?? [])
+  if (latencies.length > 0) figure.latencyMs = spreadsOf(latencies)
+  const costs = samples.flatMap(({ cpuMicros }) => (cpuMicros ? [{ ...cpuMicros, total: totalOf(cpuMicros) }] : []))
+  if (costs.length > 0) figure.cpuMicros = spreadsOf<string>(costs)
+  return figure
+}
+
+/** The CPU time of one request in all processes but the load generator, in microseconds. */
+export function totalOf(cpuMicros: CpuTimes): number {
+  return Object.entries(cpuMicros).reduce((sum, [name, micros]) => (name === 'load' ? sum : sum + micros), 0)
+}
+
+function spreadsOf<Name extends string>(rounds: Record<Name, number>[]): Record<Name, Spread> {
+  const names = Object.keys(rounds[0]!) as Name[]
+  const spreads = names.map(name => [name, spreadOf(rounds.map(round => round[name]))])
+  return Object.fromEntries(spreads) as Record<Name, Spread>
 }
 
 /** A table without processes that used less than a microsecond per request. */
 export function tableOf(title: string, figures: Figures): string {
-  const rows = Object.entries(figures).map(([name, { perSecond, latencyMs, cpuMicros = {} }]) => [
-    name,
-    `${perSecond}`,
-    latencyMs ? `${latencyMs.p50}` : '',
-    latencyMs ? `${latencyMs.p99}` : '',
-    Object.entries(cpuMicros)
-      .filter(([, micros]) => micros >= 1)
-      .map(([process, micros]) => `${process} ${Math.round(micros)}`)
-      .join(', '),
-  ])
-  return table([title, 'per second', 'p50 ms', 'p99 ms', 'CPU µs per request'], rows)
-}
-
-/** Rounded to three significant digits. */
-export function rounded(value: number): number {
-  return Number(value.toPrecision(3))
+  const rows = Object.entries(figures).map(([name, { perSecond, latencyMs, cpuMicros }]) => {
+    const { total, ...processes } = cpuMicros ?? {}
+    return [
+      name,
+      textOfSpread(perSecond),
+      latencyMs ? `${latencyMs.p50.median}` : '',
+      latencyMs ? `${latencyMs.p99.median}` : '',
+      total ? textOfSpread(total) : '',
+      Object.entries(processes)
+        .filter(([, { median }]) => median >= 1)
+        .map(([process, { median }]) => `${process} ${Math.round(median)}`)
+        .join(', '),
+    ]
+  })
+  return table([title, 'per second', 'p50 ms', 'p99 ms', 'CPU µs per request', 'of which; load generator'], rows)
 }

@@ -8,12 +8,12 @@ import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { signedHeaders } from '../services/signed-headers.ts'
-import { rounded } from './figures.ts'
 import { timePageReads } from './lists/page-reads.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
-import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
+import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
+import { rounded, spreadOf } from './spread.ts'
 import { type Database, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('lists')
@@ -83,9 +83,9 @@ export async function measureLists(testbed: Testbed, settings: Settings): Promis
   await service.gateway.stop()
   await service.core.stop()
 
-  const ratios: Record<string, number> = { first_page_vs_point_read: reads.ratio }
-  for (const name of targeted) ratios[`last_page_${name}`] = ratioOf(pages[`${name}, last`]!, pages[`${name}, first`]!)
-  const pagesMs = Object.fromEntries(Object.entries(pages).map(([name, times]) => [name, rounded(median(times))]))
+  const ratios: Findings['ratios'] = { first_page_vs_point_read: reads.ratios }
+  for (const name of targeted) ratios[`last_page_${name}`] = ratiosOf(pages[`${name}, last`]!, pages[`${name}, first`]!)
+  const pagesMs = Object.fromEntries(Object.entries(pages).map(([name, times]) => [name, spreadOf(times)]))
   const rows = settings.listSizes
   return {
     ratios,

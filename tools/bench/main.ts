@@ -10,6 +10,7 @@ import { measureLists } from './lists.ts'
 import { describeMachine } from './machine.ts'
 import { measureMemory } from './memory.ts'
 import { measureNeighbours } from './neighbours.ts'
+import { measurePosting } from './posting.ts'
 import { type Findings, reportOf, textOf } from './report.ts'
 import { fullSettings, quickSettings, type Settings } from './settings.ts'
 import { startTestbed, type Testbed } from './testbed.ts'
@@ -17,6 +18,7 @@ import { measureTransfers } from './transfers.ts'
 
 const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Findings>> = {
   transfers: measureTransfers,
+  posting: measurePosting,
   edge: measureEdge,
   lists: measureLists,
   neighbours: measureNeighbours,
@@ -31,7 +33,11 @@ const flags = {
     choices: Object.keys(parts),
     parse: parseParts,
   },
-  rounds: { value: 'N', help: 'measure each contender in N rounds (default: 3)', parse: parseRounds },
+  rounds: {
+    value: 'N',
+    help: `measure each contender in N rounds (default: ${fullSettings.rounds})`,
+    parse: parseRounds,
+  },
   directory: {
     value: 'DIR',
     help: 'directory for the databases, on the disk that you want to measure',
@@ -77,9 +83,9 @@ function parseRounds(text: string): number {
 await runProgram(
   createCommand({
     name: 'npm run bench --',
-    help: 'compare the service with other ways to do the same work, in about ten minutes',
+    help: 'compare the service with other ways to do the same work, in about fifteen minutes',
     flags,
-    examples: ['', '--only transfers,lists --json results.json', '--quick'],
+    examples: ['', '--only posting', '--only transfers,lists --json results.json', '--quick'],
     notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs
 that it compares them with. Run nothing else on the machine meanwhile. docs/performance.md explains the figures.`,
     run: measure,

@@ -44,7 +44,7 @@ export async function measureMemory(testbed: Testbed, settings: Settings): Promi
 
   const slopes = { gateway: slopeOf(measurements, 'gateway'), core: slopeOf(measurements, 'core') }
   return {
-    ratios: { memory_slope: Math.max(slopes.gateway, slopes.core) },
+    ratios: { memory_slope: [Math.max(slopes.gateway, slopes.core)] },
     figures: { memory: { slopes, measurements } },
   }
 }

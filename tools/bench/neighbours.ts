@@ -4,13 +4,13 @@
  */
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
-import { rounded } from './figures.ts'
 import { type Filled, fill } from './lists.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
-import { type Contenders, inRounds, median, ratioOf } from './rounds.ts'
+import { type Contenders, inRounds, largestOf, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
+import { spreadOf } from './spread.ts'
 import type { Testbed } from './testbed.ts'
 
 const say = sayWithin('neighbours')
@@ -73,9 +73,9 @@ export async function measureNeighbours(testbed: Testbed, settings: Settings): P
   await core.stop()
 
   const p95 = (name: string) => samples[name]!.map(({ latencyMs }) => latencyMs.p95)
-  const ratios = plans.map(([name]) => ratioOf(p95(`${name}, attacked`), p95(`${name}, alone`)))
-  const p95Ms = Object.fromEntries(Object.keys(samples).map(name => [name, rounded(median(p95(name)))]))
-  return { ratios: { victim_list_p95: Math.max(...ratios) }, figures: { neighbours: { p95Ms } } }
+  const ratios = plans.map(([name]) => ratiosOf(p95(`${name}, attacked`), p95(`${name}, alone`)))
+  const p95Ms = Object.fromEntries(Object.keys(samples).map(name => [name, spreadOf(p95(name))]))
+  return { ratios: { victim_list_p95: largestOf(ratios) }, figures: { neighbours: { p95Ms } } }
 }
 
 /** Measures while the expensive lists run. */

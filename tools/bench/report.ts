@@ -1,40 +1,46 @@
 import { table } from '../../cli/admin/table.ts'
-import { rounded } from './figures.ts'
 import type { Machine } from './machine.ts'
+import { type Spread, spreadOf, textOfSpread } from './spread.ts'
 import { isReached, targets } from './targets.ts'
 
-/** The results of one part. `missing`: the reason why a key has no ratio. */
+/** The results of one part. `ratios`: those of every round. `missing`: the reason why a key has no ratio. */
 export type Findings = {
-  ratios: Record<string, number>
+  ratios: Record<string, number[]>
   figures: Record<string, unknown>
   missing?: Record<string, string>
   /** For the text report. */
   tables?: string[]
 }
 
-export type Report = { machine: Machine; ratios: Record<string, number>; figures: Record<string, unknown> }
+/** `ratios`: the medians of the rounds. `figures.spreads`: the ratios of all rounds. */
+export type Report = {
+  machine: Machine
+  ratios: Record<string, number>
+  figures: Record<string, unknown> & { spreads: Record<string, Spread>; missing?: Record<string, string> }
+}
 
 export function reportOf(machine: Machine, findings: Findings[]): Report {
-  const ratios: Record<string, number> = Object.assign({}, ...findings.map(each => each.ratios))
+  const ratios: Findings['ratios'] = Object.assign({}, ...findings.map(each => each.ratios))
+  const spreads = Object.fromEntries(Object.entries(ratios).map(([key, rounds]) => [key, spreadOf(rounds)]))
   const missing: Record<string, string> = Object.assign({}, ...findings.map(each => each.missing))
   const figures: Record<string, unknown> = Object.assign({}, ...findings.map(each => each.figures))
   return {
     machine,
-    ratios: Object.fromEntries(Object.entries(ratios).map(([key, ratio]) => [key, rounded(ratio)])),
-    figures: Object.keys(missing).length > 0 ? { ...figures, missing } : figures,
+    ratios: Object.fromEntries(Object.entries(spreads).map(([key, { median }]) => [key, median])),
+    figures: { spreads, ...figures, ...(Object.keys(missing).length > 0 && { missing }) },
   }
 }
 
 /** The text report: the machine, the tables of each part, then every key with its target. */
-export function textOf({ machine, ratios, figures }: Report, findings: Findings[]): string {
-  const missing = (figures.missing ?? {}) as Record<string, string>
+export function textOf({ machine, figures }: Report, findings: Findings[]): string {
+  const { spreads, missing = {} } = figures
   const rows = targets
-    .filter(({ key }) => key in ratios || key in missing)
+    .filter(({ key }) => key in spreads || key in missing)
     .map(target => {
-      const measured = ratios[target.key]
+      const measured = spreads[target.key]
       const sign = target.bound === 'atLeast' ? '≥' : '≤'
-      const reached = measured === undefined ? missing[target.key]! : isReached(target, measured) ? 'yes' : 'no'
-      return [target.key, measured === undefined ? '–' : `${measured}`, `${sign} ${target.value}`, reached, target.what]
+      const reached = !measured ? missing[target.key]! : isReached(target, measured.median) ? 'yes' : 'no'
+      return [target.key, measured ? textOfSpread(measured) : '–', `${sign} ${target.value}`, reached, target.what]
     })
   const { cpu, cores, memoryGiB, kernel, node, postgres, redis, fsyncMicros } = machine
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${kernel}, Node ${node}, PostgreSQL ${postgres}, Redis ${redis}

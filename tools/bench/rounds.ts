@@ -31,7 +31,12 @@ export function median(numbers: number[]): number {
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2
 }
 
-/** The median of the ratios of each round: a slow round affects numerator and denominator alike. */
-export function ratioOf(numerators: number[], denominators: number[]): number {
-  return median(numerators.map((numerator, round) => numerator / denominators[round]!))
+/** The ratio of each round: a slow round affects numerator and denominator alike. */
+export function ratiosOf(numerators: number[], denominators: number[]): number[] {
+  return numerators.map((numerator, round) => numerator / denominators[round]!)
+}
+
+/** Of several contenders, the ratios of the one with the largest median. */
+export function largestOf(all: number[][]): number[] {
+  return all.toSorted((a, b) => median(b) - median(a))[0]!
 }

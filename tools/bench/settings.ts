@@ -5,6 +5,8 @@ export type Settings = {
   /** For each contender in each round. */
   warmUpMs: number
   measureMs: number
+  /** Batches of 100 transfers that the posting part makes in a round. */
+  postingBatches: number
   /** Rows of the tables whose lists are read. The targets are for the last size. */
   listSizes: number[]
   /** Orders of each workspace that requests expensive lists. */
@@ -17,9 +19,10 @@ export type Settings = {
 }
 
 export const fullSettings: Settings = {
-  rounds: 3,
+  rounds: 5,
   warmUpMs: 1_000,
   measureMs: 3_000,
+  postingBatches: 20,
   listSizes: [10_000, 100_000, 1_000_000],
   neighbourRows: 500_000,
   memoryWarmUpMs: 72_000,
@@ -32,6 +35,7 @@ export const quickSettings: Settings = {
   rounds: 1,
   warmUpMs: 0,
   measureMs: 1_000,
+  postingBatches: 2,
   listSizes: [100, 1_000, 10_000],
   neighbourRows: 5_000,
   memoryWarmUpMs: 400,

@@ -19,8 +19,11 @@ export type Testbed = {
   postgres: Postgres
   redis: Redis
   keyEncryptionKeys: string
+  /** In base64, as in LEDGER_CHAIN_KEY. */
+  ledgerChainKey: string
   /** Creates a database with the schema. */
   createDatabase(name: string): Promise<Database>
+  createEmptyDatabase(name: string): Promise<Database>
   /** Starts core, gateway or a server of the benchmark (in `servers`), with these options of Node. */
   start(path: string, environment: NodeJS.ProcessEnv, options?: string[]): Promise<Program>
   startGateway(coreUrl: string, options?: string[]): Promise<Program>
@@ -64,8 +67,11 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
       serviceUrl: postgres.url(name, serviceRole, secrets.servicePassword),
       servicePassword: secrets.servicePassword,
     })
-    await query(postgres.url('postgres'), `create database ${template}`)
-    await migrate(databaseOf(template))
+    const create = async (name: string, from: string): Promise<Database> => {
+      await query(postgres.url('postgres'), `create database ${name} template ${from}`)
+      return databaseOf(name)
+    }
+    await migrate(await create(template, 'template1'))
 
     const start: Testbed['start'] = async (path, environment, options) => {
       const program = await startProgram(fileURLToPath(new URL(path, root)), environment, options)
@@ -91,10 +97,9 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
       postgres,
       redis,
       keyEncryptionKeys: secrets.keyEncryptionKeys,
-      async createDatabase(name) {
-        await query(postgres.url('postgres'), `create database ${name} template ${template}`)
-        return databaseOf(name)
-      },
+      ledgerChainKey: secrets.ledgerChainKey,
+      createDatabase: name => create(name, template),
+      createEmptyDatabase: name => create(name, 'template1'),
       start,
       startGateway,
       async startService(database, options) {
@@ -121,6 +126,11 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
     await stop()
     throw error
   }
+}
+
+/** So that the next measurement starts without pages to write, and writes each page to the log in full the first time. */
+export function checkpoint({ postgres }: Testbed): Promise<unknown> {
+  return query(postgres.url('postgres'), 'checkpoint')
 }
 
 async function migrate({ ownerUrl, serviceUrl }: Database): Promise<void> {

@@ -1,12 +1,12 @@
 /** Measures a page in PostgreSQL: core's statements on a connection without other traffic. */
-import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { ListDatabase } from '../../../services/core/src/database/lists/list-reader.ts'
 import { type Queryable, run } from '../../../services/core/src/database/statement.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from '../../../services/core/src/transfers/queries.ts'
 import { findWallet, listFlows, listWallets } from '../../../services/core/src/wallets/queries.ts'
+import { readThreadCpuTime } from '../cpu.ts'
 import type { Filled } from '../lists.ts'
-import { inRounds, median, ratioOf } from '../rounds.ts'
+import { inRounds, largestOf, median, ratiosOf } from '../rounds.ts'
 import type { Database } from '../testbed.ts'
 
 const warmUps = 200
@@ -21,7 +21,7 @@ type Query = { name: string; text: string; values: unknown[] }
 /** In microseconds: until the answer arrives; the execution time that PostgreSQL reports; the CPU time of its process. */
 type Sample = { answered: number; executed: number; cpu: number | null }
 
-/** `ratio`: the time of the slowest page over that of reading one order by its ID. `micros`: the medians. */
+/** `ratios`: the time of the slowest page over that of reading one order by its ID, by round. `micros`: the medians. */
 export async function timePageReads(database: Database, { signer, wallet }: Filled, rounds: number) {
   const client = new pg.Client({ connectionString: database.serviceUrl })
   await client.connect()
@@ -52,8 +52,9 @@ export async function timePageReads(database: Database, { signer, wallet }: Fill
     const contenders = Object.entries(queries).map(([name, query]) => [name, () => time(client, pid, query)] as const)
     const samples = await inRounds(Object.fromEntries(contenders), rounds, () => {})
     const answered = (name: string) => samples[name]!.map(sample => sample.answered)
+    const ratios = pages.map(page => ratiosOf(answered(page), answered('one order by its id')))
     return {
-      ratio: Math.max(...pages.map(page => ratioOf(answered(page), answered('one order by its id')))),
+      ratios: largestOf(ratios),
       micros: Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, mediansOf(all)])),
     }
   } finally {
@@ -64,13 +65,13 @@ export async function timePageReads(database: Database, { signer, wallet }: Fill
 async function time(client: pg.Client, pid: number, query: Query): Promise<Sample> {
   for (let count = 0; count < warmUps; count++) await client.query(query)
   const answered: number[] = []
-  const cpuBefore = cpuMicros(pid)
+  const cpuBefore = readThreadCpuTime(pid)
   for (let count = 0; count < repeats; count++) {
     const startedAt = performance.now()
     await client.query(query)
     answered.push((performance.now() - startedAt) * 1000)
   }
-  const cpuAfter = cpuMicros(pid)
+  const cpuAfter = readThreadCpuTime(pid)
   const values = query.values.map(value => pg.escapeLiteral(String(value))).join(', ')
   const explain = `explain (analyze, timing off, format json) execute ${pg.escapeIdentifier(query.name)} (${values})`
   const executed: number[] = []
@@ -91,14 +92,5 @@ function mediansOf(samples: Sample[]): Sample {
     answered: medianOf('answered'),
     executed: medianOf('executed'),
     cpu: samples[0]!.cpu === null ? null : medianOf('cpu'),
-  }
-}
-
-/** The CPU time of a process so far; null on other systems than Linux. */
-function cpuMicros(pid: number): number | null {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000
-  } catch {
-    return null
   }
 }
