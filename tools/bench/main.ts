@@ -87,7 +87,8 @@ await runProgram(
     flags,
     examples: ['', '--only posting', '--only transfers,lists --json results.json', '--quick'],
     notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs
-that it compares them with. Run nothing else on the machine meanwhile. docs/performance.md explains the figures.`,
+that it compares them with. Run nothing else on the machine meanwhile. Each figure is the median of the rounds, with the
+lowest and the highest. docs/performance.md explains the figures.`,
     run: measure,
   }),
   process.argv.slice(2),
