@@ -7,7 +7,6 @@ import { Decimal } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { bytesArray, plainArray, run, statement, textArray } from '../../../services/core/src/database/statement.ts'
 import { type Posting, walletsOf, workspacesOf } from '../../../services/core/src/ledger/posting/posting.ts'
-import { inOneWrite } from '../../../services/core/src/ledger/posting/send.ts'
 
 type Ledger = { workspaceId: string; orderCount: number }
 type Wallet = { workspaceId: string; id: string; balance: string; sequence: number; orderCount: number; now: Date }
@@ -28,21 +27,17 @@ export async function connectFirstRelease(ownerUrl: string): Promise<pg.Client> 
 
 /** Posts a batch of transfers with new IDs. */
 export async function postAsFirstRelease(client: pg.Client, postings: Posting[]): Promise<void> {
-  const [, ledgers, wallets] = await Promise.all(
-    inOneWrite(client, () => {
-      const keys = walletsOf(postings)
-      return [
-        client.query(begin),
-        run(client, lockLedgers, [plainArray(workspacesOf(postings))]),
-        run(client, loadWallets, [
-          plainArray(keys.map(({ workspaceId }) => workspaceId)),
-          plainArray(keys.map(({ id }) => id)),
-        ]),
-      ] as const
-    }),
-  )
+  const keys = walletsOf(postings)
+  const [, ledgers, wallets] = await Promise.all([
+    client.query(begin),
+    run(client, lockLedgers, [plainArray(workspacesOf(postings))]),
+    run(client, loadWallets, [
+      plainArray(keys.map(({ workspaceId }) => workspaceId)),
+      plainArray(keys.map(({ id }) => id)),
+    ]),
+  ])
   const values = valuesOf(postings, ledgers, wallets)
-  await Promise.all(inOneWrite(client, () => [run(client, writePostings, values), client.query('commit')]))
+  await Promise.all([run(client, writePostings, values), client.query('commit')])
 }
 
 /** The parameters of write-postings.sql. Changes the rows of ledgers and wallets. */

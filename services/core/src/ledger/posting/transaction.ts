@@ -21,7 +21,6 @@ import {
   workspacesOf,
 } from './posting.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
-import { inOneWrite } from './send.ts'
 
 /** The connection was lost after COMMIT was sent and before its result arrived. */
 export class CommitUnknown extends Error {}
@@ -106,18 +105,14 @@ async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]
   const resent = postings.filter(posting => posting.mayBePosted)
   const funded = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
 
-  const sent = inOneWrite(
-    client,
-    () =>
-      [
-        client.query(beginFor(postings)),
-        lockLedgers(client, workspacesOf(postings)),
-        loadWallets(client, walletsOf(postings)),
-        named.length > 0 ? findByBizId(client, named) : [],
-        resent.length > 0 ? findById(client, resent) : [],
-        funded.length > 0 ? lockAudit(runOn(client), funded) : [],
-      ] as const,
-  )
+  const sent = [
+    client.query(beginFor(postings)),
+    lockLedgers(client, workspacesOf(postings)),
+    loadWallets(client, walletsOf(postings)),
+    named.length > 0 ? findByBizId(client, named) : [],
+    resent.length > 0 ? findById(client, resent) : [],
+    funded.length > 0 ? lockAudit(runOn(client), funded) : [],
+  ] as const
   await Promise.allSettled(sent)
   const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(sent)
 
@@ -212,11 +207,8 @@ async function postUnlocked(
 ): Promise<Posted | null> {
   try {
     return await withConnection(pool, async client => {
-      const { writes, commit } = inOneWrite(client, () => ({
-        writes: [client.query(begin), post(client, postings, notAfter)] as const,
-        commit: client.query('commit'),
-      }))
-      await committed([...writes], commit)
+      const writes = [client.query(begin), post(client, postings, notAfter)] as const
+      await committed([...writes], client.query('commit'))
       return await writes[1]
     })
   } catch (error) {
@@ -244,13 +236,11 @@ async function write(
 ): Promise<Outcome['posted']> {
   const postings = chainDecisions(chainKey, decisions)
   const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionOf))
-  const { posting, writes, commit } = inOneWrite(client, () => {
-    const posting = decisions.length > 0 ? post(client, postings, null) : null
-    // Money from outside is an administrative action too: it is recorded in the audit, in the same transaction.
-    const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
-    return { posting, writes: [posting, appending].filter(each => each !== null), commit: client.query('commit') }
-  })
-  await committed(writes, commit)
+  const posting = decisions.length > 0 ? post(client, postings, null) : null
+  // Money from outside is an administrative action too: it is recorded in the audit, in the same transaction.
+  const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
+  const writes = [posting, appending].filter(each => each !== null)
+  await committed(writes, client.query('commit'))
   return posting && { ...(await posting)!, postings }
 }
 
