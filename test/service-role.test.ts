@@ -320,9 +320,9 @@ describe('access', () => {
     const isKey = `id = ${literalOfKey(books)}`
     for (const [sql, refusal] of [
       [`update api_key set access_revision = 1 where ${isKey}`, 'this update of api_key is refused'],
-      [`update api_key set access_revision = access_revision + 1000 where ${isKey}`, 'there is no access revision'],
-      ['update access_revision set revision = revision + 1000', 'the access revision counts each change'],
-      ['update access_revision set revision = revision - 1', 'the access revision counts each change'],
+      [`update api_key set access_revision = access_revision + 1000 where ${isKey}`, 'does not exist yet'],
+      ['update access_revision set revision = revision + 1000', 'the access revision must rise by one'],
+      ['update access_revision set revision = revision - 1', 'the access revision must rise by one'],
       ['insert into access_change (revision) select revision + 1 from access_revision', 'permission denied'],
       ['delete from access_change', 'permission denied'],
     ] as const)
@@ -332,7 +332,7 @@ describe('access', () => {
       asService(`
         create temporary table access_revision as select 9000000000000000000 as revision;
         update api_key set access_revision = 9000000000000000000 where ${isKey}`),
-    ).rejects.toThrow('there is no access revision')
+    ).rejects.toThrow('does not exist yet')
     expect(await codeAt(system.baseUrl, books)).toBe('2000')
     await system.admin.apiKeys.disable.mutate(books.key)
     expect(await codeAt(system.baseUrl, books)).toBe('GA2021')
@@ -355,10 +355,10 @@ describe('the audit', () => {
       select ${at}, 'admin:nobody', 'wallet.freeze', workspace_id, 'forged', ${position}, ${garbage}
       from audit_head where workspace_id = ${workspace}`
     for (const [sql, refusal] of [
-      [forge('position'), 'is not the next one'],
-      [forge('position + 2'), 'is not the next one'],
-      [forge('position + 1', "now() - interval '1 day'"), 'is of the time of its transaction'],
-      [forge('position + 1', "now() + interval '1 day'"), 'is of the time of its transaction'],
+      [forge('position'), 'is not the next one of the audit'],
+      [forge('position + 2'), 'is not the next one of the audit'],
+      [forge('position + 1', "now() - interval '1 day'"), 'must be the time of its transaction'],
+      [forge('position + 1', "now() + interval '1 day'"), 'must be the time of its transaction'],
     ] as const)
       await expect(asService(sql), sql).rejects.toThrow(refusal)
     expect(await broken(books)).toEqual([])

@@ -2,11 +2,11 @@ import { createHmac, type KeyObject } from 'node:crypto'
 import type { Decimal } from '@workspace-wallet/contract'
 
 /**
- * Every row that decides about money or access carries a MAC over all that decides, so that whoever can write to the
- * database, and has no key, cannot make a row that core believes. Each write raises the row's `revision` by one, and
- * PostgreSQL lets it do nothing else: an earlier row cannot be put back together with its MAC.
+ * Every row that decides about money or access has a MAC, so that somebody who can write to the database but does not
+ * have the chain key cannot write a row that core accepts. Each update must raise the row's `revision` by one, which
+ * PostgreSQL enforces, so an earlier row cannot be restored together with its MAC.
  *
- * Ids are UUIDs, `mac` aside everything in these shapes is covered.
+ * The MAC covers every field of these types. IDs are UUIDs.
  */
 type Signed = { revision: number }
 
@@ -52,7 +52,7 @@ export type MemberRow = Signed & {
   removedAt: Date | null
 }
 
-/** When it was last used, and which change gateways must know of, decides nothing and changes alone. */
+/** `last_used_at` and `access_revision` are not signed: they decide nothing, and change without a new revision. */
 export type ApiKeyRow = Signed & {
   id: string
   workspaceId: string
@@ -127,19 +127,19 @@ export function apiKeyMac(key: KeyObject, row: ApiKeyRow): Buffer {
   ])
 }
 
-/** PostgreSQL's infinity is no Date, and an invalid one has no JSON: neither may look like null. */
+/** Milliseconds; text for PostgreSQL's infinity and for an invalid Date, which JSON would turn into null. */
 function timeOf(time: Date | null): number | string | null {
   if (time === null) return null
   const milliseconds = Number(time)
   return Number.isFinite(milliseconds) ? milliseconds : String(time)
 }
 
-/** Values that JSON writes in one way only. */
+/** Values that have only one JSON serialization. */
 type Content = readonly (string | number | null | readonly string[])[]
 
 /**
- * HMAC-SHA256 under the chain key. The content begins with a word that no other content under this key begins with
- * (see ledger/chain.ts and ledger/checkpoint.ts): a MAC of another kind, or of another table, does not pass for it.
+ * HMAC-SHA256 under the chain key. The content begins with the table's name, which no other content under this key begins
+ * with (see ledger/chain/chain.ts and ledger/checkpoints/checkpoint.ts), so a MAC of another kind or table is not valid.
  */
 function rowMac(key: KeyObject, table: SignedTable, content: Content): Buffer {
   return createHmac('sha256', key)

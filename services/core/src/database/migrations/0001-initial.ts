@@ -10,8 +10,8 @@ import { wallets } from './initial/wallets.ts'
 import { workspaces } from './initial/workspaces.ts'
 
 /**
- * The whole schema of the first release. What the ledger promises is enforced here, by PostgreSQL itself: a bug in the
- * code above, or a person with the service's role, cannot break it.
+ * The whole schema of the first release. PostgreSQL itself enforces the ledger's invariants, so neither a bug in core nor
+ * somebody with the service role can break them.
  */
 export class Migration0001Initial extends Migration {
   override up(): void {

@@ -12,8 +12,8 @@ const readFingerprintStatement = statement<{ fingerprint: Buffer }>(
 )
 
 /**
- * Whether this is the key that the ledger's chain was begun with. The first core to ask leaves the key's fingerprint;
- * under another key the chain would not continue, and nobody would notice until the next verification.
+ * Whether this is the key that the ledger's chain began with. The first core to call this on a new database stores the
+ * key's fingerprint. Without the check, a core with another key would break the chain unnoticed until the next verification.
  */
 export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean> {
   const fingerprint = createHmac('sha256', chainKey).update('chain key fingerprint v1').digest()
@@ -22,7 +22,7 @@ export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean
   return stored?.fingerprint.equals(fingerprint) ?? false
 }
 
-/** The key of the checksum in the ids of API keys: derived from this one because it never changes, and all cores have it. */
+/** The key of the checksum in API key IDs. It is derived from the chain key, which never changes and which all cores have. */
 export function deriveKeyIdChecksumKey(chainKey: KeyObject): string {
   return createHmac('sha256', chainKey).update('checksum of api key ids v1').digest('base64')
 }

@@ -2,16 +2,16 @@ import { createHmac, hash, type KeyObject } from 'node:crypto'
 import type { Entry, Transfer } from './transfer.ts'
 
 /**
- * The keyed chain. Each flow carries an HMAC over its own content, the digest of its transfer and the HMAC of
- * the flow before it on the same wallet. The key never enters the database, so whoever changes, removes or
- * inserts an entry there, the owner of the tables included, cannot make the chain continue.
+ * The version of the keyed chain's format. Each entry has an HMAC over its own content, the digest of its transfer and
+ * the HMAC of the previous entry of the same wallet. The key is never in the database, so nobody who changes, removes or
+ * inserts entries there, not even the owner of the tables, can compute a valid chain.
  */
 export const chainFormat = 1
 
-/** The head of a wallet that has no flows yet. */
+/** The head of a wallet that has no entries. */
 export const emptyHead = Buffer.alloc(0)
 
-/** SHA-256 over everything a transfer says. The JSON of an array of scalars has one spelling. */
+/** SHA-256, in hex, over all fields of a transfer, as a JSON array of scalars, which has only one serialization. */
 export function transferDigest(transfer: Transfer): string {
   return hash(
     'sha256',

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 
-/** Tells the chain key of this ledger from any other: see chain-key.ts. */
+/** The fingerprint of this ledger's chain key (see chain-key.ts). */
 const ChainKeySchema = defineEntity({
   name: 'ChainKey',
   tableName: 'chain_key',

@@ -1,11 +1,11 @@
 import type { TransferType } from '@workspace-wallet/contract'
 
-/** Money that moved from one wallet to another of one workspace. Ids are UUIDs. */
+/** A posted transfer between two wallets of one workspace. IDs are UUIDs. */
 export type Transfer = {
   type: TransferType
   workspaceId: string
   transferId: string
-  /** Null when the client left the naming to us. */
+  /** The client's idempotency key; null when the client sent none. */
   bizId: string | null
   sourceWalletId: string
   targetWalletId: string
@@ -15,14 +15,14 @@ export type Transfer = {
   actor: string
   requestId: string
   clientAddress: string | null
-  /** Counts the workspace's transfers between wallets; null for deposits and withdrawals. */
+  /** The position among the workspace's transfers between wallets, from 1; null for deposits and withdrawals. */
   number: number | null
   sourceSequence: number
   targetSequence: number
   createdAt: Date
 }
 
-/** One entry of a transfer, before the chain binds it (see chain.ts). */
+/** One entry of a transfer, without its MAC (see chain.ts). */
 export type Entry = {
   workspaceId: string
   walletId: string

@@ -3,34 +3,35 @@ import pg from 'pg'
 import type { Posting, PostingResult } from './posting.ts'
 
 /**
- * A batch is named for the first request in it and how many came along, in the log and in PostgreSQL. There it is the
- * session's application_name for as long as the transaction lasts, so that pg_stat_activity and PostgreSQL's own log say
- * whose it is. A comment would change the text of statements that are prepared once and used for every request.
+ * The name of a batch: the ID of its first request and the number of other requests. The core log has it, and it is the
+ * session's application_name during the transaction, so that pg_stat_activity and PostgreSQL's log identify the batch.
+ * An SQL comment would not work: it would change the text of prepared statements.
  */
-function nameOf(postings: readonly Posting[]): string {
+function batchName(postings: readonly Posting[]): string {
   const name = `core ${postings[0]!.requestId}`.replaceAll(/[^ -~]/g, '?')
   const more = postings.length > 1 ? `+${postings.length - 1}` : ''
-  // PostgreSQL keeps 63 bytes.
+  // PostgreSQL truncates application_name to 63 bytes.
   return name.slice(0, 63 - more.length) + more
 }
 
 /**
- * Begins the transaction of a batch, in one message, because settings cost next to nothing there.
+ * The SQL that begins the transaction of a batch. The settings are in the same message, so they cost no round trip.
  *
- * Everything in it finds its rows by an index, the checks of foreign keys included. Statistics from when a table was
- * small would have them planned as scans, and kept so while it grows: ten times the cost until the next analyze.
+ * Sequential scans are disabled because every statement of a batch, and every foreign key check, can use an index.
+ * With statistics from when a table was small, PostgreSQL would choose scans and cache those plans while the table
+ * grows: ten times the cost until the next analyze.
  *
- * No statement of a batch takes seconds. PostgreSQL's word that it ended one, and that nothing was done, comes before
- * the connection is given up (see core.ts), which would leave that open.
+ * The statement timeout is shorter than the query timeout of the connection pool (see compose.ts), so that PostgreSQL
+ * reports a canceled statement, and thus that nothing was written, before core closes the connection.
  */
 export function beginFor(postings: readonly Posting[]): string {
-  const name = pg.escapeLiteral(nameOf(postings))
+  const name = pg.escapeLiteral(batchName(postings))
   return `begin; set local enable_seqscan = off; set local statement_timeout = 3000; set local application_name = ${name}`
 }
 
 type Post = (postings: Posting[]) => Promise<PostingResult[]>
 
-/** Writes a line for each batch: the name that PostgreSQL saw, and all requests that were in it. */
+/** Logs each batch with its name in PostgreSQL, the IDs of its requests, the number refused and its duration. */
 export function withBatchLog(log: Log, post: Post): Post {
   return async postings => {
     const startedAt = performance.now()
@@ -39,7 +40,7 @@ export function withBatchLog(log: Log, post: Post): Post {
       const milliseconds = Math.round((performance.now() - startedAt) * 100) / 100
       const refused = results.filter(({ kind }) => kind === 'refused').length
       const requestIds = postings.map(({ requestId }) => requestId)
-      log.info({ batch: nameOf(postings), requestIds, refused, milliseconds }, 'a batch was posted')
+      log.info({ batch: batchName(postings), requestIds, refused, milliseconds }, 'a batch was posted')
     }
     return results
   }

@@ -14,10 +14,11 @@ export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log; remembere
 const maxAttempts = 5
 
 /**
- * Posts a batch in one transaction and returns a result for each posting, in order. Durable when it returns.
+ * Posts a batch in one transaction. Returns one result per posting, in order, after the transaction is durable.
  *
- * Every posting gets a result whatever happens: S002 when it is certainly not posted, S003 when that cannot be
- * told. Conflicts are run again; a posting that breaks the whole batch is found by halving and fails alone.
+ * Never throws: a posting fails with S002 when it was certainly not posted, with S003 when its outcome is unknown, and
+ * with S001 on an unexpected error. Conflicts are retried. When one posting makes the whole batch fail, the batch is
+ * split in half repeatedly until that posting fails alone.
  */
 export async function postBatch(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
   for (let attempt = 1; ; attempt++) {
@@ -31,8 +32,8 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
         continue
       }
       if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted)) {
-        const results = await postBatch(store, lookingFirst(postings))
-        // A client that often repeats a bizId must not make each batch be written twice.
+        const results = await postBatch(store, withLookup(postings))
+        // Read these ledgers first from now on. Otherwise a client that often repeats a bizId makes every batch run twice.
         const repeated = postings.filter((_, at) => results[at]!.kind !== 'posted')
         store.remembered.distrust(workspacesOf(repeated))
         return results
@@ -44,42 +45,43 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
       const lockable =
         fault === 'timeout' ? await findLockable(store.pool, workspacesOf(postings)).catch(() => null) : null
       if (lockable && postings.some(({ workspaceId }) => !lockable.has(workspaceId)))
-        return postWhere(store, postings, ({ workspaceId }) => lockable.has(workspaceId))
+        return postLockable(store, postings, lockable)
       if (postings.length > 1) return postHalves(store, postings)
-      if (isTakenNumber(error)) {
-        const reason = 'a counter of the workspace, or of a wallet, names a number that is taken'
+      if (isDuplicateNumber(error)) {
+        const reason = 'a counter of the workspace or of a wallet was set back: its next number is already taken'
         await halt(store, { workspaceId: postings[0]!.workspaceId, reason })
         return [unavailable()]
       }
-      store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting could not be posted')
-      return postings.map(fault === 'timeout' ? unavailable : broken)
+      store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting failed')
+      return postings.map(fault === 'timeout' ? unavailable : internalError)
     }
   }
 }
 
 /**
- * Numbers are given under the ledger's lock, one after the other. One that is taken already means that a counter was
- * set back: somebody, or a bug, wrote past the ledger.
+ * Whether a number that this batch assigned already exists. Numbers are assigned in sequence while the ledger is locked,
+ * so a duplicate means that a counter was set back: a bug, or somebody, modified rows outside the service.
  */
-function isTakenNumber(error: unknown): boolean {
+function isDuplicateNumber(error: unknown): boolean {
   const { constraint } = error as { constraint?: string }
   return constraint === 'flow_pkey' || constraint === 'flow_order' || constraint === 'transfer_number'
 }
 
-/** Posts those that can be posted; the others were waited for in vain. */
-async function postWhere(
+/** Posts to the lockable workspaces; postings of the others fail with S002, because their locks timed out. */
+async function postLockable(
   store: LedgerStore,
   postings: Posting[],
-  canBe: (posting: Posting) => boolean,
+  lockable: ReadonlySet<string>,
 ): Promise<PostingResult[]> {
-  const chosen = postings.filter(canBe)
-  const posted = chosen.length > 0 ? (await postBatch(store, chosen)).values() : [].values()
-  return postings.map(posting => (canBe(posting) ? posted.next().value! : unavailable()))
+  const isLockable = ({ workspaceId }: Posting) => lockable.has(workspaceId)
+  const chosen = postings.filter(isLockable)
+  const results = (chosen.length > 0 ? await postBatch(store, chosen) : []).values()
+  return postings.map(posting => (isLockable(posting) ? results.next().value! : unavailable()))
 }
 
-/** One bad neighbour (a locked workspace, a row that the schema refuses) must not fail the rest. */
+/** Posts each half in its own transaction, so that one bad posting (a row that the schema refuses) does not fail the rest. */
 async function postHalves(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
-  // Postings of one workspace stand together, so that a locked one is cut off in few steps. Their order is kept.
+  // Grouped by workspace, so that few splits isolate a bad workspace. Within a workspace the order is kept.
   const order = postings.map((_, at) => at)
   order.sort((a, b) => compareText(postings[a]!.workspaceId, postings[b]!.workspaceId) || a - b)
   const middle = order.length >> 1
@@ -95,26 +97,28 @@ async function postHalves(store: LedgerStore, postings: Posting[]): Promise<Post
 }
 
 /**
- * Whether a lost COMMIT took effect is read from the database: the ledger's lock waits for the old session to end,
- * then what was committed is found by its id and answered as a replay, and what was not is posted now.
+ * Resolves a COMMIT whose result was lost. Locking the ledgers waits until the old session has ended. Postings that
+ * it committed are then found by transferId and returned as replays; the others are posted now. S003 if every
+ * attempt fails.
  */
 async function resolveCommit(store: LedgerStore, postings: Posting[], attempt: number): Promise<PostingResult[]> {
-  if (attempt >= maxAttempts) return postings.map(unknown)
+  if (attempt >= maxAttempts) return postings.map(outcomeUnknown)
   await backOff(attempt)
   try {
-    return await postOnce(store, lookingFirst(postings))
+    return await postOnce(store, withLookup(postings))
   } catch (error) {
-    store.log.warn({ err: error, attempt }, 'the outcome of a commit is not known yet')
+    store.log.warn({ err: error, attempt }, 'the outcome of COMMIT is still unknown')
     return resolveCommit(store, postings, attempt + 1)
   }
 }
 
-function lookingFirst(postings: Posting[]): Posting[] {
+/** The same postings, to be looked up by transferId before they are posted. */
+function withLookup(postings: Posting[]): Posting[] {
   return postings.map(posting => ({ ...posting, mayBePosted: true }))
 }
 
-const broken = (): PostingResult => refusal(new DomainError('S001'))
-const unknown = ({ transferId }: Posting): PostingResult => refusal(new DomainError('S003', { transferId }))
+const internalError = (): PostingResult => refusal(new DomainError('S001'))
+const outcomeUnknown = ({ transferId }: Posting): PostingResult => refusal(new DomainError('S003', { transferId }))
 
 async function postOnce(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
   const { pool, chainKey, remembered } = store
@@ -122,7 +126,7 @@ async function postOnce(store: LedgerStore, postings: Posting[]): Promise<Postin
     const { results, posted, breaches } =
       (await postRemembered(pool, chainKey, remembered, postings)) ?? (await postLocked(pool, chainKey, postings))
     if (posted) remembered.remember(posted.postings, posted)
-    // The other workspaces of the batch are posted by now. A breach that cannot be halted is found again by the next posting.
+    // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
     for (const breach of breaches) await halt(store, breach)
     return results
   } catch (error) {

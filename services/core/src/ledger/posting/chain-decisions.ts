@@ -5,7 +5,7 @@ import type { Entry } from '../chain/transfer.ts'
 import type { ChainedPostings, ChainedTransfer } from './post.ts'
 import type { Decision } from './posting.ts'
 
-/** Appends the entries of decisions to the chains of their wallets, and signs the rows. */
+/** Computes the MACs of new entries, which continue the chains of their wallets, and of the new wallet and ledger rows. */
 export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision[]): ChainedPostings {
   const chained = decisions.map(decision => ({ ...decision, ...chainTransfers(chainKey, decision) }))
   return {

@@ -6,8 +6,7 @@ import { decide } from './decide.ts'
 import { type Decision, type LedgerState, malformedWallet, type Posting, type WalletState } from './posting.ts'
 
 /**
- * The model: whole cents in a map, one posting after the other, and nothing clever. Whatever it says of a batch,
- * `decide` must say.
+ * A simple model of `decide`: balances in whole cents, one posting after the other. Both must return the same results.
  */
 type ModelWallet = { kind: WalletState['kind']; currency: string; status: WalletStatus; cents: bigint }
 type ModelOrder = { type: string; source: string; target: string; cents: bigint; currency: string }
@@ -126,7 +125,7 @@ function kindOf(result: Decision['results'][number]): string {
 }
 
 describe('decide', () => {
-  test('says of every posting what the model says, and leaves the same balances', () => {
+  test('returns the same result as the model for every posting, and the same balances', () => {
     fc.assert(
       fc.property(batch, fc.bigInt(0n, 10_000n), (postings, cents) => {
         const model = modelWallets(cents)
@@ -141,7 +140,7 @@ describe('decide', () => {
     )
   })
 
-  test('keeps the books: entries cancel out, sequences and numbers have no gaps, each balance follows from the last', () => {
+  test('entries cancel out, sequences and numbers have no gaps, and each balance follows from the one before', () => {
     fc.assert(
       fc.property(batch, fc.bigInt(0n, 10_000n), (postings, cents) => {
         const ledger = ledgerOf(modelWallets(cents))
@@ -171,14 +170,14 @@ describe('decide', () => {
     )
   })
 
-  test('does not change what it was given', () => {
+  test('does not modify its arguments', () => {
     const ledger = ledgerOf(modelWallets(10_000n))
     const before = JSON.stringify([...ledger.wallets.values()])
     decide(ledger, [transfer({})], now, 0)
     expect(JSON.stringify([...ledger.wallets.values()])).toBe(before)
   })
 
-  test('answers a replay before it looks at any state: emptied, frozen and closed wallets, a halted ledger', () => {
+  test('returns a replay whatever the state: emptied, frozen and closed wallets, a halted ledger', () => {
     const [first] = decide(ledgerOf(modelWallets(10_000n)), [transfer({ bizId: 'p' })], now, 0).transfers
     const emptied = ledgerOf(modelWallets(0n), 'HALTED')
     const byBizId = new Map([['p', first!]])
@@ -186,18 +185,18 @@ describe('decide', () => {
     expect(kindOf(decide({ ...emptied, byBizId }, [again], now, 0).results[0]!)).toBe('replayed')
   })
 
-  test('takes no new postings into a closed ledger (GA2032) or a halted one (S002)', () => {
+  test('refuses new postings to a closed ledger (GA2032) and to a halted one (S002)', () => {
     expect(kindOf(decide(ledgerOf(modelWallets(100n), 'CLOSED'), [transfer({})], now, 0).results[0]!)).toBe('GA2032')
     expect(kindOf(decide(ledgerOf(modelWallets(100n), 'HALTED'), [transfer({})], now, 0).results[0]!)).toBe('S002')
   })
 
-  test('knows a re-sent posting by its transferId', () => {
+  test('returns a resent posting with the same transferId as a replay', () => {
     const [first] = decide(ledgerOf(modelWallets(100n)), [transfer({})], now, 0).transfers
     const ledger = { ...ledgerOf(modelWallets(0n)), byTransferId: new Map([[first!.transferId, first!]]) }
     expect(kindOf(decide(ledger, [transfer({ mayBePosted: true })], now, 0).results[0]!)).toBe('replayed')
   })
 
-  test('posts nothing whose caller may have believed a refusal by now, and still knows what was posted', () => {
+  test('refuses a posting past its deadline with S002, but still returns one that was posted as a replay', () => {
     const ledger = ledgerOf(modelWallets(10_000n))
     const asked = transfer({ deadlineMs: 1_000 })
     expect(kindOf(decide(ledger, [asked], now, 1_000 + postingGraceMs).results[0]!)).toBe('posted')
@@ -209,13 +208,13 @@ describe('decide', () => {
     expect(kindOf(decide({ ...ledger, byTransferId }, [asked], now, 9_000).results[0]!)).toBe('replayed')
   })
 
-  test('never lets time run back, whatever the clock says', () => {
+  test('never decreases the time of a ledger when the clock is set back', () => {
     const ledger = ledgerOf(modelWallets(10_000n))
     const late = new Date('2020-01-01T00:00:00.000Z')
     expect(decide(ledger, [transfer({})], late, 0).transfers[0]!.createdAt).toEqual(ledger.lastPostedAt)
   })
 
-  test('keeps the amount as it was sent', () => {
+  test('stores the amount exactly as it was sent', () => {
     const { transfers, entries } = decide(ledgerOf(modelWallets(10_000n)), [transfer({ amount: '1.50' })], now, 0)
     expect([transfers[0]!.amount, ...entries.map(entry => entry.amount)]).toEqual(['1.50', '1.50', '1.50'])
   })

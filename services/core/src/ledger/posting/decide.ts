@@ -3,14 +3,14 @@ import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Decision, LedgerState, Posting, PostingResult, WalletState } from './posting.ts'
 
 /**
- * The rule book of the ledger: what postings, in this order, do to a ledger. Pure: no clock, no database.
+ * Applies postings to a ledger, in order. A pure function: it reads no clock and no database.
  *
- * Rules are checked in the order of the contract: replay or T005, T004, W001 (source, target), W002, T003, T002.
- * A refused posting leaves no trace and does not touch its neighbours; a posting that repeats an earlier one of
- * the same batch meets it here as it would in the database.
+ * The checks are in the order that the specification requires: replay or T005, S002 (deadline), GA2032 or S002 (ledger
+ * status), T004, W001 (source, target), W002, T003, T002. A refused posting has no effect on the others. A posting that
+ * repeats an earlier one of the same batch is a replay, as if the earlier one were already stored.
  *
- * @param now the database's clock, read under the ledger's lock
- * @param nowMs the clock of the deadlines, read under the ledger's lock
+ * @param now the database's clock: the time of the transfers
+ * @param nowMs `performance.now()`, which is compared with the deadlines
  */
 export function decide(ledger: LedgerState, postings: readonly Posting[], now: Date, nowMs: number): Decision {
   const wallets = new Map<string, WalletState>()
@@ -19,7 +19,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
   const transfers: Transfer[] = []
   const entries: Entry[] = []
   let orderCount = ledger.orderCount
-  // Time never runs back within a ledger, whatever the clock does.
+  // The times of a ledger never decrease, even when the clock is set back.
   const postedAt = now > ledger.lastPostedAt ? now : ledger.lastPostedAt
 
   const walletOf = (id: string): WalletState | undefined => wallets.get(id) ?? ledger.wallets.get(id)
@@ -32,7 +32,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
         ? { kind: 'replayed', transfer: existing }
         : refused(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
     }
-    // Its caller may have believed another core's refusal by now.
+    // By now the caller may have received S002 from another core, which means "not posted".
     if (nowMs > posting.deadlineMs + postingGraceMs) return refused(new DomainError('S002', { retryAfterSeconds: 1 }))
     if (ledger.status === 'CLOSED') return refused(new DomainError('GA2032'))
     if (ledger.status === 'HALTED') return refused(new DomainError('S002', { retryAfterSeconds: 60 }))
@@ -51,27 +51,27 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     if (source.currency !== posting.currency || target.currency !== posting.currency)
       return refused(new DomainError('T003', { currency: posting.currency }))
     const amount = new Decimal(posting.amount)
-    // Not "less than": of a balance that is no number, nothing is paid.
+    // Not `lessThan`, which is false for NaN: a balance that is not a number must be refused too.
     if (source.kind === 'CUSTOMER' && !source.balance.greaterThanOrEqualTo(amount))
       return refused(new DomainError('T002'))
 
     const isOrder = posting.type === 'TRANSFER'
-    const paid = moved(source, amount.negated(), isOrder)
-    const received = moved(target, amount, isOrder)
-    wallets.set(paid.id, paid)
-    wallets.set(received.id, received)
+    const sourceAfter = addToBalance(source, amount.negated(), isOrder)
+    const targetAfter = addToBalance(target, amount, isOrder)
+    wallets.set(sourceAfter.id, sourceAfter)
+    wallets.set(targetAfter.id, targetAfter)
     if (isOrder) orderCount += 1
 
-    const { mayBePosted: _, deadlineMs: __, ...asked } = posting
+    const { mayBePosted: _, deadlineMs: __, ...request } = posting
     const transfer: Transfer = {
-      ...asked,
+      ...request,
       number: isOrder ? orderCount : null,
-      sourceSequence: paid.sequence,
-      targetSequence: received.sequence,
+      sourceSequence: sourceAfter.sequence,
+      targetSequence: targetAfter.sequence,
       createdAt: postedAt,
     }
     transfers.push(transfer)
-    entries.push(entry(transfer, paid, 'OUT'), entry(transfer, received, 'IN'))
+    entries.push(entryOf(transfer, sourceAfter, 'OUT'), entryOf(transfer, targetAfter, 'IN'))
     if (transfer.bizId !== null) byBizId.set(transfer.bizId, transfer)
     byTransferId.set(transfer.transferId, transfer)
     return { kind: 'posted', transfer }
@@ -101,7 +101,7 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
   }
 }
 
-/** Whether a posting asks for what was posted already: the remark, the caller and the time aside. */
+/** Whether a posting repeats this transfer. Remark, caller and time may differ; amounts are compared as numbers. */
 function isSamePosting(existing: Transfer, posting: Posting): boolean {
   return (
     existing.type === posting.type &&
@@ -116,7 +116,7 @@ function refused(error: DomainError): PostingResult {
   return { kind: 'refused', error }
 }
 
-function moved(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletState {
+function addToBalance(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletState {
   return {
     ...wallet,
     balance: wallet.balance.plus(amount),
@@ -125,7 +125,7 @@ function moved(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletSt
   }
 }
 
-function entry(transfer: Transfer, wallet: WalletState, direction: Entry['direction']): Entry {
+function entryOf(transfer: Transfer, wallet: WalletState, direction: Entry['direction']): Entry {
   return {
     workspaceId: transfer.workspaceId,
     walletId: wallet.id,

@@ -6,7 +6,7 @@ import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 
-// Somebody writes past the service, as the owner of the tables. Each test has a workspace of its own.
+// Rows are modified outside the service, with the rights of the owner of the tables. Each test has its own workspace.
 let system: System
 beforeAll(async () => {
   system = await startSystem({ cores: 2, gateways: 2 })
@@ -15,7 +15,7 @@ afterAll(() => system.stop())
 
 type Books = { workspaceId: string; a: string; b: string; pay(): Promise<string> }
 
-/** Two wallets with money, and a key that pays from the first to the second, through both gateways in turn. */
+/** Two funded wallets, and a function that transfers from the first to the second, through both gateways in turn. */
 async function newBooks(): Promise<Books> {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
@@ -40,8 +40,8 @@ async function newBooks(): Promise<Books> {
 
 const wasModified = /^the row of wallet \S+ was modified outside the service$/
 
-/** Keeps the rows of the wallets and the ledger as they are now. */
-const keep = (books: Books) =>
+/** Copies the current rows of the wallets and the ledger to the schema `kept`. */
+const copyRows = (books: Books) =>
   damage(`
     drop schema if exists kept cascade; create schema kept;
     create table kept.wallet as select * from wallet where ${isIn(books)};
@@ -51,7 +51,7 @@ const damage = (sql: string) => execute(system.database.ownerUrl, `set session_r
 const isIn = ({ workspaceId }: Books) => `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
 const isWallet = (walletId: string) => `id = '${uuidFromId('wallet', walletId)}'`
 
-/** What each core's metrics say. */
+/** The number of halted workspaces in the metrics of each core. */
 async function haltedByMetrics(): Promise<number[]> {
   const pages = await Promise.all(system.cores.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
   return pages.map(page => Number(/^core_halted_workspaces (\d+)$/m.exec(page)?.[1]))
@@ -66,13 +66,13 @@ const appErrorOf = (error: unknown) => (error as { data?: { appError?: unknown }
 
 const repair = ({ workspaceId }: Books) => repairLedger(system.admin, { workspaceId, dryRun: false })
 
-test('a breach halts its workspace on every core, with an alarm in log and metrics, and no other one', async () => {
+test('a breach halts its workspace on every core, logs and counts it, and halts no other workspace', async () => {
   const [broken, sound] = [await newBooks(), await newBooks()]
   expect([await broken.pay(), await sound.pay()]).toEqual(['2000', '2000'])
   expect(await haltedByMetrics()).toEqual([0, 0])
   await damage(`update wallet set balance = 5000.00 where ${isIn(broken)} and ${isWallet(broken.a)}`)
 
-  // Together, in batches that both workspaces share.
+  // Concurrently, so that batches contain postings of both workspaces.
   const codes = await Promise.all(Array.from({ length: 16 }, (_, at) => (at % 2 === 0 ? broken : sound).pay()))
   expect(codes.filter((_, at) => at % 2 === 0)).toEqual(Array.from({ length: 8 }, () => 'S002'))
   expect(codes.filter((_, at) => at % 2 === 1)).toEqual(Array.from({ length: 8 }, () => '2000'))
@@ -89,7 +89,7 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
     expect.objectContaining({ level: 60, workspaceId: broken.workspaceId, reason }),
   ])
 
-  // Money from outside finds it halted too, and a wallet that nobody touched.
+  // A deposit is refused too, although its wallet was not modified.
   const { workspaceId, b: walletId } = broken
   const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(appErrorOf)
   expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
@@ -100,7 +100,7 @@ test('a breach halts its workspace on every core, with an alarm in log and metri
   expect(await haltedByMetrics()).toEqual([0, 0])
 })
 
-/** After one payment: wallet `a` has two flows, and there is one order. Each of these is met by the next posting. */
+/** Changes after one payment, when wallet `a` has two entries and there is one order. The next posting detects each. */
 const breaches: [string, (books: Books) => string, RegExp][] = [
   ['a balance', ({ a }) => `update wallet set balance = 99.01 where ${isWallet(a)}`, wasModified],
   ['a head that was changed', ({ a }) => `update wallet set head = '\\x01ff' where ${isWallet(a)}`, wasModified],
@@ -111,33 +111,33 @@ const breaches: [string, (books: Books) => string, RegExp][] = [
     wasModified,
   ],
   [
-    'a wallet set back to an earlier flow',
+    'a wallet reset to an earlier entry',
     ({ a }) => `update wallet w set (balance, sequence, order_count, head) = (
         select balance_after, 1, 0, mac from flow f where f.wallet_id = w.id and f.sequence = 1) where ${isWallet(a)}`,
     wasModified,
   ],
   [
-    'a wallet set back to an earlier row, MAC and all',
+    'a wallet reset to an earlier row with its MAC',
     ({ a }) =>
       `delete from wallet where ${isWallet(a)}; insert into wallet select * from kept.wallet where ${isWallet(a)}`,
-    /names a number that is taken$/,
+    /its next number is already taken$/,
   ],
   [
-    'a counter of the workspace set back',
+    'a counter of the workspace that was reset',
     books => `update ledger set order_count = 0 where ${isIn(books)}`,
     /^the row of its ledger was modified outside the service$/,
   ],
   [
-    'a ledger set back to an earlier row, MAC and all',
+    'a ledger reset to an earlier row with its MAC',
     books =>
       `delete from ledger where ${isIn(books)}; insert into ledger select * from kept.ledger where ${isIn(books)}`,
-    /names a number that is taken$/,
+    /its next number is already taken$/,
   ],
 ]
 
-test.each(breaches)('%s: the next posting halts the workspace, and no other one', async (_, damageOf, reason) => {
+test.each(breaches)('%s: the next posting halts the workspace and no other one', async (_, damageOf, reason) => {
   const [broken, sound] = [await newBooks(), await newBooks()]
-  await keep(broken)
+  await copyRows(broken)
   expect(await broken.pay()).toBe('2000')
   await damage(damageOf(broken))
   const codes = await Promise.all([broken.pay(), sound.pay(), broken.pay(), sound.pay()])
@@ -148,7 +148,7 @@ test.each(breaches)('%s: the next posting halts the workspace, and no other one'
   await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
 })
 
-test('a halt that fails fails nobody else: neighbours of the same batch that were posted hear so', async () => {
+test('a failed halt does not affect the results of other postings in the same batch', async () => {
   // Created first, so that it is posted before the other is found broken.
   const [sound, broken] = [await newBooks(), await newBooks()]
   expect(await broken.pay()).toBe('2000')
@@ -165,7 +165,7 @@ test('a halt that fails fails nobody else: neighbours of the same batch that wer
   await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
 })
 
-test('it is not opened while it breaks a rule; forced it is, and the audit tells who did it', async () => {
+test('reopening is refused while the ledger breaks a rule, unless it is forced, and the audit records who did it', async () => {
   const books = await newBooks()
   await books.pay()
   await damage(`update wallet set balance = 5000.00 where ${isIn(books)} and ${isWallet(books.b)}`)
@@ -183,7 +183,7 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
   expect(await books.pay()).toBe('S002')
   expect(await halted()).toHaveLength(1)
 
-  // Opened by force it is halted again as soon as a core meets the wallet.
+  // After a forced reopening, the next posting with that wallet halts the ledger again.
   expect(await reopen(books, true)).toMatchObject({ reopened: true, report: { ok: false } })
   expect(await halted()).toEqual([])
   expect(await books.pay()).toBe('S002')
@@ -203,7 +203,7 @@ test('it is not opened while it breaks a rule; forced it is, and the audit tells
   ])
 })
 
-test('what is not halted is not opened', async () => {
+test('only a halted ledger can be reopened', async () => {
   const books = await newBooks()
   const refused = await reopen(books).catch(appErrorOf)
   expect(refused).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
@@ -214,7 +214,7 @@ test('what is not halted is not opened', async () => {
     })
 })
 
-test('a ledger that is modified after the verification has read it is not signed by reopening it', async () => {
+test('reopening does not sign a ledger row that was modified after the verification read it', async () => {
   const books = await newBooks()
   await damage(`update wallet set name = 'Mine' where ${isIn(books)} and ${isWallet(books.b)}`)
   expect(await books.pay()).toBe('S002')
@@ -222,7 +222,7 @@ test('a ledger that is modified after the verification has read it is not signed
 
   const blocker = await connect(system.database.ownerUrl)
   try {
-    // The verification takes its snapshot first, and meets this lock later.
+    // The verification takes its snapshot before it waits for this lock.
     await blocker.query('begin; lock table audit in access exclusive mode')
     const reopening = reopen(books).catch((error: Error) => error)
     await until('the verification waits', async () => {

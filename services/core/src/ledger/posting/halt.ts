@@ -9,12 +9,12 @@ import { type Queryable, run, statement } from '../../database/statement.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
 import { lockLedgers } from './load.ts'
 
-/** Somebody, or a bug, wrote to the ledger of this workspace without the service. */
+/** A workspace whose rows were modified outside the service, and which row shows it. */
 export type Breach = { workspaceId: string; reason: string }
 
 /**
- * Stops all postings of a workspace until an operator has looked. Who meets a breach first tells of it; one that cannot
- * be halted is told of each time.
+ * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is
+ * halted already is not logged again; a breach that cannot be halted is logged each time. Never throws.
  */
 export async function halt(
   { pool, chainKey, log }: { pool: Pool; chainKey: KeyObject; log: Log },
@@ -23,14 +23,14 @@ export async function halt(
   try {
     if (!(await haltOnce(pool, chainKey, breach))) return
   } catch (error) {
-    log.error({ err: error }, 'a workspace could not be halted')
+    log.error({ err: error }, 'a workspace could not be halted: the next posting to it will try again')
   }
   const { workspaceId, reason } = breach
   const id = idFromUuid('workspace', workspaceId)
   log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
 }
 
-/** Whether the workspace took postings until now. */
+/** Returns whether this call halted the ledger: false when it was not open. */
 async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promise<boolean> {
   const client = await pool.connect()
   let failure: Error | undefined
@@ -40,7 +40,7 @@ async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promis
     await client.query('commit')
     return wasOpen
   } catch (error) {
-    // Closing the connection rolls back.
+    // Closing the connection rolls the transaction back.
     failure = error as Error
     throw error
   } finally {
@@ -53,7 +53,7 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   const [ledger] = await lockLedgers(client, [workspaceId])
   if (ledger?.status !== 'OPEN') return false
   const heads = await lockAudit(runOn(client), [workspaceId])
-  // A row that was modified outside the service is not signed: its counters do not become genuine by halting.
+  // A ledger row that was modified outside the service must not get a valid MAC by being halted.
   const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
   const halted = { status: 'HALTED', haltReason: reason }
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
@@ -72,7 +72,7 @@ const findHaltedStatement = statement<{ workspaceId: string; reason: string | nu
   `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED' order by workspace_id`,
 )
 
-/** The ledgers that take no postings until an operator has looked. */
+/** Halted ledgers, with the UUIDs of their workspaces. They accept no postings until an operator reopens them. */
 export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
   return run(db, findHaltedStatement, [])
 }

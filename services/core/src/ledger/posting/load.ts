@@ -14,7 +14,7 @@ const lockLedgersStatement = statement<LockedLedger>(
    from lock_ledgers($1::uuid[])`,
 )
 
-/** Locks the ledgers of these workspaces, in one order everywhere, until the transaction ends. */
+/** Locks the ledgers of these workspaces until the transaction ends, always in order of ID, which prevents deadlocks. */
 export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LockedLedger[]> {
   return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
 }
@@ -24,17 +24,17 @@ const findLockableStatement = statement<{ workspaceId: string }>(
   `select lockable_ledgers as "workspaceId" from lockable_ledgers($1::uuid[])`,
 )
 
-/** Those of these workspaces whose ledgers nobody holds at this moment. */
+/** The workspaces among these whose ledgers no other transaction has locked at this moment. */
 export async function findLockable(db: Queryable, workspaceIds: string[]): Promise<Set<string>> {
   const rows = await run(db, findLockableStatement, [plainArray(workspaceIds)])
   return new Set(rows.map(({ workspaceId }) => workspaceId))
 }
 
-/** A wallet as stored, and the database's clock. */
+/** A wallet as stored, and the database's clock when it was read. */
 export type LoadedWallet = { wallet: WalletState; now: Date }
 
-// A statement of its own, after the locks: it sees what was committed while we waited for them, and its clock
-// has not stood still since the transaction began.
+// Separate from the statement that locks: it sees what was committed while that one waited, and its clock is read after
+// the locks were granted.
 const loadWalletsStatement = statement<
   Omit<WalletState, 'balance' | 'createdAt' | 'updatedAt'> & {
     balance: string
@@ -54,7 +54,7 @@ const loadWalletsStatement = statement<
      select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
 )
 
-/** Reads wallets under their ledgers' locks. Absent ones are left out. */
+/** Reads wallets whose ledgers are locked. Wallets that do not exist are left out. */
 export async function loadWallets(db: Queryable, keys: { workspaceId: string; id: string }[]): Promise<LoadedWallet[]> {
   const rows = await run(db, loadWalletsStatement, [
     plainArray(keys.map(key => key.workspaceId)),
@@ -86,7 +86,7 @@ const findByBizIdStatement = statement<Transfer>(
      select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1) t`,
 )
 
-/** Transfers that exist under these bizIds. */
+/** The existing transfers with these bizIds. */
 export function findByBizId(
   db: Queryable,
   keys: readonly { workspaceId: string; bizId: string }[],
@@ -105,7 +105,7 @@ const findByIdStatement = statement<Transfer>(
      select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1) t`,
 )
 
-/** Transfers that exist under these ids. */
+/** The existing transfers with these IDs. */
 export function findById(
   db: Queryable,
   keys: readonly { workspaceId: string; transferId: string }[],
@@ -136,7 +136,7 @@ const findSourceEntriesStatement = statement<SourceEntry>(
    order by place`,
 )
 
-/** The flows on the sources of these transfers, in their order, with the MACs that they continue: nulls for none. */
+/** The entry of each transfer on its source wallet, in order, and the MAC of the entry before it; null when missing. */
 export function findSourceEntries(db: Queryable, transfers: readonly Transfer[]): Promise<SourceEntry[]> {
   return run(db, findSourceEntriesStatement, [
     plainArray(transfers.map(row => row.workspaceId)),

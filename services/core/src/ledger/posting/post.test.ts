@@ -19,8 +19,8 @@ import { type ChainedPostings, type Posted, post } from './post.ts'
 import { type Posting, walletsOf, workspacesOf } from './posting.ts'
 
 /**
- * The database's `post`, called by somebody who holds the service's role: what does not continue from the stored rows is
- * refused, and leaves nothing behind.
+ * Calls the database function `post` with the service role. A batch that does not continue from the stored rows is refused
+ * and writes nothing.
  */
 const seed = chooseSeed()
 console.log(`post: SEED=${seed}`)
@@ -31,7 +31,7 @@ let database: TestDatabase
 let core: Core
 let service: pg.Client
 let owner: pg.Client
-/** In each of two workspaces: two wallets in USD, one in EUR, and the hidden ones. UUIDs. */
+/** Two workspaces, each with two wallets in USD, one in EUR, and the EXTERNAL wallet in USD. IDs are UUIDs. */
 let workspaces: { id: string; own: string[]; euro: string; external: string }[]
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ async function newWorkspace() {
   return { id, own, euro, external: rows[0].id as string }
 }
 
-/** A batch over these workspaces that is right in everything. */
+/** A valid batch for these workspaces. */
 function newPostings(among = workspaces): Posting[] {
   return Array.from({ length: random.int(6) + 1 }, () => {
     const { id, own, external } = random.pick(among)
@@ -96,7 +96,7 @@ function newPostings(among = workspaces): Posting[] {
   })
 }
 
-/** What core sends; with a status, what it would send if the ledgers had that one. */
+/** The rows that core would write; with `status`, as if the ledgers had that status. */
 async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPostings> {
   const key = createSecretKey(chainKey)
   const ledgers = await lockLedgers(service, workspacesOf(postings))
@@ -122,9 +122,9 @@ async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPos
 const one = <Item>(items: readonly Item[]): Item => random.pick(items)
 const anotherWallet = (id: string) =>
   one(workspaces.flatMap(({ own, euro, external }) => [...own, euro, external]).filter(each => each !== id))
-const byOne = (value: number) => value + one([-2, -1, 1, 2])
+const offByOneOrTwo = (value: number) => value + one([-2, -1, 1, 2])
 
-/** What makes a batch wrong, each by itself and any two of different names together. */
+/** Changes that make a batch invalid, each alone and any two together. */
 const damages: Record<string, (batch: ChainedPostings) => void> = {
   'an amount': ({ transfers }) => {
     const { transfer } = one(transfers)
@@ -147,15 +147,15 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   },
   'a number': ({ transfers }) => {
     const { transfer } = one(transfers)
-    transfer.number = transfer.number === null ? 1 : one([null, byOne(transfer.number)])
+    transfer.number = transfer.number === null ? 1 : one([null, offByOneOrTwo(transfer.number)])
   },
   'a sequence of a source': ({ transfers }) => {
     const { transfer } = one(transfers)
-    transfer.sourceSequence = byOne(transfer.sourceSequence)
+    transfer.sourceSequence = offByOneOrTwo(transfer.sourceSequence)
   },
   'a sequence of a target': ({ transfers }) => {
     const { transfer } = one(transfers)
-    transfer.targetSequence = byOne(transfer.targetSequence)
+    transfer.targetSequence = offByOneOrTwo(transfer.targetSequence)
   },
   'a balance of an entry': ({ transfers }) => {
     const entry = one(one(transfers.map(({ source, target }) => [source, target])))
@@ -163,16 +163,16 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   },
   'an order number of an entry': ({ transfers }) => {
     const entry = one(one(transfers.map(({ source, target }) => [source, target])))
-    entry.orderNumber = entry.orderNumber === null ? 1 : one([null, byOne(entry.orderNumber)])
+    entry.orderNumber = entry.orderNumber === null ? 1 : one([null, offByOneOrTwo(entry.orderNumber)])
   },
   'a workspace': ({ transfers }) => {
     const { transfer } = one(transfers)
     transfer.workspaceId = workspaces.find(({ id }) => id !== transfer.workspaceId)!.id
   },
-  'a transfer too few': ({ transfers }) => {
+  'a missing transfer': ({ transfers }) => {
     transfers.splice(random.int(transfers.length), 1)
   },
-  'a transfer too many': ({ transfers }) => {
+  'an extra transfer': ({ transfers }) => {
     const { transfer, source, target } = one(transfers)
     const transferId = uuidFromId('transfer', mintId('transfer'))!
     transfers.push({ transfer: { ...transfer, transferId }, source, target })
@@ -183,11 +183,11 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   },
   'a sequence of a wallet': ({ wallets }) => {
     const wallet = one(wallets)
-    wallet.sequence = byOne(wallet.sequence)
+    wallet.sequence = offByOneOrTwo(wallet.sequence)
   },
   'a count of a wallet': ({ wallets }) => {
     const wallet = one(wallets)
-    wallet.orderCount = byOne(wallet.orderCount)
+    wallet.orderCount = offByOneOrTwo(wallet.orderCount)
   },
   'a head': ({ wallets }) => {
     one(wallets).head = one([randomBytes(33), Buffer.alloc(0)])
@@ -196,21 +196,21 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
     const wallet = one(wallets)
     wallet.version = String(Number(wallet.version) - 1)
   },
-  'a wallet too few': ({ wallets }) => {
+  'a missing wallet': ({ wallets }) => {
     wallets.splice(random.int(wallets.length), 1)
   },
-  'a wallet twice': ({ wallets }) => {
+  'a duplicate wallet': ({ wallets }) => {
     wallets.push(one(wallets))
   },
   'a count of a ledger': ({ ledgers }) => {
     const ledger = one(ledgers)
-    ledger.orderCount = byOne(ledger.orderCount)
+    ledger.orderCount = offByOneOrTwo(ledger.orderCount)
   },
   'a ledger of another version': ({ ledgers }) => {
     const ledger = one(ledgers)
     ledger.version = String(Number(ledger.version) - 1)
   },
-  'a ledger twice': ({ ledgers }) => {
+  'a duplicate ledger': ({ ledgers }) => {
     ledgers.push(one(ledgers))
   },
   'a ledger with another MAC': ({ ledgers }) => {
@@ -224,7 +224,7 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   },
 }
 
-/** Rows of their own, so that one damage does not change two places. */
+/** A deep copy, so that a change affects only one place even where rows are shared. */
 function copyOf({ transfers, wallets, ledgers }: ChainedPostings): ChainedPostings {
   return {
     transfers: transfers.map(({ transfer, source, target }) => ({
@@ -237,18 +237,18 @@ function copyOf({ transfers, wallets, ledgers }: ChainedPostings): ChainedPostin
   }
 }
 
-/** When a batch that is not locked is too late. */
+/** A `notAfter` that does not pass during the test. */
 const soon = () => new Date(Date.now() + 60_000)
 
-/** A fingerprint of everything that is stored of money. */
-async function stored(): Promise<string> {
+/** A hash of all rows of the ledger's tables. */
+async function storedHash(): Promise<string> {
   const tables = ['ledger', 'wallet', 'transfer', 'flow'].map(
     table => `(select string_agg(md5(t::text), '' order by md5(t::text)) from ${table} t)`,
   )
   return (await owner.query(`select md5(concat(${tables.join(', ')})) as all`)).rows[0].all
 }
 
-/** Sends a batch; null when it was refused, and otherwise what was posted. */
+/** Posts a batch; null when it was refused. */
 async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Posted | null> {
   return post(service, batch, notAfter).catch(error => {
     expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|40001|23502|23505|23514|22P02)$/)
@@ -259,33 +259,32 @@ async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<P
 const names = Object.keys(damages)
 const pairs = names.flatMap((first, at) => names.slice(at + 1).map(second => [first, second]))
 
-test('a batch that is wrong in one place, or in two, is refused, and nothing is written', async () => {
-  const wrong = [...Array.from({ length: 40 }, () => names.map(name => [name])).flat(), ...pairs, ...pairs, ...pairs]
-  const before = await stored()
+test('a batch that is invalid in one place, or in two, is refused and writes nothing', async () => {
+  const cases = [...Array.from({ length: 40 }, () => names.map(name => [name])).flat(), ...pairs, ...pairs, ...pairs]
+  const before = await storedHash()
   let refused = 0
-  for (const chosen of wrong) {
-    const right = await chained(newPostings())
-    const batch = copyOf(right)
+  for (const chosen of cases) {
+    const batch = copyOf(await chained(newPostings()))
     try {
       for (const name of chosen) damages[name]!(batch)
     } catch {
-      // Nothing is left to damage.
+      // The first change removed what the second would change.
       continue
     }
     expect(await attempt(batch, random.chance(0.5) ? soon() : null), chosen.join(' and ')).toBeNull()
     refused++
   }
   expect(refused).toBeGreaterThan(1_000)
-  expect(await stored()).toBe(before)
+  expect(await storedHash()).toBe(before)
 })
 
 const arrayCount = 36
-/** Other shapes of an array of `length` elements. Subscripts and unnest disagree on what such an array contains. */
+/** Other shapes for an array of `length` elements, in which subscripts and `unnest` find different elements. */
 const shapes: Record<string, (literal: string, length: number) => string | null> = {
   'with another lower bound': (literal, length) => `[0:${length - 1}]=${literal}`,
   'with two dimensions': literal => `{${literal}}`,
-  'with one element more': literal => `${literal.slice(0, -1)},null}`,
-  'with one element less': (_, length) => `{${Array.from({ length: length - 1 }, () => 'null').join(',')}}`,
+  'with an extra element': literal => `${literal.slice(0, -1)},null}`,
+  'with a missing element': (_, length) => `{${Array.from({ length: length - 1 }, () => 'null').join(',')}}`,
   'without elements': () => '{}',
   'that is null': () => null,
 }
@@ -299,17 +298,17 @@ function reshaping(at: number, reshape: (literal: string, length: number) => str
   return { query } as unknown as Queryable
 }
 
-test.each(Object.keys(shapes))('an array %s is refused, and nothing is written', async shape => {
-  const before = await stored()
+test.each(Object.keys(shapes))('an array %s is refused and writes nothing', async shape => {
+  const before = await storedHash()
   for (let at = 0; at < arrayCount; at++) {
     const batch = await chained(newPostings())
     const attempted = post(reshaping(at, shapes[shape]!), batch, null)
     await expect(attempted, `parameter ${at + 1}`).rejects.toMatchObject({ code: '23001' })
   }
-  expect(await stored()).toBe(before)
+  expect(await storedHash()).toBe(before)
 })
 
-test('entries are written to the wallets that were checked, however the wallets are numbered', async () => {
+test('entries are written to the wallets that were checked, whatever the subscripts of the wallets', async () => {
   const [{ id, own, euro }] = workspaces as [(typeof workspaces)[number]]
   const key = (walletId: string) => ({ workspaceId: id, id: walletId })
   const batch = await chained(
@@ -317,7 +316,7 @@ test('entries are written to the wallets that were checked, however the wallets 
       .slice(0, 1)
       .map(posting => ({ ...posting, type: 'TRANSFER', sourceWalletId: own[0]!, targetWalletId: own[1]! })),
   )
-  // A third wallet, which stays as it is: with numbers from 0, entries would go to the second wallet and to the third.
+  // Adds an unchanged third wallet. With subscripts from 0, entries would go to the second and third wallets.
   const [third] = await loadWallets(service, [key(euro)])
   batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
   const attempted = post(
@@ -328,12 +327,12 @@ test('entries are written to the wallets that were checked, however the wallets 
   await expect(attempted).rejects.toMatchObject({ code: '23001' })
 })
 
-test('batches that are right are posted, and the ledger is sound afterwards', async () => {
+test('valid batches are posted, and the ledger verifies afterwards', async () => {
   for (let at = 0; at < 50; at++)
     expect(await attempt(await chained(newPostings()), at % 2 === 0 ? soon() : null)).toMatchObject({
       now: expect.any(Date),
     })
-  // Deposits that did not come through core are not in the audit.
+  // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
   const options = {
     database: databaseOf(core.reads),
     chainKey: createSecretKey(chainKey),
@@ -345,22 +344,22 @@ test('batches that are right are posted, and the ledger is sound afterwards', as
       expect([...new Set(event.report.violations.map(({ rule }) => rule))]).toEqual(['transfer-audit'])
 })
 
-test('a batch that was decided from rows that have changed since is refused, or answered as such', async () => {
+test('a batch that was decided from outdated rows writes nothing: null without locks, an error with them', async () => {
   const batch = await chained(newPostings())
   expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
   expect(await post(service, batch, soon())).toBeNull()
   await expect(post(service, batch, null)).rejects.toMatchObject({ code: '40001' })
 })
 
-test('a batch that arrives too late is answered as such', async () => {
+test('a batch that arrives too late returns null and writes nothing', async () => {
   const batch = await chained(newPostings())
-  const before = await stored()
+  const before = await storedHash()
   expect(await post(service, batch, new Date(Date.now() - 10))).toBeNull()
-  expect(await stored()).toBe(before)
+  expect(await storedHash()).toBe(before)
   expect(await post(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
 })
 
-test('a halted ledger takes nothing', async () => {
+test('nothing is posted to a halted ledger', async () => {
   const [workspace] = workspaces
   await service.query(`select change_ledger_status($1, 'HALTED', 'test', mac) from ledger where workspace_id = $1`, [
     workspace!.id,

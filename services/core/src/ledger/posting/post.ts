@@ -9,14 +9,14 @@ const postStatement = statement<Posted | { now: null }>(
   `select now, version::text from post(${parameters})`,
 )
 
-/** The database's time after posting, and the version of the rows that were written. */
+/** The database's time after posting, and the version (`xmin`) of the rows that were written. */
 export type Posted = { now: Date; version: string }
 
-/** An entry beside its transfer: what the transfer does not say of it already. */
+/** The fields of an entry that its transfer does not have. */
 type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
-/** What is written of one or more decisions: rows as they will be, with the version and the MAC of those that they replace. */
+/** The rows to write for one or more decisions, each with the version and the MAC of the row that it replaces. */
 export type ChainedPostings = {
   transfers: ChainedTransfer[]
   wallets: (WalletState & Replaced)[]
@@ -26,12 +26,12 @@ export type ChainedPostings = {
 type Replaced = { previousMac: Buffer }
 
 /**
- * Writes what was decided, in one call of the database's `post`, the only way to write entries (see
- * database/migrations/initial/posting.ts): transfers, their entries, one update of each wallet and ledger.
+ * Writes decisions with one call of the database function `post`, the only way to write entries (see
+ * database/migrations/initial/posting.ts): inserts transfers and entries, and updates each wallet and ledger once.
  *
- * @param notAfter for ledgers that are not locked: when it is too late to post, by the database's clock; null for locked ones
- * @returns null when it is too late, or somebody else has written to a ledger: then nothing was written
- * @throws DatabaseError restrict_violation when the decision does not continue from the rows of wallets and ledgers
+ * @param notAfter null when the ledgers are locked; otherwise the latest time to post, by the database's clock
+ * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows
+ * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows
  */
 export async function post(
   db: Queryable,
@@ -44,7 +44,7 @@ export async function post(
   const rows = transfers.map(({ transfer }) => transfer)
   const sources = transfers.map(({ source }) => source)
   const targets = transfers.map(({ target }) => target)
-  const [answer] = await run(db, postStatement, [
+  const [posted] = await run(db, postStatement, [
     plainArray(ledgers.map(row => row.workspaceId)),
     plainArray(ledgers.map(row => row.version)),
     bytesArray(ledgers.map(row => row.previousMac)),
@@ -83,10 +83,10 @@ export async function post(
     bytesArray(targets.map(entry => entry.mac)),
     notAfter?.toISOString() ?? null,
   ])
-  return answer!.now === null ? null : answer!
+  return posted!.now === null ? null : posted!
 }
 
-/** The place of each key in a PostgreSQL array, from 1. */
+/** The subscript of each key in a PostgreSQL array, from 1. */
 function placesOf(keys: readonly string[]): Map<string, number> {
   return new Map(keys.map((key, at) => [key, at + 1]))
 }

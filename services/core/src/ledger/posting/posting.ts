@@ -3,8 +3,8 @@ import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 
 /**
- * Stands for a wallet id that is not in the form of one: equal texts stay equal (T004 comes before W001), and no
- * wallet is ever found under it.
+ * Replaces a wallet ID that is malformed. No wallet has such a key, so the posting fails with W001. Equal texts have equal
+ * keys, because T004 is checked before W001.
  */
 export function malformedWallet(text: string): string {
   return `?${text}`
@@ -14,25 +14,25 @@ export function isMalformedWallet(key: string): boolean {
   return key.startsWith('?')
 }
 
-/** Money that is to move from one wallet to another of one workspace. Ids are UUIDs. */
+/** A transfer to post: money to move between two wallets of one workspace. IDs are UUIDs. */
 export type Posting = Omit<Transfer, 'number' | 'sourceSequence' | 'targetSequence' | 'createdAt'> & {
-  /** Look for the transferId first: this may have been posted before. */
+  /** Whether this may already be posted, so that the transferId must be looked up first. */
   mayBePosted: boolean
-  /** Until when its caller waits, on the clock of `performance.now()`. */
+  /** How long the caller waits, as a time of `performance.now()`. */
   deadlineMs: number
 }
 
-/** The MAC of a stored row, and its version: PostgreSQL's `xmin`, which every update changes, whoever makes it. */
+/** The MAC of a stored row, and its version: PostgreSQL's `xmin`, which every update changes. */
 type Stored = { mac: Buffer; version: string }
 
 export type WalletState = WalletRow & Stored & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
 
-/** A workspace's ledger as stored, with at least those of its wallets that a batch touches. */
+/** A workspace's ledger as stored, with at least the wallets that the batch uses. */
 export type LedgerState = LedgerRow &
   Stored & {
     status: 'OPEN' | 'CLOSED' | 'HALTED'
     wallets: ReadonlyMap<string, WalletState>
-    /** Transfers that exist already, by the names under which they may be asked for again. */
+    /** Existing transfers that the batch may repeat. */
     byBizId: ReadonlyMap<string, Transfer>
     byTransferId: ReadonlyMap<string, Transfer>
   }
@@ -42,23 +42,23 @@ export type PostingResult =
   | { kind: 'replayed'; transfer: Transfer }
   | { kind: 'refused'; error: DomainError }
 
-/** What a batch does to one ledger. `results` are in the order of the postings. */
+/** The effect of a batch on one ledger. `results` are in the order of the postings. */
 export type Decision = {
   results: PostingResult[]
   transfers: Transfer[]
-  /** Two for each transfer, in its order: what was paid, then what was received. */
+  /** Two per transfer, in the order of the transfers: first the source's (OUT), then the target's (IN). */
   entries: Entry[]
-  /** The rows as they will be, except for `head`, `mac` and `version`, which are still those of the stored rows. */
+  /** The new rows, except that `head`, `mac` and `version` are still those of the stored rows. */
   wallets: WalletState[]
   ledger: LedgerRow & Stored
 }
 
-/** Every workspace of a batch. */
+/** The workspaces of a batch, each once. */
 export function workspacesOf(postings: readonly Posting[]): string[] {
   return [...new Set(postings.map(({ workspaceId }) => workspaceId))]
 }
 
-/** Every wallet that a batch names. */
+/** The wallets of a batch, each once, without malformed IDs. */
 export function walletsOf(postings: readonly Posting[]): { workspaceId: string; id: string }[] {
   const wallets = new Map<string, { workspaceId: string; id: string }>()
   for (const { workspaceId, sourceWalletId, targetWalletId } of postings)

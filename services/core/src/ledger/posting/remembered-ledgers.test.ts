@@ -15,7 +15,7 @@ import type { Posting, PostingResult } from './posting.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
 import { type Outcome, postRemembered } from './transaction.ts'
 
-/** What a core posts without reading first, and when it has to read again. */
+/** When a core posts from memory, without reading first, and when it reads again. */
 const key = randomBytes(32)
 const chainKey = createSecretKey(key)
 const { log } = createLog('test', 'silent')
@@ -86,7 +86,7 @@ function posting(given: Partial<Posting> = {}): Posting {
 const kinds = (results: PostingResult[] = []) => results.map(({ kind }) => kind)
 const pay = async (store: LedgerStore, given?: Partial<Posting>) => kinds(await postBatch(store, [posting(given)]))
 
-/** Posts from memory, as `postBatch` tries to first. */
+/** Posts from memory, which `postBatch` tries first. */
 async function payFromMemory(store: LedgerStore, given?: Partial<Posting>): Promise<Outcome | null> {
   const outcome = await postRemembered(pool, chainKey, store.remembered, [posting(given)])
   if (outcome?.posted) store.remembered.remember(outcome.posted.postings, outcome.posted)
@@ -98,7 +98,7 @@ async function settle(store: LedgerStore, given?: Partial<Posting>): Promise<voi
   for (let at = 0; at < 9; at++) expect(await pay(store, given)).toEqual(['posted'])
 }
 
-test('what this core has posted, it posts on from memory', async () => {
+test('a core posts from memory to the ledgers that it posted to before', async () => {
   expect(await payFromMemory(ours)).toBeNull()
   expect(await pay(ours)).toEqual(['posted'])
   for (let at = 0; at < 3; at++) expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
@@ -107,7 +107,7 @@ test('what this core has posted, it posts on from memory', async () => {
   ).toBe('96.00')
 })
 
-test('a wallet that is not remembered, a posting that may exist, and money from outside are read first', async () => {
+test('a wallet that is not remembered, a posting that may exist, and a deposit require reading first', async () => {
   expect(await pay(ours)).toEqual(['posted'])
   const c = uuidFromId('wallet', await newWallet())!
   await settle(ours)
@@ -117,33 +117,33 @@ test('a wallet that is not remembered, a posting that may exist, and money from 
   expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
 })
 
-test('nothing is refused from memory: what exists under its bizId was not looked up', async () => {
+test('no posting is refused from memory, because its bizId was not looked up', async () => {
   const again = posting({ bizId: 'salary', amount: '60.00' })
   expect(kinds(await postBatch(ours, [again]))).toEqual(['posted'])
   const second = { ...again, transferId: uuidFromId('transfer', mintId('transfer'))! }
-  // Only 40.00 are left, and it is a replay.
+  // The balance of 40.00 is too low, but this is a replay.
   expect(await postRemembered(pool, chainKey, ours.remembered, [second])).toBeNull()
   expect(kinds(await postBatch(ours, [second]))).toEqual(['replayed'])
-  // With enough money left the name is found when it is written.
-  const small = posting({ bizId: 'rent' })
-  expect(kinds(await postBatch(ours, [small]))).toEqual(['posted'])
-  const smallAgain = { ...small, transferId: uuidFromId('transfer', mintId('transfer'))! }
-  expect(kinds(await postBatch(ours, [smallAgain]))).toEqual(['replayed'])
+  // With a sufficient balance, writing finds the duplicate bizId.
+  const rent = posting({ bizId: 'rent' })
+  expect(kinds(await postBatch(ours, [rent]))).toEqual(['posted'])
+  const rentAgain = { ...rent, transferId: uuidFromId('transfer', mintId('transfer'))! }
+  expect(kinds(await postBatch(ours, [rentAgain]))).toEqual(['replayed'])
 })
 
-test('a client that repeats a bizId does not make every batch be written twice', async () => {
+test('a client that repeats a bizId does not make every batch run twice', async () => {
   const bizId = 'salary'
   await settle(ours)
   expect(kinds(await postBatch(ours, [posting({ bizId })]))).toEqual(['posted'])
   expect(ours.remembered.recall([posting()])).not.toBeNull()
-  // The repeated one is found when it is written, with all others of its batch.
+  // Writing the whole batch finds the duplicate bizId.
   expect(kinds(await postBatch(ours, [posting({ bizId }), posting()]))).toEqual(['replayed', 'posted'])
   expect(ours.remembered.recall([posting()])).toBeNull()
   await settle(ours)
   expect(ours.remembered.recall([posting()])).not.toBeNull()
 })
 
-test('a batch that was held up is not written after its callers may have been told that it was not', async () => {
+test('a delayed batch is not written after its callers may have received S002', async () => {
   expect(await pay(ours)).toEqual(['posted'])
   const locker = await connect(database.ownerUrl)
   await locker.query('begin')
@@ -151,13 +151,13 @@ test('a batch that was held up is not written after its callers may have been to
   const late = posting({ deadlineMs: performance.now() + 500 - postingGraceMs })
   // On a busy machine, the wait for the lock may time out.
   const sent = postRemembered(pool, chainKey, ours.remembered, [late]).catch(() => null)
-  await until('nobody may post it', () => performance.now() > late.deadlineMs + postingGraceMs)
+  await until('the posting is too late', () => performance.now() > late.deadlineMs + postingGraceMs)
   await locker.end()
   expect(await sent).toBeNull()
   expect(await query(database.ownerUrl, `select from transfer where id = '${late.transferId}'`)).toEqual([])
 })
 
-test('another core has posted: it is noticed, and the ledger is read until it is undisturbed', async () => {
+test('a core detects that another core has posted, and reads the ledger until it stays unchanged', async () => {
   expect(await pay(ours)).toEqual(['posted'])
   expect(await pay(theirs)).toEqual(['posted'])
   expect(await payFromMemory(ours)).toBeNull()
@@ -168,7 +168,7 @@ test('another core has posted: it is noticed, and the ledger is read until it is
   expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
 })
 
-test('a wallet that was frozen since pays nothing', async () => {
+test('a transfer to a wallet that was frozen since is refused', async () => {
   expect(await pay(ours)).toEqual(['posted'])
   await admin().wallets.freeze({ workspaceId, walletId: b })
   expect(await postBatch(ours, [posting()])).toMatchObject([{ kind: 'refused', error: { code: 'W002' } }])
@@ -191,7 +191,7 @@ test.each([
   expect(ledgers.map(ledger => ledger.workspaceId)).toContain(workspaceId)
 })
 
-test('times are those of the database, and never run back', async () => {
+test('transfer times come from the database and never decrease', async () => {
   for (let at = 0; at < 20; at++) expect(await pay(ours)).toEqual(['posted'])
   const rows = await query(
     database.ownerUrl,
@@ -201,7 +201,7 @@ test('times are those of the database, and never run back', async () => {
   expect(rows).toEqual(Array.from({ length: 20 }, () => ({ sound: true })))
 })
 
-test('as many wallets are remembered as there is room for, those that were used last', async () => {
+test('only the most recently used wallets are remembered, up to the limit', async () => {
   const small: LedgerStore = { ...newStore(), remembered: new RememberedLedgers(3) }
   expect(await pay(small)).toEqual(['posted'])
   const [c, d] = [uuidFromId('wallet', await newWallet())!, uuidFromId('wallet', await newWallet())!]

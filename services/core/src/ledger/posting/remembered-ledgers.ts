@@ -1,23 +1,23 @@
 import type { ChainedPostings, Posted } from './post.ts'
 import { type LedgerState, type Posting, type WalletState, walletsOf, workspacesOf } from './posting.ts'
 
-/** Wallets in memory, of all ledgers together. Each takes about 1 kB. */
+/** Maximum number of wallets in memory, over all ledgers. Each takes about 1 kB. */
 const defaultWalletLimit = 20_000
-/** A ledger that another core posts to as well is locked and read, until so many batches have found it undisturbed. */
+/** After another core has posted to a ledger, this many batches in a row must find it unchanged before it is recalled again. */
 const undisturbedBatches = 8
-/** How old a reading of the database's clock may be, in milliseconds. */
+/** Maximum age of a reading of the database's clock, in milliseconds. */
 const clockLifeMs = 10_000
 
 type Remembered = { ledger: LedgerState; wallets: Map<string, WalletState>; undisturbed: number }
 
 /**
- * The ledgers that this core posted to most recently, as it left them. A batch that needs nothing else is decided from
- * here and posted in one round trip. PostgreSQL compares the versions of all rows before it writes: a state that is out of
- * date costs a round trip, and never leads to a wrong posting.
+ * A cache of the ledgers that this core posted to most recently. A batch whose ledgers and wallets are all cached is
+ * decided from the cache and posted in one round trip. PostgreSQL compares the versions of all rows before it writes, so
+ * a stale entry costs one more round trip and never leads to a wrong posting.
  */
 export class RememberedLedgers {
   readonly #walletLimit: number
-  /** In the order of their last use. */
+  /** By workspace, least recently used first. */
   readonly #ledgers = new Map<string, Remembered>()
   #walletCount = 0
   #clock: { databaseMs: number; readAtMs: number } | null = null
@@ -26,7 +26,7 @@ export class RememberedLedgers {
     this.#walletLimit = walletLimit
   }
 
-  /** The ledgers of these postings, by workspace; null unless they, and all wallets of the postings, are remembered. */
+  /** The ledgers of these postings, by workspace; null unless all ledgers and wallets of the postings can be recalled. */
   recall(postings: readonly Posting[]): Map<string, LedgerState> | null {
     const ledgers = new Map<string, LedgerState>()
     for (const workspaceId of workspacesOf(postings)) {
@@ -39,14 +39,14 @@ export class RememberedLedgers {
       : null
   }
 
-  /** A time that the database's clock has certainly reached; null when it has not been read for a while. */
+  /** A time that the database's clock has certainly reached; null when the last reading is too old. */
   now(): Date | null {
     if (!this.#clock) return null
     const elapsedMs = performance.now() - this.#clock.readAtMs
     return elapsedMs < clockLifeMs ? new Date(this.#clock.databaseMs + Math.floor(elapsedMs)) : null
   }
 
-  /** Remembers rows as they were written just now. */
+  /** Stores the rows of a batch that was just posted. */
   remember({ ledgers, wallets }: ChainedPostings, { now, version }: Posted): void {
     this.#clock = { databaseMs: now.getTime(), readAtMs: performance.now() }
     const byWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
@@ -57,7 +57,7 @@ export class RememberedLedgers {
       const remembered = isUndisturbed && known ? known.wallets : new Map<string, WalletState>()
       this.forget(row.workspaceId)
       for (const { previousMac: _, ...wallet } of byWorkspace.get(row.workspaceId) ?? []) {
-        // The wallets that were used last come last.
+        // Deleted first, so that the map stays in order of last use.
         remembered.delete(wallet.id)
         remembered.set(wallet.id, { ...wallet, version })
       }
@@ -74,7 +74,7 @@ export class RememberedLedgers {
     this.#evict()
   }
 
-  /** Another core has posted to one of these ledgers, or may have; or a posting was found that existed already. */
+  /** Stops recalling these ledgers until enough batches have found them unchanged again. */
   distrust(workspaceIds: readonly string[]): void {
     for (const workspaceId of workspaceIds) {
       const known = this.#ledgers.get(workspaceId)
@@ -87,7 +87,7 @@ export class RememberedLedgers {
     this.#ledgers.delete(workspaceId)
   }
 
-  /** One pass: each new iterator would skip all entries that were deleted before it, 10 µs for each wallet. */
+  /** Evicts in one pass, because each new iterator would first skip all deleted entries: 10 µs per wallet. */
   #evict(): void {
     for (const [workspaceId, { wallets }] of this.#ledgers) {
       for (const id of wallets.keys()) {

@@ -3,19 +3,22 @@ import type { LedgerStore } from './batch.ts'
 import type { Posting, PostingResult } from './posting.ts'
 import { unavailable } from './transaction.ts'
 
-/** Posts only once the key is known to be the right one: checked with the first batch, for core may start before its database. */
+/**
+ * Rejects all postings with S002 until the chain key is known to be the ledger's. The check runs with the first batch,
+ * not at startup, because core may start before its database.
+ */
 export function requireChainKey(
   store: LedgerStore,
   post: (postings: Posting[]) => Promise<PostingResult[]>,
 ): (postings: Posting[]) => Promise<PostingResult[]> {
-  let isRight = false
+  let isVerified = false
   return async postings => {
     try {
-      isRight ||= await isChainKey(store.pool, store.chainKey)
+      isVerified ||= await isChainKey(store.pool, store.chainKey)
     } catch (error) {
       store.log.warn({ err: error }, 'the chain key could not be checked')
     }
-    if (isRight) return post(postings)
+    if (isVerified) return post(postings)
     return postings.map(unavailable)
   }
 }

@@ -10,20 +10,20 @@ type WaitingPosting = QueueItem & {
 
 export type ShardOptions = {
   shards: number
-  /** How many postings may wait in one shard. */
+  /** Maximum number of postings that wait in one shard. */
   queueLimit: number
   post: (postings: Posting[]) => Promise<PostingResult[]>
 }
 
-/** The most postings in one batch: past this a batch gains nothing and only makes its first ones wait. */
+/** Maximum number of postings in a batch. Larger batches add latency without adding throughput. */
 const batchLimit = 256
-/** How often a shard looks for postings whose time is up, while its batch is stuck. */
+/** How often a shard rejects waiting postings whose deadline has passed, even while its batch is stuck. */
 const sweepMs = 500
 
 /**
- * Group commit. Postings queue per shard (a hash of the workspace); while one batch of a shard is in flight the next
- * one gathers, and an idle shard starts at once: no timers. Workspaces of a shard take turns, and none may fill more
- * than half of its queue, so that a greedy one cannot starve its neighbours.
+ * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight; postings that arrive
+ * meanwhile form the next batch, and an idle shard starts immediately, so no timer delays a posting. The workspaces of a
+ * shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others.
  */
 export class Shards {
   readonly #shards: Shard[]
@@ -34,16 +34,17 @@ export class Shards {
   }
 
   /**
-   * Posts one posting durably. One whose deadline has passed is dropped before it starts.
+   * Queues one posting. Resolves when it is durable.
    *
-   * @throws DomainError the ledger's refusal, or S002 when the queue is full or the time is up
+   * @throws DomainError the ledger's refusal, or S002 when the queue is full, the deadline passed before the posting was
+   *   taken into a batch, or the shards are closed
    */
   post(posting: Posting): Promise<Transfer> {
-    if (this.#closed) return Promise.reject(notNow())
+    if (this.#closed) return Promise.reject(unavailable())
     return this.#shards[hashText(posting.workspaceId) % this.#shards.length]!.add(posting)
   }
 
-  /** How many postings wait, and how many are in batches under way. */
+  /** How many postings wait, and how many are in batches in flight. */
   get depth(): { waiting: number; posting: number } {
     return {
       waiting: this.#shards.reduce((sum, shard) => sum + shard.waiting, 0),
@@ -51,7 +52,7 @@ export class Shards {
     }
   }
 
-  /** Takes no more postings; returns when all that were taken have their answer. */
+  /** Accepts no more postings. Resolves when every accepted posting has a result. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(this.#shards.map(shard => shard.idle()))
@@ -77,13 +78,13 @@ class Shard {
   add(posting: Posting): Promise<Transfer> {
     const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
     const { workspaceId, deadlineMs } = posting
-    const expire = () => reject(notNow())
+    const expire = () => reject(unavailable())
     if (!this.#queue.add(workspaceId, { posting, deadlineMs, resolve, reject, expire })) {
       expire()
       return promise
     }
     this.#run ??= this.#work()
-    // A batch may be stuck for longer than those behind it will wait.
+    // The batch in flight may take longer than the deadlines of the postings behind it.
     this.#sweeper ??= setInterval(() => this.#queue.sweep(), sweepMs)
     return promise
   }
@@ -93,7 +94,7 @@ class Shard {
   }
 
   async #work(): Promise<void> {
-    // What arrives in the same turn of the event loop belongs into the first batch.
+    // Postings that arrive in the same turn of the event loop join the first batch.
     await new Promise(setImmediate)
     while (this.waiting > 0) {
       const batch = this.#queue.take(batchLimit)
@@ -120,6 +121,6 @@ class Shard {
   }
 }
 
-function notNow(): DomainError {
+function unavailable(): DomainError {
   return new DomainError('S002', { retryAfterSeconds: 1 })
 }

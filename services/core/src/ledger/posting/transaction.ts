@@ -22,15 +22,15 @@ import {
 } from './posting.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 
-/** The connection was lost after COMMIT was sent and before its result arrived. */
+/** The connection was lost after COMMIT was sent and before its result arrived: the outcome is unknown. */
 export class CommitUnknown extends Error {}
 
-/** What became of a batch. Results are in the order of its postings. */
+/** The outcome of a batch. Results are in the order of its postings. */
 export type Outcome = {
   results: PostingResult[]
-  /** What was written; null when nothing was. */
+  /** The rows that were written; null when there were none. */
   posted: (Posted & { postings: ChainedPostings }) | null
-  /** Workspaces whose rows turned out to be modified outside the service. */
+  /** Workspaces whose rows were modified outside the service. Nothing was posted to them. */
   breaches: Breach[]
 }
 
@@ -56,7 +56,7 @@ export async function postLocked(pool: Pool, chainKey: KeyObject, postings: Post
   })
 }
 
-/** Calls `decideOwn` for the postings of each workspace, and puts the results into the order of all postings. */
+/** Calls `decideOwn` with the postings of each workspace. Returns the results in the order of all postings. */
 export function byWorkspace(
   postings: readonly Posting[],
   decideOwn: (workspaceId: string, own: Posting[]) => PostingResult[],
@@ -72,7 +72,7 @@ export function byWorkspace(
   return results
 }
 
-/** Runs a transaction. When PostgreSQL refused a statement it is rolled back; a lost connection is closed. */
+/** Runs a transaction. After an error from PostgreSQL it is rolled back; after any other error the connection is closed. */
 export async function withConnection<Result>(
   pool: Pool,
   transaction: (client: PoolClient) => Promise<Result>,
@@ -82,39 +82,39 @@ export async function withConnection<Result>(
   try {
     return await transaction(client)
   } catch (error) {
-    if (isAnswer(error)) await client.query('rollback').catch(failure => (lost = failure))
+    if (isServerError(error)) await client.query('rollback').catch(failure => (lost = failure))
     else lost = error as Error
     throw error
   } finally {
-    // A connection that was lost may be in the middle of anything: closing it rolls back.
+    // The state of a lost connection is unknown; closing it rolls the transaction back.
     client.release(lost)
   }
 }
 
 type Loaded = {
   ledgers: Map<string, LedgerState>
-  /** Of the transfers that exist already, those that no core wrote. */
+  /** The existing transfers that were written outside the service. */
   forged: Transfer[]
   audit: AuditHead[]
-  /** The database's clock under the locks. */
+  /** The database's clock after the locks were granted. */
   now: Date
 }
 
 async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]): Promise<Loaded> {
-  const named = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
+  const withBizId = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
   const resent = postings.filter(posting => posting.mayBePosted)
-  const funded = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
+  const audited = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
 
-  const sent = [
+  const queries = [
     client.query(beginFor(postings)),
     lockLedgers(client, workspacesOf(postings)),
     loadWallets(client, walletsOf(postings)),
-    named.length > 0 ? findByBizId(client, named) : [],
+    withBizId.length > 0 ? findByBizId(client, withBizId) : [],
     resent.length > 0 ? findById(client, resent) : [],
-    funded.length > 0 ? lockAudit(runOn(client), funded) : [],
+    audited.length > 0 ? lockAudit(runOn(client), audited) : [],
   ] as const
-  await Promise.allSettled(sent)
-  const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(sent)
+  await Promise.allSettled(queries)
+  const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(queries)
 
   const existing = [...byBizId, ...byId]
   const walletsByWorkspace = Map.groupBy(wallets, ({ wallet }) => wallet.workspaceId)
@@ -137,7 +137,7 @@ async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]
   }
 }
 
-/** Those of these transfers whose entry does not continue the chain of its source wallet. */
+/** The transfers whose entry does not continue the chain of the source wallet: they were written outside the service. */
 async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
   const entries = await findSourceEntries(client, existing)
   return existing.filter((transfer, at) => {
@@ -150,7 +150,7 @@ async function findForged(client: PoolClient, chainKey: KeyObject, existing: Tra
   })
 }
 
-/** Why nothing may be posted to this ledger: a row that no core wrote. Null when all are genuine. */
+/** Names the first row of a ledger that was modified outside the service; null when all MACs are valid. */
 function breachOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
   const forgedHere = forged.find(({ workspaceId }) => workspaceId === ledger.workspaceId)
   if (forgedHere) return `transfer ${idFromUuid('transfer', forgedHere.transferId)} was written outside the service`
@@ -162,10 +162,11 @@ function breachOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Tra
 }
 
 /**
- * Posts a batch in one round trip, without reading anything first, from the ledgers as this core left them.
+ * Posts a batch in one round trip, from the remembered ledgers and without reading first.
  *
- * @returns null when that is not possible, and nothing was posted: something is not remembered, somebody else has posted
- *   since, or a posting would be refused. What exists under its bizId was not looked up, so a refusal may be wrong.
+ * @returns null when nothing was posted and the batch must be posted with `postLocked`: a ledger or wallet is not
+ *   remembered, another core has posted since, it is too late, or a posting would be refused. Such a refusal may be
+ *   wrong, because existing transfers with the same bizId were not looked up.
  */
 export async function postRemembered(
   pool: Pool,
@@ -174,7 +175,7 @@ export async function postRemembered(
   postings: Posting[],
 ): Promise<Outcome | null> {
   const now = remembered.now()
-  const ledgers = postings.every(canBeRemembered) ? remembered.recall(postings) : null
+  const ledgers = postings.every(canPostFromMemory) ? remembered.recall(postings) : null
   if (!now || !ledgers) return null
   const decisions: Decision[] = []
   const results = byWorkspace(postings, (workspaceId, own) => {
@@ -190,15 +191,15 @@ export async function postRemembered(
 }
 
 /**
- * Until when postings that are decided from memory now may be written. No lock is held while they are on their way, which
- * may take long when a connection stalls. Afterwards their callers may be told that they were not posted.
+ * The latest time at which PostgreSQL may write a batch that is decided from memory now. No lock is held while the batch
+ * is in transit, and a stalled connection may deliver it late: after its callers have received S002, "not posted".
  */
 function postableUntil(postings: readonly Posting[], now: Date): Date {
   const leftMs = postings.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
-  return new Date(now.getTime() + Math.min(...leftMs, longestWayMs))
+  return new Date(now.getTime() + Math.min(...leftMs, maxTransitMs))
 }
 
-/** Null when the rows are not those that this was decided from, or it is too late: then nothing was written. */
+/** Returns null when nothing was written: the stored rows differ from the remembered ones, or it is too late. */
 async function postUnlocked(
   pool: Pool,
   postings: ChainedPostings,
@@ -212,19 +213,19 @@ async function postUnlocked(
       return await writes[1]
     })
   } catch (error) {
-    // A wallet was modified outside the service: reading it shows which.
+    // A row was modified outside the service. `postLocked` reads the rows and finds out which.
     if ((error as { code?: unknown }).code === restrictViolation) return null
     throw error
   }
 }
 
-/** How long a batch that was decided from memory may take to arrive, in milliseconds. */
-const longestWayMs = 3_000
-/** SQLSTATE with which `post` refuses what does not continue from the stored rows. */
+/** Maximum time, in milliseconds, for a batch that was decided from memory to reach PostgreSQL. */
+const maxTransitMs = 3_000
+/** The SQLSTATE of `post` for a decision that does not continue from the stored rows. */
 const restrictViolation = '23001'
 
-/** Money from outside takes the lock of the audit; a posting that is sent again has to be looked up. */
-function canBeRemembered({ type, mayBePosted }: Posting): boolean {
+/** Deposits and withdrawals have to lock the audit; a posting that may already exist has to be looked up. */
+function canPostFromMemory({ type, mayBePosted }: Posting): boolean {
   return type === 'TRANSFER' && !mayBePosted
 }
 
@@ -235,9 +236,9 @@ async function write(
   audit: AuditHead[],
 ): Promise<Outcome['posted']> {
   const postings = chainDecisions(chainKey, decisions)
-  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionOf))
+  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
   const posting = decisions.length > 0 ? post(client, postings, null) : null
-  // Money from outside is an administrative action too: it is recorded in the audit, in the same transaction.
+  // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
   const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
   const writes = [posting, appending].filter(each => each !== null)
   await committed(writes, client.query('commit'))
@@ -253,20 +254,20 @@ export async function committed(writes: Promise<unknown>[], commit: Promise<unkn
   const outcomes = await Promise.allSettled([...writes, commit])
   const failures = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
   if (failures.length === 0) return
-  // Only when PostgreSQL itself refused a write is it known that COMMIT rolled back.
-  const refused = failures.find(isAnswer)
+  // After an error from PostgreSQL, COMMIT is known to have rolled back. A lost connection says nothing.
+  const refused = failures.find(isServerError)
   if (refused !== undefined) throw refused
   if (writes.length === 0) throw failures[0]
   throw new CommitUnknown('the connection was lost before the result of COMMIT arrived', { cause: failures[0] })
 }
 
-/** Whether PostgreSQL itself answered with this error, and the session continues. */
-function isAnswer(error: unknown): boolean {
+/** Whether this is an error that PostgreSQL returned and after which the session continues. */
+function isServerError(error: unknown): boolean {
   return (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/** What the audit says of money from outside; nothing of transfers between wallets. */
-function actionOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action[] {
+/** The audit action of a deposit or withdrawal; none for a transfer between wallets. */
+function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action[] {
   if (type === 'TRANSFER') return []
   const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
   const action: Action = {
@@ -281,5 +282,5 @@ function actionOf({ workspaceId, transferId, type, ...transfer }: Transfer): Act
 }
 
 export const refusal = (error: DomainError): PostingResult => ({ kind: 'refused', error })
-/** Certainly not posted: safe to retry. */
+/** S002: certainly not posted, safe to retry. */
 export const unavailable = (): PostingResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))

@@ -19,8 +19,8 @@ import { RememberedLedgers } from './remembered-ledgers.ts'
 import { Shards } from './shards.ts'
 
 /**
- * Two cores post to the same workspaces from memory, while PostgreSQL ends their sessions and wallets are frozen. Every
- * answer must agree with what is stored: posted once, or not at all.
+ * Two cores post to the same workspaces from memory, while sessions are terminated and wallets are frozen. Every result
+ * must match the stored rows: posted once, or not at all.
  */
 const seed = chooseSeed()
 console.log(`two cores: SEED=${seed}`)
@@ -29,28 +29,28 @@ const random = new Random(seed)
 const key = randomBytes(32)
 const chainKey = createSecretKey(key)
 const { log } = createLog('test', 'silent')
-const started: bigint = 10_000n
+const initialCents: bigint = 10_000n
 const waves = 150
 const postingsPerWave = 16
 
 let database: TestDatabase
 let core: Core
 let cores: { shards: Shards; pool: pg.Pool; remembered: CountingMemory }[]
-/** The first is used through both cores, each other one through a core at a time. Wallets are UUIDs. */
+/** The first workspace uses both cores at a time, the others one core. `wallets` are UUIDs. */
 let workspaces: { id: string; workspaceId: string; wallets: string[]; walletIds: string[]; core: number }[]
 
 class CountingMemory extends RememberedLedgers {
-  recalled = 0
-  distrusted = 0
+  recallCount = 0
+  distrustCount = 0
 
   override recall(postings: readonly Posting[]): Map<string, LedgerState> | null {
     const ledgers = super.recall(postings)
-    if (ledgers) this.recalled++
+    if (ledgers) this.recallCount++
     return ledgers
   }
 
   override distrust(workspaceIds: readonly string[]): void {
-    this.distrusted++
+    this.distrustCount++
     super.distrust(workspaceIds)
   }
 }
@@ -68,7 +68,7 @@ beforeAll(async () => {
   core = await openCore(config, log, new AbortController().signal)
   cores = Array.from({ length: 2 }, () => {
     const pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, queryTimeoutMs: 4_000 })
-    // Room for fewer wallets than there are.
+    // Fewer than there are wallets, so that some are evicted.
     const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
     const post = (postings: Posting[]) => postBatch(store, postings)
     return { shards: new Shards({ shards: 2, queueLimit: 1_000, post }), pool, remembered: store.remembered }
@@ -93,11 +93,11 @@ async function newWorkspace(coreAt: number) {
   return { id: uuidFromId('workspace', workspaceId)!, workspaceId, wallets, walletIds, core: coreAt }
 }
 
-/** Some repeat an earlier bizId, with the same content or with another amount. Calm ones are seldom refused. */
+/** Some postings repeat an earlier bizId, with the same or another amount. Calm ones have no bizId and small amounts. */
 function newPosting({ id, wallets }: (typeof workspaces)[number], isCalm: boolean): Posting {
   const named = !isCalm && random.chance(0.3) ? random.int(60) : null
   const [source, target] = named === null ? random.shuffled(wallets) : [wallets[named % 3], wallets[3]]
-  // The first wallet is in most transfers.
+  // Most transfers have the first wallet as target.
   const isHot = named === null && source !== wallets[0] && random.chance(0.8)
   return {
     type: 'TRANSFER',
@@ -128,8 +128,8 @@ async function send(posting: Posting, { shards }: (typeof cores)[number]): Promi
   }
 }
 
-/** Ends one of the sessions that post, wherever it is. */
-async function endSession(): Promise<void> {
+/** Terminates a random session that posts, in any state. */
+async function terminateSession(): Promise<void> {
   await query(
     database.ownerUrl,
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -138,7 +138,7 @@ async function endSession(): Promise<void> {
   )
 }
 
-async function freezeForAWhile(): Promise<void> {
+async function freezeAndUnfreeze(): Promise<void> {
   const { workspaceId, walletIds } = random.pick(workspaces)
   const walletId = random.pick(walletIds)
   await admin().wallets.freeze({ workspaceId, walletId })
@@ -155,17 +155,17 @@ async function sendAll(): Promise<Answer[]> {
       return send(newPosting(workspace, isCalm), cores[at === 0 ? random.int(2) : workspace.core]!)
     })
     answers.push(...sent)
-    // Now and then the traffic of a workspace moves to the other core.
+    // Occasionally the traffic of each workspace moves to a random core.
     if (random.chance(0.1)) for (const workspace of workspaces) workspace.core = random.int(2)
-    const disturbances = [random.chance(0.3) && endSession(), random.chance(0.1) && freezeForAWhile()]
+    const disturbances = [random.chance(0.3) && terminateSession(), random.chance(0.1) && freezeAndUnfreeze()]
     // Some waves overlap.
     await Promise.all([...disturbances, ...(random.chance(0.7) ? sent : [])])
   }
   return Promise.all(answers)
 }
 
-/** An outcome that is not known is resolved as clients do it: by asking again, for the same transferId. */
-async function resolve(answer: Answer): Promise<Answer> {
+/** Resolves an unknown outcome as clients do: by retrying with the same transferId. */
+async function resolveUnknown(answer: Answer): Promise<Answer> {
   if (answer.code !== 'S003') return answer
   const posting = { ...answer.posting, mayBePosted: true, deadlineMs: performance.now() + 60_000 }
   return send(posting, random.pick(cores))
@@ -173,8 +173,8 @@ async function resolve(answer: Answer): Promise<Answer> {
 
 const cents = (amount: string) => BigInt(amount.replace('.', ''))
 
-test('every answer of two cores agrees with what is stored', async () => {
-  const answers = await Promise.all((await sendAll()).map(resolve))
+test('every result of two cores matches the stored rows', async () => {
+  const answers = await Promise.all((await sendAll()).map(resolveUnknown))
   const rows = await query(
     database.ownerUrl,
     `select id, biz_id, amount::text, source_wallet_id, target_wallet_id from transfer where number is not null order by number`,
@@ -192,7 +192,7 @@ test('every answer of two cores agrees with what is stored', async () => {
   const codes = new Set(refused.map(({ code }) => code))
   expect(['T002', 'T005', 'W002', 'S002']).toEqual(expect.arrayContaining([...codes]))
 
-  const balances = new Map(workspaces.flatMap(({ wallets }) => wallets.map(id => [id, started] as const)))
+  const balances = new Map(workspaces.flatMap(({ wallets }) => wallets.map(id => [id, initialCents] as const)))
   for (const row of rows)
     for (const [id, amount] of [
       [row.source_wallet_id as string, -cents(row.amount as string)],
@@ -206,10 +206,10 @@ test('every answer of two cores agrees with what is stored', async () => {
   for await (const event of verifyLedger(options))
     if (event.kind === 'result') expect(event.report).toMatchObject({ ok: true, violations: [] })
   expect((await admin().ledger.halted()).ledgers).toEqual([])
-  // Both ways to post were taken, and what was remembered was sometimes out of date.
+  // Both ways of posting were used, and some remembered ledgers were outdated.
   expect(posted.length).toBeGreaterThan(300)
   expect(replayed.length).toBeGreaterThan(0)
   const memories = cores.map(({ remembered }) => remembered)
-  expect(memories.reduce((sum, { recalled }) => sum + recalled, 0)).toBeGreaterThan(5)
-  expect(memories.reduce((sum, { distrusted }) => sum + distrusted, 0)).toBeGreaterThan(0)
+  expect(memories.reduce((sum, { recallCount }) => sum + recallCount, 0)).toBeGreaterThan(5)
+  expect(memories.reduce((sum, { distrustCount }) => sum + distrustCount, 0)).toBeGreaterThan(0)
 })

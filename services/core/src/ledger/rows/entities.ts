@@ -5,7 +5,7 @@ import type { SignedEntity } from '../../database/row-signer.ts'
 import { type LedgerRow, ledgerMac } from '../../database/signed-rows.ts'
 import { PublicId, signature } from '../../database/types.ts'
 
-/** A workspace's lock and counters. Read by the ORM, and written by functions of the database (see functions.ts). */
+/** A workspace's lock and counters. The ORM only reads it; database functions write it (see functions.ts). */
 const LedgerSchema = defineEntity({
   name: 'Ledger',
   tableName: 'ledger',
@@ -20,7 +20,7 @@ const LedgerSchema = defineEntity({
   },
 })
 export class Ledger extends LedgerSchema.class implements SignedEntity {
-  /** With the UUID of its workspace. */
+  /** The row that the MAC covers. Its `workspaceId` is a UUID. */
   get row(): LedgerRow {
     const { status, walletCount, orderCount, lastPostedAt, haltReason = null, revision } = this
     const workspaceId = uuidFromId('workspace', this.workspaceId)!

@@ -4,17 +4,17 @@ import { type LedgerRow, ledgerMac, type WalletRow, walletMac } from '../../data
 import { statement } from '../../database/statement.ts'
 
 /**
- * Rows of ledgers and wallets are written by functions of the database, which check each change (see
- * database/migrations/initial/ledger-rows.ts; postings: posting/post.ts). Callers lock the ledger first, and pass rows
- * whose MAC they have checked. Each function returns the rows as they are now; ids are UUIDs.
+ * Database functions write the rows of ledgers and wallets and check each change (see
+ * database/migrations/initial/ledger-rows.ts; for postings, posting/post.ts). Callers lock the ledger first and pass rows
+ * whose MACs they have checked. IDs are UUIDs. Functions that return rows return the new ones.
  *
- * They throw a DatabaseError, restrict_violation, when a change does not continue from the stored rows.
+ * All throw a DatabaseError, restrict_violation, when a change does not continue from the stored rows.
  */
 type Changed = { ledger: LedgerRow; wallet: WalletRow }
 
 const openLedgerStatement = statement('open-ledger', 'select open_ledger($1, $2, $3)')
 
-/** Writes the empty ledger of a new workspace. */
+/** Inserts the empty ledger of a new workspace. */
 export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: string, now: Date): Promise<void> {
   const ledger = {
     workspaceId,
@@ -30,7 +30,7 @@ export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: str
 
 const createWalletStatement = statement('create-wallet', 'select create_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9)')
 
-/** Writes a new, empty wallet. With a number it is the next one of its ledger. */
+/** Inserts an empty wallet. A number, if it has one, must be the next one of the ledger. */
 export async function insertWallet(
   run: Run,
   chainKey: KeyObject,
@@ -68,9 +68,10 @@ export async function changeWalletStatus(
 const changeLedgerStatusStatement = statement('change-ledger-status', 'select change_ledger_status($1, $2, $3, $4)')
 
 /**
- * Halts, opens or closes a ledger.
+ * Halts, reopens or closes a ledger.
  *
- * @param sign whether the row gets a MAC; otherwise it keeps the one it has, and one that no core wrote stays recognisable
+ * @param sign whether to compute a new MAC. Without it the row keeps its MAC, so a row that was modified outside the
+ *   service stays detectable.
  */
 export async function changeLedgerStatus(
   run: Run,
@@ -86,7 +87,7 @@ export async function changeLedgerStatus(
 
 const repairWalletStatement = statement('repair-wallet', 'select repair_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9)')
 
-/** Writes what the entries of a wallet come to, in a halted ledger. */
+/** Writes a wallet's values as recomputed from its entries. The ledger must be halted. */
 export async function repairWalletRow(
   run: Run,
   chainKey: KeyObject,
@@ -101,7 +102,7 @@ export async function repairWalletRow(
 
 const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5)')
 
-/** Writes what the wallets and transfers of a halted ledger come to. */
+/** Writes a ledger's counters as recomputed from its wallets and transfers. The ledger must be halted. */
 export async function repairLedgerRow(
   run: Run,
   chainKey: KeyObject,

@@ -6,7 +6,11 @@ import { Ledger } from './entities.ts'
 
 const lockLedgerStatement = statement('lock-ledger', 'select from lock_ledgers(array[$1::uuid])')
 
-/** The ledger of a workspace, locked until the transaction ends: postings and administration wait for each other here. */
+/**
+ * Locks the ledger of a workspace until the transaction ends, which serializes postings and administration.
+ *
+ * @returns null when the workspace has no ledger
+ */
 export async function lockLedger(em: Em, workspaceId: string): Promise<Ledger | null> {
   await runIn(em)(lockLedgerStatement, [uuidFromId('workspace', workspaceId)])
   return em.findOne(Ledger, { workspaceId })

@@ -1,37 +1,37 @@
 import { signature } from './signature.ts'
 
 /**
- * API keys, and the changes that gateways follow.
+ * API keys, and the access revision by which gateways detect changes.
  *
- * Functions with `security definer` run with the rights of whoever owns the tables, and name what they use in full: the
- * service's role cannot write these rows in any other way.
+ * Functions with `security definer` run with the rights of the owner of the tables, so that the service role can write
+ * such rows only through them. They schema-qualify every name, so that the caller's objects are not used instead.
  */
 export const access = `
-  -- One row. Whoever changes what a key may do takes the next number, so numbers are in order of commit.
+  -- One row. Each change of access takes the next revision and locks this row, so revisions are in commit order.
   create table access_revision (
     the_only_row boolean primary key default true check (the_only_row),
     revision bigint not null
   );
   insert into access_revision (revision) values (0);
 
-  -- A name for each access revision. A database that was restored counts the same numbers again; epochs do not repeat.
+  -- A random epoch for each access revision. A restored database assigns the same revisions again, with other epochs.
   create table access_change (
     revision bigint primary key,
     epoch uuid not null default gen_random_uuid()
   );
   insert into access_change (revision) values (0);
 
-  create function name_access_change() returns trigger language plpgsql
+  create function record_access_change() returns trigger language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     if new.revision <> old.revision + 1 then
-      raise exception 'the access revision counts each change' using errcode = 'restrict_violation';
+      raise exception 'the access revision must rise by one' using errcode = 'restrict_violation';
     end if;
     insert into public.access_change (revision) values (new.revision);
     return new;
   end $$;
-  create trigger access_change_has_a_name before update on access_revision for each row
-    execute function name_access_change();
+  create trigger access_change_is_recorded before update on access_revision for each row
+    execute function record_access_change();
 
   create table api_key (
     id uuid primary key,
@@ -50,7 +50,7 @@ export const access = `
     last_used_at timestamptz(3),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
-    -- Of the last change that a gateway must know of.
+    -- The access revision of the last change that affects gateways.
     access_revision bigint not null,
     ${signature},
     check ((previous_secret is null) = (previous_secret_until is null)),
@@ -60,21 +60,21 @@ export const access = `
   create index api_key_access_revision on api_key (access_revision);
   create index api_key_workspace on api_key (workspace_id, owner_user_id);
 
-  -- One ahead of the counter could not be changed again until the counter is there.
-  -- Names it in full: a temporary table of the caller comes first otherwise.
+  -- A key whose revision is ahead of the counter could not be changed until the counter reaches it. The table name is
+  -- schema-qualified: otherwise a temporary table of the caller would come first.
   create function check_access_revision() returns trigger language plpgsql
     set search_path = pg_catalog, pg_temp as $$
   begin
     if new.access_revision > (select revision from public.access_revision) then
-      raise exception 'there is no access revision % yet', new.access_revision using errcode = 'restrict_violation';
+      raise exception 'access revision % does not exist yet', new.access_revision using errcode = 'restrict_violation';
     end if;
     return new;
   end $$;
-  create trigger api_key_names_an_access_revision before insert or update of access_revision on api_key for each row
+  create trigger api_key_access_revision_is_checked before insert or update of access_revision on api_key for each row
     execute function check_access_revision();
 
-  -- When a key was used, and which change gateways must know of, is not signed: both change alone.
-  create trigger api_key_only_goes_on before update on api_key for each row
+  -- last_used_at and access_revision are not signed and may change without a new revision of the row.
+  create trigger api_key_update_is_checked before update on api_key for each row
     when (old.id <> new.id or old.workspace_id <> new.workspace_id or old.owner_user_id <> new.owner_user_id
       or old.created_at <> new.created_at or new.secret_version < old.secret_version
       or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at)

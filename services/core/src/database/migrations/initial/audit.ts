@@ -1,8 +1,6 @@
-/**
- * The audit: a chain for each workspace, and one for the actions on none. Functions with `security definer`: see access.ts.
- */
+/** The audit: one chain per workspace, and one for actions on no workspace. For `security definer`, see access.ts. */
 export const audit = `
-  -- Who did what, when, and what it changed. One row in the transaction of each administrative action.
+  -- One row per administrative action, written in the same transaction: who did what and when, and what changed.
   create table audit (
     id bigint generated always as identity primary key,
     at timestamptz(3) not null,
@@ -10,12 +8,12 @@ export const audit = `
     action text not null,
     workspace_id uuid,
     target text not null,
-    -- Not jsonb: the MAC is over the text as it was written.
+    -- json, not jsonb, because the MAC covers the original text.
     before json,
     after json,
-    -- Counts the actions on a workspace 1…n, and apart from them those on none.
+    -- 1…n within the workspace; actions on no workspace have their own sequence.
     position bigint not null,
-    -- Over all of the row but its id, and the MAC of the action before it.
+    -- Covers the row except for its id, and the MAC of the previous action.
     mac bytea not null
   );
   create index audit_workspace on audit (workspace_id, id);
@@ -34,7 +32,7 @@ export const audit = `
     mac bytea not null
   );
 
-  -- Locks the heads of these workspaces, in one order everywhere, and tells the time.
+  -- Locks the heads of these workspaces, always in the same order, and returns the time after the locks were granted.
   create function lock_audit(workspaces uuid[])
     returns table (workspace_id uuid, "position" bigint, mac bytea, now timestamptz) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
@@ -46,18 +44,18 @@ export const audit = `
         order by a.workspace_id for no key update) h;
   end $$;
 
-  -- Appends and nothing else: an action is the next one of its workspace, and of this moment.
+  -- Accepts an action only if it has the next position of its workspace and the current time.
   create function append_audit() returns trigger language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     if new.at not between transaction_timestamp() - interval '1 min' and clock_timestamp() + interval '1 min' then
-      raise exception 'an action in the audit is of the time of its transaction' using errcode = 'restrict_violation';
+      raise exception 'the time of an audit action must be the time of its transaction' using errcode = 'restrict_violation';
     end if;
     update public.audit_head set position = new.position, mac = new.mac
       where workspace_id = coalesce(new.workspace_id, '00000000-0000-0000-0000-000000000000')
         and position = new.position - 1;
     if not found then
-      raise exception 'action % of the audit is not the next one', new.position using errcode = 'serialization_failure';
+      raise exception 'position % is not the next one of the audit', new.position using errcode = 'serialization_failure';
     end if;
     return new;
   end $$;

@@ -1,14 +1,14 @@
-/** What the triggers of the other files call. */
+/** Functions for the triggers of the other files. They refuse a change. */
 export const guards = `
   create function refuse_change() returns trigger language plpgsql as $$
   begin
     raise exception '% on % is refused: entries are immutable', tg_op, tg_table_name using errcode = 'restrict_violation';
   end $$;
 
-  -- Each update of a signed row raises its revision by one, and nothing that has ended begins again.
+  -- For updates of signed rows that do not raise the revision by one, change the identity or restore a deleted row.
   create function refuse_row_change() returns trigger language plpgsql as $$
   begin
-    raise exception 'this update of % is refused: its rows keep their identity, count each change, and stay ended',
+    raise exception 'this update of % is refused: it must raise the revision by one, keep the identity, and not restore a deleted row',
       tg_table_name using errcode = 'restrict_violation';
   end $$;
 `

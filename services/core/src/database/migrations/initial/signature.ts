@@ -1,6 +1,6 @@
 /**
- * The columns of every row that decides about money or access: how often it was written, and a MAC over all that decides
- * (database/signed-rows.ts). The count only rises (see guards.ts), so an earlier row cannot be put back with its MAC.
+ * The columns that sign a row that decides about money or access: a revision, and a MAC that covers it (see
+ * database/signed-rows.ts). The revision only rises (see guards.ts), so an earlier row cannot be restored with its MAC.
  */
 export const signature = `
     revision bigint not null check (revision > 0),

@@ -1,13 +1,13 @@
-/** What verifying the ledger needs. */
+/** Tables for the verification of the ledger. */
 export const verification = `
-  -- One row: tells the key of the chain (see ledger/chain/chain-key.ts) from any other, and not what it is.
+  -- One row: the fingerprint of the chain key (see ledger/chain/chain-key.ts), which does not reveal the key.
   create table chain_key (
     the_only_row boolean primary key default true check (the_only_row),
     fingerprint bytea not null
   );
 
-  -- Parts of a checkpoint that somebody verifies the ledger against, for as long as that takes. Each is signed under the
-  -- chain key, which is not here: whoever changes or removes one makes the verification fail, and nothing else.
+  -- Parts of an uploaded checkpoint, kept while the ledger is verified against it. Each part is signed under the chain
+  -- key, which is not in the database, so changing or removing a part only makes the verification fail.
   create table checkpoint_part (
     upload_id uuid not null,
     part integer not null,

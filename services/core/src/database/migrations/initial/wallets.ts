@@ -1,15 +1,15 @@
 import { signature } from './signature.ts'
 
-/** The lock and the counters of each workspace, and its wallets. */
+/** Currencies, ledgers (the lock and counters of each workspace) and wallets. */
 export const wallets = `
-  -- Written from the code's table by the migration step.
+  -- The migration step writes the currencies that core supports.
   create table currency (
     code text collate "C" primary key,
     decimals smallint not null check (decimals between 0 and 18)
   );
 
-  -- One row per workspace: its lock and its counters. Every posting locks it first, so postings of a workspace
-  -- have one order, and that order is gapless.
+  -- One row per workspace: its lock and its counters. Every posting locks it first, so the postings of a workspace have
+  -- one order, and their numbers have no gaps.
   create table ledger (
     workspace_id uuid primary key,
     status text not null default 'OPEN' check (status in ('OPEN', 'CLOSED', 'HALTED')),
@@ -24,7 +24,7 @@ export const wallets = `
   create table wallet (
     workspace_id uuid not null references ledger,
     id uuid not null,
-    -- Counts the workspace's own wallets 1…n; none for the hidden EXTERNAL ones.
+    -- 1…n within the workspace; null for the hidden EXTERNAL wallets.
     number bigint,
     kind text not null check (kind in ('CUSTOMER', 'EXTERNAL')),
     name text collate "C" not null,
@@ -32,15 +32,15 @@ export const wallets = `
     status text collate "C" not null check (status in ('ACTIVE', 'FROZEN', 'CLOSED')),
     balance numeric not null default 0,
     sequence bigint not null default 0,
-    -- How many of the flows are transfers between wallets, as opposed to deposits and withdrawals.
+    -- Number of entries that belong to transfers between wallets, not to deposits and withdrawals.
     order_count bigint not null default 0,
-    -- The MAC of the last flow; empty before the first.
+    -- The MAC of the last entry; empty before the first.
     head bytea not null default '',
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
     ${signature},
     primary key (workspace_id, id),
-    -- PostgreSQL sorts NaN above every number, and Infinity below it.
+    -- Also excludes NaN, which PostgreSQL sorts above Infinity.
     check (balance > '-Infinity' and balance < 'Infinity'),
     check (kind = 'EXTERNAL' or balance >= 0),
     check ((kind = 'CUSTOMER') = (number is not null)),
@@ -49,7 +49,8 @@ export const wallets = `
     check (isfinite(created_at) and isfinite(updated_at))
   ) with (fillfactor = 50);
   create unique index wallet_external on wallet (workspace_id, currency) where kind = 'EXTERNAL';
-  -- The lists of section 4. No index on what a posting changes: wallet updates stay HOT.
+  -- For the lists of section 4 of the specification. No index has a column that a posting changes, so that wallet updates
+  -- stay HOT.
   create unique index wallet_number on wallet (workspace_id, number) where number is not null;
   create index wallet_name on wallet (workspace_id, name, number) where number is not null;
   create index wallet_currency on wallet (workspace_id, currency, number) where number is not null;

@@ -12,7 +12,7 @@ export const workspaces = `
     check (isfinite(created_at) and isfinite(updated_at) and isfinite(deleted_at))
   );
 
-  -- A member who was removed keeps the row: one that is gone could be inserted again as it was.
+  -- The row of a removed member is kept: a deleted row could be inserted again with its old MAC.
   create table member (
     workspace_id uuid not null references workspace,
     user_id text collate "C" not null,
@@ -23,12 +23,12 @@ export const workspaces = `
     check (isfinite(created_at) and isfinite(removed_at))
   );
 
-  create trigger workspace_only_goes_on before update on workspace for each row
+  create trigger workspace_update_is_checked before update on workspace for each row
     when (old.id <> new.id or old.created_at <> new.created_at or new.revision <> old.revision + 1
       or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at))
     execute function refuse_row_change();
 
-  create trigger member_only_goes_on before update on member for each row
+  create trigger member_update_is_checked before update on member for each row
     when (old.workspace_id <> new.workspace_id or old.user_id <> new.user_id or new.revision <> old.revision + 1)
     execute function refuse_row_change();
 `
