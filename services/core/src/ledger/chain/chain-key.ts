@@ -13,7 +13,8 @@ const readFingerprintStatement = statement<{ fingerprint: Buffer }>(
 
 /**
  * Whether this is the key that the ledger's chain began with. The first core to call this on a new database stores the
- * key's fingerprint. Without the check, a core with another key would break the chain unnoticed until the next verification.
+ * key's fingerprint. Without the check, a core with another key would break the chain, and only the next verification
+ * would report it.
  */
 export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean> {
   const fingerprint = createHmac('sha256', chainKey).update('chain key fingerprint v1').digest()

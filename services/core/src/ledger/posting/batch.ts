@@ -5,9 +5,9 @@ import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
 import { halt } from './halt.ts'
 import { findLockable } from './load.ts'
-import { type Posting, type PostingResult, workspacesOf } from './posting.ts'
+import { type Posting, type PostingResult, refusal, unavailable, workspacesOf } from './posting.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
-import { CommitUnknown, postLocked, postRemembered, refusal, unavailable } from './transaction.ts'
+import { CommitUnknown, postLocked, postRemembered } from './transaction.ts'
 
 export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log; remembered: RememberedLedgers }
 
@@ -33,7 +33,8 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
       }
       if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted)) {
         const results = await postBatch(store, withLookup(postings))
-        // Read these ledgers first from now on. Otherwise a client that often repeats a bizId makes every batch run twice.
+        // From now on these ledgers are read first: a client that often repeats a bizId must not make every batch run
+        // twice.
         const repeated = postings.filter((_, at) => results[at]!.kind !== 'posted')
         store.remembered.distrust(workspacesOf(repeated))
         return results
@@ -59,8 +60,8 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
 }
 
 /**
- * Whether a number that this batch assigned already exists. Numbers are assigned in sequence while the ledger is locked,
- * so a duplicate means that a counter was set back: a bug, or somebody, modified rows outside the service.
+ * Whether a number that this batch assigned already exists. Numbers continue the counters of the stored rows, which cannot
+ * change before the batch is written, so a duplicate means that a counter was modified outside the service.
  */
 function isDuplicateNumber(error: unknown): boolean {
   const { constraint } = error as { constraint?: string }
@@ -79,9 +80,9 @@ async function postLockable(
   return postings.map(posting => (isLockable(posting) ? results.next().value! : unavailable()))
 }
 
-/** Posts each half in its own transaction, so that one bad posting (a row that the schema refuses) does not fail the rest. */
+/** Posts each half in its own transaction, so that one bad posting does not make the others fail. */
 async function postHalves(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
-  // Grouped by workspace, so that few splits isolate a bad workspace. Within a workspace the order is kept.
+  // Grouped by workspace, so that few splits isolate a locked one. Within a workspace the order is kept.
   const order = postings.map((_, at) => at)
   order.sort((a, b) => compareText(postings[a]!.workspaceId, postings[b]!.workspaceId) || a - b)
   const middle = order.length >> 1

@@ -1,13 +1,22 @@
 import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
 import type { Entry, Transfer } from '../chain/transfer.ts'
-import type { Decision, LedgerState, Posting, PostingResult, WalletState } from './posting.ts'
+import {
+  type Decision,
+  type LedgerState,
+  type Posting,
+  type PostingResult,
+  refusal,
+  unavailable,
+  type WalletState,
+} from './posting.ts'
 
 /**
  * Applies postings to a ledger, in order. A pure function: it reads no clock and no database.
  *
- * The checks are in the order that the specification requires: replay or T005, S002 (deadline), GA2032 or S002 (ledger
- * status), T004, W001 (source, target), W002, T003, T002. A refused posting has no effect on the others. A posting that
- * repeats an earlier one of the same batch is a replay, as if the earlier one were already stored.
+ * The checks are in the order of section 4 of the specification: replay or T005, T004, W001 (source, target), W002, T003,
+ * T002. S002 for a late posting, and GA2032 or S002 for a ledger that is not open, come after replay or T005. A refused
+ * posting has no effect on the others. A posting that repeats an earlier one of the same batch is a replay, as if the
+ * earlier one were already stored.
  *
  * @param now the database's clock: the time of the transfers
  * @param nowMs `performance.now()`, which is compared with the deadlines
@@ -30,30 +39,30 @@ export function decide(ledger: LedgerState, postings: readonly Posting[], now: D
     if (existing) {
       return isSamePosting(existing, posting)
         ? { kind: 'replayed', transfer: existing }
-        : refused(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
+        : refusal(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
     }
     // By now the caller may have received S002 from another core, which means "not posted".
-    if (nowMs > posting.deadlineMs + postingGraceMs) return refused(new DomainError('S002', { retryAfterSeconds: 1 }))
-    if (ledger.status === 'CLOSED') return refused(new DomainError('GA2032'))
-    if (ledger.status === 'HALTED') return refused(new DomainError('S002', { retryAfterSeconds: 60 }))
+    if (nowMs > posting.deadlineMs + postingGraceMs) return unavailable()
+    if (ledger.status === 'CLOSED') return refusal(new DomainError('GA2032'))
+    if (ledger.status === 'HALTED') return refusal(new DomainError('S002', { retryAfterSeconds: 60 }))
 
-    if (posting.sourceWalletId === posting.targetWalletId) return refused(new DomainError('T004'))
+    if (posting.sourceWalletId === posting.targetWalletId) return refusal(new DomainError('T004'))
     const source = walletOf(posting.sourceWalletId)
     if (source?.kind !== (posting.type === 'DEPOSIT' ? 'EXTERNAL' : 'CUSTOMER'))
-      return refused(new DomainError('W001', { field: 'sourceWalletId' }))
+      return refusal(new DomainError('W001', { field: 'sourceWalletId' }))
     const target = walletOf(posting.targetWalletId)
     if (target?.kind !== (posting.type === 'WITHDRAWAL' ? 'EXTERNAL' : 'CUSTOMER'))
-      return refused(new DomainError('W001', { field: 'targetWalletId' }))
+      return refusal(new DomainError('W001', { field: 'targetWalletId' }))
     if (source.status !== 'ACTIVE')
-      return refused(new DomainError('W002', { field: 'sourceWalletId', status: source.status }))
+      return refusal(new DomainError('W002', { field: 'sourceWalletId', status: source.status }))
     if (target.status !== 'ACTIVE')
-      return refused(new DomainError('W002', { field: 'targetWalletId', status: target.status }))
+      return refusal(new DomainError('W002', { field: 'targetWalletId', status: target.status }))
     if (source.currency !== posting.currency || target.currency !== posting.currency)
-      return refused(new DomainError('T003', { currency: posting.currency }))
+      return refusal(new DomainError('T003', { currency: posting.currency }))
     const amount = new Decimal(posting.amount)
     // Not `lessThan`, which is false for NaN: a balance that is not a number must be refused too.
     if (source.kind === 'CUSTOMER' && !source.balance.greaterThanOrEqualTo(amount))
-      return refused(new DomainError('T002'))
+      return refusal(new DomainError('T002'))
 
     const isOrder = posting.type === 'TRANSFER'
     const sourceAfter = addToBalance(source, amount.negated(), isOrder)
@@ -110,10 +119,6 @@ function isSamePosting(existing: Transfer, posting: Posting): boolean {
     existing.currency === posting.currency &&
     new Decimal(existing.amount).equals(posting.amount)
   )
-}
-
-function refused(error: DomainError): PostingResult {
-  return { kind: 'refused', error }
 }
 
 function addToBalance(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletState {

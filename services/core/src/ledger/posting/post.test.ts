@@ -119,108 +119,108 @@ async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPos
   )
 }
 
-const one = <Item>(items: readonly Item[]): Item => random.pick(items)
+const pick = <Item>(items: readonly Item[]): Item => random.pick(items)
 const anotherWallet = (id: string) =>
-  one(workspaces.flatMap(({ own, euro, external }) => [...own, euro, external]).filter(each => each !== id))
-const offByOneOrTwo = (value: number) => value + one([-2, -1, 1, 2])
+  pick(workspaces.flatMap(({ own, euro, external }) => [...own, euro, external]).filter(each => each !== id))
+const offByOneOrTwo = (value: number) => value + pick([-2, -1, 1, 2])
 
 /** Changes that make a batch invalid, each alone and any two together. */
 const damages: Record<string, (batch: ChainedPostings) => void> = {
   'an amount': ({ transfers }) => {
-    const { transfer } = one(transfers)
-    transfer.amount = one(['0', '-1.00', 'NaN', 'Infinity', '99.99', '1000000.00', '1e38', '1e-19'])
+    const { transfer } = pick(transfers)
+    transfer.amount = pick(['0', '-1.00', 'NaN', 'Infinity', '99.99', '1000000.00', '1e38', '1e-19'])
   },
   'a currency': ({ transfers }) => {
-    one(transfers).transfer.currency = one(['EUR', 'JPY', 'XXX'])
+    pick(transfers).transfer.currency = pick(['EUR', 'JPY', 'XXX'])
   },
   'a type': ({ transfers }) => {
-    const { transfer } = one(transfers)
-    transfer.type = one((['TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const).filter(type => type !== transfer.type))
+    const { transfer } = pick(transfers)
+    transfer.type = pick((['TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const).filter(type => type !== transfer.type))
   },
   'a source': ({ transfers }) => {
-    const { transfer } = one(transfers)
+    const { transfer } = pick(transfers)
     transfer.sourceWalletId = anotherWallet(transfer.sourceWalletId)
   },
   'a target': ({ transfers }) => {
-    const { transfer } = one(transfers)
+    const { transfer } = pick(transfers)
     transfer.targetWalletId = anotherWallet(transfer.targetWalletId)
   },
   'a number': ({ transfers }) => {
-    const { transfer } = one(transfers)
-    transfer.number = transfer.number === null ? 1 : one([null, offByOneOrTwo(transfer.number)])
+    const { transfer } = pick(transfers)
+    transfer.number = transfer.number === null ? 1 : pick([null, offByOneOrTwo(transfer.number)])
   },
   'a sequence of a source': ({ transfers }) => {
-    const { transfer } = one(transfers)
+    const { transfer } = pick(transfers)
     transfer.sourceSequence = offByOneOrTwo(transfer.sourceSequence)
   },
   'a sequence of a target': ({ transfers }) => {
-    const { transfer } = one(transfers)
+    const { transfer } = pick(transfers)
     transfer.targetSequence = offByOneOrTwo(transfer.targetSequence)
   },
   'a balance of an entry': ({ transfers }) => {
-    const entry = one(one(transfers.map(({ source, target }) => [source, target])))
-    entry.balanceAfter = one([new Decimal(entry.balanceAfter).plus('0.01').toFixed(2), '-0.01', 'NaN', 'Infinity'])
+    const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
+    entry.balanceAfter = pick([new Decimal(entry.balanceAfter).plus('0.01').toFixed(2), '-0.01', 'NaN', 'Infinity'])
   },
   'an order number of an entry': ({ transfers }) => {
-    const entry = one(one(transfers.map(({ source, target }) => [source, target])))
-    entry.orderNumber = entry.orderNumber === null ? 1 : one([null, offByOneOrTwo(entry.orderNumber)])
+    const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
+    entry.orderNumber = entry.orderNumber === null ? 1 : pick([null, offByOneOrTwo(entry.orderNumber)])
   },
   'a workspace': ({ transfers }) => {
-    const { transfer } = one(transfers)
+    const { transfer } = pick(transfers)
     transfer.workspaceId = workspaces.find(({ id }) => id !== transfer.workspaceId)!.id
   },
   'a missing transfer': ({ transfers }) => {
     transfers.splice(random.int(transfers.length), 1)
   },
   'an extra transfer': ({ transfers }) => {
-    const { transfer, source, target } = one(transfers)
+    const { transfer, source, target } = pick(transfers)
     const transferId = uuidFromId('transfer', mintId('transfer'))!
     transfers.push({ transfer: { ...transfer, transferId }, source, target })
   },
   'a balance of a wallet': ({ wallets }) => {
-    const wallet = one(wallets)
-    wallet.balance = one([wallet.balance.plus('1000'), wallet.balance.minus('0.01')])
+    const wallet = pick(wallets)
+    wallet.balance = pick([wallet.balance.plus('1000'), wallet.balance.minus('0.01')])
   },
   'a sequence of a wallet': ({ wallets }) => {
-    const wallet = one(wallets)
+    const wallet = pick(wallets)
     wallet.sequence = offByOneOrTwo(wallet.sequence)
   },
   'a count of a wallet': ({ wallets }) => {
-    const wallet = one(wallets)
+    const wallet = pick(wallets)
     wallet.orderCount = offByOneOrTwo(wallet.orderCount)
   },
   'a head': ({ wallets }) => {
-    one(wallets).head = one([randomBytes(33), Buffer.alloc(0)])
+    pick(wallets).head = pick([randomBytes(33), Buffer.alloc(0)])
   },
   'a wallet of another version': ({ wallets }) => {
-    const wallet = one(wallets)
+    const wallet = pick(wallets)
     wallet.version = String(Number(wallet.version) - 1)
   },
   'a missing wallet': ({ wallets }) => {
     wallets.splice(random.int(wallets.length), 1)
   },
   'a duplicate wallet': ({ wallets }) => {
-    wallets.push(one(wallets))
+    wallets.push(pick(wallets))
   },
   'a count of a ledger': ({ ledgers }) => {
-    const ledger = one(ledgers)
+    const ledger = pick(ledgers)
     ledger.orderCount = offByOneOrTwo(ledger.orderCount)
   },
   'a ledger of another version': ({ ledgers }) => {
-    const ledger = one(ledgers)
+    const ledger = pick(ledgers)
     ledger.version = String(Number(ledger.version) - 1)
   },
   'a duplicate ledger': ({ ledgers }) => {
-    ledgers.push(one(ledgers))
+    ledgers.push(pick(ledgers))
   },
   'a ledger with another MAC': ({ ledgers }) => {
-    one(ledgers).previousMac = randomBytes(32)
+    pick(ledgers).previousMac = randomBytes(32)
   },
   'a wallet with another MAC': ({ wallets }) => {
-    one(wallets).previousMac = randomBytes(32)
+    pick(wallets).previousMac = randomBytes(32)
   },
   'a time': ({ ledgers }) => {
-    one(ledgers).lastPostedAt = new Date(Date.now() + one([-3_600_000, -60_000, 60_000, 3_600_000]))
+    pick(ledgers).lastPostedAt = new Date(Date.now() + pick([-3_600_000, -60_000, 60_000, 3_600_000]))
   },
 }
 

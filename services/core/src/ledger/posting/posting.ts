@@ -1,4 +1,4 @@
-import type { DomainError, WalletStatus } from '@workspace-wallet/contract'
+import { DomainError, type WalletStatus } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 
@@ -41,6 +41,10 @@ export type PostingResult =
   | { kind: 'posted'; transfer: Transfer }
   | { kind: 'replayed'; transfer: Transfer }
   | { kind: 'refused'; error: DomainError }
+
+export const refusal = (error: DomainError): PostingResult => ({ kind: 'refused', error })
+/** S002: certainly not posted, safe to retry. */
+export const unavailable = (): PostingResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))
 
 /** The effect of a batch on one ledger. `results` are in the order of the postings. */
 export type Decision = {

@@ -3,7 +3,7 @@ import { type LedgerState, type Posting, type WalletState, walletsOf, workspaces
 
 /** Maximum number of wallets in memory, over all ledgers. Each takes about 1 kB. */
 const defaultWalletLimit = 20_000
-/** After another core has posted to a ledger, this many batches in a row must find it unchanged before it is recalled again. */
+/** After another core has posted to a ledger, it is recalled again when this many batches in a row found it unchanged. */
 const undisturbedBatches = 8
 /** Maximum age of a reading of the database's clock, in milliseconds. */
 const clockLifeMs = 10_000

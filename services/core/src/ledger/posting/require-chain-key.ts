@@ -1,7 +1,6 @@
 import { isChainKey } from '../chain/chain-key.ts'
 import type { LedgerStore } from './batch.ts'
-import type { Posting, PostingResult } from './posting.ts'
-import { unavailable } from './transaction.ts'
+import { type Posting, type PostingResult, unavailable } from './posting.ts'
 
 /**
  * Rejects all postings with S002 until the chain key is known to be the ledger's. The check runs with the first batch,

@@ -17,6 +17,8 @@ import {
   type LedgerState,
   type Posting,
   type PostingResult,
+  refusal,
+  unavailable,
   walletsOf,
   workspacesOf,
 } from './posting.ts'
@@ -280,7 +282,3 @@ function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer): Ac
   }
   return [action]
 }
-
-export const refusal = (error: DomainError): PostingResult => ({ kind: 'refused', error })
-/** S002: certainly not posted, safe to retry. */
-export const unavailable = (): PostingResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))

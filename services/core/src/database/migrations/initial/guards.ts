@@ -8,7 +8,7 @@ export const guards = `
   -- For updates of signed rows that do not raise the revision by one, change the identity or restore a deleted row.
   create function refuse_row_change() returns trigger language plpgsql as $$
   begin
-    raise exception 'this update of % is refused: it must raise the revision by one, keep the identity, and not restore a deleted row',
+    raise exception 'this update of % is refused: revisions rise by one, and identity and deletion are final',
       tg_table_name using errcode = 'restrict_violation';
   end $$;
 `
