@@ -1,5 +1,4 @@
 import { batchByteLimit, FairQueue, packBatch } from '@workspace-wallet/contract'
-import { BatchRequest } from './batch-request.ts'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import { CoreUnreachable, type NoAnswerError } from './errors.ts'
@@ -15,8 +14,8 @@ export type QueueLimits = {
   timeoutMs: number
 }
 
-/** `request` is in flight. */
-type Batch = { calls: PendingCall[]; body: Buffer; request?: BatchRequest }
+/** `request` aborts the HTTP request that is in flight. */
+type Batch = { calls: PendingCall[]; body: Buffer; request?: AbortController }
 
 /** Calls that may wait for a batch. Further calls fail at once. */
 const waitingLimit = 10_000
@@ -60,8 +59,7 @@ export class CallQueue {
   abort(call: PendingCall, reason: unknown): void {
     if (call.state === 'queued') this.#waiting.remove(call.workspaceId, call)
     call.abort(reason)
-    for (const { calls, request } of this.#batches)
-      if (calls.every(isSettled)) request?.abort(new Error('all calls of the batch were aborted'))
+    for (const { calls, request } of this.#batches) if (calls.every(isSettled)) request?.abort()
   }
 
   /** Fails calls that have waited too long. They were not sent. */
@@ -105,7 +103,7 @@ export class CallQueue {
     for (const core of this.#rotation.next()) {
       const sentAtMs = performance.now()
       for (const call of batch.calls) call.markSent(sentAtMs)
-      batch.request = new BatchRequest()
+      batch.request = new AbortController()
       try {
         const answers = await core.send(batch.body, this.#limits.timeoutMs, batch.request)
         if (answers.every(isUnavailable)) core.startCoolDown()

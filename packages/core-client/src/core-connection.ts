@@ -1,6 +1,5 @@
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
 import { Pool } from 'undici'
-import type { BatchRequest } from './batch-request.ts'
 import { CoreRejected, CoreUnreachable, wasNeverSent } from './errors.ts'
 
 const connectTimeoutMs = 1_000
@@ -18,7 +17,7 @@ export class CoreConnection {
   readonly #pool: Pool
   readonly #headers: Record<string, string>
   readonly #onUnhealthy: (core: CoreConnection) => void
-  readonly #pending = new Set<BatchRequest>()
+  readonly #pending = new Set<AbortController>()
   /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
   #isChecking = false
@@ -44,23 +43,27 @@ export class CoreConnection {
    * Sends a batch and returns its answers.
    *
    * @param body of `packBatch`
+   * @param request aborts the HTTP request
    * @throws CoreUnreachable, CoreRejected if core returned no answers
    */
-  async send(body: Buffer, timeoutMs: number, request: BatchRequest): Promise<unknown[]> {
+  async send(body: Buffer, timeoutMs: number, request: AbortController): Promise<unknown[]> {
     const sentAtMs = performance.now()
     this.#pending.add(request)
     try {
-      const { url: origin } = this
-      const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
-      this.#pool.dispatch(
-        { origin, method: 'POST', path: batchPath, headers: this.#headers, body, ...timeouts },
-        request,
-      )
-      const response = await request.body
+      const response = await this.#pool.request({
+        method: 'POST',
+        path: batchPath,
+        headers: this.#headers,
+        body,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+        signal: request.signal,
+      })
       this.#missedTicks = 0
-      if (request.status !== 200) throw new CoreRejected(origin, request.status, response.toString(), sentAtMs)
-      const answers = unpackBatch(response)
-      if (!Array.isArray(answers)) throw new TypeError(`${origin} returned something else than a batch of answers`)
+      if (response.statusCode !== 200)
+        throw new CoreRejected(this.url, response.statusCode, await response.body.text(), sentAtMs)
+      const answers = unpackBatch(await response.body.bytes())
+      if (!Array.isArray(answers)) throw new TypeError(`${this.url} returned something else than a batch of answers`)
       return answers
     } catch (error) {
       if (error instanceof CoreRejected) throw error

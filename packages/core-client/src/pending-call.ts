@@ -17,10 +17,10 @@ export class PendingCall implements QueueItem {
   state: 'queued' | 'sent' | 'settled' = 'queued'
   /** When it expires in the queue, on the clock of `performance.now()`. */
   deadlineMs = 0
-  onSettled: () => void = () => {}
+  onSettled: (() => void) | null = null
   /** When its batch was sent, on the same clock. */
   #sentAtMs: number | undefined
-  readonly #observer: CallObserver
+  #observer: CallObserver | null
 
   constructor(request: BatchCall, observer: CallObserver) {
     this.request = request
@@ -45,20 +45,22 @@ export class PendingCall implements QueueItem {
    * at completion, they would abort an AbortController, whose error costs as much as the rest of the call.
    */
   #succeed(data: unknown): void {
-    if (this.#settle()) this.#observer.next({ result: { type: 'data', data } })
+    this.#settle()?.next({ result: { type: 'data', data } })
   }
 
   /** @param cause an error, or an answer of core with tRPC's error shape in `error` */
   fail(cause: object): void {
-    if (this.#settle()) this.#observer.error(TRPCClientError.from(cause))
+    this.#settle()?.error(TRPCClientError.from(cause))
   }
 
-  /** Returns false if the call was settled before. */
-  #settle(): boolean {
-    if (this.state === 'settled') return false
+  /** Returns the observer, the first time. Keeps nothing of the caller: V8 often frees batches, and so their calls, late. */
+  #settle(): CallObserver | null {
+    const observer = this.#observer
+    this.#observer = null
     this.state = 'settled'
-    this.onSettled()
-    return true
+    this.onSettled?.()
+    this.onSettled = null
+    return observer
   }
 
   abort(reason: unknown): void {
