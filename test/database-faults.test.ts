@@ -200,7 +200,7 @@ describe('PostgreSQL reports', () => {
          if nextval('public.planned_errors') <= ${times} then raise exception 'planned' using errcode = '${sqlState}'; end if;
          return new;
        end $$;
-       create trigger fail_as_planned before insert on flow for each row
+       create trigger fail_as_planned before insert on transfer for each row
          when (new.workspace_id = '${uuidFromId('workspace', books.workspaceId)}') execute function fail_as_planned()`,
     )
     try {
@@ -208,7 +208,7 @@ describe('PostgreSQL reports', () => {
     } finally {
       await execute(
         owner(),
-        'drop trigger fail_as_planned on flow; drop function fail_as_planned; drop sequence planned_errors',
+        'drop trigger fail_as_planned on transfer; drop function fail_as_planned; drop sequence planned_errors',
       )
     }
   }
@@ -289,7 +289,7 @@ describe('PostgreSQL reports', () => {
     try {
       const books = await newBooks()
       await execute(owner(), `create tablespace small location '${disk.path}'`)
-      await execute(owner(), 'alter table flow set tablespace small')
+      await execute(owner(), 'alter table transfer set tablespace small')
       await disk.fill()
       const answers: { asked: Order; code: string }[] = []
       for (let round = 0; round < 40 && answers.at(-1)?.code !== 'S002'; round++)
@@ -303,7 +303,7 @@ describe('PostgreSQL reports', () => {
       expect(new Set(answers.map(({ code }) => code)).add('2000')).toEqual(new Set(['2000', 'S002']))
       await disk.empty()
       await expectConsistent(books, answers)
-      await execute(owner(), 'alter table flow set tablespace pg_default')
+      await execute(owner(), 'alter table transfer set tablespace pg_default')
       await execute(owner(), 'drop tablespace small')
     } finally {
       await disk.unmount()

@@ -140,16 +140,15 @@ test('each workspace has its own bizIds', async () => {
 test('the database rejects what is not posted, and changes and deletions of entries', async () => {
   const attempts: [string, RegExp][] = [
     ['update transfer set amount = amount + 1', /permission denied/],
-    ['delete from flow', /permission denied/],
-    ['truncate flow', /permission denied/],
+    ['delete from transfer', /permission denied/],
+    ['truncate transfer', /permission denied/],
     ["update wallet set currency = 'EUR'", /permission denied/],
     ['delete from wallet', /permission denied/],
     ['update ledger set order_count = 0', /permission denied/],
     ['insert into transfer select * from transfer', /permission denied/],
-    ['insert into flow select * from flow', /permission denied/],
     ['insert into wallet select * from wallet', /permission denied/],
     ['insert into ledger select * from ledger', /permission denied/],
-    ['drop table flow', /must be owner/],
+    ['drop table transfer', /must be owner/],
     ["update audit set actor = 'nobody'", /permission denied/],
   ]
   for (const [sql, refusal] of attempts)
@@ -158,9 +157,7 @@ test('the database rejects what is not posted, and changes and deletions of entr
     ['update transfer set amount = amount + 1', /entries are immutable/],
     ['delete from transfer', /entries are immutable/],
     ['truncate transfer cascade', /entries are immutable/],
-    ['update flow set balance_after = 0', /entries are immutable/],
-    ['delete from flow', /entries are immutable/],
-    ['truncate flow', /entries are immutable/],
+    ['update transfer set source_balance = 0, target_balance = 0', /entries are immutable/],
     ['delete from audit', /entries are immutable/],
     ['delete from wallet', /entries are immutable/],
     ["update wallet set balance = 'NaN'", /violates check/],

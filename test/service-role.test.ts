@@ -81,7 +81,7 @@ describe('money', () => {
     expect(await broken(books)).toEqual(expect.arrayContaining(['flow-chain', 'wallet-mac']))
   })
 
-  test('a balance that was raised without a flow cannot be spent', async () => {
+  test('a balance that was raised without a transfer cannot be spent', async () => {
     const books = await newBooks()
     await write(`update wallet set balance = 50, sequence = sequence + 1 where id = ${literal(books.b)}`)
     expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
@@ -141,8 +141,8 @@ describe('money', () => {
     for (const sql of [
       `update wallet set number = 9 where id = ${literal(books.a)}`,
       `update transfer set number = 9 where workspace_id = ${books.workspace}`,
-      `update flow set order_number = 9 where workspace_id = ${books.workspace}`,
-      `delete from flow where workspace_id = ${books.workspace}`,
+      `update transfer set source_order = 9 where workspace_id = ${books.workspace}`,
+      `delete from transfer where workspace_id = ${books.workspace}`,
     ])
       await expect(asService(sql), sql).rejects.toThrow('permission denied')
     expect(await broken(books)).toEqual([])
@@ -182,16 +182,17 @@ describe('money', () => {
     const books = await newBooks()
     await write(`
       insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
-        source_sequence, target_sequence, actor, request_id, created_at)
+        source_sequence, source_order, source_balance, source_mac, target_sequence, target_order, target_balance,
+        target_mac, actor, request_id, created_at)
       values (${books.workspace}, gen_random_uuid(), 'TRANSFER', 'salary', 1, 1.00, 'USD', ${literal(books.a)},
-        ${literal(books.b)}, 2, 1, 'key:forged', 'forged', now())`)
+        ${literal(books.b)}, 2, 1, 99.00, ${garbage}, 1, 1, 1.00, ${garbage}, 'key:forged', 'forged', now())`)
     expect((await pay(books, books.a, books.b, { bizId: 'salary' })).body.code).toBe('S002')
     await expectHalted(books, /^transfer trf_\S+ was written outside the service$/)
-    expect(await broken(books)).toContain('transfer-flows')
+    expect(await broken(books)).toContain('flow-chain')
   })
 })
 
-/** Forges a deposit with consistent flows, wallets and ledger, but without valid MACs. */
+/** Forges a deposit with consistent entries, wallets and ledger, but without valid MACs. */
 async function forgeDeposit({ workspace }: Books, walletId: string): Promise<void> {
   await asService(`
     select post(array[l.workspace_id], array[l.xmin], array[l.mac], array[l.last_posted_at], array[l.order_count], array[${garbage}],

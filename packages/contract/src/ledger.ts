@@ -4,7 +4,6 @@ import { z } from 'zod'
 export const ledgerRules = {
   'flow-sequence': 'The flows of a wallet are numbered 1…n, without gaps or repetitions.',
   'flow-order-number': "The wallet's transfers between wallets are numbered 1…m; deposits and withdrawals are not.",
-  'flow-transfer': 'A flow belongs to a transfer, and both agree on wallet, direction, sequence, amount and time.',
   'flow-wallet': 'A flow belongs to a wallet of its workspace.',
   'flow-currency': 'A flow, its wallet and its transfer have the same currency, which is in the table of currencies.',
   'flow-amount': 'An amount is above zero and has no more decimals than its currency.',
@@ -21,8 +20,7 @@ export const ledgerRules = {
   'wallet-external': 'A workspace has exactly one EXTERNAL wallet in each of its currencies.',
   'wallet-time': 'Numbered wallets of a workspace never go back in time.',
   'wallet-mac': "A wallet's MAC matches its row.",
-  'transfer-flows': 'A transfer has exactly two flows: one OUT on its source, one IN on its target.',
-  'transfer-sum': 'The flows of a transfer sum to zero.',
+  'transfer-wallets': 'Source and target of a transfer are different wallets.',
   'transfer-type': 'A deposit comes from the EXTERNAL wallet, a withdrawal goes to it, a transfer does not touch it.',
   'transfer-number': "A workspace's transfers between wallets are numbered 1…k; the others have no number.",
   'transfer-time': 'Numbered transfers of a workspace never go back in time.',

@@ -4,7 +4,7 @@ import { AuditEntry, AuditHead } from './audit/chain/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { CheckpointPart } from './ledger/checkpoints/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
-import { Flow, Transfer } from './transfers/entities.ts'
+import { Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
 import { Member, Workspace } from './workspaces/entities.ts'
 
@@ -18,7 +18,6 @@ export const entities = [
   ChainKey,
   CheckpointPart,
   Currency,
-  Flow,
   Ledger,
   Member,
   Transfer,

@@ -4,23 +4,17 @@
 begin;
 set local session_replication_role = replica;
 
-insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
-    source_sequence, target_sequence, actor, request_id, client_address, created_at)
+insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, actor, request_id, client_address,
+    created_at, source_wallet_id, source_sequence, source_order, source_balance, source_mac, target_wallet_id,
+    target_sequence, target_order, target_balance, target_mac)
   select '@workspace@', uuidv7((n - @orders@) * interval '10 ms'), 'TRANSFER', case n % 10 when 0 then 'order-' || n end, n,
-    (1 + n * 7919 % 100000) / 100.0, pair.currency, case n % 2 when 0 then pair.a else pair.b end,
-    case n % 2 when 0 then pair.b else pair.a end, pair.sequence, pair.sequence,
-    'key:ak_00000000000000000000000000', 'req_00000000-0000-0000-0000-000000000000', '127.0.0.1',
-    now() + (n - @orders@) * interval '10 ms'
-  from generate_series(1::bigint, @orders@) n, lateral (
+    round((1 + n * 7919 % 100000) / 100.0, 2), pair.currency, 'key:ak_00000000000000000000000000',
+    'req_00000000-0000-0000-0000-000000000000', '127.0.0.1', now() + (n - @orders@) * interval '10 ms',
+    case n % 2 when 0 then pair.a else pair.b end, pair.sequence, pair.sequence, 100000, mac,
+    case n % 2 when 0 then pair.b else pair.a end, pair.sequence, pair.sequence, 100000, mac
+  from generate_series(1::bigint, @orders@) n, decode(repeat('01', 33), 'hex') mac, lateral (
     select 'USD' as currency, uuid '@dollarA@' as a, uuid '@dollarB@' as b, n - n / 11 as sequence where n % 11 <> 0
     union all select 'EUR', '@euroA@', '@euroB@', n / 11 where n % 11 = 0) pair;
-
-insert into flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after, order_number,
-    created_at, mac)
-  select workspace_id, case side when 'OUT' then source_wallet_id else target_wallet_id end, source_sequence, id, side,
-    amount, 100000, source_sequence, created_at, decode(repeat('01', 33), 'hex')
-  from transfer, unnest(array['OUT', 'IN']) side
-  where workspace_id = '@workspace@' and number is not null;
 
 insert into wallet (workspace_id, id, number, kind, name, currency, status, balance, created_at, updated_at, revision, mac)
   select '@workspace@', uuidv7((n - @wallets@) * interval '1 s'), n, 'CUSTOMER', 'Wallet ' || n * 7919 % @wallets@,

@@ -7,13 +7,7 @@ import { readPage } from '../database/lists/page.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { findByBizId, findById } from '../ledger/posting/load.ts'
-import {
-  flowPartsFor,
-  flowsOfWallet,
-  flowsWithTransfers,
-  ordersOfWallet,
-  transfersOfWallet,
-} from '../wallets/queries.ts'
+import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
 import { toOrder } from './operations.ts'
 
 const readById = batched(findById, {
@@ -48,9 +42,11 @@ const ordersOfWorkspace: Sequence = {
   sortable: { createdAt: 't.created_at', updatedAt: 't.created_at', amount: 't.amount', status: null },
 }
 
-const orderColumns = `
-  t.id as "transferId", t.biz_id as "bizId", t.amount, t.currency, t.source_wallet_id as "sourceWalletId",
-  t.target_wallet_id as "targetWalletId", t.remark, t.created_at as "createdAt"`
+/** The columns of an order: of `transfer t`, or of `flow f`. */
+const orderColumns = (table: 't' | 'f') => `
+  ${table === 't' ? 't.id' : 'f.transfer_id'} as "transferId", ${table}.biz_id as "bizId", ${table}.amount,
+  ${table}.currency, ${table}.source_wallet_id as "sourceWalletId", ${table}.target_wallet_id as "targetWalletId",
+  ${table}.remark, ${table}.created_at as "createdAt"`
 
 /** A page of a workspace's transfer orders (section 4); null if there is no such workspace. */
 export async function listOrders(
@@ -61,7 +57,7 @@ export async function listOrders(
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace) return null
   const values = new Values(workspace)
-  const shows = { columns: orderColumns, from: 'transfer t' }
+  const shows = { columns: orderColumns('t'), from: 'transfer t' }
   const list: List = { ...searchOfWorkspace(filter, values), workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, toOrder)
 }
@@ -90,7 +86,7 @@ export async function listOrdersOfWallet(
   const wallet = uuidFromId('wallet', walletId)
   if (!workspace || !wallet) return null
   const values = new Values(workspace, wallet)
-  const shows = { columns: orderColumns, from: flowsWithTransfers }
+  const shows = { columns: orderColumns('f'), from: 'flow f' }
   const list: List = { ...searchOfWallet(filter, sort, values), workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, toOrder)
 }

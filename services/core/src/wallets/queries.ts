@@ -169,7 +169,7 @@ export const ordersOfWallet: Sequence = {
   tieBreak: 'f.sequence',
 }
 
-/** A wallet's flows, read from `transfer`: `flow` has no index by transferId or bizId. */
+/** A wallet's flows, for filters by transferId or bizId: the view `flow` would search for each side separately. */
 export const transfersOfWallet: Source = {
   table: 'transfer t',
   where: 't.workspace_id = $1 and $2 in (t.source_wallet_id, t.target_wallet_id)',
@@ -178,14 +178,10 @@ export const transfersOfWallet: Source = {
   sortable: { createdAt: 't.created_at', updatedAt: 't.created_at', amount: 't.amount', status: null },
 }
 
-/** The index by amount begins with the direction. */
+/** Each direction has an index by amount. */
 export function flowPartsFor(sort: SortField[]): string[] | undefined {
   return sortsBy(sort, 'amount') ? [`f.direction = 'OUT'`, `f.direction = 'IN'`] : undefined
 }
-
-/** Flows with their transfers. LIMIT makes the planner look each transfer up by its key. */
-export const flowsWithTransfers = `flow f cross join lateral (
-    select * from transfer where transfer.workspace_id = f.workspace_id and transfer.id = f.transfer_id limit 1) t`
 
 type FlowRow = {
   sequence: number
@@ -202,8 +198,8 @@ type FlowRow = {
 
 const flowColumns = `
   f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.order_number as "orderNumber",
-  f.transfer_id as "transferId", t.currency, t.source_wallet_id as "sourceWalletId",
-  t.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
+  f.transfer_id as "transferId", f.currency, f.source_wallet_id as "sourceWalletId",
+  f.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
 
 /** A page of a wallet's flows (section 4). Null when the workspace has no such wallet. */
 export async function listFlows(
@@ -219,7 +215,7 @@ export async function listFlows(
   const search = isPrefixOfFewIds('transfer', filter.transferIdPrefix ?? '')
     ? flowsByTransferId(filter, values)
     : flowsByNumber(filter, sort, values)
-  const shows = { columns: flowColumns, from: flowsWithTransfers }
+  const shows = { columns: flowColumns, from: 'flow f' }
   const list: List = { ...search, workspace, shows, filter, sort, page, size }
   return readPage(db, list, values, (row: FlowRow) => toFlow(walletId, row))
 }
@@ -238,8 +234,8 @@ function flowsByNumber(
 ): Search {
   const conditions = idBeginsWith(values, 'f.transfer_id', 'transfer', transferIdPrefix)
   if (direction) conditions.push(`f.direction = ${values.bind(direction, 'text')}`)
-  if (type === 'DEPOSIT') conditions.push(`f.order_number is null and f.direction = 'IN'`)
-  if (type === 'WITHDRAWAL') conditions.push(`f.order_number is null and f.direction = 'OUT'`)
+  if (type === 'DEPOSIT') conditions.push(`f.type = 'DEPOSIT' and f.direction = 'IN'`)
+  if (type === 'WITHDRAWAL') conditions.push(`f.type = 'WITHDRAWAL' and f.direction = 'OUT'`)
   return {
     sequence: type === 'TRANSFER' ? ordersOfWallet : flowsOfWallet,
     conditions,

@@ -65,8 +65,17 @@ export async function postBatch(store: LedgerStore, postings: Posting[]): Promis
  */
 function isDuplicateNumber(error: unknown): boolean {
   const { constraint } = error as { constraint?: string }
-  return constraint === 'flow_pkey' || constraint === 'flow_order' || constraint === 'transfer_number'
+  return constraint !== undefined && numberConstraints.includes(constraint)
 }
+const numberConstraints = [
+  // Raised by the function `post`.
+  'entry_sequence',
+  'transfer_number',
+  'transfer_source',
+  'transfer_source_order',
+  'transfer_target',
+  'transfer_target_order',
+]
 
 /** Posts to the lockable workspaces; postings of the others fail with S002, because their locks timed out. */
 async function postLockable(

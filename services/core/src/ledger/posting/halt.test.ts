@@ -148,6 +148,21 @@ test.each(breaches)('%s: the next posting halts the workspace and no other one',
   await damage(`update ledger set status = 'CLOSED' where ${isIn(broken)}`)
 })
 
+test('a wallet reset to an earlier row: a receipt with the sequence of a payment halts the workspace', async () => {
+  const books = await newBooks()
+  await copyRows(books)
+  expect(await books.pay()).toBe('2000')
+  const { workspaceId, a: walletId } = books
+  await damage(
+    `delete from wallet where ${isWallet(walletId)}; insert into wallet select * from kept.wallet where ${isWallet(walletId)}`,
+  )
+  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(appErrorOf)
+  expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
+  const reason = expect.stringMatching(/its next number is already taken$/)
+  expect(await halted()).toContainEqual({ workspaceId, reason })
+  await damage(`update ledger set status = 'CLOSED' where ${isIn(books)}`)
+})
+
 test('a failed halt does not affect the results of other postings in the same batch', async () => {
   // Created first, so that it is posted before the other is found broken.
   const [sound, broken] = [await newBooks(), await newBooks()]

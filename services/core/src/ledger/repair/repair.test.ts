@@ -54,7 +54,7 @@ test('repair recomputes rows and counters from the entries; a dry run lists the 
   await damage(`
     update wallet set balance = 7, sequence = 9, order_count = 4, head = '\\x01' where ${isWallet(books.a)};
     update wallet set balance = 100, sequence = 1, order_count = 0, head = (
-      select mac from flow where wallet_${isWallet(books.b)} and sequence = 1) where ${isWallet(books.b)};
+      select target_mac from transfer where target_wallet_${isWallet(books.b)} and target_sequence = 1) where ${isWallet(books.b)};
     update wallet set balance = 5000 where ${isWallet(books.empty)};
     update ledger set wallet_count = 9, order_count = 0, last_posted_at = last_posted_at - interval '1 day'
       where ${isIn(books)};
@@ -86,12 +86,20 @@ test('repair recomputes rows and counters from the entries; a dry run lists the 
 /** Damage that cannot be repaired from the entries. */
 const damages: [string, (books: Books) => string, string][] = [
   [
-    'a changed flow',
-    ({ a }) => `update flow set amount = 2 where wallet_${isWallet(a)} and sequence = 2`,
+    'a changed amount',
+    ({ a }) => `update transfer set amount = 2 where source_wallet_${isWallet(a)} and source_sequence = 2`,
     'flow-chain',
   ],
-  ['a deleted flow', ({ a }) => `delete from flow where wallet_${isWallet(a)} and sequence = 2`, 'transfer-flows'],
-  ['a deleted transfer', books => `delete from transfer where ${isIn(books)} and number = 1`, 'flow-transfer'],
+  [
+    'a changed balance',
+    ({ a }) => `update transfer set source_balance = 2 where source_wallet_${isWallet(a)} and source_sequence = 2`,
+    'flow-balance',
+  ],
+  [
+    'a deleted transfer',
+    ({ a }) => `delete from transfer where target_wallet_${isWallet(a)} and target_sequence = 1`,
+    'flow-sequence',
+  ],
   ['a deleted wallet', ({ empty }) => `delete from wallet where ${isWallet(empty)}`, 'wallet-number'],
 ]
 
@@ -107,6 +115,14 @@ test.each(damages)('%s: repair changes nothing and names the broken rule', async
   const result = await repair(books)
   expect(result).toMatchObject({ repaired: false, reopened: false, changes: [] })
   expect(result.report.brokenRules).toContain(rule)
+  expect(await rowsOf(books)).toEqual(damaged)
+})
+
+test('repair refuses wallets whose last entries were deleted', async () => {
+  const books = await newBooks()
+  await damage(`delete from transfer where source_wallet_${isWallet(books.a)} and source_sequence = 2; ${halt(books)}`)
+  const damaged = await rowsOf(books)
+  await expect(repair(books)).rejects.toThrow('were deleted outside the service: nothing was repaired')
   expect(await rowsOf(books)).toEqual(damaged)
 })
 
@@ -161,15 +177,13 @@ test('a wallet that the service did not create is not signed', async () => {
 /** What an attacker inserts as the owner of the tables while the verification, which has its snapshot, waits for a lock. */
 const insertions: [string, (books: Books) => string, string][] = [
   [
-    'flows',
-    ({ a, b }) => `
-      insert into transfer select workspace_id, gen_random_uuid(), type, 'forged', 2, 1000, currency, source_wallet_id,
-        target_wallet_id, 3, 3, remark, actor, request_id, client_address, created_at
-        from transfer where source_wallet_${isWallet(a)} and number = 1;
-      insert into flow select t.workspace_id, w.id, 3, t.id, case w.id when t.source_wallet_id then 'OUT' else 'IN' end,
-        1000, 5000, 2, t.created_at, w.head
-        from transfer t join wallet w on w.id in (t.source_wallet_id, t.target_wallet_id)
-        where t.biz_id = 'forged' and t.source_wallet_${isWallet(a)} and t.target_wallet_${isWallet(b)}`,
+    'transfers',
+    ({ a }) => `
+      insert into transfer
+      select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'number', 2, 'amount', 1000,
+        'source_sequence', 3, 'source_order', 2, 'source_balance', 5000,
+        'target_sequence', 3, 'target_order', 2, 'target_balance', 5000))).*
+      from transfer t where source_wallet_${isWallet(a)} and number = 1`,
     'Flows of',
   ],
   [

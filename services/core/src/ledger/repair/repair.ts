@@ -84,6 +84,7 @@ async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspace
     for (const row of rows) {
       const wallet = walletById.get(idFromUuid('wallet', row.id))!
       addTo(totals, row, wallet)
+      requireEntries(row, wallet)
       const change = changeOf(row, wallet, labels.get(wallet.id))
       if (!change) continue
       record(change)
@@ -93,6 +94,15 @@ async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspace
     rows = await compareWallets(em, workspaceId, rows.at(-1)!.id)
   }
   return totals
+}
+
+/** @throws AdminError if the wallet has lost entries: its genuine row counts more than there are */
+function requireEntries({ expected_sequence: found }: ComparedRow, wallet: Wallet): void {
+  if (!isGenuine(wallet) || wallet.sequence <= Number(found)) return
+  throw new AdminError(
+    'NOT_ALLOWED',
+    `Entries of ${wallet.id} after sequence ${found} were deleted outside the service: nothing was repaired, restore a backup.`,
+  )
 }
 
 function addTo(totals: Totals, row: ComparedRow, wallet: Wallet): void {

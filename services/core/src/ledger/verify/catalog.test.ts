@@ -61,32 +61,32 @@ test('an unaltered database has no violations, also with roles, schemas and sett
     create function reports.encode(bytea, text) returns text language sql as 'select $2';
     alter database ${pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))} set work_mem = '8MB';
     alter role wallet_service set lock_timeout = '1s';
-    alter table flow set (autovacuum_vacuum_scale_factor = 0.01)`
+    alter table transfer set (autovacuum_vacuum_scale_factor = 0.01)`
   expect(await violationsAfter(others)).toEqual([])
 })
 
-const flow = (object: string) => `database-object ${object.replace(' ', ' public.flow.')}`
+const transfer = (object: string) => `database-object ${object.replace(' ', ' public.transfer.')}`
 const builtins = 'database-object functions of PostgreSQL'
 const here = () => pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
 
 /** What an attacker runs, and the objects that are then reported. */
 const attacks: [() => string, string[]][] = [
   // Row security.
-  [() => 'alter table flow enable row level security', ['database-object relation public.flow']],
-  [() => 'alter table flow force row level security', ['database-object relation public.flow']],
-  [() => 'create policy more on flow using (true)', [flow('policy more')]],
+  [() => 'alter table transfer enable row level security', ['database-object relation public.transfer']],
+  [() => 'alter table transfer force row level security', ['database-object relation public.transfer']],
+  [() => 'create policy more on transfer using (true)', [transfer('policy more')]],
   // Triggers, rules and functions.
-  [() => 'alter table flow disable trigger flow_is_immutable', [flow('trigger flow_is_immutable')]],
-  [() => 'alter table flow enable replica trigger flow_is_kept', [flow('trigger flow_is_kept')]],
-  [() => 'drop trigger flow_is_kept on flow', [flow('trigger flow_is_kept')]],
+  [() => 'alter table transfer disable trigger transfer_is_immutable', [transfer('trigger transfer_is_immutable')]],
+  [() => 'alter table transfer enable replica trigger transfer_is_kept', [transfer('trigger transfer_is_kept')]],
+  [() => 'drop trigger transfer_is_kept on transfer', [transfer('trigger transfer_is_kept')]],
   [
-    () => `drop trigger flow_is_kept on flow;
-      create trigger flow_is_kept after truncate on flow for each statement execute function refuse_change()`,
-    [flow('trigger flow_is_kept')],
+    () => `drop trigger transfer_is_kept on transfer;
+      create trigger transfer_is_kept after truncate on transfer for each statement execute function refuse_change()`,
+    [transfer('trigger transfer_is_kept')],
   ],
   [
-    () => 'create trigger more before insert on flow for each row execute function refuse_change()',
-    [flow('trigger more')],
+    () => 'create trigger more before insert on transfer for each row execute function refuse_change()',
+    [transfer('trigger more')],
   ],
   [
     () => `create or replace function refuse_change() returns trigger language plpgsql as 'begin return null; end'`,
@@ -100,7 +100,7 @@ const attacks: [() => string, string[]][] = [
     () => 'create role stranger; alter function refuse_change() owner to stranger',
     ['database-object function public.refuse_change()'],
   ],
-  [() => 'create rule more as on insert to flow do instead nothing', [flow('rule more')]],
+  [() => 'create rule more as on insert to transfer do instead nothing', [transfer('rule more')]],
   [
     () => `create function refuse() returns event_trigger language plpgsql as 'begin end';
       create event trigger more on login execute function refuse()`,
@@ -111,11 +111,11 @@ const attacks: [() => string, string[]][] = [
     ],
   ],
   // Tables, columns and constraints.
-  [() => 'alter table flow drop constraint flow_amount_check', [flow('constraint flow_amount_check')]],
+  [() => 'alter table transfer drop constraint transfer_amount_check', [transfer('constraint transfer_amount_check')]],
   [
-    () => `alter table flow drop constraint flow_amount_check;
-      alter table flow add constraint flow_amount_check check (amount > 0 and amount < 'Infinity') not valid`,
-    [flow('constraint flow_amount_check')],
+    () => `alter table transfer drop constraint transfer_amount_check;
+      alter table transfer add constraint transfer_amount_check check (amount > 0 and amount < 'Infinity') not valid`,
+    [transfer('constraint transfer_amount_check')],
   ],
   [
     () => 'alter table wallet alter constraint wallet_currency_fkey not enforced',
@@ -124,17 +124,20 @@ const attacks: [() => string, string[]][] = [
       'database-object enforcement of public.wallet.wallet_currency_fkey',
     ],
   ],
-  [() => 'alter table flow alter mac drop not null', [flow('column mac'), flow('constraint flow_mac_not_null')]],
-  [() => 'alter table flow alter order_number set default 1', [flow('column order_number')]],
-  [() => 'alter table flow add more numeric generated always as (amount * 2) stored', [flow('column more')]],
-  [() => 'alter table flow alter amount type numeric(38, 2)', [flow('column amount')]],
-  [() => 'create index more on flow (amount)', ['database-object index public.more']],
   [
-    () => `update pg_index set indisvalid = false where indexrelid = 'flow_order'::regclass`,
-    ['database-object index public.flow_order'],
+    () => 'alter table transfer alter source_mac drop not null',
+    [transfer('column source_mac'), transfer('constraint transfer_source_mac_not_null')],
+  ],
+  [() => 'alter table transfer alter source_order set default 1', [transfer('column source_order')]],
+  [() => 'alter table transfer add more numeric generated always as (amount * 2) stored', [transfer('column more')]],
+  [() => 'alter table transfer alter actor type varchar(100)', [transfer('column actor')]],
+  [() => 'create index more on transfer (amount)', ['database-object index public.more']],
+  [
+    () => `update pg_index set indisvalid = false where indexrelid = 'transfer_source'::regclass`,
+    ['database-object index public.transfer_source'],
   ],
   [
-    () => 'create schema aside; create table aside.more () inherits (flow)',
+    () => 'create schema aside; create table aside.more () inherits (transfer)',
     ['database-object inheritance of aside.more'],
   ],
   [
@@ -142,9 +145,46 @@ const attacks: [() => string, string[]][] = [
     ['database-object relation public.more', 'database-object rule public.more."_RETURN"'],
   ],
   [
-    () => 'alter table flow owner to wallet_service',
+    () => 'alter table transfer owner to wallet_service',
+    ['database-object relation public.transfer', 'database-grant service on public.transfer'],
+  ],
+  // The view of entries.
+  [
+    () => `create or replace view flow with (security_invoker = true) as
+      select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
+        source_order as order_number, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
+        amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+      from transfer`,
+    ['database-object rule public.flow."_RETURN"'],
+  ],
+  [
+    () => 'alter view flow rename source_wallet_id to x; alter view flow rename target_wallet_id to source_wallet_id',
+    ['database-object rule public.flow."_RETURN"'],
+  ],
+  [() => 'alter view flow set (security_invoker = false)', ['database-object relation public.flow']],
+  [() => 'alter view flow reset (security_invoker)', ['database-object relation public.flow']],
+  [() => 'alter view flow set (security_barrier = true)', ['database-object relation public.flow']],
+  [
+    () => 'alter view flow owner to wallet_service',
     ['database-object relation public.flow', 'database-grant service on public.flow'],
   ],
+  [
+    () => 'create rule more as on insert to flow do instead delete from transfer',
+    ['database-object rule public.flow.more'],
+  ],
+  [
+    () => 'create trigger more instead of insert on flow for each row execute function refuse_change()',
+    ['database-object trigger public.flow.more'],
+  ],
+  [
+    () => 'drop view flow',
+    [
+      'database-object relation public.flow',
+      'database-object rule public.flow."_RETURN"',
+      'database-grant service on public.flow',
+    ],
+  ],
+  [() => 'grant insert on flow to wallet_service', ['database-grant service on public.flow']],
   // Names that hide PostgreSQL's own.
   [() => 'create cast (bytea as uuid) with inout', ['database-object cast from bytea to uuid']],
   [
@@ -180,13 +220,13 @@ const attacks: [() => string, string[]][] = [
   [() => 'create domain public.numeric as text', ['database-object type public."numeric"']],
   [() => "create collation public.c (locale = 'C')", ['database-object collation public.c']],
   // Rights.
-  [() => 'grant update on flow to wallet_service', ['database-grant service on public.flow']],
-  [() => 'grant update (amount) on flow to wallet_service', ['database-grant service on public.flow.amount']],
+  [() => 'grant update on transfer to wallet_service', ['database-grant service on public.transfer']],
+  [() => 'grant update (amount) on transfer to wallet_service', ['database-grant service on public.transfer.amount']],
   [() => 'revoke insert on workspace from wallet_service', ['database-grant service on public.workspace']],
   [() => 'grant insert on transfer to wallet_service', ['database-grant service on public.transfer']],
-  [() => 'grant select on flow to wallet_service with grant option', ['database-grant service on public.flow']],
+  [() => 'grant select on transfer to wallet_service with grant option', ['database-grant service on public.transfer']],
   [() => 'grant insert on wallet to public', ['database-grant everybody on public.wallet']],
-  [() => 'create role stranger; grant delete on flow to stranger', ['database-grant stranger on public.flow']],
+  [() => 'create role stranger; grant delete on transfer to stranger', ['database-grant stranger on public.transfer']],
   [() => 'grant create on schema public to wallet_service', ['database-grant service on schema public']],
   [() => 'grant usage on sequence audit_id_seq to wallet_service', ['database-grant service on public.audit_id_seq']],
   [() => 'alter role wallet_service bypassrls', ['database-grant service']],
@@ -220,10 +260,11 @@ describe('each altered object is reported, and nothing else is', () => {
 
 /** Changes that are undone at once: names mean something else only while the verification reads. */
 const passing = [
-  'alter table flow rename to hidden; create view flow as table hidden; drop view flow; alter table hidden rename to flow',
+  'alter view flow set (security_invoker = false); alter view flow set (security_invoker = true)',
+  'alter table transfer rename to hidden; create view transfer as table hidden; drop view transfer; alter table hidden rename to transfer',
   'alter schema public rename to hidden; create schema public; drop schema public; alter schema hidden rename to public',
-  'alter table flow enable row level security; alter table flow disable row level security',
-  'create rule more as on insert to flow do also nothing; drop rule more on flow',
+  'alter table transfer enable row level security; alter table transfer disable row level security',
+  'create rule more as on insert to transfer do also nothing; drop rule more on transfer',
   `update pg_operator set oprcode = 'int8ne'::regproc where oid = '=(bigint,bigint)'::regoperator;
    update pg_operator set oprcode = 'int8eq'::regproc where oprcode = 'int8ne'::regproc and oprname = '='`,
 ]
@@ -239,7 +280,7 @@ test('a change during the verification is reported, even if it was undone', asyn
     })
   expect(await violationsDuring('')).toEqual([])
   expect(
-    await violationsDuring('create schema aside; create table aside.more (); analyze flow; reindex table flow'),
+    await violationsDuring('create schema aside; create table aside.more (); analyze transfer; reindex table transfer'),
   ).toEqual([])
   for (const attack of passing)
     expect(await violationsDuring(attack), attack).toEqual(['database-object schema public'])

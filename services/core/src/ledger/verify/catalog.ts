@@ -110,7 +110,9 @@ const objectQueries = [
      'of ' || ${nameOfRole('c.relowner')},
      'access method ' || a.amname,
      case when c.relrowsecurity then 'row security' end,
-     case when c.relforcerowsecurity then 'row security for its owner too' end)
+     case when c.relforcerowsecurity then 'row security for its owner too' end,
+     -- Of a view, they say whose rights it has. Those of a table, such as for vacuum, change no row.
+     case c.relkind when 'v' then 'options ' || array_to_string(c.reloptions, ' ') end)
    from pg_class c left join pg_am a on a.oid = c.relam
    where c.relkind not in ('i', 'I', 't') and ${isStrange('pg_class', 'c.oid', 'c.relnamespace')}`,
 

@@ -56,7 +56,7 @@ function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 
 /** Locks a table during an action, so that every statement that reads it waits. */
-async function withLocked(table: 'flow' | 'wallet', action: () => Promise<void>): Promise<void> {
+async function withLocked(table: 'transfer' | 'wallet', action: () => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: system.database.ownerUrl })
   await client.connect()
   try {
@@ -168,7 +168,7 @@ test('only an admin token may verify the ledger or take a checkpoint', async () 
 })
 
 test('a verification whose caller disconnects stops in the middle of a statement and closes its connection', async () => {
-  await withLocked('flow', async () => {
+  await withLocked('transfer', async () => {
     const leave = new AbortController()
     const reading = admin.ledger.verify.query({}, { signal: leave.signal }).then(allOf)
     const stopped = expect(reading).rejects.toThrow('aborted')
@@ -193,7 +193,7 @@ test('a checkpoint whose caller disconnects stops in the middle of a statement a
 
 test('a core runs one verification at a time and refuses a second one', async () => {
   let first: Promise<VerifyReport> | undefined
-  await withLocked('flow', async () => {
+  await withLocked('transfer', async () => {
     first = verify(admin)
     await waitsForLock()
     expect(appErrorOf(await failureOf(verify(admin)))).toMatchObject({ kind: 'admin', code: 'NOT_ALLOWED' })
@@ -203,7 +203,7 @@ test('a core runs one verification at a time and refuses a second one', async ()
 })
 
 test('a verification that loses the database fails with S002 and can be run again', async () => {
-  await withLocked('flow', async () => {
+  await withLocked('transfer', async () => {
     const failure = failureOf(verify(admin))
     await waitsForLock()
     await query(`select pg_terminate_backend(${(await connectionsOf('core verify'))[0]!.pid})`)
@@ -215,7 +215,7 @@ test('a verification that loses the database fails with S002 and can be run agai
 test('the caller of a killed core gets an error; with two cores, the next call goes to the other one', async () => {
   const doomed = await system.startCore()
   const client = createCoreClient({ url: [doomed.url, system.coreUrl], token: system.adminToken })
-  await withLocked('flow', async () => {
+  await withLocked('transfer', async () => {
     const failure = failureOf(verify(client))
     await waitsForLock()
     await doomed.kill('SIGKILL')

@@ -22,22 +22,16 @@ export type WalletText = {
   mac: Text
 }
 
-/** A flow as stored, with its transfer; null if the workspace has no transfer with that ID. */
+/** One entry of a transfer as stored, with the rest of its transfer. */
 export type FlowText = {
   workspaceId: Text
   walletId: Text
   sequence: Text
-  transferId: Text
-  direction: Text
-  amount: Text
-  balanceAfter: Text
+  direction: 'OUT' | 'IN'
   orderNumber: Text
-  createdAt: Text
+  balanceAfter: Text
   mac: Text
-  transfer: TransferText | null
-}
-
-export type TransferText = {
+  transferId: Text
   type: Text
   bizId: Text
   number: Text
@@ -65,16 +59,19 @@ export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | 
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toWallet)
 }
 
-/** All flows in the order of wallets and sequences, each with its transfer. */
+/** The entries of one side of all transfers. */
+function entriesOf(side: 'source' | 'target'): string {
+  return `
+    select workspace_id, ${side}_wallet_id as wallet_id, ${side}_sequence as sequence,
+      '${side === 'source' ? 'OUT' : 'IN'}' as direction, ${side}_order as order_number, ${side}_balance as balance_after,
+      ${side}_mac as mac, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+      source_sequence, target_sequence, remark, actor, request_id, client_address, created_at
+    from public.transfer where $1::uuid is null or workspace_id = $1`
+}
+
+/** All entries in the order of wallets and sequences. */
 export async function* flowsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<FlowText[]> {
-  const sql = `
-    select f.workspace_id, f.wallet_id, f.sequence, f.transfer_id, f.direction, f.amount, f.balance_after,
-      f.order_number, f.created_at, f.mac,
-      t.id, t.type, t.biz_id, t.number, t.amount, t.currency, t.source_wallet_id, t.target_wallet_id,
-      t.source_sequence, t.target_sequence, t.remark, t.actor, t.request_id, t.client_address, t.created_at
-    from public.flow f left join public.transfer t on t.workspace_id = f.workspace_id and t.id = f.transfer_id
-    where $1::uuid is null or f.workspace_id = $1
-    order by f.workspace_id, f.wallet_id, f.sequence`
+  const sql = `${entriesOf('source')} union all ${entriesOf('target')} order by workspace_id, wallet_id, sequence`
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toFlow)
 }
 
@@ -104,32 +101,24 @@ function toFlow(row: TextRow): FlowText {
     workspaceId: row[0]!,
     walletId: row[1]!,
     sequence: row[2]!,
-    transferId: row[3]!,
-    direction: row[4]!,
-    amount: row[5]!,
-    balanceAfter: row[6]!,
-    orderNumber: row[7]!,
-    createdAt: row[8]!,
-    mac: row[9]!,
-    transfer: row[10] === null ? null : toTransfer(row),
-  }
-}
-
-function toTransfer(row: TextRow): TransferText {
-  return {
-    type: row[11]!,
-    bizId: row[12]!,
-    number: row[13]!,
-    amount: row[14]!,
-    currency: row[15]!,
-    sourceWalletId: row[16]!,
-    targetWalletId: row[17]!,
-    sourceSequence: row[18]!,
-    targetSequence: row[19]!,
-    remark: row[20]!,
-    actor: row[21]!,
-    requestId: row[22]!,
-    clientAddress: row[23]!,
-    createdAt: row[24]!,
+    direction: row[3] as FlowText['direction'],
+    orderNumber: row[4]!,
+    balanceAfter: row[5]!,
+    mac: row[6]!,
+    transferId: row[7]!,
+    type: row[8]!,
+    bizId: row[9]!,
+    number: row[10]!,
+    amount: row[11]!,
+    currency: row[12]!,
+    sourceWalletId: row[13]!,
+    targetWalletId: row[14]!,
+    sourceSequence: row[15]!,
+    targetSequence: row[16]!,
+    remark: row[17]!,
+    actor: row[18]!,
+    requestId: row[19]!,
+    clientAddress: row[20]!,
+    createdAt: row[21]!,
   }
 }

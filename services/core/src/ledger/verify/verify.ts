@@ -5,7 +5,7 @@ import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
 import { checkAuditedRows } from './audited-rows.ts'
 import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
-import { checkNumbers, checkTransferFlows, countRows, type RowCounts } from './counts.ts'
+import { checkNumbers, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
@@ -77,7 +77,7 @@ export async function* checkRows(
   counts: RowCounts,
 ): AsyncGenerator<VerifyEvent> {
   Object.assign(counts, await countRows(snapshot, workspaceId))
-  const { transfers, flows: totalFlows } = counts
+  const totalFlows = counts.flows
   yield { kind: 'progress', flows: 0, totalFlows }
   const pass = new FlowPass(snapshot, chainKey, workspaceId, findings, checkpoint)
   for await (const flows of pass.run()) yield { kind: 'progress', flows, totalFlows }
@@ -90,17 +90,11 @@ export async function* checkRows(
   await checkAuditedRows({ snapshot, workspaceId, findings })
   await checkpoint?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
-  // If each flow matches its transfer, and there is one OUT and one IN flow for each transfer, all transfers have exactly
-  // these two flows and sum to zero. Only otherwise is the slow statement needed that finds the transfers.
-  const isComplete = pass.outPlaced === transfers && pass.inPlaced === transfers && pass.flows === 2 * transfers
-  if (!isComplete || findings.count('flow-transfer') > 0) await checkTransferFlows(snapshot, workspaceId, findings)
 }
 
 /** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */
 class FlowPass {
   flows = 0
-  outPlaced = 0
-  inPlaced = 0
   readonly #snapshot: Snapshot
   readonly #chainKey: KeyObject
   readonly #workspaceId: string | null
@@ -190,10 +184,8 @@ class FlowPass {
 
   #endWallet(): void {
     if (!this.#replay) return
-    const { sum, outPlaced, inPlaced } = this.#replay.end()
+    const sum = this.#replay.end()
     this.#replay = null
-    this.outPlaced += outPlaced
-    this.inPlaced += inPlaced
     this.#sums.set(this.#currency, sum.plus(this.#sums.get(this.#currency) ?? 0))
   }
 

@@ -4,7 +4,7 @@ import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { chainFormat, emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import { type Findings, publicId } from './findings.ts'
-import type { FlowText, TransferText, WalletText } from './queries.ts'
+import type { FlowText, WalletText } from './queries.ts'
 import type { CheckpointHead } from './uploaded-checkpoint.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
 
@@ -16,14 +16,6 @@ const externalSide: Record<TransferType, Entry['direction'] | null> = {
   WITHDRAWAL: 'IN',
 }
 const macLength = 33
-
-/** Totals of a wallet's flows, for the checks of its workspace and of all transfers. */
-export type WalletTotals = {
-  sum: Decimal
-  /** Flows with the wallet and sequence that their transfer names: at most one OUT and one IN for each transfer. */
-  outPlaced: number
-  inPlaced: number
-}
 
 /**
  * Replays one wallet: its flows in order, then its row. Accepts any values: one that cannot be read is a violation.
@@ -41,8 +33,6 @@ export class WalletReplay {
 
   #flows = 0
   #sum = zero
-  #outPlaced = 0
-  #inPlaced = 0
   #sequence = 0
   /** The last order_number as written, and how many there were. */
   #orders = 0
@@ -90,11 +80,7 @@ export class WalletReplay {
     this.#sum = this.#sum.plus(change)
     this.#checkAmount(flow, report)
     this.#checkOrderNumber(flow, follows, report)
-    const isPlaced = this.#checkTransfer(flow, report)
-    if (isPlaced && !isRepeated) {
-      if (flow.direction === 'OUT') this.#outPlaced++
-      else this.#inPlaced++
-    }
+    if (this.#wallet) this.#checkWalletOf(flow, this.#wallet, report)
     // A second flow with the same sequence is not part of the chain.
     if (isRepeated) return
     this.#checkTime(flow, report)
@@ -104,11 +90,11 @@ export class WalletReplay {
     if (sequence === this.#checkpointHead?.sequence) this.#macAtCheckpoint = this.#mac
   }
 
-  /** Checks the wallet's row after its last flow. */
-  end(): WalletTotals {
+  /** Checks the wallet's row after its last flow. Returns the sum of the flows. */
+  end(): Decimal {
     if (this.#wallet) this.#checkWallet(this.#wallet)
     if (this.#checkpointHead) this.#checkAgainstCheckpoint(this.#checkpointHead)
-    return { sum: this.#sum, outPlaced: this.#outPlaced, inPlaced: this.#inPlaced }
+    return this.#sum
   }
 
   #checkAmount({ amount }: FlowText, report: Report): void {
@@ -122,9 +108,8 @@ export class WalletReplay {
       report('flow-amount', `its amount ${amount} has more than ${this.#decimals} decimals`)
   }
 
-  #checkOrderNumber({ orderNumber, transfer }: FlowText, follows: boolean, report: Report): void {
-    const isOrder = transfer ? transfer.type === 'TRANSFER' : orderNumber !== null
-    if (!isOrder) {
+  #checkOrderNumber({ orderNumber, type }: FlowText, follows: boolean, report: Report): void {
+    if (type !== 'TRANSFER') {
       if (orderNumber !== null) report('flow-order-number', `its order_number is ${orderNumber}, expected none`)
       return
     }
@@ -137,37 +122,13 @@ export class WalletReplay {
     this.#orderFlows++
   }
 
-  /** Whether the flow has the wallet and sequence that its transfer names. */
-  #checkTransfer(flow: FlowText, report: Report): boolean {
-    const { transfer, direction } = flow
-    if (!transfer) {
-      report('flow-transfer', 'its transfer does not exist')
-      return false
-    }
-    if (this.#wallet && transfer.currency !== this.#wallet.currency)
-      report('flow-currency', `its transfer is in ${transfer.currency}, its wallet in ${this.#wallet.currency}`)
-    if (this.#wallet) this.#checkType(transfer, direction, this.#wallet, report)
-    const place =
-      direction === 'OUT'
-        ? { wallet: transfer.sourceWalletId, sequence: transfer.sourceSequence }
-        : { wallet: transfer.targetWalletId, sequence: transfer.targetSequence }
-    const isPlaced =
-      (direction === 'OUT' || direction === 'IN') && place.wallet === flow.walletId && place.sequence === flow.sequence
-    if (!isPlaced) report('flow-transfer', `its transfer has no ${direction} flow on this wallet and sequence`)
-    if (transfer.sourceWalletId === transfer.targetWalletId)
-      report('flow-transfer', 'its transfer has the same source and target')
-    if (!isSameAmount(flow.amount, transfer.amount))
-      report('flow-transfer', `its amount is ${flow.amount}, its transfer's ${transfer.amount}`)
-    if (flow.createdAt !== transfer.createdAt)
-      report('flow-transfer', `its time is ${flow.createdAt}, its transfer's ${transfer.createdAt}`)
-    return isPlaced
-  }
-
-  #checkType({ type }: TransferText, direction: string | null, { kind }: WalletText, report: Report): void {
+  #checkWalletOf({ currency, type, direction }: FlowText, wallet: WalletText, report: Report): void {
+    if (currency !== wallet.currency)
+      report('flow-currency', `its transfer is in ${currency}, its wallet in ${wallet.currency}`)
     const external = externalSide[type as TransferType]
     if (external === undefined) report('transfer-type', `its transfer has the unknown type ${type}`)
-    else if ((kind === 'EXTERNAL') !== (direction === external))
-      report('transfer-type', `it is the ${direction} flow of a ${type} on a wallet of kind ${kind}`)
+    else if ((wallet.kind === 'EXTERNAL') !== (direction === external))
+      report('transfer-type', `it is the ${direction} flow of a ${type} on a wallet of kind ${wallet.kind}`)
   }
 
   #checkTime({ createdAt }: FlowText, report: Report): void {
@@ -198,10 +159,10 @@ export class WalletReplay {
     const isKnown = stored[0] === chainFormat && stored.length === macLength
     if (!isKnown)
       report('flow-format', `its MAC begins with version ${stored[0] ?? 'none'} and has ${stored.length} bytes`)
-    // The gap or the missing transfer is reported already.
-    if (!follows || !flow.transfer) return
+    // The gap is reported already.
+    if (!follows) return
     const entry = toEntry(flow, sequence)
-    const digest = transferDigest(toTransfer(flow, flow.transfer))
+    const digest = transferDigest(toTransfer(flow))
     const expected = entryMac(this.#key, entry, digest, before)
     if (
       expected.equals(stored) ||
@@ -302,7 +263,7 @@ function toEntry(flow: FlowText, sequence: number): Entry {
     walletId: flow.walletId!,
     sequence,
     transferId: flow.transferId!,
-    direction: flow.direction as Entry['direction'],
+    direction: flow.direction,
     amount: flow.amount!,
     balanceAfter: flow.balanceAfter!,
     orderNumber: flow.orderNumber === null ? null : Number(flow.orderNumber),
@@ -310,31 +271,27 @@ function toEntry(flow: FlowText, sequence: number): Entry {
   }
 }
 
-function toTransfer({ workspaceId, transferId }: FlowText, transfer: TransferText): Transfer {
+function toTransfer(flow: FlowText): Transfer {
   return {
-    workspaceId: workspaceId!,
-    transferId: transferId!,
-    type: transfer.type as TransferType,
-    bizId: transfer.bizId,
-    number: transfer.number === null ? null : Number(transfer.number),
-    amount: transfer.amount!,
-    currency: transfer.currency!,
-    sourceWalletId: transfer.sourceWalletId!,
-    targetWalletId: transfer.targetWalletId!,
-    sourceSequence: Number(transfer.sourceSequence),
-    targetSequence: Number(transfer.targetSequence),
-    remark: transfer.remark,
-    actor: transfer.actor!,
-    requestId: transfer.requestId!,
-    clientAddress: transfer.clientAddress,
-    createdAt: dateOf(transfer.createdAt),
+    workspaceId: flow.workspaceId!,
+    transferId: flow.transferId!,
+    type: flow.type as TransferType,
+    bizId: flow.bizId,
+    number: flow.number === null ? null : Number(flow.number),
+    amount: flow.amount!,
+    currency: flow.currency!,
+    sourceWalletId: flow.sourceWalletId!,
+    targetWalletId: flow.targetWalletId!,
+    sourceSequence: Number(flow.sourceSequence),
+    targetSequence: Number(flow.targetSequence),
+    remark: flow.remark,
+    actor: flow.actor!,
+    requestId: flow.requestId!,
+    clientAddress: flow.clientAddress,
+    createdAt: dateOf(flow.createdAt),
   }
 }
 
 function timeOf(text: string | null): number {
   return dateOf(text).getTime()
-}
-
-function isSameAmount(a: string | null, b: string | null): boolean {
-  return a === b || decimalOf(a).equals(decimalOf(b))
 }

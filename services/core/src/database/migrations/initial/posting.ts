@@ -125,30 +125,40 @@ export const posting = `
         using errcode = 'restrict_violation';
     end if;
 
+    -- Each index covers the sequences of one side. A wallet that was set back could take one that its other side has. A
+    -- batch with a time limit comes from memory: its wallets are as core left them. The limits make the planner look each
+    -- sequence up.
+    if not_after is null and exists (
+      select from unnest(ledgers, sources, source_sequences, targets, target_sequences)
+          as p (ledger, source, source_sequence, target, target_sequence),
+        lateral (
+          (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
+            and t.target_wallet_id = wallet_ids[p.source] and t.target_sequence = p.source_sequence limit 1)
+          union all
+          (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
+            and t.source_wallet_id = wallet_ids[p.target] and t.source_sequence = p.target_sequence limit 1)) taken)
+    then
+      raise exception 'post refuses these transfers: a wallet has an entry with the sequence of one of them'
+        using errcode = 'unique_violation', constraint = 'entry_sequence';
+    end if;
+
     update public.ledger l
     set order_count = n.order_count, last_posted_at = n.posted_at, revision = l.revision + 1, mac = n.mac
     from unnest(ledger_ids, posted_at, order_counts, ledger_macs) as n (workspace_id, posted_at, order_count, mac)
     where l.workspace_id = n.workspace_id;
 
-    with posted as (
-      select * from unnest(ledgers, ids, types, biz_ids, numbers, amounts, currencies, sources, targets,
-          source_sequences, target_sequences, remarks, actors, request_ids, client_addresses, source_balances,
-          target_balances, source_orders, target_orders, source_macs, target_macs)
-        as p (ledger, id, type, biz_id, number, amount, currency, source, target, source_sequence, target_sequence,
-          remark, actor, request_id, client_address, source_balance, target_balance, source_order, target_order,
-          source_mac, target_mac)),
-    transfers as (
-      insert into public.transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id,
-        target_wallet_id, source_sequence, target_sequence, remark, actor, request_id, client_address, created_at)
-      select ledger_ids[ledger], id, type, biz_id, number, amount, currency, wallet_ids[p.source], wallet_ids[p.target],
-        source_sequence, target_sequence, remark, actor, request_id, client_address, posted_at[ledger] from posted p)
-    insert into public.flow (workspace_id, wallet_id, sequence, transfer_id, direction, amount, balance_after,
-      order_number, created_at, mac)
-    select ledger_ids[ledger], wallet_ids[p.source], source_sequence, id, 'OUT', amount, source_balance, source_order,
-      posted_at[ledger], source_mac from posted p
-    union all
-    select ledger_ids[ledger], wallet_ids[p.target], target_sequence, id, 'IN', amount, target_balance, target_order,
-      posted_at[ledger], target_mac from posted p;
+    insert into public.transfer (workspace_id, id, type, biz_id, number, amount, currency, remark, actor, request_id,
+      client_address, created_at, source_wallet_id, source_sequence, source_order, source_balance, source_mac,
+      target_wallet_id, target_sequence, target_order, target_balance, target_mac)
+    select ledger_ids[ledger], id, type, biz_id, number, amount, currency, remark, actor, request_id, client_address,
+      posted_at[ledger], wallet_ids[p.source], source_sequence, source_order, source_balance, source_mac,
+      wallet_ids[p.target], target_sequence, target_order, target_balance, target_mac
+    from unnest(ledgers, ids, types, biz_ids, numbers, amounts, currencies, sources, targets, source_sequences,
+        target_sequences, remarks, actors, request_ids, client_addresses, source_balances, target_balances, source_orders,
+        target_orders, source_macs, target_macs)
+      as p (ledger, id, type, biz_id, number, amount, currency, source, target, source_sequence, target_sequence, remark,
+        actor, request_id, client_address, source_balance, target_balance, source_order, target_order, source_mac,
+        target_mac);
     now := clock_timestamp();
     version := pg_current_xact_id()::xid;
   end $$;

@@ -1,54 +1,69 @@
-/** What was posted: transfers, and the two flows of each. `post` checks their wallets: see posting.ts. */
+/** Everything that was posted, a row for each transfer with both of its entries. `post` checks them: see posting.ts. */
 export const transfers = `
   create table transfer (
     workspace_id uuid not null,
     id uuid not null,
     type text collate "C" not null check (type in ('TRANSFER', 'DEPOSIT', 'WITHDRAWAL')),
-    -- What the client named it; null when it left the naming to us.
+    -- The bizId that the client chose, if any.
     biz_id text collate "C",
     -- Counts the workspace's transfers between wallets 1…n, in order of posting.
     number bigint,
     -- 38 digits at most, as in the contract.
     amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
     currency text collate "C" not null,
-    source_wallet_id uuid not null,
-    target_wallet_id uuid not null,
-    source_sequence bigint not null,
-    target_sequence bigint not null,
     remark text,
     actor text not null,
     request_id text not null,
     client_address text,
     created_at timestamptz(3) not null,
+    -- The entry on the source wallet, which pays: its place among the wallet's entries, its place among those of transfers
+    -- between wallets, the balance after it, and its MAC.
+    source_wallet_id uuid not null,
+    source_sequence bigint not null check (source_sequence > 0),
+    source_order bigint,
+    source_balance numeric not null,
+    source_mac bytea not null,
+    -- The entry on the target wallet, which receives.
+    target_wallet_id uuid not null,
+    target_sequence bigint not null check (target_sequence > 0),
+    target_order bigint,
+    target_balance numeric not null,
+    target_mac bytea not null,
     primary key (workspace_id, id),
     check (source_wallet_id <> target_wallet_id),
-    check ((type = 'TRANSFER') = (number is not null))
+    check (num_nulls(number, source_order, target_order) = case type when 'TRANSFER' then 0 else 3 end)
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
   create unique index transfer_number on transfer (workspace_id, number) where number is not null;
   create index transfer_amount on transfer (workspace_id, amount, number) include (currency) where number is not null;
   create index transfer_currency on transfer (workspace_id, currency, number) where number is not null;
 
-  create table flow (
-    workspace_id uuid not null,
-    wallet_id uuid not null,
-    sequence bigint not null check (sequence > 0),
-    transfer_id uuid not null,
-    direction text collate "C" not null check (direction in ('IN', 'OUT')),
-    amount numeric not null check (amount > 0 and amount < 'Infinity'),
-    balance_after numeric not null,
-    -- Counts the wallet's transfers between wallets 1…n; null for deposits and withdrawals.
-    order_number bigint,
-    created_at timestamptz(3) not null,
-    mac bytea not null,
-    primary key (workspace_id, wallet_id, sequence)
-  );
-  create unique index flow_order on flow (workspace_id, wallet_id, order_number) where order_number is not null;
-  create index flow_funding on flow (workspace_id, wallet_id, direction, sequence) where order_number is null;
-  create index flow_amount on flow (workspace_id, wallet_id, direction, amount, sequence) include (order_number);
+  -- Each wallet's entries, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
+  create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
+  create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);
+  create unique index transfer_source_order on transfer (workspace_id, source_wallet_id, source_order)
+    where source_order is not null;
+  create unique index transfer_target_order on transfer (workspace_id, target_wallet_id, target_order)
+    where target_order is not null;
+  create index transfer_source_amount on transfer (workspace_id, source_wallet_id, amount, source_sequence)
+    include (source_order);
+  create index transfer_target_amount on transfer (workspace_id, target_wallet_id, amount, target_sequence)
+    include (target_order);
+  create index transfer_deposit on transfer (workspace_id, target_wallet_id, target_sequence) where type = 'DEPOSIT';
+  create index transfer_withdrawal on transfer (workspace_id, source_wallet_id, source_sequence)
+    where type = 'WITHDRAWAL';
 
   create trigger transfer_is_immutable before update or delete on transfer for each row execute function refuse_change();
   create trigger transfer_is_kept before truncate on transfer for each statement execute function refuse_change();
-  create trigger flow_is_immutable before update or delete on flow for each row execute function refuse_change();
-  create trigger flow_is_kept before truncate on flow for each statement execute function refuse_change();
+
+  -- The entries, one for each wallet and sequence.
+  create view flow with (security_invoker = true) as
+    select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
+      source_order as order_number, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
+      amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+    from transfer
+    union all
+    select workspace_id, target_wallet_id, target_sequence, 'IN', target_order, target_balance, target_mac, id, type,
+      biz_id, amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+    from transfer;
 `
