@@ -28,7 +28,7 @@ const rules: Record<string, string[]> = {
   '2.4 The fields of a create': ['test/codes.test.ts: S012 for every faulty field'],
   '2.4 Amounts are decimal strings': [
     'test/lists.test.ts: have amounts as they were sent',
-    'services/core/src/ledger/posting/decide.test.ts: keeps the amount as it was sent',
+    'services/core/src/ledger/posting/decide.test.ts: stores the amount exactly as it was sent',
   ],
   '2.5 The wallet, its balance and its flows': ['test/lists.test.ts: of a wallet, its balance and its flows'],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: of orders say whether they are completed'],
