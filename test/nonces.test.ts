@@ -98,7 +98,9 @@ async function untilReady({ baseUrl }: At): Promise<void> {
 /** Moves the beginning of the generation into the past, as if the time of rejections were over. */
 async function age(url: string): Promise<void> {
   const client = await createClient({ url }).connect()
-  const [server, durable, id] = (await client.get('nonces:generation'))!.split(' ')
+  // The gateway joins when it first reaches Redis and core, which may be after its first answer.
+  const value = await until('a gateway has joined', () => client.get('nonces:generation'))
+  const [server, durable, id] = value.split(' ')
   await client.set('nonces:generation', `${server} ${durable} ${id} 1`)
   client.destroy()
 }
