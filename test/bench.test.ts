@@ -3,13 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
-import type { Posting } from '../services/core/src/ledger/posting/posting.ts'
 import { connectFirstRelease, postAsFirstRelease } from '../tools/bench/baseline/first-release.ts'
 import { benchId, installBaseline } from '../tools/bench/baseline/install.ts'
 import { readEndedCpuTime } from '../tools/bench/cpu.ts'
 import type { Machine } from '../tools/bench/machine.ts'
+import { postingOf } from '../tools/bench/posting.ts'
 import { reportOf } from '../tools/bench/report.ts'
 import { ratiosOf } from '../tools/bench/rounds.ts'
 import { isReached, targets } from '../tools/bench/targets.ts'
@@ -66,22 +65,7 @@ test('the writing of the first release posts a batch in its schema, and wallets 
   const database = await createTestDatabase('template1')
   await installBaseline(database.ownerUrl)
   const [workspaceId, first, second] = [benchId(1), benchId(1000), benchId(1001)]
-  const transfer = (sourceWalletId: string, targetWalletId: string): Posting => ({
-    type: 'TRANSFER',
-    workspaceId,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
-    bizId: null,
-    sourceWalletId,
-    targetWalletId,
-    amount: '0.01',
-    currency: 'USD',
-    remark: null,
-    actor: 'test',
-    requestId: 'test',
-    clientAddress: null,
-    mayBePosted: false,
-    deadlineMs: Number.POSITIVE_INFINITY,
-  })
+  const transfer = (source: string, target: string) => postingOf(workspaceId, source, target)
   const client = await connectFirstRelease(database.ownerUrl)
   await postAsFirstRelease(client, [transfer(first, second), transfer(first, second)])
   await postAsFirstRelease(client, [transfer(second, first)])

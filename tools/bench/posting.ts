@@ -125,7 +125,8 @@ async function openPosting(testbed: Testbed): Promise<Contender> {
   return { ownerUrl: database.ownerUrl, pid: backend!.pid as number, post, close: () => core.close() }
 }
 
-function postingOf(workspaceId: string, sourceWalletId: string, targetWalletId: string): Posting {
+/** A transfer of 0.01 USD between two wallets. IDs are UUIDs. */
+export function postingOf(workspaceId: string, sourceWalletId: string, targetWalletId: string): Posting {
   return {
     type: 'TRANSFER',
     workspaceId,
@@ -163,7 +164,7 @@ async function readWalPosition({ postgres }: Testbed): Promise<number> {
   return row!.position as number
 }
 
-/** The bytes of transfers and flows on disk, with their indexes. */
+/** The bytes of transfers on disk, with their indexes. The baseline has a table of flows; of core's view the size is 0. */
 async function sizesOf(contenders: Record<string, Contender>): Promise<Record<string, number>> {
   const sql = `select (pg_total_relation_size('transfer') + pg_total_relation_size('flow'))::float8 as size`
   const sizes = Object.entries(contenders).map(async ([name, { ownerUrl }]) => {

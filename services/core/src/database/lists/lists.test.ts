@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import {
   Decimal,
   type Flow,
@@ -9,16 +8,12 @@ import {
   uuidFromId,
   type Wallet,
 } from '@workspace-wallet/contract'
-import { createLog } from '@workspace-wallet/runtime'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import type { TestDatabase } from '../../../../../test/setup/database.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
-import { openCore } from '../../compose.ts'
-import { coreSchema } from '../../config.ts'
-import { appRouter } from '../../router.ts'
-import type { Core } from '../../trpc/context.ts'
 import { listFlows, listWallets } from '../../wallets/queries.ts'
 import { run } from '../statement.ts'
 import type { ListDatabase } from './list-reader.ts'
@@ -32,20 +27,14 @@ console.log(`lists: SEED=${seed}`)
 const random = new Random(seed)
 
 let database: TestDatabase
-let core: Core
+let testCore: TestCore
 let busy: Books
 let other: Books
 let empty: Books
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  const config = coreSchema.parse({
-    DATABASE_URL: database.serviceUrl,
-    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    LEDGER_CHAIN_KEY: randomBytes(32).toString('base64'),
-    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
-  })
-  core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  testCore = await openTestCore()
+  ;({ database } = testCore)
   empty = await newBooks()
   other = await newBooks()
   busy = await newBooks()
@@ -56,12 +45,11 @@ beforeAll(async () => {
   for (const books of [busy, other]) await load(books)
 })
 afterAll(async () => {
-  await core.close()
-  await database.drop()
+  await testCore.close()
 })
 
 const caller = { requestId: 'test' }
-const as = (role: 'admin' | 'service') => appRouter.createCaller({ core, token: { name: 'test', role } })
+const as = (role: 'admin' | 'service') => testCore.as(role)
 
 /** A workspace with the rows of the model: wallets in order of creation, orders and flows in order of posting. */
 type Books = {

@@ -1,15 +1,12 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
+import { type KeyObject, randomBytes } from 'node:crypto'
 import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
-import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { connect, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
-import { openCore } from '../../compose.ts'
-import { coreSchema } from '../../config.ts'
 import { databaseOf } from '../../database/snapshot.ts'
 import type { Queryable } from '../../database/statement.ts'
-import { appRouter } from '../../router.ts'
 import type { Core } from '../../trpc/context.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { chainDecisions } from './chain-decisions.ts'
@@ -26,35 +23,29 @@ const seed = chooseSeed()
 console.log(`post: SEED=${seed}`)
 const random = new Random(seed)
 
-const chainKey = randomBytes(32)
 let database: TestDatabase
 let core: Core
+let chainKey: KeyObject
+let testCore: TestCore
 let service: pg.Client
 let owner: pg.Client
 /** Two workspaces, each with two wallets in USD, one in EUR, and the EXTERNAL wallet in USD. IDs are UUIDs. */
 let workspaces: { id: string; own: string[]; euro: string; external: string }[]
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  const config = coreSchema.parse({
-    DATABASE_URL: database.serviceUrl,
-    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    LEDGER_CHAIN_KEY: chainKey.toString('base64'),
-    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
-  })
-  core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  testCore = await openTestCore()
+  ;({ database, core, chainKey } = testCore)
   service = await connect(database.serviceUrl)
   owner = await connect(database.ownerUrl)
   workspaces = [await newWorkspace(), await newWorkspace()]
 })
 afterAll(async () => {
   await Promise.all([service.end(), owner.end()])
-  await core.close()
-  await database.drop()
+  await testCore.close()
 })
 
 async function newWorkspace() {
-  const admin = appRouter.createCaller({ core, token: { name: 'test', role: 'admin' } })
+  const admin = testCore.as('admin')
   const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
   const newWallet = async (currency: 'USD' | 'EUR') => {
     const { walletId } = await admin.wallets.create({ workspaceId, currency, name: 'Wallet' })
@@ -98,7 +89,6 @@ function newPostings(among = workspaces): Posting[] {
 
 /** The rows that core would write; with `status`, as if the ledgers had that status. */
 async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPostings> {
-  const key = createSecretKey(chainKey)
   const ledgers = await lockLedgers(service, workspacesOf(postings))
   const wallets = await loadWallets(service, walletsOf(postings))
   const decisions = ledgers.map(ledger => {
@@ -114,7 +104,7 @@ async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPos
     return decide(state, postings.filter(inLedger), wallets[0]!.now, 0)
   })
   return chainDecisions(
-    key,
+    chainKey,
     decisions.filter(({ transfers }) => transfers.length > 0),
   )
 }
@@ -335,7 +325,7 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
   // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
   const options = {
     database: databaseOf(core.reads),
-    chainKey: createSecretKey(chainKey),
+    chainKey,
     workspaceId: null,
     checkpoint: null,
   }

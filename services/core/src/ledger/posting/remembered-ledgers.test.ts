@@ -1,26 +1,22 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { mintId, postingGraceMs, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { connect, createTestDatabase, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { connect, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import { openCore } from '../../compose.ts'
-import { coreSchema } from '../../config.ts'
 import { openPool } from '../../database/pool.ts'
-import { appRouter } from '../../router.ts'
-import type { Core } from '../../trpc/context.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
 import type { Posting, PostingResult } from './posting.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
 import { type Outcome, postRemembered } from './transaction.ts'
 
 /** When a core posts from memory, without reading first, and when it reads again. */
-const key = randomBytes(32)
-const chainKey = createSecretKey(key)
 const { log } = createLog('test', 'silent')
 let database: TestDatabase
-let core: Core
+let chainKey: KeyObject
+let testCore: TestCore
 let pool: pg.Pool
 let a: string
 let b: string
@@ -29,23 +25,16 @@ let ours: LedgerStore
 let theirs: LedgerStore
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  const config = coreSchema.parse({
-    DATABASE_URL: database.serviceUrl,
-    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    LEDGER_CHAIN_KEY: key.toString('base64'),
-    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
-  })
-  core = await openCore(config, log, new AbortController().signal)
+  testCore = await openTestCore()
+  ;({ database, chainKey } = testCore)
   pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true })
 })
 afterAll(async () => {
   await pool.end()
-  await core.close()
-  await database.drop()
+  await testCore.close()
 })
 
-const admin = () => appRouter.createCaller({ core, token: { name: 'test', role: 'admin' } })
+const admin = () => testCore.as('admin')
 const newStore = (): LedgerStore => ({ pool, chainKey, log, remembered: new RememberedLedgers() })
 
 beforeEach(async () => {

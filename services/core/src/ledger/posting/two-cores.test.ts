@@ -1,15 +1,13 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { DomainError, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { query, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
-import { openCore } from '../../compose.ts'
-import { coreSchema } from '../../config.ts'
 import { openPool } from '../../database/pool.ts'
 import { databaseOf } from '../../database/snapshot.ts'
-import { appRouter } from '../../router.ts'
 import type { Core } from '../../trpc/context.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { verifyLedger } from '../verify/verify.ts'
@@ -26,8 +24,6 @@ const seed = chooseSeed()
 console.log(`two cores: SEED=${seed}`)
 const random = new Random(seed)
 
-const key = randomBytes(32)
-const chainKey = createSecretKey(key)
 const { log } = createLog('test', 'silent')
 const initialCents: bigint = 10_000n
 const waves = 150
@@ -35,6 +31,8 @@ const postingsPerWave = 16
 
 let database: TestDatabase
 let core: Core
+let chainKey: KeyObject
+let testCore: TestCore
 let cores: { shards: Shards; pool: pg.Pool; remembered: CountingMemory }[]
 /** The first workspace uses both cores at a time, the others one core. `wallets` are UUIDs. */
 let workspaces: { id: string; workspaceId: string; wallets: string[]; walletIds: string[]; core: number }[]
@@ -55,17 +53,11 @@ class CountingMemory extends RememberedLedgers {
   }
 }
 
-const admin = () => appRouter.createCaller({ core, token: { name: 'test', role: 'admin' } })
+const admin = () => testCore.as('admin')
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  const config = coreSchema.parse({
-    DATABASE_URL: database.serviceUrl,
-    KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    LEDGER_CHAIN_KEY: key.toString('base64'),
-    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
-  })
-  core = await openCore(config, log, new AbortController().signal)
+  testCore = await openTestCore()
+  ;({ database, core, chainKey } = testCore)
   cores = Array.from({ length: 2 }, () => {
     const pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, queryTimeoutMs: 4_000 })
     // Fewer than there are wallets, so that some are evicted.
@@ -77,8 +69,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await Promise.all(cores.map(({ pool }) => pool.end()))
-  await core.close()
-  await database.drop()
+  await testCore.close()
 })
 
 async function newWorkspace(coreAt: number) {

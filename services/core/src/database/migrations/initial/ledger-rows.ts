@@ -1,6 +1,7 @@
 /**
- * The other ways to write rows of ledgers and wallets. Like `post` these functions run with the rights of whoever owns
- * the tables, and the service's role may only read them. MACs are checked by core, which has the key.
+ * The functions that write ledger and wallet rows, except for postings (see posting.ts). Like `post`, they run with the
+ * rights of the owner of the tables; the service role can only read those rows. Core checks the MACs, because the
+ * database does not have the key.
  */
 export const ledgerRows = `
   -- Whether a row may be written at this time: never before the ledger's last change, and never ahead of the clock.

@@ -1,4 +1,4 @@
-/** Everything that was posted, a row for each transfer with both of its entries. `post` checks them: see posting.ts. */
+/** Transfers: one row each, with the entry on its source wallet and the entry on its target. `post` writes them (posting.ts). */
 export const transfers = `
   create table transfer (
     workspace_id uuid not null,

@@ -1,0 +1,40 @@
+/** Core inside the test's own process, on a database of its own: for tests of its modules. */
+import { type KeyObject, randomBytes } from 'node:crypto'
+import { createLog } from '@workspace-wallet/runtime'
+import { openCore } from '../../services/core/src/compose.ts'
+import { coreSchema } from '../../services/core/src/config.ts'
+import { appRouter } from '../../services/core/src/router.ts'
+import type { Core } from '../../services/core/src/trpc/context.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+export type TestCore = {
+  database: TestDatabase
+  core: Core
+  chainKey: KeyObject
+  /** Calls core's procedures with the rights of this role. */
+  as(role: 'admin' | 'service'): ReturnType<typeof appRouter.createCaller>
+  /** Closes core and drops the database. */
+  close(): Promise<void>
+}
+
+export async function openTestCore(): Promise<TestCore> {
+  const database = await createTestDatabase()
+  const key = () => randomBytes(32).toString('base64')
+  const config = coreSchema.parse({
+    DATABASE_URL: database.serviceUrl,
+    KEY_ENCRYPTION_KEYS: `k1:${key()}`,
+    LEDGER_CHAIN_KEY: key(),
+    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
+  })
+  const core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  return {
+    database,
+    core,
+    chainKey: config.LEDGER_CHAIN_KEY,
+    as: role => appRouter.createCaller({ core, token: { name: 'test', role } }),
+    async close() {
+      await core.close()
+      await database.drop()
+    },
+  }
+}
