@@ -141,7 +141,7 @@ describe('money', () => {
     for (const sql of [
       `update wallet set number = 9 where id = ${literal(books.a)}`,
       `update transfer set number = 9 where workspace_id = ${books.workspace}`,
-      `update transfer set source_order = 9 where workspace_id = ${books.workspace}`,
+      `update transfer set source_order_count = 9 where workspace_id = ${books.workspace}`,
       `delete from transfer where workspace_id = ${books.workspace}`,
     ])
       await expect(asService(sql), sql).rejects.toThrow('permission denied')
@@ -182,8 +182,8 @@ describe('money', () => {
     const books = await newBooks()
     await write(`
       insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
-        source_sequence, source_order, source_balance, source_mac, target_sequence, target_order, target_balance,
-        target_mac, actor, request_id, created_at)
+        source_sequence, source_order_count, source_balance, source_mac, target_sequence, target_order_count,
+        target_balance, target_mac, actor, request_id, created_at)
       values (${books.workspace}, gen_random_uuid(), 'TRANSFER', 'salary', 1, 1.00, 'USD', ${literal(books.a)},
         ${literal(books.b)}, 2, 1, 99.00, ${garbage}, 1, 1, 1.00, ${garbage}, 'key:forged', 'forged', now())`)
     expect((await pay(books, books.a, books.b, { bizId: 'salary' })).body.code).toBe('S002')
@@ -201,8 +201,8 @@ async function forgeDeposit({ workspace }: Books, walletId: string): Promise<voi
       array[${garbage}, ${garbage}],
       array[1], array[gen_random_uuid()], array['DEPOSIT'], array[null], array[null::bigint], array[5000.00],
       array['USD'], array[1], array[2], array[e.sequence + 1], array[w.sequence + 1], array[null], array['admin:forged'],
-      array['forged'], array[null], array[e.balance - 5000.00], array[w.balance + 5000.00], array[null::bigint],
-      array[null::bigint], array[${garbage}], array[${garbage}], null)
+      array['forged'], array[null], array[e.balance - 5000.00], array[w.balance + 5000.00], array[e.order_count],
+      array[w.order_count], array[${garbage}], array[${garbage}], null)
     from ledger l, wallet e, wallet w
     where l.workspace_id = ${workspace} and e.workspace_id = l.workspace_id and e.kind = 'EXTERNAL'
       and w.id = ${literal(walletId)}`)

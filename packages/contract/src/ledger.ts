@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** The rules that a verification checks. A violation names the broken rule. */
 export const ledgerRules = {
   'flow-sequence': 'The flows of a wallet are numbered 1…n, without gaps or repetitions.',
-  'flow-order-number': "The wallet's transfers between wallets are numbered 1…m; deposits and withdrawals are not.",
+  'flow-order-count': "Each flow counts the wallet's transfers between wallets up to itself.",
   'flow-wallet': 'A flow belongs to a wallet of its workspace.',
   'flow-currency': 'A flow, its wallet and its transfer have the same currency, which is in the table of currencies.',
   'flow-amount': 'An amount is above zero and has no more decimals than its currency.',

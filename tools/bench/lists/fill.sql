@@ -5,8 +5,8 @@ begin;
 set local session_replication_role = replica;
 
 insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, actor, request_id, client_address,
-    created_at, source_wallet_id, source_sequence, source_order, source_balance, source_mac, target_wallet_id,
-    target_sequence, target_order, target_balance, target_mac)
+    created_at, source_wallet_id, source_sequence, source_order_count, source_balance, source_mac, target_wallet_id,
+    target_sequence, target_order_count, target_balance, target_mac)
   select '@workspace@', uuidv7((n - @orders@) * interval '10 ms'), 'TRANSFER', case n % 10 when 0 then 'order-' || n end, n,
     round((1 + n * 7919 % 100000) / 100.0, 2), pair.currency, 'key:ak_00000000000000000000000000',
     'req_00000000-0000-0000-0000-000000000000', '127.0.0.1', now() + (n - @orders@) * interval '10 ms',

@@ -5,6 +5,7 @@ import {
   type FlowFilter,
   idFromUuid,
   type Page,
+  type TransferType,
   uuidFromId,
   type Wallet,
   type WalletFilter,
@@ -160,13 +161,24 @@ export const flowsOfWallet: Sequence = {
   sortable: { createdAt: 'f.created_at', updatedAt: 'f.created_at', amount: 'f.amount', status: null },
 }
 
-/** A wallet's flows of transfers between wallets, numbered by `order_number`. */
+/** A wallet's flows of transfers between wallets. */
 export const ordersOfWallet: Sequence = {
   ...flowsOfWallet,
   owner: `select order_count as total from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
-  where: `${flowsOfWallet.where} and f.order_number is not null`,
-  number: 'f.order_number',
-  tieBreak: 'f.sequence',
+  where: `${flowsOfWallet.where} and f.type = 'TRANSFER'`,
+  numberOf: nth =>
+    `(${nth} + greatest(0, ${fundingsBefore(nth, 'DEPOSIT', 'target')}, ${fundingsBefore(nth, 'WITHDRAWAL', 'source')}))`,
+}
+
+/**
+ * How many deposits and withdrawals the wallet has up to the last one of this type before its n-th order; null if there is
+ * none. It is the part of that one's sequence that orders do not account for.
+ */
+function fundingsBefore(nth: string, type: 'DEPOSIT' | 'WITHDRAWAL', side: 'source' | 'target'): string {
+  return `(
+    select ${side}_sequence - ${side}_order_count from transfer
+    where workspace_id = $1 and ${side}_wallet_id = $2 and type = '${type}' and ${side}_order_count < ${nth}
+    order by ${side}_order_count desc, ${side}_sequence desc limit 1)`
 }
 
 /** A wallet's flows, for filters by transferId or bizId: the view `flow` would search for each side separately. */
@@ -188,7 +200,7 @@ type FlowRow = {
   direction: FlowDirection
   amount: string
   balanceAfter: string
-  orderNumber: number | null
+  type: TransferType
   transferId: string
   currency: string
   sourceWalletId: string
@@ -197,7 +209,7 @@ type FlowRow = {
 }
 
 const flowColumns = `
-  f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.order_number as "orderNumber",
+  f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.type,
   f.transfer_id as "transferId", f.currency, f.source_wallet_id as "sourceWalletId",
   f.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
 
@@ -244,7 +256,7 @@ function flowsByNumber(
 }
 
 function toFlow(walletId: string, row: FlowRow): Flow {
-  const { direction, orderNumber } = row
+  const { direction, type } = row
   const isOut = direction === 'OUT'
   const counterparty = isOut ? row.targetWalletId : row.sourceWalletId
   return {
@@ -252,12 +264,12 @@ function toFlow(walletId: string, row: FlowRow): Flow {
     walletId,
     sequence: row.sequence,
     direction,
-    type: orderNumber !== null ? 'TRANSFER' : isOut ? 'WITHDRAWAL' : 'DEPOSIT',
+    type,
     amount: row.amount,
     balanceAfter: new Decimal(row.balanceAfter),
     currency: row.currency,
     transferId: idFromUuid('transfer', row.transferId),
-    counterpartyWalletId: orderNumber === null ? null : idFromUuid('wallet', counterparty),
+    counterpartyWalletId: type !== 'TRANSFER' ? null : idFromUuid('wallet', counterparty),
     createdAt: row.createdAt,
   }
 }

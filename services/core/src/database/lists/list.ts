@@ -1,7 +1,7 @@
 /**
  * A request for a page of a list (sections 2.2 and 8.1). One statement reads the page and its exact totals.
  *
- * The rows of one owner are numbered 1…n without gaps. In order of creation a page is therefore a range of numbers, and the
+ * The rows of one owner are numbered 1…n. In order of creation a page is therefore a range of numbers, and the
  * total is the owner's counter: the first page and the millionth cost the same. A range of creation times is also a range
  * of numbers, found by bisection. Other filters have to count their matches, and they, like orders that do not begin with
  * time, skip rows to reach a page.
@@ -45,8 +45,8 @@ export type Source = {
 export type Sequence = Source & {
   /** Selects the owner's counter as `total`; no row if there is no such owner. */
   owner: string
-  /** A column with the order of the numbers that is the last one in the indexes for other orders. */
-  tieBreak?: string
+  /** The number of the n-th row, if the numbers have gaps because rows of other lists share them. */
+  numberOf?: (nth: string) => string
 }
 
 /** A page, counted from 0. */

@@ -1,5 +1,10 @@
 import type { Direction, Sequence } from './list.ts'
 
+/** The number of the n-th row. */
+export function numberOf({ numberOf }: Sequence, nth: string): string {
+  return numberOf?.(nth) ?? nth
+}
+
 /**
  * The WHERE condition and ORDER BY for the rows of a range of numbers.
  *

@@ -5,7 +5,7 @@ import { bisection } from './bisection.ts'
 import type { Values } from './conditions.ts'
 import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
 import type { ListDatabase, ListQuery } from './list-reader.ts'
-import { numbersBetween } from './numbers.ts'
+import { numberOf, numbersBetween } from './numbers.ts'
 
 /** Reads one page; null if the owner does not exist. @throws DomainError S002, S012 (see ListReader) */
 export async function readPage<Row, Item>(
@@ -82,16 +82,32 @@ function isFiltered({ conditions, findIn }: List): boolean {
 /** Placeholders of bound values. The product of page and size stays below 2^63. */
 type Bound = { created: { from: string; to: string } | null; page: string; size: string }
 
-/** A page that is a range of numbers. The LIMIT removes no rows: it tells the planner how short the range is. */
+/** A page that is a range of rows. The LIMIT removes no rows: it tells the planner how short the range is. */
 function rangeText(list: List, { numbers }: Order, bound: Bound): string {
   const { sequence, shows } = list
+  const rowsBetween = (low: string, high: string, limit: number) => `
+  select ${sequence.number} as number, ${shows.columns} from ${shows.from}
+  where ${numbersBetween(sequence, low, high, numbers)} limit ${limit}`
+  const rows = sequence.numberOf
+    ? rowsAcrossGaps(sequence, rowsBetween)
+    : rowsBetween('page.low', 'page.high', maxPageSize)
   return `
 with recursive ${owner(sequence)}, ${span(sequence, bound)}, ${pageOfSpan(numbers, bound)}
 select page.total, shown.*
-from page left join lateral (
-  select ${sequence.number} as number, ${shows.columns} from ${shows.from}
-  where ${numbersBetween(sequence, 'page.low', 'page.high', numbers)} limit ${maxPageSize}) shown on true
+from page left join lateral (${rows}) shown on true
 order by shown.number ${numbers}`
+}
+
+/** Rows whose numbers have gaps: a range of numbers if the gaps are short, otherwise one row after the other. */
+function rowsAcrossGaps(sequence: Sequence, rowsBetween: (low: string, high: string, limit: number) => string): string {
+  const [low, high, number] = ['page.low', 'page.high', 'nth'].map(nth => numberOf(sequence, nth))
+  const ends = `(select ${low} as low, ${high} as high offset 0) ends`
+  const isShort = `ends.high - ends.low < ${2 * maxPageSize}`
+  return `
+  select row.* from ${ends}, lateral (${rowsBetween('ends.low', 'ends.high', maxPageSize)}) row where ${isShort}
+  union all
+  select row.* from ${ends}, generate_series(page.low, page.high) nth, lateral (select ${number} as number offset 0) of_nth,
+  lateral (${rowsBetween('of_nth.number', 'of_nth.number', 1)}) row where not ${isShort}`
 }
 
 /**
@@ -102,7 +118,7 @@ function momentsText(list: List, order: Order, bound: Bound): string {
   const { sequence } = list
   const { direction } = order.columns[0]!
   const timeOf = (end: string) => {
-    const number = `(select ${end} from page where low <= high)`
+    const number = numberOf(sequence, `(select ${end} from page where low <= high)`)
     return `(select ${sequence.createdAt} from ${sequence.table} where ${numbersBetween(sequence, number, number)} limit 1)`
   }
   const moments = bisection('moments', sequence, timeOf('low'), `${timeOf('high')} + interval '1 millisecond'`)
@@ -133,18 +149,17 @@ match as not materialized (${matches(list, order, created && isBetween(sequence,
 ${pageOfMatches(list, order, bound, total, skipped)}`
 }
 
-function isBetween({ number }: Sequence, ends: string): string {
-  return `${number} between (select low from ${ends}) and (select high from ${ends})`
+function isBetween(sequence: Sequence, ends: string): string {
+  const [low, high] = ['low', 'high'].map(end => `(select ${numberOf(sequence, end)} from ${ends})`)
+  return `${sequence.number} between ${low} and ${high}`
 }
 
 /** Selects the number and the sort keys of the matches, and no other columns, because there may be many to sort. */
 function matches(list: List, order: Order, further: string | null): string {
   const { sequence, conditions, findIn, parts } = list
   const source = findIn ?? sequence
-  const tieBreak = tieBreakOf(list, order)
   const columns = [
     `${source.number} as number`,
-    ...(tieBreak ? [`${tieBreak} as tie_break`] : []),
     ...order.columns.map(({ column }, index) => `${column} as key${index}`),
   ]
   const select = `
@@ -152,27 +167,18 @@ function matches(list: List, order: Order, further: string | null): string {
   from ${source.table} where ${[source.where, ...conditions, ...(further ? [further] : [])].join(' and ')}`
   if (!parts) return select
   // PostgreSQL merges parts in their order only when each says that it has one.
-  const inOrder = findIn ? '' : ` order by ${orderText(list, order)}`
+  const inOrder = findIn ? '' : ` order by ${orderText(order)}`
   return parts.map(part => `(${select} and ${part}${inOrder})`).join(' union all ')
 }
 
-/** The column that breaks ties, unless it is the number. */
-function tieBreakOf({ sequence, findIn }: List, { columns }: Order): string | undefined {
-  return columns.length > 0 && !findIn ? sequence.tieBreak : undefined
-}
-
-function orderText(list: List, order: Order): string {
-  const tieBreak = tieBreakOf(list, order) ? 'tie_break' : 'number'
-  return [
-    ...order.columns.map(({ direction }, index) => `key${index} ${direction}`),
-    `${tieBreak} ${order.numbers}`,
-  ].join(', ')
+function orderText({ columns, numbers }: Order): string {
+  return [...columns.map(({ direction }, index) => `key${index} ${direction}`), `number ${numbers}`].join(', ')
 }
 
 /** Reads all columns only for the rows of the page, each by its number. */
 function pageOfMatches(list: List, order: Order, { size }: Bound, total: string, skipped: string): string {
   const { sequence, shows } = list
-  const by = orderText(list, order)
+  const by = orderText(order)
   return `select (${total}) as total, place.number, shown.*
 from owner
 left join lateral (select * from match order by ${by} limit ${size} offset ${skipped}) place on true
@@ -185,14 +191,14 @@ function owner(sequence: Sequence): string {
   return `owner as (${sequence.owner})`
 }
 
-/** The first and the last number of the rows in the requested range of creation times. */
+/** The first and the last of the rows, counted from 1, in the requested range of creation times. */
 function span(sequence: Sequence, { created }: Bound): string {
   return created
     ? bisection('span', sequence, created.from, created.to)
     : 'span as (select 1::bigint as low, total as high from owner)'
 }
 
-/** The first and the last number of a page of the span. */
+/** The first and the last row of a page of the span. */
 function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
   const [low, high] =
     numbers === 'desc'

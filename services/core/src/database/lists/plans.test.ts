@@ -44,11 +44,43 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   await client.query(sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])))
+  await insertDeposits()
 })
 afterAll(async () => {
   await client.end()
   await database.drop()
 })
+
+/** Inserts 5,000 deposits between two orders of the page in the middle. */
+async function insertDeposits(): Promise<void> {
+  const before = rows / 2 - 10
+  const { workspace, dollarA } = ids
+  const shift = (side: string) => `
+    update transfer set ${side}_sequence = ${side}_sequence + 5000
+    where workspace_id = '${workspace}' and ${side}_wallet_id = '${dollarA}' and ${side}_order_count > ${before};`
+  await client.query(`
+    set session_replication_role = replica;
+    drop index transfer_source, transfer_target;
+    ${shift('source')} ${shift('target')}
+    create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
+    create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);
+    insert into transfer (workspace_id, id, type, amount, currency, actor, request_id, created_at, source_wallet_id,
+        source_sequence, source_order_count, source_balance, source_mac, target_wallet_id, target_sequence,
+        target_order_count, target_balance, target_mac)
+      select workspace_id, gen_random_uuid(), 'DEPOSIT', 1, 'USD', 'admin:test', 'test', created_at, gen_random_uuid(), n,
+        0, -n, '', target_wallet_id, ${before} + n, ${before}, n, ''
+      from (select workspace_id, created_at, uuid '${dollarA}' as target_wallet_id from transfer
+          where workspace_id = '${workspace}' and '${dollarA}' in (source_wallet_id, target_wallet_id)
+            and case source_wallet_id when '${dollarA}' then source_order_count else target_order_count end = ${before}) t,
+        generate_series(1, 5000) n;
+    update wallet set sequence = sequence + 5000 where workspace_id = '${workspace}' and id = '${dollarA}';
+    reset session_replication_role`)
+  const [found] = await query(
+    database.ownerUrl,
+    `select count(*)::int as deposits from transfer where type = 'DEPOSIT'`,
+  )
+  expect(found).toEqual({ deposits: 5000 })
+}
 
 /** The number of blocks that a statement reads with a custom or a generic plan. */
 async function blocksOf({ statement, values }: ListQuery<unknown>, plan: 'custom' | 'generic'): Promise<number> {

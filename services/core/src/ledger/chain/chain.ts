@@ -47,7 +47,7 @@ export function entryMac(key: KeyObject, entry: Entry, digest: string, previous:
     entry.direction,
     entry.amount,
     entry.balanceAfter,
-    entry.orderNumber,
+    entry.orderCount,
     entry.createdAt.getTime(),
     digest,
     previous.toString('hex'),

@@ -31,6 +31,7 @@ export type Entry = {
   direction: 'IN' | 'OUT'
   amount: string
   balanceAfter: string
-  orderNumber: number | null
+  /** How many of the wallet's entries, up to this one, are of transfers between wallets. */
+  orderCount: number
   createdAt: Date
 }

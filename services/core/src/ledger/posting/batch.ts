@@ -72,9 +72,7 @@ const numberConstraints = [
   'entry_sequence',
   'transfer_number',
   'transfer_source',
-  'transfer_source_order',
   'transfer_target',
-  'transfer_target_order',
 ]
 
 /** Posts to the lockable workspaces; postings of the others fail with S002, because their locks timed out. */

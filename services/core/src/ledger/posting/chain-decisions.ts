@@ -35,7 +35,7 @@ function chainTransfers(chainKey: KeyObject, { transfers, entries, wallets }: De
   const chain = (entry: Entry, digest: string) => {
     const mac = entryMac(chainKey, entry, digest, heads.get(entry.walletId)!)
     heads.set(entry.walletId, mac)
-    return { balanceAfter: entry.balanceAfter, orderNumber: entry.orderNumber, mac }
+    return { balanceAfter: entry.balanceAfter, orderCount: entry.orderCount, mac }
   }
   const chainedTransfers = transfers.map((transfer, at) => {
     const digest = transferDigest(transfer)

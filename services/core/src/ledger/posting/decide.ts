@@ -139,7 +139,7 @@ function entryOf(transfer: Transfer, wallet: WalletState, direction: Entry['dire
     direction,
     amount: transfer.amount,
     balanceAfter: wallet.balance.toFixed(decimalsOf(wallet.currency)),
-    orderNumber: transfer.number === null ? null : wallet.orderCount,
+    orderCount: wallet.orderCount,
     createdAt: transfer.createdAt,
   }
 }

@@ -118,14 +118,14 @@ export function findById(
 
 type SourceEntry = {
   balanceAfter: string | null
-  orderNumber: number | null
+  orderCount: number | null
   mac: Buffer | null
   previous: Buffer | null
 }
 
 const findSourceEntriesStatement = statement<SourceEntry>(
   'find-source-entries',
-  `select f.balance_after as "balanceAfter", f.order_number as "orderNumber", f.mac, p.mac as previous
+  `select f.balance_after as "balanceAfter", f.order_count as "orderCount", f.mac, p.mac as previous
    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
    left join lateral (
      select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id

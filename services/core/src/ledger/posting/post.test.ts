@@ -151,9 +151,9 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
     const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
     entry.balanceAfter = pick([new Decimal(entry.balanceAfter).plus('0.01').toFixed(2), '-0.01', 'NaN', 'Infinity'])
   },
-  'an order number of an entry': ({ transfers }) => {
+  'an order count of an entry': ({ transfers }) => {
     const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
-    entry.orderNumber = entry.orderNumber === null ? 1 : pick([null, offByOneOrTwo(entry.orderNumber)])
+    entry.orderCount = offByOneOrTwo(entry.orderCount)
   },
   'a workspace': ({ transfers }) => {
     const { transfer } = pick(transfers)

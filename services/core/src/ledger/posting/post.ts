@@ -13,7 +13,7 @@ const postStatement = statement<Posted | { now: null }>(
 export type Posted = { now: Date; version: string }
 
 /** The fields of an entry that its transfer does not have. */
-type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderNumber'> & { mac: Buffer }
+type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderCount'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
 /** The rows to write for one or more decisions, each with the version and the MAC of the row that it replaces. */
@@ -77,8 +77,8 @@ export async function post(
     textArray(rows.map(row => row.clientAddress)),
     plainArray(sources.map(entry => entry.balanceAfter)),
     plainArray(targets.map(entry => entry.balanceAfter)),
-    plainArray(sources.map(entry => entry.orderNumber)),
-    plainArray(targets.map(entry => entry.orderNumber)),
+    plainArray(sources.map(entry => entry.orderCount)),
+    plainArray(targets.map(entry => entry.orderCount)),
     bytesArray(sources.map(entry => entry.mac)),
     bytesArray(targets.map(entry => entry.mac)),
     notAfter?.toISOString() ?? null,

@@ -143,11 +143,11 @@ async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]
 async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
   const entries = await findSourceEntries(client, existing)
   return existing.filter((transfer, at) => {
-    const { balanceAfter, orderNumber, mac, previous } = entries[at]!
-    if (!mac || balanceAfter === null) return true
+    const { balanceAfter, orderCount, mac, previous } = entries[at]!
+    if (!mac || balanceAfter === null || orderCount === null) return true
     const { workspaceId, transferId, amount, createdAt } = transfer
     const place = { walletId: transfer.sourceWalletId, sequence: transfer.sourceSequence, direction: 'OUT' as const }
-    const entry = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderNumber }
+    const entry = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderCount }
     return !entryMac(chainKey, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
   })
 }

@@ -181,8 +181,8 @@ const insertions: [string, (books: Books) => string, string][] = [
     ({ a }) => `
       insert into transfer
       select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'number', 2, 'amount', 1000,
-        'source_sequence', 3, 'source_order', 2, 'source_balance', 5000,
-        'target_sequence', 3, 'target_order', 2, 'target_balance', 5000))).*
+        'source_sequence', 3, 'source_order_count', 2, 'source_balance', 5000,
+        'target_sequence', 3, 'target_order_count', 2, 'target_balance', 5000))).*
       from transfer t where source_wallet_${isWallet(a)} and number = 1`,
     'Flows of',
   ],

@@ -154,17 +154,13 @@ function compareWallets(em: Em, workspaceId: string, after: string | null): Prom
     `select w.id, w.balance::text as balance, w.sequence::text as sequence, w.order_count::text as "orderCount",
        encode(w.head, 'hex') as head, f.created_at as "lastFlowAt",
        coalesce(f.balance_after, 0)::text as expected_balance, coalesce(f.sequence, 0)::text as expected_sequence,
-       coalesce(o.order_number, 0)::text as "expected_orderCount", coalesce(encode(f.mac, 'hex'), '') as expected_head
+       coalesce(f.order_count, 0)::text as "expected_orderCount", coalesce(encode(f.mac, 'hex'), '') as expected_head
      from (
        select * from public.wallet where workspace_id = ? and id > ? order by id limit ${walletsPerStep}) w
      left join lateral (
-       select sequence, balance_after, mac, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
+       select sequence, balance_after, order_count, mac, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
        from public.flow f where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1
      ) f on true
-     left join lateral (
-       select order_number from public.flow f
-       where f.workspace_id = w.workspace_id and f.wallet_id = w.id and f.order_number is not null
-       order by order_number desc limit 1) o on true
      order by w.id`,
     [uuidFromId('workspace', workspaceId), after ?? '00000000-0000-0000-0000-000000000000'],
   )

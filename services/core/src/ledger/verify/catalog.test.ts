@@ -128,7 +128,7 @@ const attacks: [() => string, string[]][] = [
     () => 'alter table transfer alter source_mac drop not null',
     [transfer('column source_mac'), transfer('constraint transfer_source_mac_not_null')],
   ],
-  [() => 'alter table transfer alter source_order set default 1', [transfer('column source_order')]],
+  [() => 'alter table transfer alter source_order_count set default 1', [transfer('column source_order_count')]],
   [() => 'alter table transfer add more numeric generated always as (amount * 2) stored', [transfer('column more')]],
   [() => 'alter table transfer alter actor type varchar(100)', [transfer('column actor')]],
   [() => 'create index more on transfer (amount)', ['database-object index public.more']],
@@ -152,7 +152,7 @@ const attacks: [() => string, string[]][] = [
   [
     () => `create or replace view flow with (security_invoker = true) as
       select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
-        source_order as order_number, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
+        source_order_count as order_count, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
         amount, currency, source_wallet_id, target_wallet_id, remark, created_at
       from transfer`,
     ['database-object rule public.flow."_RETURN"'],

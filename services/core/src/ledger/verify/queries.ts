@@ -28,7 +28,7 @@ export type FlowText = {
   walletId: Text
   sequence: Text
   direction: 'OUT' | 'IN'
-  orderNumber: Text
+  orderCount: Text
   balanceAfter: Text
   mac: Text
   transferId: Text
@@ -63,7 +63,7 @@ export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | 
 function entriesOf(side: 'source' | 'target'): string {
   return `
     select workspace_id, ${side}_wallet_id as wallet_id, ${side}_sequence as sequence,
-      '${side === 'source' ? 'OUT' : 'IN'}' as direction, ${side}_order as order_number, ${side}_balance as balance_after,
+      '${side === 'source' ? 'OUT' : 'IN'}' as direction, ${side}_order_count as order_count, ${side}_balance as balance_after,
       ${side}_mac as mac, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
       source_sequence, target_sequence, remark, actor, request_id, client_address, created_at
     from public.transfer where $1::uuid is null or workspace_id = $1`
@@ -102,7 +102,7 @@ function toFlow(row: TextRow): FlowText {
     walletId: row[1]!,
     sequence: row[2]!,
     direction: row[3] as FlowText['direction'],
-    orderNumber: row[4]!,
+    orderCount: row[4]!,
     balanceAfter: row[5]!,
     mac: row[6]!,
     transferId: row[7]!,

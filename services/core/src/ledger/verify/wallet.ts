@@ -34,9 +34,9 @@ export class WalletReplay {
   #flows = 0
   #sum = zero
   #sequence = 0
-  /** The last order_number as written, and how many there were. */
+  /** The last order_count as written, and how many entries of transfers between wallets there were. */
+  #orderCount = 0
   #orders = 0
-  #orderFlows = 0
   #time = Number.NEGATIVE_INFINITY
   #balance = zero
   #mac: Buffer = emptyHead
@@ -79,7 +79,7 @@ export class WalletReplay {
     this.#flows++
     this.#sum = this.#sum.plus(change)
     this.#checkAmount(flow, report)
-    this.#checkOrderNumber(flow, follows, report)
+    this.#checkOrderCount(flow, follows, report)
     if (this.#wallet) this.#checkWalletOf(flow, this.#wallet, report)
     // A second flow with the same sequence is not part of the chain.
     if (isRepeated) return
@@ -108,18 +108,15 @@ export class WalletReplay {
       report('flow-amount', `its amount ${amount} has more than ${this.#decimals} decimals`)
   }
 
-  #checkOrderNumber({ orderNumber, type }: FlowText, follows: boolean, report: Report): void {
-    if (type !== 'TRANSFER') {
-      if (orderNumber !== null) report('flow-order-number', `its order_number is ${orderNumber}, expected none`)
-      return
-    }
-    const number = wholeOf(orderNumber)
-    const isExpected = number === this.#orders + 1 || number === this.#orderFlows + 1
-    // After a gap in the sequence, which is reported, no number is expected.
-    if (follows && !isExpected)
-      report('flow-order-number', `its order_number is ${orderNumber}, expected ${this.#orders + 1}`)
-    this.#orders = Number.isNaN(number) ? this.#orders + 1 : number
-    this.#orderFlows++
+  #checkOrderCount({ orderCount, type }: FlowText, follows: boolean, report: Report): void {
+    const added = type === 'TRANSFER' ? 1 : 0
+    const expected = this.#orderCount + added
+    this.#orders += added
+    const count = wholeOf(orderCount)
+    // After a gap in the sequence, which is reported, no count is expected.
+    if (follows && count !== expected && count !== this.#orders)
+      report('flow-order-count', `its order_count is ${orderCount}, expected ${expected}`)
+    this.#orderCount = Number.isNaN(count) ? expected : count
   }
 
   #checkWalletOf({ currency, type, direction }: FlowText, wallet: WalletText, report: Report): void {
@@ -177,8 +174,8 @@ export class WalletReplay {
     const report: Report = (rule, message) => this.#reportWallet(rule, message)
     if (wholeOf(wallet.sequence) !== this.#flows)
       report('wallet-sequence', `its sequence is ${wallet.sequence}, but it has ${this.#flows} flows`)
-    if (wholeOf(wallet.orderCount) !== this.#orderFlows)
-      report('wallet-order-count', `its order_count is ${wallet.orderCount}, but it has ${this.#orderFlows} transfers`)
+    if (wholeOf(wallet.orderCount) !== this.#orders)
+      report('wallet-order-count', `its order_count is ${wallet.orderCount}, but it has ${this.#orders} transfers`)
     const balance = decimalOf(wallet.balance)
     if (!balance.equals(this.#sum))
       report('wallet-balance', `its balance is ${wallet.balance}, but its flows sum to ${this.#money(this.#sum)}`)
@@ -266,7 +263,7 @@ function toEntry(flow: FlowText, sequence: number): Entry {
     direction: flow.direction,
     amount: flow.amount!,
     balanceAfter: flow.balanceAfter!,
-    orderNumber: flow.orderNumber === null ? null : Number(flow.orderNumber),
+    orderCount: Number(flow.orderCount),
     createdAt: dateOf(flow.createdAt),
   }
 }

@@ -16,7 +16,7 @@ export const posting = `
     ledgers integer[], ids uuid[], types text[], biz_ids text[], numbers bigint[], amounts numeric[], currencies text[],
     sources integer[], targets integer[], source_sequences bigint[], target_sequences bigint[], remarks text[],
     actors text[], request_ids text[], client_addresses text[], source_balances numeric[], target_balances numeric[],
-    source_orders bigint[], target_orders bigint[], source_macs bytea[], target_macs bytea[],
+    source_order_counts bigint[], target_order_counts bigint[], source_macs bytea[], target_macs bytea[],
     -- For ledgers that are not locked: until when to post. Afterwards, and when somebody else has written to one of them,
     -- \`post\` returns null. For locked ledgers null: then it fails.
     not_after timestamptz,
@@ -47,8 +47,8 @@ export const posting = `
         array_dims(biz_ids), array_dims(numbers), array_dims(amounts), array_dims(currencies), array_dims(sources),
         array_dims(targets), array_dims(source_sequences), array_dims(target_sequences), array_dims(remarks),
         array_dims(actors), array_dims(request_ids), array_dims(client_addresses), array_dims(source_balances),
-        array_dims(target_balances), array_dims(source_orders), array_dims(target_orders), array_dims(source_macs),
-        array_dims(target_macs)])) is not true
+        array_dims(target_balances), array_dims(source_order_counts), array_dims(target_order_counts),
+        array_dims(source_macs), array_dims(target_macs)])) is not true
     then
       raise exception 'post refuses these transfers: its arrays do not have one element each, counted from 1'
         using errcode = 'restrict_violation';
@@ -98,10 +98,9 @@ export const posting = `
         and target_balances[at] = at_balance[target] + amounts[at]
         and (source_balances[at] >= 0 or types[at] = 'DEPOSIT')
         and source_sequences[at] = at_sequence[source] + 1 and target_sequences[at] = at_sequence[target] + 1
-        and case when is_order
-          then numbers[at] = ledger_orders[ledgers[at]] + 1
-            and source_orders[at] = at_order[source] + 1 and target_orders[at] = at_order[target] + 1
-          else num_nonnulls(numbers[at], source_orders[at], target_orders[at]) = 0 end) is not true
+        and source_order_counts[at] = at_order[source] + is_order::integer
+        and target_order_counts[at] = at_order[target] + is_order::integer
+        and case when is_order then numbers[at] = ledger_orders[ledgers[at]] + 1 else numbers[at] is null end) is not true
       then
         raise exception 'post refuses transfer %: it does not continue from its wallets and its ledger', ids[at]
           using errcode = 'restrict_violation';
@@ -112,10 +111,10 @@ export const posting = `
       at_sequence[target] := target_sequences[at];
       at_mac[source] := source_macs[at];
       at_mac[target] := target_macs[at];
+      at_order[source] := source_order_counts[at];
+      at_order[target] := target_order_counts[at];
       if is_order then
         ledger_orders[ledgers[at]] := numbers[at];
-        at_order[source] := source_orders[at];
-        at_order[target] := target_orders[at];
       end if;
     end loop;
     if (at_balance = balances and at_sequence = sequences and at_order = wallet_orders and at_mac = heads
@@ -148,17 +147,17 @@ export const posting = `
     where l.workspace_id = n.workspace_id;
 
     insert into public.transfer (workspace_id, id, type, biz_id, number, amount, currency, remark, actor, request_id,
-      client_address, created_at, source_wallet_id, source_sequence, source_order, source_balance, source_mac,
-      target_wallet_id, target_sequence, target_order, target_balance, target_mac)
+      client_address, created_at, source_wallet_id, source_sequence, source_order_count, source_balance,
+      source_mac, target_wallet_id, target_sequence, target_order_count, target_balance, target_mac)
     select ledger_ids[ledger], id, type, biz_id, number, amount, currency, remark, actor, request_id, client_address,
-      posted_at[ledger], wallet_ids[p.source], source_sequence, source_order, source_balance, source_mac,
-      wallet_ids[p.target], target_sequence, target_order, target_balance, target_mac
+      posted_at[ledger], wallet_ids[p.source], source_sequence, source_order_count, source_balance, source_mac,
+      wallet_ids[p.target], target_sequence, target_order_count, target_balance, target_mac
     from unnest(ledgers, ids, types, biz_ids, numbers, amounts, currencies, sources, targets, source_sequences,
-        target_sequences, remarks, actors, request_ids, client_addresses, source_balances, target_balances, source_orders,
-        target_orders, source_macs, target_macs)
+        target_sequences, remarks, actors, request_ids, client_addresses, source_balances, target_balances,
+        source_order_counts, target_order_counts, source_macs, target_macs)
       as p (ledger, id, type, biz_id, number, amount, currency, source, target, source_sequence, target_sequence, remark,
-        actor, request_id, client_address, source_balance, target_balance, source_order, target_order, source_mac,
-        target_mac);
+        actor, request_id, client_address, source_balance, target_balance, source_order_count,
+        target_order_count, source_mac, target_mac);
     now := clock_timestamp();
     version := pg_current_xact_id()::xid;
   end $$;

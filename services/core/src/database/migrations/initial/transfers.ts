@@ -16,22 +16,22 @@ export const transfers = `
     request_id text not null,
     client_address text,
     created_at timestamptz(3) not null,
-    -- The entry on the source wallet, which pays: its place among the wallet's entries, its place among those of transfers
-    -- between wallets, the balance after it, and its MAC.
+    -- The entry on the source wallet, which pays: its place among the wallet's entries, how many entries up to this one are
+    -- of transfers between wallets, the balance after it, and its MAC.
     source_wallet_id uuid not null,
     source_sequence bigint not null check (source_sequence > 0),
-    source_order bigint,
+    source_order_count bigint not null,
     source_balance numeric not null,
     source_mac bytea not null,
     -- The entry on the target wallet, which receives.
     target_wallet_id uuid not null,
     target_sequence bigint not null check (target_sequence > 0),
-    target_order bigint,
+    target_order_count bigint not null,
     target_balance numeric not null,
     target_mac bytea not null,
     primary key (workspace_id, id),
     check (source_wallet_id <> target_wallet_id),
-    check (num_nulls(number, source_order, target_order) = case type when 'TRANSFER' then 0 else 3 end)
+    check ((number is not null) = (type = 'TRANSFER'))
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
   create unique index transfer_number on transfer (workspace_id, number) where number is not null;
@@ -41,16 +41,18 @@ export const transfers = `
   -- Each wallet's entries, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
   create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
   create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);
-  create unique index transfer_source_order on transfer (workspace_id, source_wallet_id, source_order)
-    where source_order is not null;
-  create unique index transfer_target_order on transfer (workspace_id, target_wallet_id, target_order)
-    where target_order is not null;
   create index transfer_source_amount on transfer (workspace_id, source_wallet_id, amount, source_sequence)
-    include (source_order);
+    include (type);
   create index transfer_target_amount on transfer (workspace_id, target_wallet_id, amount, target_sequence)
-    include (target_order);
+    include (type);
+  -- Deposits and withdrawals by sequence, for lists of them, and by the number of orders before them, from which follows the
+  -- sequence of each order (see wallets/queries.ts).
   create index transfer_deposit on transfer (workspace_id, target_wallet_id, target_sequence) where type = 'DEPOSIT';
   create index transfer_withdrawal on transfer (workspace_id, source_wallet_id, source_sequence)
+    where type = 'WITHDRAWAL';
+  create index transfer_deposit_order on transfer (workspace_id, target_wallet_id, target_order_count, target_sequence)
+    where type = 'DEPOSIT';
+  create index transfer_withdrawal_order on transfer (workspace_id, source_wallet_id, source_order_count, source_sequence)
     where type = 'WITHDRAWAL';
 
   create trigger transfer_is_immutable before update or delete on transfer for each row execute function refuse_change();
@@ -59,11 +61,11 @@ export const transfers = `
   -- The entries, one for each wallet and sequence.
   create view flow with (security_invoker = true) as
     select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
-      source_order as order_number, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
+      source_order_count as order_count, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
       amount, currency, source_wallet_id, target_wallet_id, remark, created_at
     from transfer
     union all
-    select workspace_id, target_wallet_id, target_sequence, 'IN', target_order, target_balance, target_mac, id, type,
+    select workspace_id, target_wallet_id, target_sequence, 'IN', target_order_count, target_balance, target_mac, id, type,
       biz_id, amount, currency, source_wallet_id, target_wallet_id, remark, created_at
     from transfer;
 `
