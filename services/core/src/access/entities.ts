@@ -5,7 +5,7 @@ const AccessRevisionSchema = defineEntity({
   name: 'AccessRevision',
   tableName: 'access_revision',
   properties: {
-    theOnlyRow: p.boolean().primary(),
+    singleton: p.boolean().primary(),
     revision: p.bigint('number'),
   },
 })

@@ -5,7 +5,7 @@ const ChainKeySchema = defineEntity({
   name: 'ChainKey',
   tableName: 'chain_key',
   properties: {
-    theOnlyRow: p.boolean().primary(),
+    singleton: p.boolean().primary(),
     fingerprint: p.blob(),
   },
 })

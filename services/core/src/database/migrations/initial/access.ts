@@ -9,7 +9,7 @@ import { signature } from './signature.ts'
 export const access = `
   -- One row. Each change of access takes the next revision and locks this row, so revisions are in commit order.
   create table access_revision (
-    the_only_row boolean primary key default true check (the_only_row),
+    singleton boolean primary key default true check (singleton),
     revision bigint not null
   );
   insert into access_revision (revision) values (0);

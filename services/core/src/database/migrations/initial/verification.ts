@@ -2,7 +2,7 @@
 export const verification = `
   -- One row: the fingerprint of the chain key (see ledger/chain/chain-key.ts), which does not reveal the key.
   create table chain_key (
-    the_only_row boolean primary key default true check (the_only_row),
+    singleton boolean primary key default true check (singleton),
     fingerprint bytea not null
   );
 
