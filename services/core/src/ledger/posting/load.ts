@@ -123,16 +123,17 @@ type SourceEntry = {
   previous: Buffer | null
 }
 
+// Ranges in order, so that the planner uses the indexes of sequences: see the function `post`.
 const findSourceEntriesStatement = statement<SourceEntry>(
   'find-source-entries',
   `select f.balance_after as "balanceAfter", f.order_count as "orderCount", f.mac, p.mac as previous
    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
    left join lateral (
      select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
-       and flow.sequence = asked.sequence limit 1) f on true
+       and flow.sequence >= asked.sequence order by flow.sequence limit 1) f on f.sequence = asked.sequence
    left join lateral (
-     select mac from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
-       and flow.sequence = asked.sequence - 1 limit 1) p on true
+     select sequence, mac from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
+       and flow.sequence < asked.sequence order by flow.sequence desc limit 1) p on p.sequence = asked.sequence - 1
    order by place`,
 )
 

@@ -11,7 +11,7 @@ import type { Core } from '../../trpc/context.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { chainDecisions } from './chain-decisions.ts'
 import { decide } from './decide.ts'
-import { loadWallets, lockLedgers } from './load.ts'
+import { findSourceEntries, loadWallets, lockLedgers } from './load.ts'
 import { type ChainedPostings, type Posted, post } from './post.ts'
 import { type Posting, walletsOf, workspacesOf } from './posting.ts'
 
@@ -248,6 +248,25 @@ async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<P
 
 const names = Object.keys(damages)
 const pairs = names.flatMap((first, at) => names.slice(at + 1).map(second => [first, second]))
+
+test('the sequences of wallets are looked up in their own indexes, however few rows the planner expects', async () => {
+  // A new session plans its statements while the tables are almost empty. As in a batch, sequential scans are disabled.
+  const client = await connect(database.serviceUrl)
+  await client.query('set enable_seqscan = off')
+  const batch = await chained(newPostings())
+  await post(client, batch, null)
+  const transfers = batch.transfers.map(({ transfer }) => transfer)
+  const entries = await findSourceEntries(client, transfers)
+  expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac))
+  await client.query('select pg_stat_force_next_flush()')
+  await client.end()
+  const { rows } = await owner.query(
+    `select indexrelname as name, idx_scan > 0 as used from pg_stat_user_indexes where relname = 'transfer'`,
+  )
+  const used = rows.filter(row => row.used).map(({ name }) => name)
+  expect(used).toEqual(expect.arrayContaining(['transfer_source', 'transfer_target']))
+  expect(used.filter(name => /_amount$/.test(name))).toEqual([])
+})
 
 test('a batch that is invalid in one place, or in two, is refused and writes nothing', async () => {
   const cases = [...Array.from({ length: 40 }, () => names.map(name => [name])).flat(), ...pairs, ...pairs, ...pairs]

@@ -125,19 +125,22 @@ export const posting = `
     end if;
 
     -- Each index covers the sequences of one side. A wallet that was set back could take one that its other side has. A
-    -- batch with a time limit comes from memory: its wallets are as core left them. The limits make the planner look each
-    -- sequence up.
+    -- batch with a time limit comes from memory: its wallets are as core left them.
+    -- The limits make the planner look each sequence up. The order makes it use the index of sequences: if it expects one
+    -- row, it may look up an equal sequence in any index that begins with the workspace.
     if not_after is null and exists (
       select from unnest(ledgers, sources, source_sequences, targets, target_sequences)
           as p (ledger, source, source_sequence, target, target_sequence),
         lateral (
           (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
-            and t.target_wallet_id = wallet_ids[p.source] and t.target_sequence = p.source_sequence limit 1)
+            and t.target_wallet_id = wallet_ids[p.source] and t.target_sequence >= p.source_sequence
+            order by t.target_sequence limit 1)
           union all
           (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
-            and t.source_wallet_id = wallet_ids[p.target] and t.source_sequence = p.target_sequence limit 1)) taken)
+            and t.source_wallet_id = wallet_ids[p.target] and t.source_sequence >= p.target_sequence
+            order by t.source_sequence limit 1)) taken)
     then
-      raise exception 'post refuses these transfers: a wallet has an entry with the sequence of one of them'
+      raise exception 'post refuses these transfers: a wallet has an entry with one of their sequences or a later one'
         using errcode = 'unique_violation', constraint = 'entry_sequence';
     end if;
 
