@@ -36,12 +36,12 @@ export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureM
     API_SECRET: memorySigner.apiSecret,
     KEY_ENCRYPTION_KEYS: keyEncryptionKeys,
   })
-  const gateway = await testbed.startGateway(upstream.url)
+  const gateway = await testbed.startGateway([upstream.url])
   const nginx = await startNginx(testbed, memorySigner, upstream.port).catch((error: Error) => error)
 
   const load = startLoadProcess()
   const run = (port: number, plan: Pick<LoadPlan, 'kind' | 'signers' | 'target'>, watched: Watched) =>
-    load.run({ host: '127.0.0.1', port, connections, warmUpMs, measureMs, ...plan }, watched)
+    load.run({ host: '127.0.0.1', ports: [port], connections, warmUpMs, measureMs, ...plan }, watched)
   const plain = { kind: 'plain', target: '/', signers: [memorySigner] } as const
   const signed = { kind: 'balance', signers: [memorySigner] } as const
   const balance = { kind: 'balance', signers: [signer] } as const

@@ -200,7 +200,7 @@ async function time(
   target: string,
   times: { warmUpMs: number; measureMs: number },
 ): Promise<number> {
-  const plan = { host: '127.0.0.1', port: gateway.port, connections: 1, signers: [signer], ...times }
+  const plan = { host: '127.0.0.1', ports: [gateway.port], connections: 1, signers: [signer], ...times }
   const { latencyMs } = await load.run({
     ...plan,
     kind: 'get',

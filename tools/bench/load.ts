@@ -9,7 +9,8 @@ import { connect, type Socket } from 'node:net'
  */
 export type LoadPlan = {
   host: string
-  port: number
+  /** Of the gateways, or of one other server. The connections use the next one each time that all signers have one. */
+  ports: readonly number[]
   connections: number
   warmUpMs: number
   measureMs: number
@@ -52,13 +53,14 @@ class Connection {
 
   constructor(plan: LoadPlan, index: number, onAnswer: (latencyMs: number, code: string) => void) {
     this.#plan = plan
-    this.#signer = plan.signers[index % plan.signers.length]!
-    const { target = '', targets = [target] } = plan
-    const chosen = targets[Math.floor(index / plan.signers.length) % targets.length]!
+    const { signers, ports, target = '', targets = [target] } = plan
+    this.#signer = signers[index % signers.length]!
+    const round = Math.floor(index / signers.length)
+    const chosen = targets[round % targets.length]!
     this.#target = chosen.replace('@wallet@', this.#signer.wallets[0] ?? '')
     this.#key = createSecretKey(this.#signer.apiSecret, 'utf8')
     this.#onAnswer = onAnswer
-    this.#socket = connect({ host: plan.host, port: plan.port, noDelay: true }, () => this.#send())
+    this.#socket = connect({ host: plan.host, port: ports[round % ports.length]!, noDelay: true }, () => this.#send())
     this.#socket.setEncoding('latin1')
     this.#socket.on('data', chunk => this.#receive(String(chunk)))
     this.#socket.on('error', error => {

@@ -83,7 +83,7 @@ function parseRounds(text: string): number {
 await runProgram(
   createCommand({
     name: 'npm run bench --',
-    help: 'compare the service with other ways to do the same work, in about fifteen minutes',
+    help: 'compare the service with other ways to do the same work, in about 17 minutes',
     flags,
     examples: ['', '--only posting', '--only transfers,lists --json results.json', '--quick'],
     notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs

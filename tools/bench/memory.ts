@@ -28,7 +28,14 @@ export async function measureMemory(testbed: Testbed, settings: Settings): Promi
 
   say('warming up')
   const { memoryWarmUpMs, memoryMs, memoryStretchMs } = settings
-  const plan = { host: '127.0.0.1', port: gateway.port, connections, signers, warmUpMs: 0, measureMs: memoryStretchMs }
+  const plan = {
+    host: '127.0.0.1',
+    ports: [gateway.port],
+    connections,
+    signers,
+    warmUpMs: 0,
+    measureMs: memoryStretchMs,
+  }
   const measurements: Measurement[] = []
   for (let underLoadMs = 0; ; underLoadMs += 2 * memoryStretchMs) {
     const measurement = await measure(heaps, underLoadMs)

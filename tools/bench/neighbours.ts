@@ -45,7 +45,7 @@ export async function measureNeighbours(testbed: Testbed, settings: Settings): P
 
   const [load, attack] = [startLoadProcess(), startLoadProcess()]
   const { warmUpMs, measureMs } = settings
-  const base = { host: '127.0.0.1', port: gateway.port, kind: 'get' } as const
+  const base = { host: '127.0.0.1', ports: [gateway.port], kind: 'get' } as const
   const signers = filled.map(({ signer }) => signer)
   const plans = Object.entries(victimLists).map(([name, target]): [string, LoadPlan] => [
     name,

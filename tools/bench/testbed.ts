@@ -26,7 +26,9 @@ export type Testbed = {
   createEmptyDatabase(name: string): Promise<Database>
   /** Starts core, gateway or a server of the benchmark (in `servers`), with these options of Node. */
   start(path: string, environment: NodeJS.ProcessEnv, options?: string[]): Promise<Program>
-  startGateway(coreUrl: string, options?: string[]): Promise<Program>
+  startCore(database: Database, options?: string[]): Promise<Program>
+  startGateway(coreUrls: string[], options?: string[]): Promise<Program>
+  /** One core and one gateway. */
   startService(database: Database, options?: string[]): Promise<Service>
   stop(): Promise<void>
 }
@@ -79,14 +81,26 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
       return program
     }
     const common = { NODE_ENV: 'production', LOG_LEVEL: 'warn', KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
-    const startGateway: Testbed['startGateway'] = (coreUrl, options) =>
+    const startCore: Testbed['startCore'] = (database, options) =>
+      start(
+        'services/core/src/main.ts',
+        {
+          ...common,
+          CORE_PORT: '0',
+          DATABASE_URL: database.serviceUrl,
+          LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+          SERVICE_TOKENS: `g:gateway:${secrets.gatewayToken},a:admin:${secrets.adminToken}`,
+        },
+        options,
+      )
+    const startGateway: Testbed['startGateway'] = (coreUrls, options) =>
       start(
         'gateway/src/main.ts',
         {
           ...common,
           GATEWAY_PORT: '0',
           INTERNAL_PORT: '0',
-          CORE_URL: coreUrl,
+          CORE_URL: coreUrls.join(','),
           CORE_TOKEN: secrets.gatewayToken,
           REDIS_URL: redis.url,
         },
@@ -101,21 +115,11 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
       createDatabase: name => create(name, template),
       createEmptyDatabase: name => create(name, 'template1'),
       start,
+      startCore,
       startGateway,
       async startService(database, options) {
-        const tokens = [`g:gateway:${secrets.gatewayToken}`, `a:admin:${secrets.adminToken}`]
-        const core = await start(
-          'services/core/src/main.ts',
-          {
-            ...common,
-            CORE_PORT: '0',
-            DATABASE_URL: database.serviceUrl,
-            LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
-            SERVICE_TOKENS: tokens.join(','),
-          },
-          options,
-        )
-        const gateway = await startGateway(core.url, options)
+        const core = await startCore(database, options)
+        const gateway = await startGateway([core.url], options)
         const admin = createCoreClient({ url: core.url, token: secrets.adminToken })
         stops.push(() => admin.close())
         return { core, gateway, admin }

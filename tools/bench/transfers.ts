@@ -4,33 +4,44 @@
  * Spread wallets are 100 in each of 8 workspaces: a posting locks its workspace, as the function does, so in one workspace
  * more clients would not help the function. Both use one server. The function's database has the schema of the first
  * release. A checkpoint of PostgreSQL precedes each run.
+ *
+ * The hot wallet is also measured with two cores: behind one gateway, whose client sends all creates of the workspace to
+ * one of them, and behind two gateways with one core each, so that both cores post to the same ledger.
  */
 import { verifyLedger } from '@workspace-wallet/core-client'
+import { table } from '../../cli/admin/table.ts'
+import type { Program } from '../services/program.ts'
 import { sayWithin } from '../services/say.ts'
 import { installBaseline, walletsEach, workspaces } from './baseline/install.ts'
-import { noCpuTimes } from './cpu.ts'
+import { noCpuTimes, type Watched } from './cpu.ts'
 import { figuresOf, type Sample, tableOf, totalOf } from './figures.ts'
-import type { LoadPlan } from './load.ts'
 import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, median, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
-import { spreadOf } from './spread.ts'
-import { checkpoint, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
+import { type Spread, spreadOf, textOfSpread } from './spread.ts'
+import { checkpoint, type Database, makeSigner, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('transfers')
 const kinds = ['uniform', 'hot'] as const
 const clientCounts = [1, 8, 32]
 const connectionCounts = [64, 256]
+/** The ends of the names of contenders with two cores. */
+const twoCores = [', two cores', ', contending cores'] as const
+
+type Kind = (typeof kinds)[number]
+/** The gateways that receive the load, and their cores. */
+type Setup = { gateways: Program[]; cores: Program[] }
+type Samples = Record<string, Sample[]>
 
 export async function measureTransfers(testbed: Testbed, settings: Settings): Promise<Findings> {
   const pgbench = await findPgbench().catch((error: Error) => error)
   const baseline = await testbed.createEmptyDatabase('bench_baseline')
   await installBaseline(baseline.ownerUrl)
-  const service = await testbed.startService(await testbed.createDatabase('bench_service'))
+  const { admin, setups, stop } = await startSetups(testbed, await testbed.createDatabase('bench_service'))
   say(`creating ${workspaces} workspaces with ${walletsEach} wallets each`)
-  const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(service.admin, walletsEach)))
+  const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(admin, walletsEach)))
   const load = startLoadProcess()
 
   const contenders: Contenders<Sample> = {}
@@ -45,19 +56,19 @@ export async function measureTransfers(testbed: Testbed, settings: Settings): Pr
           return runPgbench(pgbench, database, kind, clients, { warmUpSeconds, seconds })
         }
     for (const connections of connectionCounts)
-      contenders[`service ${kind} ${connections}`] = async () => {
-        await checkpoint(testbed)
-        return runService(testbed, service, load, signers, kind, connections, settings)
-      }
+      for (const end of kind === 'hot' ? (['', ...twoCores] as const) : ([''] as const))
+        contenders[`service ${kind} ${connections}${end}`] = async () => {
+          await checkpoint(testbed)
+          return runService(testbed, setups[end], load, signers, kind, connections, settings)
+        }
   }
   const samples = await inRounds(contenders, settings.rounds, say)
   load.stop()
 
   say('verifying the ledger')
-  const verified = await verifyLedger(service.admin)
+  const verified = await verifyLedger(admin)
   if (!verified.ok) throw new Error(`The ledger is not sound after the benchmark: ${JSON.stringify(verified)}`)
-  await service.gateway.stop()
-  await service.core.stop()
+  await stop()
 
   const findings = findingsOf(samples)
   findings.figures.verified = verified
@@ -65,37 +76,61 @@ export async function measureTransfers(testbed: Testbed, settings: Settings): Pr
   return findings
 }
 
+async function startSetups(testbed: Testbed, database: Database) {
+  const { core, gateway, admin } = await testbed.startService(database)
+  const secondCore = await testbed.startCore(database)
+  const gatewayOfBoth = await testbed.startGateway([core.url, secondCore.url])
+  const gatewayOfSecond = await testbed.startGateway([secondCore.url])
+  const cores = [core, secondCore]
+  const setups: Record<'' | (typeof twoCores)[number], Setup> = {
+    '': { gateways: [gateway], cores: [core] },
+    ', two cores': { gateways: [gatewayOfBoth], cores },
+    ', contending cores': { gateways: [gateway, gatewayOfSecond], cores },
+  }
+  const stop = async () => {
+    for (const program of [gateway, gatewayOfBoth, gatewayOfSecond, ...cores]) await program.stop()
+  }
+  return { admin, setups, stop }
+}
+
 async function runService(
   { postgres, redis }: Testbed,
-  { core, gateway }: Service,
+  { gateways, cores }: Setup,
   load: LoadProcess,
   signers: Signer[],
-  kind: (typeof kinds)[number],
+  kind: Kind,
   connections: number,
   { warmUpMs, measureMs }: Settings,
 ): Promise<Run> {
-  const watched = {
-    gateway: gateway.process.pid!,
-    core: core.process.pid!,
-    postgres: postgres.pid,
-    redis: redis.pid(),
-  }
-  const plan: LoadPlan = {
+  const plan = {
     host: '127.0.0.1',
-    port: gateway.port,
+    ports: gateways.map(({ port }) => port),
     connections,
     warmUpMs,
     measureMs,
     signers: kind === 'hot' ? signers.slice(0, 1) : signers,
     kind: kind === 'hot' ? 'hot-transfer' : 'transfer',
-  }
-  return load.run(plan, watched)
+  } as const
+  const pids = { postgres: postgres.pid, redis: redis.pid() }
+  return load.run(plan, { ...pidsOf('gateway', gateways), ...pidsOf('core', cores), ...pids })
 }
 
-function findingsOf(samples: Record<string, Sample[]>): Findings {
-  const rates = (name: string) => (samples[name] ?? []).map(({ perSecond }) => perSecond)
-  const costs = (name: string) =>
-    (samples[name] ?? []).flatMap(({ cpuMicros }) => (cpuMicros ? totalOf(cpuMicros) : []))
+function pidsOf(name: string, programs: Program[]): Watched {
+  return Object.fromEntries(programs.map(({ process }, at) => [at === 0 ? name : `${name} ${at + 1}`, process.pid!]))
+}
+
+function ratesOf(samples: Samples, name: string): number[] {
+  return (samples[name] ?? []).map(({ perSecond }) => perSecond)
+}
+
+/** The CPU time of a transfer in all processes, in microseconds; empty when it was not measured. */
+function costsOf(samples: Samples, name: string): number[] {
+  return (samples[name] ?? []).flatMap(({ cpuMicros }) => (cpuMicros ? totalOf(cpuMicros) : []))
+}
+
+function findingsOf(samples: Samples): Findings {
+  const rates = (name: string) => ratesOf(samples, name)
+  const costs = (name: string) => costsOf(samples, name)
   const ratios: Findings['ratios'] = { hot_vs_uniform: ratiosOf(rates('service hot 64'), rates('service uniform 64')) }
   const cpuVsFunction: Findings['ratios'] = {}
   for (const kind of kinds) {
@@ -114,11 +149,39 @@ function findingsOf(samples: Record<string, Sample[]>): Findings {
 
   const transfers = figuresOf(samples)
   const spreads = Object.entries(cpuVsFunction).map(([name, rounds]) => [name, spreadOf(rounds)])
-  const figures = { transfers, cpuVsFunction: Object.fromEntries(spreads) }
-  const findings: Findings = { ratios, figures, tables: [tableOf('transfers', transfers)] }
+  const vsOneCore = compareWithOneCore(samples)
+  const figures = { transfers, cpuVsFunction: Object.fromEntries(spreads), vsOneCore }
+  const findings: Findings = { ratios, figures, tables: [tableOf('transfers', transfers), tableOfTwoCores(vsOneCore)] }
   if (cpuVsFunction.uniform_c256) ratios.cpu_uniform_c256_vs_function = cpuVsFunction.uniform_c256
   else findings.missing = { cpu_uniform_c256_vs_function: noCpuTimes }
   return findings
+}
+
+type VsOneCore = Record<string, { perSecond: Spread; cpuMicros?: Spread }>
+
+/** Rate and CPU time of a transfer with two cores, as ratios to those with one core in the same round. */
+function compareWithOneCore(samples: Samples): VsOneCore {
+  const compared: VsOneCore = {}
+  for (const connections of connectionCounts)
+    for (const end of twoCores) {
+      const oneCore = `service hot ${connections}`
+      const name = oneCore + end
+      const costs = ratiosOf(costsOf(samples, name), costsOf(samples, oneCore))
+      compared[name] = {
+        perSecond: spreadOf(ratiosOf(ratesOf(samples, name), ratesOf(samples, oneCore))),
+        ...(costs.length > 0 && { cpuMicros: spreadOf(costs) }),
+      }
+    }
+  return compared
+}
+
+function tableOfTwoCores(vsOneCore: VsOneCore): string {
+  const rows = Object.entries(vsOneCore).map(([name, { perSecond, cpuMicros }]) => [
+    name,
+    textOfSpread(perSecond),
+    cpuMicros ? textOfSpread(cpuMicros) : '',
+  ])
+  return table(['compared with one core', 'per second', 'CPU per request'], rows)
 }
 
 function missingWithout(pgbench: Error): Record<string, string> {
