@@ -1,5 +1,5 @@
 /** Runs `npm run admin` as its users do: in a separate process, against a real core. */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -7,12 +7,14 @@ import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { scopes, uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { execute, query } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
+import { until } from '../test/setup/until.ts'
 import { commands } from './admin/commands.ts'
 
 interface Ran {
@@ -227,7 +229,7 @@ describe('keys', () => {
     const workspaceId = await newWorkspace()
     const create = (name: string) =>
       core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
-    await expect(create('\u001b[2Jgone')).rejects.toThrow('control characters')
+    await expect(create('\u001b[2Jgone')).rejects.toThrow('BAD_CHARACTER')
     await create('gone\u202e')
     const listed = await text(`key list --workspace ${workspaceId}`)
     expect(listed).toContain('gone\uFFFD')
@@ -311,12 +313,17 @@ describe('wallets', () => {
   test('wallet create creates an empty, active wallet', async () => {
     const workspaceId = await newWorkspace()
     const made = await json(`wallet create --workspace ${workspaceId} --currency USD --name`, 'Petty cash')
-    expect(made).toEqual({ walletId: id('wal') })
+    expect(made).toEqual({ walletId: id('wal'), bizId: null })
     expect(await balanceOf(workspaceId, String(made.walletId))).toBe('0.00')
     expect(await text(`wallet create --workspace ${workspaceId} --currency JPY --name Yen`)).toMatch(
       /^Created wallet wal_\w{26}\.\n$/,
     )
     const command = `wallet create --workspace ${workspaceId} --name Main --currency`
+    const named = await json(`${command} USD --biz-id main`)
+    expect(named).toEqual({ walletId: id('wal'), bizId: 'main' })
+    expect(await text(`${command} USD --biz-id main`)).toBe(`Created wallet ${named.walletId}, with the bizId main.\n`)
+    expect(await fails(1, `${command} EUR --biz-id main`)).toContain('The bizId main belongs to another')
+    expect(await fails(2, `${command} USD --biz-id ${named.walletId}`)).toContain('not be the ID of a wallet')
     expect(await fails(2, `${command} usd`)).toContain('in upper case')
     expect(await fails(2, `${command} XYZ`)).toContain('must be a currency code')
   })
@@ -325,7 +332,7 @@ describe('wallets', () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
     const flags = `--workspace ${workspaceId} --wallet ${walletId}`
-    const receipt = { transferId: id('trf'), walletId, currency: 'USD', createdAt: isoTime }
+    const receipt = { transferId: id('trf'), walletId, currency: 'USD', holdId: null, createdAt: isoTime }
     expect(await json(`wallet deposit ${flags} --amount 100.5`)).toEqual({
       ...receipt,
       type: 'DEPOSIT',
@@ -395,8 +402,12 @@ describe('wallets', () => {
     const walletId = await newWallet(workspaceId)
     const flags = `--workspace ${workspaceId} --wallet ${walletId}`
     await json(`wallet deposit ${flags} --amount 5`)
-    const record = { walletId, name: 'Main', currency: 'USD', balance: '5.00', createdAt: isoTime, updatedAt: isoTime }
+    const times = { createdAt: isoTime, updatedAt: isoTime }
+    const record = { walletId, bizId: null, name: 'Main', currency: 'USD', balance: '5.00', ...times }
     expect(await json(`wallet freeze ${flags}`)).toEqual({ ...record, status: 'FROZEN' })
+    expect(await text(`wallet freeze ${flags}`)).toBe(
+      `Wallet ${walletId} is now FROZEN: only operators can unfreeze or close it.\n`,
+    )
     expect(await fails(1, `wallet withdraw ${flags} --amount 5`)).toBe('The wallet is frozen: unfreeze it first.')
     expect(await json(`wallet unfreeze ${flags}`)).toEqual({ ...record, status: 'ACTIVE' })
     expect(await fails(1, `wallet close ${flags}`)).toContain(
@@ -416,6 +427,238 @@ describe('wallets', () => {
   })
 })
 
+describe('transfers, holds and events', () => {
+  const caller = { requestId: 'test' }
+  const service = createCoreClient({ url: coreUrl, token: system.serviceToken })
+  afterAll(() => service.close())
+
+  /** A workspace with a wallet that holds 100 USD, and an empty one. */
+  async function newWallets() {
+    const workspaceId = await newWorkspace()
+    const [source, target] = [await newWallet(workspaceId), await newWallet(workspaceId)]
+    await core.wallets.deposit.mutate({ workspaceId, walletId: source, amount: '100', bizId: 'start' })
+    return { workspaceId, source, target }
+  }
+  type Wallets = Awaited<ReturnType<typeof newWallets>>
+
+  function pay({ workspaceId, source, target }: Wallets, bizId: string, draw: { holdId?: string } = {}) {
+    const order = { sourceWalletId: source, targetWalletId: target, amount: '30.00', currency: 'USD', bizId, ...draw }
+    return service.transfers.create.mutate({ workspaceId, caller, order })
+  }
+
+  function reserve({ workspaceId, source }: Wallets, bizId: string, amount: string) {
+    const hold = { walletId: source, amount, currency: 'USD', expiresInSeconds: 3600, bizId }
+    return service.holds.create.mutate({ workspaceId, caller, hold })
+  }
+
+  test('transfer reverse returns a part of a transfer once, and at most all of it', async () => {
+    const wallets = await newWallets()
+    const { workspaceId, source, target } = wallets
+    const { transferId } = await pay(wallets, 'order-1')
+    const command = (amount: string, bizId: string, currency = 'USD') =>
+      `transfer reverse --workspace ${workspaceId} --transfer order-1 --amount ${amount} --currency ${currency} --biz-id ${bizId}`
+    const reversal = await json(`${command('10.5', 'refund-1')} --remark`, 'damaged goods')
+    expect(reversal).toMatchObject({
+      transferId: id('trf'),
+      bizId: 'refund-1',
+      amount: '10.5',
+      sourceWalletId: target,
+      targetWalletId: source,
+      remark: 'damaged goods',
+      reversesTransferId: transferId,
+      reversedAmount: '0.00',
+    })
+    expect(await text(command('10.50', 'refund-1'))).toBe(
+      `Returned 10.5 USD of transfer ${transferId} from wallet ${target} to wallet ${source}: transfer ${reversal.transferId}, with the bizId refund-1.\n`,
+    )
+    expect(await balanceOf(workspaceId, target)).toBe('19.50')
+    expect(await fails(1, command('19.51', 'refund-2'))).toBe(
+      'Only 19.50 of the transfer is not reversed yet: give a lower --amount.',
+    )
+    expect(await fails(1, command('10', 'order-1'))).toContain('The bizId order-1 belongs to another')
+    expect(await fails(1, command('1', 'refund-2', 'EUR'))).toContain('correct --currency')
+    expect(await fails(1, command('1.001', 'refund-2'))).toContain('at most 2 for the currency USD')
+    expect(await fails(1, command('1', 'refund-2').replace('order-1', 'refund-1'))).toContain('is a reversal itself')
+    expect(await fails(1, command('1', 'refund-2').replace('order-1', 'start'))).toContain('cannot be reversed')
+    expect(await fails(2, `transfer reverse --workspace ${workspaceId}`)).toContain('--biz-id ID')
+    expect(await balanceOf(workspaceId, target)).toBe('19.50')
+  })
+
+  test('a reversal whose answer is lost can be repeated', async () => {
+    const wallets = await newWallets()
+    await pay(wallets, 'order-1')
+    const command = `transfer reverse --workspace ${wallets.workspaceId} --transfer order-1 --amount 30 --currency USD --biz-id refund`
+    const path = await startFaultProxy(Number(new URL(coreUrl).port))
+    void path.fail({ in: 'answer', at: 'HTTP/1.1 200', passes: 'none', by: 'reset' })
+    const lost = sentence(1, await run(words(command), { CORE_URL: path.url, CORE_TOKEN: adminToken }))
+    path.cut()
+    expect(lost).toBe(
+      'It is unknown whether the money was moved: repeat the command with --biz-id refund, which moves it at most once.',
+    )
+    expect(await json(command)).toMatchObject({ bizId: 'refund' })
+    expect(await balanceOf(wallets.workspaceId, wallets.source)).toBe('100.00')
+  })
+
+  test('hold list prints the holds of a workspace or a wallet, and hold release ends one', async () => {
+    const wallets = await newWallets()
+    const { workspaceId, source, target } = wallets
+    const first = await reserve(wallets, 'booking-1', '40')
+    const second = await reserve(wallets, 'booking-2', '20.00')
+    const command = `hold list --workspace ${workspaceId}`
+    const record = {
+      walletId: source,
+      currency: 'USD',
+      status: 'OPEN',
+      capturedAmount: '0.00',
+      expiresAt: isoTime,
+      reference: null,
+      remark: null,
+      createdAt: isoTime,
+      updatedAt: isoTime,
+    }
+    const listed = [
+      { holdId: second.holdId, bizId: 'booking-2', amount: '20.00', remainingAmount: '20.00', ...record },
+      { holdId: first.holdId, bizId: 'booking-1', amount: '40', remainingAmount: '40.00', ...record },
+    ]
+    expect(await json(command)).toEqual({ holds: listed, total: 2 })
+    expect(await json(`${command} --wallet ${source} --limit 1`)).toEqual({ holds: [listed[0]], total: 2 })
+    expect(await json(`${command} --wallet ${target}`)).toEqual({ holds: [], total: 0 })
+    const lines = (await text(`${command} --limit 1`)).trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^HOLD +STATUS +WALLET +CURRENCY +AMOUNT +CAPTURED +REMAINING +EXPIRES +BIZ ID$/)
+    expect(lines[1]).toMatch(
+      new RegExp(`^${second.holdId} +OPEN +${source} +USD +20\\.00 +0\\.00 +20\\.00 +\\S+Z +booking-2$`),
+    )
+    expect(lines.slice(2)).toEqual(['', 'There are 2 holds in all. To list more, add --limit 2.'])
+
+    await pay(wallets, 'capture', { holdId: 'booking-1' })
+    const release = `hold release --workspace ${workspaceId} --hold`
+    expect(await fails(1, `${release} booking-1`)).toBe('The hold is CAPTURED, so nothing remains of it to release.')
+    const released = { ...listed[0], status: 'RELEASED', remainingAmount: '0.00' }
+    expect(await json(`${release} ${second.holdId}`)).toEqual(released)
+    expect(await text(`${release} booking-2`)).toBe(
+      `Hold ${second.holdId} is RELEASED: of 20.00 USD, 0.00 was captured, and the rest is available in wallet ${source} again.\n`,
+    )
+    expect(await text(`${command} --status OPEN`)).toBe('No holds found.\n')
+    expect(await json(`${command} --status RELEASED`)).toEqual({ holds: [released], total: 1 })
+    expect(await fails(1, `${release} booking-3`)).toBe('The workspace has no such hold: check both IDs.')
+    expect(await fails(2, `${command} --status RELEASE`)).toContain('did you mean RELEASED?')
+    expect(await fails(1, `hold list --workspace ${await newWorkspace()} --wallet ${source}`)).toContain(
+      'no such wallet',
+    )
+  })
+
+  test('event tail prints the last events, or all after a position; --json prints an object on each line', async () => {
+    const wallets = await newWallets()
+    const { workspaceId, source, target } = wallets
+    await reserve(wallets, 'booking', '40.00')
+    const { transferId } = await pay(wallets, 'order-1', { holdId: 'booking' })
+    await json(
+      `transfer reverse --workspace ${workspaceId} --transfer order-1 --amount 30.00 --currency USD --biz-id refund`,
+    )
+    await json(`wallet freeze --workspace ${workspaceId} --wallet ${target}`)
+    const command = `event tail --workspace ${workspaceId}`
+    const [heading, ...rows] = (await text(command)).trimEnd().split('\n')
+    expect(heading).toMatch(/^POSITION +TIME +TYPE +WHAT$/)
+    const types = rows.map(row => row.split(/ +/)[2])
+    expect(types.slice(-5)).toEqual([
+      'wallet.deposited',
+      'hold.created',
+      'transfer.completed',
+      'transfer.completed',
+      'wallet.frozen',
+    ])
+    expect(rows.map(row => Number(row.split(' ')[0]))).toEqual(rows.map((_, index) => index + 1))
+    expect(rows.at(-2)).toContain(`30.00 USD from ${target} to ${source}, refund, reverses ${transferId}`)
+    expect(rows.at(-1)).toMatch(new RegExp(` ${target} FROZEN \\(USD\\) by OPERATOR$`))
+
+    const after = rows.length - 3
+    const { exitCode, stdout, stderr } = await run(words(`${command} --after ${after} --json`))
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(events.map(({ position, type }) => [position, type])).toEqual([
+      [after + 1, 'transfer.completed'],
+      [after + 2, 'transfer.completed'],
+      [after + 3, 'wallet.frozen'],
+    ])
+    expect(events[0]).toMatchObject({
+      eventId: id('evt'),
+      timestamp: isoTime,
+      workspaceId,
+      data: {
+        transfer: { transferId, amount: '30.00' },
+        balances: { source: { walletId: source, balanceAfter: '70.00' }, target: { balanceAfter: '30.00' } },
+        holdRemaining: '0.00',
+      },
+    })
+    expect(await fails(1, `${command} --after ${rows.length + 1} --json`)).toBe(
+      `The log ends at position ${rows.length}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
+    )
+    expect(await fails(2, `${command} --after -1`)).toContain('must be a whole number')
+  })
+
+  test('event tail --follow continues after core restarts, and ends cleanly when it is interrupted', async () => {
+    const wallets = await newWallets()
+    const { workspaceId, source } = wallets
+    const own = await system.startCore()
+    const port = new URL(own.url).port
+    const child = spawn(
+      process.execPath,
+      [script, 'event', 'tail', '--workspace', workspaceId, '--after', '0', '--follow', '--json'],
+      { cwd: root, env: { PATH: process.env.PATH, CORE_URL: own.url, CORE_TOKEN: adminToken } },
+    )
+    let [stdout, stderr] = ['', '']
+    child.stdout.on('data', chunk => (stdout += chunk))
+    child.stderr.on('data', chunk => (stderr += chunk))
+    const exited = once(child, 'exit')
+    const prints = (bizId: string) => until(`it prints ${bizId}`, () => stdout.includes(`"bizId":"${bizId}"`))
+
+    await prints('start')
+    await pay(wallets, 'while-it-follows')
+    await prints('while-it-follows')
+    await own.stop()
+    await until('it notices that core is gone', () => stderr !== '')
+    await pay(wallets, 'while-core-is-gone')
+    await system.startCore({ CORE_PORT: port })
+    await prints('while-core-is-gone')
+    child.kill('SIGINT')
+    expect(await exited).toEqual([0, null])
+    expect(stderr).toBe('Core is unavailable. Waiting for it.\n')
+    const positions = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).position)
+    expect(positions).toEqual(positions.map((_, index) => index + 1))
+    expect(await balanceOf(workspaceId, source)).toBe('40.00')
+  })
+})
+
+test('event tail --follow fails if another history replaces the one that it printed', async () => {
+  const restored = await startSystem({ gateways: 0 })
+  const { workspaceId, database } = restored
+  const following = spawn(
+    process.execPath,
+    [script, 'event', 'tail', '--workspace', workspaceId, '--follow', '--json'],
+    { cwd: root, env: { PATH: process.env.PATH, CORE_URL: restored.coreUrl, CORE_TOKEN: restored.adminToken } },
+  )
+  const exited = once(following, 'exit')
+  let [stdout, stderr] = ['', '']
+  following.stdout.on('data', chunk => (stdout += chunk))
+  following.stderr.on('data', chunk => (stderr += chunk))
+  await until('it prints the last event', () => stdout.includes('"position":6'))
+  await execute(
+    database.ownerUrl,
+    'set session_replication_role = replica; update transfer set id = gen_random_uuid() where position = 6',
+  )
+  expect(await exited).toEqual([1, null])
+  expect(stderr).toMatch(
+    /^The event at position 6 is no longer evt_\w{26}, because an earlier copy of the database was restored: run the command again\.\n$/,
+  )
+  await restored.stop()
+})
+
 describe('ledger verify', () => {
   test('reports a sound ledger', async () => {
     const report = { workspaces: expect.any(Number), wallets: expect.any(Number), flows: expect.any(Number) }
@@ -423,7 +666,7 @@ describe('ledger verify', () => {
     expect(await json('ledger verify')).toMatchObject(sound)
     expect(await json(`ledger verify --workspace ${system.workspaceId}`)).toMatchObject({ ...sound, workspaces: 1 })
     expect(await text(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
-      /^The ledger is sound: 1 workspace, \d+ wallets, \d+ transfers, \d+ flows\.\n$/,
+      /^The ledger is sound: 1 workspace, \d+ wallets, \d+ transfers, \d+ flows, \d+ holds\.\n$/,
     )
   })
 
@@ -573,19 +816,21 @@ describe('ledger checkpoint', () => {
       `set session_replication_role = replica;
        delete from transfer where currency = 'EUR';
        update wallet set balance = 0, sequence = 0, head = '' where currency = 'EUR';
+       update ledger set position = position - 1;
        delete from audit where action = 'wallet.deposit' and after ->> 'currency' = 'EUR';
        update audit_head h set (position, mac) = (
          select position, mac from audit a where a.workspace_id = h.workspace_id order by position desc limit 1)
        where exists (select from audit a where a.workspace_id = h.workspace_id)`,
     )
-    // Signs the row again, so that its MAC is as it was before the deposit.
+    // Signs the rows again, so that their MACs are as they were before the deposit.
     await signRows(cut.database.ownerUrl, cut.chainKey, 'wallet', "currency = 'EUR'")
+    await signRows(cut.database.ownerUrl, cut.chainKey, 'ledger')
     const alone = await run(['ledger', 'verify'], through(cut))
     const against = await run(['ledger', 'verify', '--against', file], through(cut))
     await cut.stop()
     expect(checkpoint.exitCode).toBe(0)
     expect(alone).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('has 3 violations') })
+    expect(against).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('has 4 violations') })
     expect(against.stdout).toContain('the checkpoint names sequence 1, and it is at 0')
     expect(against.stdout).toMatch(/\nCompared with the checkpoint of .*\n$/)
   })
@@ -627,7 +872,7 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
   expect(stays.stdout).toMatch(/is still halted\.\n$/)
   expect(forced).toMatchObject({ exitCode: 0, stderr: '' })
   expect(JSON.parse(forced.stdout)).toMatchObject({ workspaceId: broken.workspaceId, reopened: true, ok: false })
-  const change = /ROW +FIELD +STORED +FROM ENTRIES\nwal_\w+ +balance +251.00 +250.00\n/
+  const change = /ROW +FIELD +STORED +REBUILT\nwal_\w+ +balance +251.00 +250.00\n/
   expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
   expect(shown.stdout).toMatch(change)
   expect(shown.stdout).toMatch(/is still halted\.\n$/)
@@ -642,7 +887,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, ledger, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, transfer, hold, ledger, event, audit, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -651,13 +896,13 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, ledger, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, transfer, hold, ledger, event, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
     [
       'wallet create --grace 24h',
-      "Unknown option '--grace': the options are --workspace, --currency, --name, --json and --help.",
+      "Unknown option '--grace': the options are --workspace, --currency, --name, --biz-id, --json and --help.",
     ],
     ['workspace create', 'workspace create needs --name NAME (display name of the workspace).'],
     [
@@ -873,15 +1118,17 @@ describe('shell completion', () => {
       '--workspace',
       '--currency',
       '--name',
+      '--biz-id',
       '--json',
       '--help',
     ])
+    expect(await completed('hold', 'list', '--workspace', 'wsp_', '--status', 'R')).toEqual(['RELEASED'])
+    expect(await completed('event', 'tail', '--f')).toEqual(['--follow'])
     expect(await completed('wallet', 'create', '--currency', 'USD')).toEqual(['USD', 'USDC', 'USDT'])
-    expect(await completed('key', 'create', '--scopes', 'transfer:')).toEqual(['transfer:read', 'transfer:create'])
-    expect(await completed('key', 'create', '--scopes', 'transfer:read,')).toEqual([
-      'transfer:read,wallet:read',
-      'transfer:read,transfer:create',
-    ])
+    expect(await completed('key', 'create', '--scopes', 'transfer:r')).toEqual(['transfer:read', 'transfer:reverse'])
+    expect(await completed('key', 'create', '--scopes', 'transfer:read,')).toEqual(
+      scopes.filter(scope => scope !== 'transfer:read').map(scope => `transfer:read,${scope}`),
+    )
     expect(await completed('key', 'create', '--scopes=transfer:c')).toEqual(['--scopes=transfer:create'])
     expect(await completed('key', 'set-expiry', '--expires', '')).toEqual(['now', 'never'])
     expect(await completed('key', 'create', '--name', '')).toEqual([])

@@ -1,7 +1,7 @@
 /** `npm run admin -- NOUN VERB …` operates a running service through core's typed client. admin/commands.ts lists the commands. */
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { type Command as Group, Help } from 'commander'
-import { type Command, nouns } from './admin/command.ts'
+import { type Command, nouns, type Session } from './admin/command.ts'
 import { commands } from './admin/commands.ts'
 import { findCore } from './admin/connection.ts'
 import { Progress } from './admin/progress.ts'
@@ -10,8 +10,8 @@ import { addCompletion } from './command-line/completion.ts'
 import type { Flags, Values } from './command-line/flags.ts'
 import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 
-const notes = `Every command accepts --help, and --json, which prints one JSON object and nothing else. In scripts, use
-npm run --silent admin -- NOUN VERB … --json, which also suppresses npm's own output.
+const notes = `Every command accepts --help, and --json, which prints one JSON object and nothing else; event tail prints one object on each
+line. In scripts, use npm run --silent admin -- NOUN VERB … --json, which also suppresses npm's own output.
 
 The commands call the core of npm start, which they find in DATA_DIR (default: .data). To call another core, set CORE_URL
 and CORE_TOKEN, a service token with the role admin.
@@ -38,11 +38,11 @@ process.stdout.on('error', () => process.exit())
 await runProgram(program, process.argv.slice(2))
 
 function createVerb(command: Command): Group {
-  const { noun, verb, help, flags, examples } = command
+  const { noun, verb, help, flags, examples, isStream } = command
   return createCommand({
     name: verb,
     help,
-    flags: { ...flags, json: { help: 'print one JSON object and nothing else' } },
+    flags: { ...flags, json: { help: `print one JSON object${isStream ? ' on each line' : ''} and nothing else` } },
     examples,
     run: values => execute(command, values),
   }).helpGroup(`${nouns[noun]}:`)
@@ -58,18 +58,36 @@ async function execute(command: Command, { json, ...values }: Values<Flags>): Pr
   const address = await findCore(process.env)
   const core = createCoreClient({ url: address.urls, token: address.token })
   const progress = new Progress(process.stderr)
+  const session: Session = {
+    core,
+    progress,
+    signal: command.isStream ? interruption() : new AbortController().signal,
+    show(result, text) {
+      progress.clear()
+      console.log(json ? JSON.stringify(result) : text)
+    },
+    showHeading(text) {
+      if (!json) console.log(text)
+    },
+  }
   try {
-    const { result, text, failure } = await command
-      .execute(core, values, progress)
+    const failure = await command
+      .execute(session, values)
       .catch(error => {
         throw new Error(sentenceOf(error, address), { cause: error })
       })
       .finally(() => progress.clear())
-    console.log(json ? JSON.stringify(result) : text)
     if (failure) throw new Error(failure)
   } finally {
     await core.close()
   }
+}
+
+/** Aborted by SIGINT or SIGTERM, which then no longer end the process. */
+function interruption(): AbortSignal {
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+  return interrupted.signal
 }
 
 /** Formats the help of the program with every command, not only the nouns. */

@@ -234,9 +234,15 @@ await runProgram(
       "GET '/api/v1/wallets?page=0&size=5&sort=createdAt,desc' --verbose",
       `POST /api/v1/transfer/command/create --locale en-US \\
     --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD","bizId":"rent-1"}'`,
+      `POST /api/v1/hold/command/create \\
+    --body '{"walletId":"wal_…","amount":"50.00","currency":"USD","expiresInSeconds":3600,"bizId":"booking-1"}'`,
+      `POST /api/v1/transfer/command/reverse \\
+    --body '{"reversesTransferId":"rent-1","amount":"1.00","currency":"USD","bizId":"refund-1"}'`,
+      "GET '/api/v1/event/query/events/0?type=transfer.completed&size=10'",
       'GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com   (with the secret in API_SECRET)',
     ],
-    notes: `The demo is the one that npm start creates in DATA_DIR (default: .data).
+    notes: `The demo is the one that npm start creates in DATA_DIR (default: .data). Its key has every scope. docs/guides.md has more
+examples, and docs/api.md has one for each endpoint.
 
 The exit code is 0 if the response reports success, 1 if it does not or if there is none, and 2 if the command line is
 invalid. npm run --silent call suppresses npm's own output.`,

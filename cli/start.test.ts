@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { scopes } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterEach, expect, test } from 'vitest'
 import { call, createPath } from '../test/setup/client.ts'
@@ -96,7 +97,8 @@ test('the first start creates a demo that can make transfers, and a restart keep
 
   const { adminToken } = JSON.parse(await readFile(join(dataDir, 'core.json'), 'utf8'))
   const admin = createCoreClient({ url: second.demo.coreUrl, token: adminToken })
-  expect((await admin.apiKeys.list.query({ workspaceId: second.demo.workspaceId })).keys).toHaveLength(1)
+  const { keys } = await admin.apiKeys.list.query({ workspaceId: second.demo.workspaceId })
+  expect(keys).toEqual([expect.objectContaining({ apiKey: second.demo.apiKey, scopes: [...scopes] })])
   await admin.close()
 })
 

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Redis, startRedis } from '../tools/services/redis.ts'
-import { type Answer, call, createPath, type Envelope } from './setup/client.ts'
+import { type Answer, batchPath, call, createPath, type Envelope } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { transferOrder } from './setup/order.ts'
 import { exchange } from './setup/raw-http.ts'
@@ -146,6 +146,14 @@ describe('the pipeline', () => {
     expectCode(await call(key, 'GET', '/api/v1/transfer/query/orders'), 'GA2024')
   })
 
+  test('GA2024 for a batch that reverses a transfer, without transfer:reverse, after S012', async () => {
+    const key = await createTenant(system, { scopes: ['transfer:create'] })
+    const reversal = { reversesTransferId: 'absent', amount: '1.00', currency: 'USD', bizId: 'reversal' }
+    const send = (transfers: object[]) => call(key, 'POST', batchPath, { transfers })
+    expectCode(await send([reversal]), 'GA2024')
+    expectCode(await send([reversal, { ...reversal, bizId: 'other', amount: '0' }]), 'S012')
+  })
+
   test('50090201 for every path and method under /api/ that is not an endpoint', async () => {
     const { walletId } = system.wallets[0]!
     const undeclared: [string, string][] = [
@@ -207,6 +215,20 @@ describe('creating a transfer', () => {
     expect((await send({ 'Content-Type': 'application/json; charset=UTF-8' })).status).toBe(200)
   })
 
+  test('a batch may have 256 KiB; the place of a faulty item is in X-Batch-Index', async () => {
+    const send = (change: object) =>
+      call(system, 'POST', batchPath, {
+        transfers: Array.from({ length: 100 }, (_, at) => order({ bizId: `item-${at}`, ...(at === 99 && change) })),
+      })
+    const answer = await send({ remark: 'x'.repeat(200_000) })
+    expectCode(answer, 'S012')
+    expect(answer.headers.get('x-batch-index')).toBe('99')
+    expectCode(await send({ remark: 'x'.repeat(256 * 1024) }), 'S013')
+    const localized = await call(system, 'POST', batchPath, { transfers: [order()] }, { headers: { 'X-LOCALE': 'en' } })
+    expect(localized.body.detail).toBe('transfers[0].bizId is required.')
+    expectCode(await call(system, 'POST', createPath, order({ remark: 'x'.repeat(65_536) })), 'S013')
+  })
+
   test('S012 for every faulty field, with a detail that names the field', async () => {
     const faults: [string | object, string][] = [
       ['', 'body'],
@@ -250,6 +272,13 @@ describe('creating a transfer', () => {
       [order({ remark: '\ud800' }), 'remark'],
       [order({ remark: null }), 'remark'],
       [order({ fee: '1' }), 'fee'],
+      [order({ reference: '' }), 'reference'],
+      [order({ reference: 'two words' }), 'reference'],
+      [order({ reference: 'x'.repeat(65) }), 'reference'],
+      [order({ reference: null }), 'reference'],
+      [order({ holdId: null }), 'holdId'],
+      [order({ holdId: 'x', holdRemainder: 'DROP' }), 'holdRemainder'],
+      [order({ holdRemainder: 'KEEP' }), 'holdId'],
       [JSON.stringify(order()).replace('{', '{"__proto__":{},'), '__proto__'],
       [JSON.stringify(order()).replace('{', '{"amount":"2.00",'), 'amount'],
       [JSON.stringify(order()).replace('{', '{"\\u0061mount":"2.00",'), 'amount'],
@@ -270,6 +299,62 @@ describe('creating a transfer', () => {
     }
     const emoji = '😀'.repeat(256)
     expect((await call(system, 'POST', createPath, order({ remark: emoji }))).body.data.remark).toBe(emoji)
+  })
+})
+
+describe('other commands', () => {
+  const reversePath = '/api/v1/transfer/command/reverse'
+  const holdPath = '/api/v1/hold/command/create'
+  const releasePath = '/api/v1/hold/command/release'
+  const statusPath = '/api/v1/wallet/command/change-status'
+  const money = { amount: '1.00', currency: 'USD' }
+  const newHold = (bizId: string) => ({
+    walletId: system.wallets[0]!.walletId,
+    ...money,
+    expiresInSeconds: 3600,
+    bizId,
+  })
+
+  test('T001, T006, T007 for a reversal', async () => {
+    const reverse = (reversesTransferId: string, bizId: string) =>
+      call(system, 'POST', reversePath, { reversesTransferId, ...money, bizId })
+    await call(system, 'POST', createPath, order({ bizId: 'to-reverse' }))
+    expectCode(await reverse('absent', 'reversal-0'), 'T001')
+    expect((await reverse('to-reverse', 'reversal-1')).status).toBe(200)
+    expectCode(await reverse('to-reverse', 'reversal-2'), 'T007')
+    expectCode(await reverse('reversal-1', 'reversal-3'), 'T006')
+  })
+
+  test('H001, H002, H003, H004', async () => {
+    expect((await call(system, 'POST', holdPath, newHold('hold-1'))).status).toBe(200)
+    const draw = (changes: object) => call(system, 'POST', createPath, order({ holdId: 'hold-1', ...changes }))
+    expectCode(await draw({ holdId: 'absent' }), 'H001')
+    expectCode(await draw({ amount: '1.01' }), 'H003')
+    expectCode(await draw({ sourceWalletId: order().targetWalletId, targetWalletId: order().sourceWalletId }), 'H004')
+    expect((await call(system, 'POST', releasePath, { holdId: 'hold-1' })).body.data.status).toBe('RELEASED')
+    expectCode(await draw({}), 'H002')
+    expectCode(await call(system, 'GET', '/api/v1/hold/query/holds/absent'), 'H001')
+  })
+
+  test('W003 and W004 for a change of status', async () => {
+    const { admin, workspaceId } = system
+    const change = (walletId: string, status: string) => call(system, 'POST', statusPath, { walletId, status })
+    expectCode(await change(system.wallets[0]!.walletId, 'CLOSED'), 'W003')
+    const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Frozen' })
+    await admin.wallets.freeze.mutate({ workspaceId, walletId })
+    expectCode(await change(walletId, 'ACTIVE'), 'W004')
+  })
+
+  test('E001 for events after the end of the log', async () => {
+    expectCode(await call(system, 'GET', `/api/v1/event/query/events/${Number.MAX_SAFE_INTEGER}`), 'E001')
+  })
+
+  test('the place of a refused item of a batch is in X-Batch-Index', async () => {
+    const items = [order({ bizId: 'item-1' }), order({ bizId: 'item-2', amount: '999999999.00' })]
+    const answer = await call(system, 'POST', batchPath, { transfers: items }, { headers: { 'X-LOCALE': 'en-US' } })
+    expect([answer.body.code, answer.headers.get('x-batch-index')]).toEqual(['T002', '1'])
+    expect(answer.body.detail).toMatch(/^transfers\[1\]: /)
+    expectCode(await call(system, 'GET', '/api/v1/transfer/query/orders/item-1'), 'T001')
   })
 })
 

@@ -109,6 +109,123 @@ describe('a connection to PostgreSQL is lost', () => {
   })
 })
 
+describe('a connection to PostgreSQL is lost while a client creates and freezes a wallet', () => {
+  // Together they lose more connections than core's pool for administration has.
+  test.each<[string, Omit<Fault, 'by'>, string]>([
+    ['while the ledger is locked', { in: 'request', at: 'lock_ledgers', passes: 'all' }, 'S002'],
+    ['before the writes', { in: 'request', at: '_wallet', passes: 'none' }, 'S002'],
+    // From here on, core looks up the outcome.
+    ['before COMMIT', { in: 'request', at: commit, passes: 'none' }, '2000'],
+    ['after COMMIT was sent', { in: 'request', at: commit, passes: 'all' }, '2000'],
+    ['after the commit, before its answer', { in: 'answer', at: hasCommitted, passes: 'none' }, '2000'],
+  ])('%s: every answer is true', async (_, fault, expected) => {
+    const { admin } = system
+    const scopes = ['wallet:manage' as const]
+    const credentials = await createTenant({ admin, baseUrl: system.gateways[0]!.url }, { scopes })
+    const { workspaceId } = credentials
+    const wallet = { name: 'Main', currency: 'USD', bizId: 'main' }
+    const create = () => call(credentials, 'POST', '/api/v1/wallet/command/create', wallet)
+    const events = async () =>
+      (
+        await query(system.database.ownerUrl, 'select type from journal where workspace_id = $1 order by position', [
+          uuidFromId('workspace', workspaceId),
+        ])
+      ).map(({ type }) => type)
+
+    let failed = proxy.fail({ ...fault, by: 'reset' })
+    const created = await create()
+    await failed
+    expect(created.body.code).toBe(expected)
+    expect(await events()).toEqual(expected === '2000' ? ['wallet.created'] : [])
+    const { walletId } = (await create()).body.data
+    const freeze = () =>
+      call(credentials, 'POST', '/api/v1/wallet/command/change-status', { walletId, status: 'FROZEN' })
+    failed = proxy.fail({ ...fault, by: 'reset' })
+    const frozen = await freeze()
+    await failed
+    expect(frozen.body.code).toBe(expected)
+    expect(await events()).toHaveLength(expected === '2000' ? 2 : 1)
+    expect((await freeze()).body.data).toMatchObject({ walletId, status: 'FROZEN' })
+    expect(await events()).toEqual(['wallet.created', 'wallet.frozen'])
+  })
+})
+
+describe('a connection to PostgreSQL is lost while a client uses holds, batches and reversals', () => {
+  test.each<[string, Omit<Fault, 'by'>, string]>([
+    ['while the ledger is locked', { in: 'request', at: 'lock-ledgers', passes: 'all' }, 'S002'],
+    ['while wallets are read', { in: 'request', at: 'load-wallets', passes: 'half' }, 'S002'],
+    // From here on, core looks up the outcome.
+    ['before COMMIT', { in: 'request', at: commit, passes: 'none' }, '2000'],
+    ['after COMMIT was sent', { in: 'request', at: commit, passes: 'all' }, '2000'],
+    ['after the commit, before its answer', { in: 'answer', at: hasCommitted, passes: 'none' }, '2000'],
+  ])('%s: each command has its effect once, and every answer is true', async (_, fault, expected) => {
+    const { admin } = system
+    const credentials = await createTenant({ admin, baseUrl: system.gateways[0]!.url })
+    const { workspaceId } = credentials
+    const source = await createWallet({ admin, workspaceId }, { deposits: ['100.00'] })
+    const target = await createWallet({ admin, workspaceId })
+    const events = async () =>
+      (await call(credentials, 'GET', '/api/v1/event/query/events/0')).body.data.content.map(
+        ({ type }: { type: string }) => type,
+      )
+
+    /** Sends a command during the fault and again. Returns the record that the second answer contains. */
+    const send = async (path: string, body: object) => {
+      const before = (await events()).length
+      const failed = proxy.fail({ ...fault, by: 'reset' })
+      const first = await call(credentials, 'POST', `/api/v1/${path}`, body)
+      await failed
+      expect(first.body.code, path).toBe(expected)
+      if (expected !== '2000') expect(await events(), path).toHaveLength(before)
+      const again = await call(credentials, 'POST', `/api/v1/${path}`, body)
+      expect(again.body.code, path).toBe('2000')
+      if (expected === '2000') expect(again.body.data, path).toEqual(first.body.data)
+      return again.body.data
+    }
+    const hold = (bizId: string) => ({
+      walletId: source,
+      amount: '30.00',
+      currency: 'USD',
+      expiresInSeconds: 3600,
+      bizId,
+    })
+    const draw = {
+      sourceWalletId: source,
+      targetWalletId: target,
+      amount: '10.00',
+      currency: 'USD',
+      holdId: 'captured',
+    }
+    const reversal = { amount: '4.00', currency: 'USD' }
+
+    await send('hold/command/create', hold('captured'))
+    await send('hold/command/create', hold('released'))
+    await send('transfer/command/batch', {
+      transfers: [
+        { ...draw, bizId: 'part', holdRemainder: 'KEEP' },
+        { ...reversal, reversesTransferId: 'part', bizId: 'reversal-1' },
+      ],
+    })
+    await send('transfer/command/create', { ...draw, bizId: 'rest' })
+    await send('transfer/command/reverse', { ...reversal, reversesTransferId: 'part', bizId: 'reversal-2' })
+    expect(await send('hold/command/release', { holdId: 'released' })).toMatchObject({ status: 'RELEASED' })
+
+    const { data } = (await call(credentials, 'GET', `/api/v1/wallets/${source}/balance`)).body
+    expect(data).toMatchObject({ balance: '88.00', held: '0.00' })
+    const [wallet, transfer] = ['wallet.created', 'transfer.completed']
+    const holds = ['hold.created', 'hold.created']
+    const [deposited, released] = ['wallet.deposited', 'hold.released']
+    expect(await events()).toEqual([
+      wallet,
+      deposited,
+      wallet,
+      ...holds,
+      ...Array.from({ length: 4 }, () => transfer),
+      released,
+    ])
+  })
+})
+
 describe('a connection to PostgreSQL freezes', () => {
   test('before the answer with the locks: S002, and nothing was done', async () => {
     const books = await newBooks()

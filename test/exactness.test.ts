@@ -2,11 +2,12 @@
 import { Decimal } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { decide } from '../services/core/src/ledger/posting/decide.ts'
-import type { LedgerState, Posting, WalletState } from '../services/core/src/ledger/posting/posting.ts'
+import type { Posting } from '../services/core/src/ledger/posting/requests.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
 import { textOf, unitsOf } from './model/books.ts'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'
+import { ledgerStateOf, postingOf, requestOf, walletStateOf } from './setup/ledger-states.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
 import { createWallet } from './setup/workspaces.ts'
@@ -167,27 +168,9 @@ describe('sums of a million amounts are exact', () => {
   test('in the posting rules: two wallets after a hundred thousand transfers of random size', () => {
     const seed = chooseSeed()
     const random = new Random(seed)
-    const wallet = (id: string, kind: WalletState['kind'], balance: string): WalletState => ({
-      id,
-      kind,
-      currency: 'ETH',
-      status: 'ACTIVE',
-      balance: new Decimal(balance),
-      sequence: 0,
-      orderCount: 0,
-      head: Buffer.alloc(0),
-      workspaceId: 'w',
-      number: null,
-      name: '',
-      createdAt: new Date(0),
-      updatedAt: new Date(0),
-      revision: 1,
-      mac: Buffer.alloc(0),
-      version: '1',
-    })
     const wallets = new Map([
-      ['a', wallet('a', 'CUSTOMER', mostEther)],
-      ['b', wallet('b', 'CUSTOMER', '0')],
+      ['a', walletStateOf('a', { currency: 'ETH', balance: new Decimal(mostEther) })],
+      ['b', walletStateOf('b', { currency: 'ETH' })],
     ])
     const held = { a: unitsOf(mostEther), b: 0n }
     let orderCount = 0
@@ -196,38 +179,16 @@ describe('sums of a million amounts are exact', () => {
         const [sourceWalletId, targetWalletId] = random.chance(0.5) ? ['a', 'b'] : ['b', 'a']
         const digits = 1 + random.int(38)
         const units = BigInt(1 + random.int(9)) * 10n ** BigInt(digits - 1) + BigInt(random.int(2 ** 31))
-        return {
-          type: 'TRANSFER',
-          workspaceId: 'w',
-          transferId: `${batch}/${at}`,
-          bizId: null,
-          sourceWalletId,
-          targetWalletId,
-          amount: textOf(units, 'ETH'),
-          currency: 'ETH',
-          remark: null,
-          actor: 'test',
-          requestId: 'test',
-          clientAddress: null,
-          mayBePosted: false,
-          deadlineMs: 0,
-        }
+        const amount = textOf(units, 'ETH')
+        return postingOf({ transferId: `${batch}/${at}`, sourceWalletId, targetWalletId, amount, currency: 'ETH' })
       })
-      const ledger: LedgerState = {
-        workspaceId: 'w',
-        status: 'OPEN',
-        walletCount: 2,
-        orderCount,
-        lastPostedAt: new Date(0),
-        haltReason: null,
-        revision: 1,
-        mac: Buffer.alloc(0),
-        version: '1',
-        wallets,
-        byBizId: new Map(),
-        byTransferId: new Map(),
-      }
-      const decision = decide(ledger, postings, new Date(batch), 0)
+      const ledger = ledgerStateOf(wallets.values(), { orderCount })
+      const decision = decide(
+        ledger,
+        postings.map(posting => requestOf('w', posting)),
+        new Date(batch),
+        0,
+      )
       for (const [at, result] of decision.results.entries()) {
         const { sourceWalletId, targetWalletId, amount } = postings[at]!
         const isPaid = held[sourceWalletId as 'a' | 'b'] >= unitsOf(amount)
@@ -237,7 +198,7 @@ describe('sums of a million amounts are exact', () => {
         held[targetWalletId as 'a' | 'b'] += unitsOf(amount)
       }
       for (const each of decision.wallets) wallets.set(each.id, each)
-      orderCount = decision.ledger.orderCount
+      orderCount = decision.after.orderCount
     }
     expect(orderCount, `seed ${seed}`).toBeGreaterThan(10_000)
     for (const id of ['a', 'b'] as const) expect(wallets.get(id)!.balance.toFixed(18)).toBe(textOf(held[id], 'ETH'))

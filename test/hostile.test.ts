@@ -1,9 +1,10 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { inParallel } from '../tools/services/in-parallel.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
 import { signedHeaders } from '../tools/services/signed-headers.ts'
-import { type Credentials, call, createPath } from './setup/client.ts'
+import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
@@ -127,23 +128,18 @@ const odd = [
   'x'.repeat(3000),
 ]
 
+const words = [...new Set(endpoints.flatMap(({ path }) => path.split('/').filter(word => /^[a-z-]+$/.test(word))))]
+const queryNames = [
+  ...new Set(endpoints.flatMap(({ query }) => Object.keys(query?.parameters ?? {}))),
+  '__proto__',
+  'toString',
+]
+
 function hostileSegment(random: Random): string {
   const segment = random.pick([
     () => random.pick(odd),
     () => system.wallets[0]!.walletId,
-    () =>
-      random.pick([
-        'wallets',
-        'transfer',
-        'query',
-        'orders',
-        'wallet',
-        'command',
-        'create',
-        'balance',
-        'flows',
-        'completed',
-      ]),
+    () => random.pick(words),
     () => random.text('abcXYZ019._~%-+:@!$&=', 30),
     () => system.wallets[0]!.walletId.slice(0, random.int(30)),
   ])()
@@ -158,26 +154,12 @@ test('random paths and queries get the envelope, and only resources of the key',
       const known = random.pick([
         '/api/v1/wallets',
         '/api/v1/transfer/query/orders',
+        '/api/v1/hold/query/holds',
+        '/api/v1/event/query/events',
         '/api/v1',
         `/api/v1/wallets/${system.wallets[0]!.walletId}/flows`,
       ])
       const tail = Array.from({ length: random.int(4) }, () => `/${hostileSegment(random)}`).join('')
-      const names = [
-        'page',
-        'size',
-        'sort',
-        'status',
-        'currency',
-        'createdFrom',
-        'createdTo',
-        'bizIdPrefix',
-        'transferIdPrefix',
-        'walletIdPrefix',
-        'direction',
-        'type',
-        '__proto__',
-        'toString',
-      ]
       const values = [
         '0',
         '1',
@@ -204,14 +186,14 @@ test('random paths and queries get the envelope, and only resources of the key',
       const query = Array.from(
         { length: random.int(4) },
         () =>
-          `${random.chance(0.9) ? random.pick(names) : hostileSegment(random)}=${random.chance(0.7) ? random.pick(values) : hostileSegment(random)}`,
+          `${random.chance(0.9) ? random.pick(queryNames) : hostileSegment(random)}=${random.chance(0.7) ? random.pick(values) : hostileSegment(random)}`,
       )
       return signed(reader, 'GET', known + tail + (query.length > 0 ? `?${query.join('&')}` : ''), Buffer.alloc(0))
     },
     ({ body, status }, { target }) => {
       const envelope = JSON.parse(body)
       if (status !== 200) return
-      expect(target, 'a key of wallet:read').not.toContain('/transfer/')
+      expect(target, 'a key of wallet:read').not.toMatch(/\/(transfer|hold|event)\//)
       for (const { walletId } of envelope.data.content ?? []) expect(own.has(walletId)).toBe(true)
     },
   )
@@ -230,42 +212,68 @@ function hostileJson(random: Random, depth = 0): unknown {
   ])()
 }
 
-function hostileBody(random: Random): Buffer {
-  const order: Record<string, unknown> = transferOrder(system)
+/** A valid body of each command. */
+function validBody(path: string, bizId: string): Record<string, unknown> {
+  const order = transferOrder(system, { bizId })
+  const { sourceWalletId: walletId, amount, currency } = order
+  const [, , , , , command] = path.split('/')
+  if (path === batchPath) return { ...order, bizId }
+  if (command === 'reverse') return { reversesTransferId: 'original', amount, currency, bizId }
+  if (command === 'release') return { holdId: 'hold' }
+  if (command === 'change-status') return { walletId, status: 'ACTIVE' }
+  if (path === createPath) return order
+  return path.includes('/hold/')
+    ? { walletId, amount, currency, expiresInSeconds: 60, bizId }
+    : { name: 'Hostile', currency, bizId }
+}
+
+/** A hostile variant of a valid body. */
+function hostileBody(random: Random, body: Record<string, unknown>, fields: readonly string[]): Buffer {
+  const text = JSON.stringify(body)
   const makeBody = random.pick<() => Buffer>([
     () =>
       Buffer.from(
-        JSON.stringify({
-          ...order,
-          [random.pick([...Object.keys(order), 'bizId', 'remark', 'extra', 'hasOwnProperty'])]: hostileJson(random),
-        }),
+        JSON.stringify({ ...body, [random.pick([...fields, 'extra', 'hasOwnProperty'])]: hostileJson(random) }),
       ),
     () => Buffer.from(JSON.stringify(hostileJson(random)) ?? ''),
-    () => Buffer.from(JSON.stringify(order).slice(0, random.int(120))),
+    () => Buffer.from(text.slice(0, random.int(120))),
     () =>
       Buffer.from(
-        JSON.stringify(order).replace(
-          '{',
-          `{"${random.pick(['amount', '__proto__', 'currency'])}":${JSON.stringify(hostileJson(random))},`,
-        ),
+        text.replace('{', `{"${random.pick([...fields, '__proto__'])}":${JSON.stringify(hostileJson(random))},`),
       ),
-    () => Buffer.from(`${'['.repeat(random.int(30_000))}${JSON.stringify(order)}`),
+    () => Buffer.from(`${'['.repeat(random.int(30_000))}${text}`),
     () => {
-      const bytes = Buffer.from(JSON.stringify(order))
+      const bytes = Buffer.from(text)
       for (let flips = random.int(5); flips >= 0; flips--) bytes[random.int(bytes.length)] = random.int(256)
       return bytes
     },
     () => Buffer.from(Array.from({ length: random.int(200) }, () => random.int(256))),
-    () => Buffer.from(JSON.stringify({ ...order, amount: random.text('0123456789.', 45) })),
+    () => Buffer.from(JSON.stringify({ ...body, amount: random.text('0123456789.', 45) })),
   ])
   return makeBody()
 }
 
+const commands = endpoints.filter(({ method }) => method === 'POST')
+const optionalFields = ['bizId', 'remark', 'reference', 'holdId', 'holdRemainder', 'reversesTransferId']
+let bodies = 0
+
+/** A command with a hostile body. That of a batch is an item. */
+function hostileCommand(random: Random): Sent {
+  const { path } = random.pick(commands)
+  const valid = validBody(path, `hostile-${++bodies}`)
+  const body = hostileBody(random, valid, [...Object.keys(valid), ...optionalFields])
+  const isItem = path === batchPath && random.chance(0.8)
+  const bytes = isItem ? Buffer.concat([Buffer.from('{"transfers":['), body, Buffer.from(']}')]) : body
+  return signed(system, 'POST', path, bytes)
+}
+
 test('random bodies get the envelope, and create or lose no money', async () => {
   await sendAll(
-    random => ({ ...signed(system, 'POST', createPath, hostileBody(random)), isChunked: random.chance(0.3) }),
+    random => ({ ...hostileCommand(random), isChunked: random.chance(0.3) }),
     ({ status, body }) => {
-      if (status === 200) expect(JSON.parse(body).data.currency).toBe('USD')
+      if (status !== 200) return
+      const { data } = JSON.parse(body)
+      for (const { currency } of data.transfers ?? [data]) expect(currency).toBe('USD')
     },
   )
   const { workspaceId, admin } = system

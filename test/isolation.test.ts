@@ -9,11 +9,12 @@ import { createTenant, createWallet } from './setup/workspaces.ts'
 /** A key cannot reach resources of another workspace, nor find out whether they exist. */
 
 type Tenant = {
-  credentials: Credentials
+  credentials: Credentials & { workspaceId: string }
   walletId: string
   emptyId: string
   transferId: string
   bizId: string
+  holdId: string
   externalId: string
 }
 
@@ -42,6 +43,13 @@ async function makeTenant(name: string): Promise<Tenant> {
     currency: 'USD',
     bizId,
   })
+  const held = await call(credentials, 'POST', '/api/v1/hold/command/create', {
+    walletId,
+    amount: '1.00',
+    currency: 'USD',
+    expiresInSeconds: 3600,
+    bizId: `${name}-hold`,
+  })
   const newest = "select id from wallet where kind = 'EXTERNAL' order by created_at desc limit 1"
   const [external] = await query(system.database.ownerUrl, newest)
   return {
@@ -50,14 +58,16 @@ async function makeTenant(name: string): Promise<Tenant> {
     emptyId,
     transferId: created.body.data.transferId,
     bizId,
+    holdId: held.body.data.holdId,
     externalId: idFromUuid('wallet', String(external!.id)),
   }
 }
 
 const absentWallet = 'wal_01h455vb4pex5vsknk084sn02q'
+const absentHold = 'hld_01h455vb4pex5vsknk084sn02q'
 const absentTransfer = 'trf_01h455vb4pex5vsknk084sn02q'
 
-test.each(endpoints.filter(({ path }) => path.includes(':')))(
+test.each(endpoints.filter(({ path }) => /:(walletId|bizId)/.test(path)))(
   '$method $path: foreign, absent, malformed and hidden IDs get identical answers',
   async ({ method, path }) => {
     const ids = path.includes(':walletId')
@@ -73,18 +83,29 @@ test.each(endpoints.filter(({ path }) => path.includes(':')))(
           `${ours.walletId}0`,
           ours.walletId.toUpperCase(),
         ]
-      : [
-          theirs.transferId,
-          theirs.bizId,
-          'ours-deposit',
-          'theirs-deposit',
-          absentTransfer,
-          'nonsense',
-          ours.walletId,
-          '%00',
-          ours.transferId.toUpperCase(),
-        ]
-    const own = path.includes(':walletId') ? ours.walletId : ours.bizId
+      : path.includes('/hold/')
+        ? [
+            theirs.holdId,
+            'theirs-hold',
+            absentHold,
+            'nonsense',
+            ours.transferId,
+            ours.bizId,
+            '%00',
+            ours.holdId.toUpperCase(),
+          ]
+        : [
+            theirs.transferId,
+            theirs.bizId,
+            'ours-deposit',
+            'theirs-deposit',
+            absentTransfer,
+            'nonsense',
+            ours.walletId,
+            '%00',
+            ours.transferId.toUpperCase(),
+          ]
+    const own = path.includes(':walletId') ? ours.walletId : path.includes('/hold/') ? ours.holdId : ours.bizId
     const at = (id: string) => path.replace(/:\w+/, id)
     expect((await call(ours.credentials, method, at(own))).body.code).toBe('2000')
     const answers = await Promise.all(ids.map(id => call(ours.credentials, method, at(id))))
@@ -119,6 +140,16 @@ test('lists show only resources of the workspace, whatever the filter', async ()
   expect((await listed(`/api/v1/transfer/query/orders?transferIdPrefix=${theirs.transferId}`)).page.totalElements).toBe(
     0,
   )
+  const holds = await listed('/api/v1/hold/query/holds')
+  expect(holds.content.map((hold: { bizId: string }) => hold.bizId)).toEqual(['ours-hold'])
+  expect((await listed('/api/v1/hold/query/holds?bizIdPrefix=theirs')).page.totalElements).toBe(0)
+  expect(
+    (await listed(`/api/v1/transfer/query/orders?reversesTransferId=${theirs.transferId}`)).page.totalElements,
+  ).toBe(0)
+  const events = await listed('/api/v1/event/query/events/0')
+  expect(events.content.length).toBeGreaterThan(4)
+  const { workspaceId } = ours.credentials
+  for (const event of events.content) expect(event.workspaceId).toBe(workspaceId)
   expect((await listed(`/api/v1/wallets?walletIdPrefix=${theirs.walletId}`)).page.totalElements).toBe(0)
   expect((await listed(`/api/v1/wallets?walletIdPrefix=${ours.externalId}`)).page.totalElements).toBe(0)
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
-import { type Credentials, call, createPath } from './setup/client.ts'
+import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 
@@ -261,6 +261,7 @@ describe('records', () => {
     const money = expect.stringMatching(/^\d+\.\d\d$/)
     expect(wallet).toEqual({
       walletId: source,
+      bizId: null,
       name: 'Main',
       currency: 'USD',
       status: 'ACTIVE',
@@ -273,7 +274,9 @@ describe('records', () => {
       walletId: source,
       currency: 'USD',
       balance: wallet.balance,
+      held: '0.00',
       available: wallet.balance,
+      sequence: 26,
       updatedAt: wallet.updatedAt,
     })
     const { content } = await list(paths.flows(), 'size=100')
@@ -330,11 +333,28 @@ describe('records', () => {
     expect((await call(system, 'GET', `${paths.orders()}/${content[0].transferId}`)).body.code).toBe('T001')
   })
 
-  test.each(endpoints)('$method $path answers with exactly the fields of its schema', async endpoint => {
-    const { method, body: schema, answer } = endpoint
-    const path = endpoint.path.replace(':walletId', source).replace(':bizId', orders[0]!.bizId)
-    const body = { sourceWalletId: source, targetWalletId: target, amount: '0.01', currency: 'USD', bizId: 'declared' }
-    const { body: envelope } = await call(system, method, path, schema && body)
+  const money = { amount: '0.01', currency: 'USD' }
+  const between = () => ({ sourceWalletId: source, targetWalletId: target, ...money })
+  const bodies: Record<string, () => object> = {
+    [createPath]: () => ({ ...between(), bizId: 'declared' }),
+    [batchPath]: () => ({
+      transfers: [
+        { ...between(), bizId: 'declared-1' },
+        { ...between(), bizId: 'declared-2' },
+      ],
+    }),
+    '/api/v1/transfer/command/reverse': () => ({ reversesTransferId: 'declared', ...money, bizId: 'declared-back' }),
+    '/api/v1/hold/command/create': () => ({ walletId: source, ...money, expiresInSeconds: 60, bizId: 'declared' }),
+    '/api/v1/hold/command/release': () => ({ holdId: 'declared' }),
+    '/api/v1/wallet/command/create': () => ({ name: 'Declared', currency: 'USD', bizId: 'declared' }),
+    '/api/v1/wallet/command/change-status': () => ({ walletId: source, status: 'ACTIVE' }),
+  }
+  const commandsFirst = endpoints.toSorted((a, b) => (a.method > b.method ? -1 : a.method < b.method ? 1 : 0))
+
+  test.each(commandsFirst)('$method $path answers with exactly the fields of its schema', async endpoint => {
+    const { method, answer } = endpoint
+    const path = endpoint.path.replace(':walletId', source).replace(':bizId', 'declared').replace(':after', '0')
+    const { body: envelope } = await call(system, method, path, bodies[endpoint.path]?.())
     expect(envelope.code).toBe('2000')
     expect(answer.safeParse(envelope.data).error).toBeUndefined()
   })

@@ -1,14 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../tools/services/random.ts'
-import { Books, type Outcome, textOf } from './model/books.ts'
-import { type Event, type Found, History } from './model/history.ts'
-import { type Operation, OperationGenerator } from './model/operations.ts'
-import { type Answer, type ListedFlow, World } from './model/world.ts'
+import { type Exchange, type Found, History } from './model/history.ts'
+import { OperationGenerator, type Step } from './model/operations.ts'
+import type { Answer, Request } from './model/requests.ts'
+import { type LoggedEvent, World } from './model/world.ts'
 import type { System } from './setup/system.ts'
+import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
-// The environment variable SEED repeats the operations of a run.
+// The environment variable SEED repeats the requests of a run.
 const seed = chooseSeed()
+/** How many contradictions are shown. */
+const shown = 5
 let system: System
 beforeAll(async () => {
   console.log(`model: SEED=${seed}`)
@@ -19,80 +22,41 @@ afterAll(() => system.stop())
 test(`every answer to one client is that of the model (seed ${seed})`, async () => {
   const world = await World.open(system)
   const generator = new OperationGenerator(new Random(seed))
-  const books = new Books()
-  const answered = new Map<number, Answer['data']>()
-  const operations = [...generator.opening().flat(), ...Array.from({ length: 500 }, () => generator.operation())]
-  const codes = new Set<string>()
-  for (const [at, operation] of operations.entries()) {
-    const answer = await world.run(operation)
-    const expected = apply(books, operation)
-    codes.add(answer.code)
-    expect(answer.code, `operation ${at}: ${JSON.stringify(operation)}`).toBe(expected.code)
-    if (!expected.entry) continue
-    // A replay gets the first answer, whatever happened since.
-    const first = answered.get(expected.entry.at)
-    if (first) expect(answer.data).toEqual(first)
-    answered.set(expected.entry.at, answer.data)
-    expect(answer.data).toMatchObject({ amount: expected.entry.request.amount })
-  }
-  // The run has covered these rules.
-  expect([...codes].sort()).toEqual(expect.arrayContaining(['2000', 'S012', 'T002', 'T003', 'T005', 'W001', 'W002']))
-
-  for (const [wallet, { balance, currency, status, flows }] of books.wallets.entries()) {
-    const walletId = await world.id(wallet)
-    const shown = await world.get(`/api/v1/wallets/${walletId}`)
-    expect(shown).toMatchObject({ balance: textOf(balance, currency), currency, status })
-    const expected = flows.map(({ entry, ...flow }, index) => ({
-      ...flow,
-      sequence: index + 1,
-      currency,
-      transferId: answered.get(entry.at)!.transferId,
-      createdAt: answered.get(entry.at)!.createdAt,
-    }))
-    expect(await world.flows(wallet)).toMatchObject(expected)
-  }
-  const orders = books.entries.flatMap(({ at, request }) => (request.kind === 'transfer' ? [answered.get(at)] : []))
-  expect(await world.orders()).toEqual(orders)
+  const recorder = new Recorder(world)
+  for (const step of generator.opening()) await recorder.send(step)
+  for (let count = 0; count < 600; count++) await recorder.send([generator.request()])
+  const found = await recorder.findAll()
+  expect(new History(recorder.exchanges, found).check().slice(0, shown)).toEqual([])
   await world.close()
 })
 
 test(`all answers to many clients of two gateways and two cores have one valid order (seed ${seed})`, async () => {
   const world = await World.open(system)
   const generator = new OperationGenerator(new Random(seed + 1))
-  const events: Event[] = []
-  let clock = 0
-  async function send(operation: Operation): Promise<void> {
-    const sent = ++clock
-    const answer = await world.run(operation)
-    events.push({ operation, answer, sent, answered: ++clock })
-  }
-  for (const step of generator.opening()) await Promise.all(step.map(send))
-  const plans = Array.from({ length: 12 }, () => Array.from({ length: 50 }, () => generator.step()))
+  const recorder = new Recorder(world)
+  for (const step of generator.opening()) await recorder.send(step)
+  const tail = new Tail(world)
+  // Round by round, so that clients use what others make at about the same time.
+  const rounds = Array.from({ length: 60 }, () => Array.from({ length: 12 }, () => generator.step()))
   await Promise.all(
-    plans.map(async plan => {
-      for (const step of plan) await Promise.all(step.map(send))
+    rounds[0]!.map(async (_, client) => {
+      for (const round of rounds) await recorder.send(round[client]!)
     }),
   )
+  const found = await recorder.findAll()
+  expect(await tail.stop(found.log.length)).toEqual(found.log)
+  expect(new History(recorder.exchanges, found).check().slice(0, shown)).toEqual([])
+  expectDetected(recorder.exchanges, found)
 
-  const wallets = events.filter(({ operation }) => operation.kind === 'open').length
-  const each = Array.from({ length: wallets }, (_, wallet) => wallet)
-  const walletIds = await Promise.all(each.map(wallet => world.id(wallet)))
-  const balances = await Promise.all(walletIds.map(walletId => world.get(`/api/v1/wallets/${walletId}`)))
-  const flows = []
-  // One after the other: the number of concurrent lists of a workspace is limited.
-  for (const wallet of each) flows.push(await world.flows(wallet))
-  const found = {
-    flows,
-    orders: await world.orders(),
-    balances: balances as { balance: string; status: string }[],
-  }
-  const history = new History(events, walletIds, found)
-  expect(history.check()).toEqual([])
-  expectDetected(events, walletIds, found)
-  // The run has covered enough operations and rules.
-  expect(history.moved).toBeGreaterThan(100)
-  const codes = new Set(events.map(({ answer }) => answer.code))
-  expect([...codes].sort()).toEqual(expect.arrayContaining(['2000', 'S012', 'T002', 'T005', 'W001', 'W002']))
+  // The run has covered enough requests and rules.
+  const types = Map.groupBy(found.log, ({ type }) => type)
+  expect(types.get('transfer.completed')!.length).toBeGreaterThan(50)
+  for (const [type, events] of types) expect(await world.events(type)).toEqual(events)
+  const required = ['hold.created', 'hold.expired', 'hold.released', 'wallet.created', 'wallet.frozen']
+  expect([...types.keys()]).toEqual(expect.arrayContaining(required))
+  const codes = new Set(recorder.exchanges.map(({ answer }) => answer.code))
+  const rules = ['2000', 'H001', 'H002', 'S012', 'T001', 'T002', 'T003', 'T005', 'W001', 'W002']
+  expect([...codes].sort()).toEqual(expect.arrayContaining(rules))
   await world.close()
 })
 
@@ -100,60 +64,135 @@ test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })
 
-/** The check detects each of these contradictions: otherwise, finding none would prove nothing. */
-function expectDetected(events: Event[], walletIds: string[], found: Found): void {
-  const done = (event: Event) => event.operation.kind === 'transfer' && event.answer.code === '2000'
-  const sameTransfer = (event: Event) =>
-    events.filter(({ answer }) => answer.data?.transferId === event.answer.data?.transferId)
-  const one = events.find(event => done(event) && sameTransfer(event).length === 1)!
-  const twice = events.find(event => done(event) && sameTransfer(event).length > 1)!
-  const overdrawn = events.find(({ answer }) => answer.code === 'T002')!
-  const busy = found.flows.findIndex(flows => flows.length > 3)
-  const answering = (event: Event, answer: Answer) => events.map(each => (each === event ? { ...each, answer } : each))
-  const flowsOfBusy = (change: (flows: ListedFlow[]) => ListedFlow[]) => ({
-    ...found,
-    flows: found.flows.map((flows, wallet) => (wallet === busy ? change(flows) : flows)),
-  })
-  const contradictions: Record<string, [Event[], Found]> = {
-    'a transfer that was made and rejected': [answering(one, { code: 'T002', data: null }), found],
-    'an acknowledged transfer that was not made': [
-      answering(overdrawn, { code: '2000', data: { ...one.answer.data, transferId: 'trf_of_nobody' } }),
-      found,
-    ],
-    'two transfers with one bizId': [
-      answering(twice, { code: '2000', data: { ...twice.answer.data, transferId: 'trf_second' } }),
-      found,
-    ],
-    'a rejection without a reason': [answering(overdrawn, { code: 'W001', data: null }), found],
-    'a missing flow': [events, flowsOfBusy(flows => flows.slice(0, -1))],
-    'flows in another order': [events, flowsOfBusy(flows => flows.toReversed())],
-    'a wrong balance': [events, flowsOfBusy(([first, ...rest]) => [{ ...first!, balanceAfter: '0.07' }, ...rest])],
-    'a changed order': [
-      events,
-      { ...found, orders: found.orders.map((order, at) => (at === 0 ? { ...order, amount: '1.0' } : order)) },
-    ],
-    'a missing order': [events, { ...found, orders: found.orders.slice(1) }],
-    'money without a deposit': [
-      events,
-      { ...found, balances: found.balances.map((each, at) => (at === busy ? { ...each, balance: '1.23' } : each)) },
-    ],
+/** Sends requests, and records when and how they were answered. */
+class Recorder {
+  readonly exchanges: Exchange[] = []
+  readonly #world: World
+  #tick = 0
+
+  constructor(world: World) {
+    this.#world = world
   }
-  for (const [name, [changedEvents, changedFound]] of Object.entries(contradictions))
-    expect(new History(changedEvents, walletIds, changedFound).check(), name).not.toEqual([])
+
+  async send(step: Step): Promise<void> {
+    await Promise.all(step.map(async request => this.#send(await this.#world.resolve(request))))
+  }
+
+  async #send(request: Request): Promise<void> {
+    const sent = this.#now()
+    const answer = await this.#world.send(request)
+    this.exchanges.push({ request, answer, sent, answered: this.#now() })
+  }
+
+  /** Reads everything, after all holds of a few seconds have expired. Records the reads too. */
+  async findAll(): Promise<Found> {
+    const world = this.#world
+    const isShort = ({ request, answer }: Exchange) =>
+      request.kind === 'hold' && request.expiresInSeconds < 60 && answer.code === '2000'
+    const short = new Set(this.exchanges.filter(isShort).map(({ answer }) => answer.data!.holdId))
+    await until('all short holds have ended', async () => {
+      const open = await world.list('/api/v1/hold/query/holds?status=OPEN')
+      return !open.some(({ holdId }) => short.has(holdId))
+    })
+    // One after the other: the number of concurrent lists of a workspace is limited.
+    const holds = await world.list('/api/v1/hold/query/holds')
+    const orders = await world.list('/api/v1/transfer/query/orders')
+    const wallets = await world.list('/api/v1/wallets')
+    const flows: Found['flows'] = new Map()
+    for (const { walletId } of wallets)
+      flows.set(String(walletId), await world.list(`/api/v1/wallets/${walletId}/flows`))
+    for (const { walletId } of wallets)
+      for (const what of ['wallet', 'balance'] as const) await this.#send({ kind: 'read', what, id: String(walletId) })
+    for (const { holdId } of holds) await this.#send({ kind: 'read', what: 'hold', id: String(holdId) })
+    return { log: await world.events(), orders, flows }
+  }
+
+  #now() {
+    return { time: Date.now(), tick: ++this.#tick }
+  }
 }
 
-/** The expected outcome of an operation, which it applies to the model. */
-function apply(books: Books, operation: Operation): Outcome {
-  switch (operation.kind) {
-    case 'open':
-      books.open(operation.currency)
-      return { code: '2000' }
-    case 'transfer':
-      return books.transfer(operation)
-    case 'deposit':
-    case 'withdraw':
-      return books.fund(operation)
-    default:
-      return books.change(operation)
+/** Reads the event log while it grows. */
+class Tail {
+  readonly #world: World
+  readonly #events: LoggedEvent[] = []
+  readonly #done: Promise<void>
+  #end = Number.POSITIVE_INFINITY
+
+  constructor(world: World) {
+    this.#world = world
+    this.#done = this.#follow()
   }
+
+  /** All events up to a position. */
+  async stop(end: number): Promise<LoggedEvent[]> {
+    this.#end = end
+    await this.#done
+    return this.#events
+  }
+
+  async #follow(): Promise<void> {
+    for (let after = 0; after < this.#end; ) {
+      const page = await this.#world.page(after, 1 + (this.#events.length % 20))
+      this.#events.push(...page.content)
+      after = page.last
+    }
+  }
+}
+
+/** The check detects each of these contradictions: otherwise, finding none would prove nothing. */
+function expectDetected(exchanges: Exchange[], found: Found): void {
+  const answeredWith = (code: string, kind?: Request['kind']) =>
+    exchanges.find(({ request, answer }) => answer.code === code && (!kind || request.kind === kind))!
+  const answering = (exchange: Exchange, answer: Partial<Answer>) =>
+    exchanges.map(each => (each === exchange ? { ...each, answer: { ...each.answer, ...answer } } : each))
+  const data = (exchange: Exchange, change: object) =>
+    answering(exchange, { data: { ...exchange.answer.data, ...change } })
+  const first = (type: string) => found.log.findIndex(event => event.type === type)
+  const logWith = (...events: [at: number, event: LoggedEvent][]) => ({
+    ...found,
+    log: found.log.map((event, at) => events.find(each => each[0] === at)?.[1] ?? event),
+  })
+  const done = answeredWith('2000', 'transfer')
+  const batch = answeredWith('2000', 'batch')
+  const held = answeredWith('2000', 'hold')
+  const expired = first('hold.expired')
+  const moved = first('transfer.completed')
+  const [walletId, flows] = [...found.flows].find(([, each]) => each.length > 3)!
+  const flowsChanged = (change: Found['flows'] extends Map<string, infer Flows> ? (flows: Flows) => Flows : never) => ({
+    ...found,
+    flows: new Map(found.flows).set(walletId, change(flows)),
+  })
+  const contradictions: Record<string, [Exchange[], Found]> = {
+    'a transfer that was made and rejected': [answering(done, { code: 'T002', data: null }), found],
+    'an acknowledged transfer that was not made': [
+      answering(answeredWith('T002', 'transfer'), {
+        code: '2000',
+        data: { ...done.answer.data, transferId: 'trf_of_nobody' },
+      }),
+      found,
+    ],
+    'a second transfer under a bizId': [data(done, { transferId: 'trf_second' }), found],
+    'a rejection without a reason': [answering(answeredWith('T002'), { code: 'H003' }), found],
+    'another item of a batch': [answering(answeredWith('T002', 'batch'), { index: 50 }), found],
+    'an order that was reversed before': [data(done, { reversedAmount: '0.07' }), found],
+    'a part of a batch': [answering(batch, { data: { transfers: [] } }), found],
+    'a hold of another amount': [data(held, { amount: '0.07' }), found],
+    'a missing event': [exchanges, { ...found, log: found.log.toSpliced(moved, 1) }],
+    'events in another order': [exchanges, logWith([moved, found.log[moved + 1]!], [moved + 1, found.log[moved]!])],
+    'an event of another time': [
+      exchanges,
+      logWith([moved, { ...found.log[moved]!, timestamp: held.answer.data!.expiresAt as string }]),
+    ],
+    'a hold that expired early': [
+      exchanges,
+      logWith([expired, { ...found.log[expired]!, timestamp: found.log[expired]!.data.hold.createdAt }]),
+    ],
+    'a missing flow': [exchanges, flowsChanged(each => each.slice(0, -1))],
+    'flows in another order': [exchanges, flowsChanged(each => each.toReversed())],
+    'a wrong balance': [exchanges, flowsChanged(([one, ...rest]) => [{ ...one!, balanceAfter: '0.07' }, ...rest])],
+    'a missing order': [exchanges, { ...found, orders: found.orders.slice(1) }],
+  }
+  for (const [name, [changedExchanges, changed]] of Object.entries(contradictions))
+    expect(new History(changedExchanges, changed).check(), name).not.toEqual([])
 }

@@ -53,6 +53,10 @@ function pay({ key, a, b }: Books, from = a, to = b, extra = {}): Promise<Answer
   return call({ ...key, baseUrl: system.baseUrl }, 'POST', createPath, order)
 }
 
+function hold({ key }: Books, terms: object): Promise<Answer> {
+  return call({ ...key, baseUrl: system.baseUrl }, 'POST', '/api/v1/hold/command/create', terms)
+}
+
 async function codeAt(baseUrl: string, { key }: Books, apiSecret = key.apiSecret): Promise<string> {
   return (await call({ baseUrl, apiKey: key.apiKey, apiSecret }, 'GET', '/api/v1/wallets')).body.code
 }
@@ -93,8 +97,8 @@ describe('money', () => {
     const books = await newBooks()
     const [row] = await rowsOf(`select * from wallet where id = ${literal(books.a)}`)
     expect((await pay(books)).body.code).toBe('2000')
-    const state = `${row!.balance}, ${row!.sequence}, ${row!.order_count}, '\\x${(row!.head as Buffer).toString('hex')}'`
-    const repair = `select repair_wallet(${books.workspace}, ${literal(books.a)}, ${state}, 'Wallet', 'ACTIVE', '\\x${(row!.mac as Buffer).toString('hex')}')`
+    const state = `${row!.balance}, ${row!.sequence}, ${row!.order_count}, '\\x${(row!.head as Buffer).toString('hex')}', 0, null, 0`
+    const repair = `select repair_wallet(${books.workspace}, ${literal(books.a)}, ${state}, 'Wallet', null, 'ACTIVE', null, '\\x${(row!.mac as Buffer).toString('hex')}')`
     await expect(asService(repair)).rejects.toThrow('a repair of a wallet is refused')
     // Nor of a workspace that somebody has halted.
     await asService(`select change_ledger_status(${books.workspace}, 'HALTED', 'test', ${garbage})`)
@@ -109,9 +113,14 @@ describe('money', () => {
     await asService(changeStatus(books, books.a, 'ACTIVE'))
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['wallet-mac', 'ledger-mac', 'wallet-audit'])
+    expect(await broken(books)).toEqual(['wallet-mac', 'ledger-mac', 'wallet-audit', 'journal-chain'])
+  })
 
-    // The repair restores the status from the audit.
+  test("a repair restores a wallet's status from the audit", async () => {
+    const books = await newBooks()
+    await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.a })
+    await write(`update wallet set status = 'ACTIVE', frozen_by = null where id = ${literal(books.a)}`)
+    expect((await pay(books)).body.code).toBe('S002')
     const { workspaceId } = books
     const { reopened } = await repairLedger(system.admin, { workspaceId, dryRun: false })
     expect(reopened).toBe(true)
@@ -121,10 +130,10 @@ describe('money', () => {
   test('an administrative action on a modified row does not sign the row', async () => {
     const books = await newBooks()
     const { workspaceId, a: walletId } = books
-    await write(`update wallet set status = 'FROZEN' where id = ${literal(walletId)}`)
+    await write(`update wallet set status = 'FROZEN', frozen_by = 'OPERATOR' where id = ${literal(walletId)}`)
     const unfreeze = system.admin.wallets.unfreeze.mutate({ workspaceId, walletId })
     await expect(unfreeze).rejects.toThrow(`${walletId} was modified outside the service`)
-    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
+    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit', 'wallet-journal'])
   })
 
   test('a wallet that was renamed outside the service rejects transfers', async () => {
@@ -140,7 +149,7 @@ describe('money', () => {
     expect((await pay(books)).body.code).toBe('2000')
     for (const sql of [
       `update wallet set number = 9 where id = ${literal(books.a)}`,
-      `update transfer set number = 9 where workspace_id = ${books.workspace}`,
+      `update transfer set order_count = 9 where workspace_id = ${books.workspace}`,
       `update transfer set source_order_count = 9 where workspace_id = ${books.workspace}`,
       `delete from transfer where workspace_id = ${books.workspace}`,
     ])
@@ -178,16 +187,43 @@ describe('money', () => {
     expect(await codeAt(system.baseUrl, other)).toBe('GA2032')
   })
 
+  test.each([
+    ['RELEASED', 0, ['hold-mac', 'hold-life']],
+    ['CAPTURED', 90, ['hold-mac', 'hold-life', 'hold-captured']],
+  ])('that is held cannot be spent after its hold was forged as %s', async (status, captured, rules) => {
+    const books = await newBooks()
+    const held = { walletId: books.a, amount: '90.00', currency: 'USD', expiresInSeconds: 3600, bizId: 'rent' }
+    await hold(books, held)
+    await asService(`
+      select change_holds(
+        (select jsonb_agg(to_jsonb(l) || jsonb_build_object('old_mac', mac, 'at', last_posted_at))
+         from ledger l where workspace_id = ${books.workspace}),
+        (select jsonb_agg(to_jsonb(w) || jsonb_build_object('old_mac', mac, 'held', 0, 'held_until', null))
+         from wallet w where id = ${literal(books.a)}),
+        (select jsonb_agg(to_jsonb(h) || jsonb_build_object('old_mac', mac, 'status', '${status}',
+           'captured', ${captured}, 'remaining', 0)) from hold h where workspace_id = ${books.workspace}),
+        '[]')`)
+    expect((await pay(books, books.a, books.b, { amount: '50.00' })).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    // A replay of the create does not confirm what was forged, and a repair does not make it genuine.
+    expect((await hold(books, held)).body.code).toBe('S002')
+    expect(await broken(books)).toEqual(expect.arrayContaining(['wallet-mac', ...rules]))
+    const { workspaceId } = books
+    await expect(repairLedger(system.admin, { workspaceId, dryRun: false })).resolves.toMatchObject({ reopened: false })
+  })
+
   test('a forged transfer is not returned as the replay of a create', async () => {
     const books = await newBooks()
     await write(`
-      insert into transfer (workspace_id, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+      insert into transfer (workspace_id, id, type, biz_id, position, order_count, amount, currency, source_wallet_id, target_wallet_id,
         source_sequence, source_order_count, source_balance, source_mac, target_sequence, target_order_count,
         target_balance, target_mac, actor, request_id, created_at)
-      values (${books.workspace}, gen_random_uuid(), 'TRANSFER', 'salary', 1, 1.00, 'USD', ${literal(books.a)},
+      values (${books.workspace}, gen_random_uuid(), 'TRANSFER', 'salary', 99, 1, 1.00, 'USD', ${literal(books.a)},
         ${literal(books.b)}, 2, 1, 99.00, ${garbage}, 1, 1, 1.00, ${garbage}, 'key:forged', 'forged', now())`)
     expect((await pay(books, books.a, books.b, { bizId: 'salary' })).body.code).toBe('S002')
     await expectHalted(books, /^transfer trf_\S+ was written outside the service$/)
+    // Nor while the workspace is halted.
+    expect((await pay(books, books.a, books.b, { bizId: 'salary' })).body.code).toBe('S002')
     expect(await broken(books)).toContain('flow-chain')
   })
 })
@@ -195,14 +231,15 @@ describe('money', () => {
 /** Forges a deposit with consistent entries, wallets and ledger, but without valid MACs. */
 async function forgeDeposit({ workspace }: Books, walletId: string): Promise<void> {
   await asService(`
-    select post(array[l.workspace_id], array[l.xmin], array[l.mac], array[l.last_posted_at], array[l.order_count], array[${garbage}],
-      array[1, 1], array[e.id, w.id], array[e.xmin, w.xmin], array[e.mac, w.mac], array[e.balance - 5000.00, w.balance + 5000.00],
+    select post(array[l.workspace_id], array[l.xmin], array[l.mac], array[l.last_posted_at], array[l.order_count],
+      array[l.position + 1], array[${garbage}], array[1, 1], array[e.id, w.id], array[e.xmin, w.xmin], array[e.mac, w.mac], array[e.balance - 5000.00, w.balance + 5000.00],
       array[e.sequence + 1, w.sequence + 1], array[e.order_count, w.order_count], array[${garbage}, ${garbage}],
       array[${garbage}, ${garbage}],
-      array[1], array[gen_random_uuid()], array['DEPOSIT'], array[null], array[null::bigint], array[5000.00],
-      array['USD'], array[1], array[2], array[e.sequence + 1], array[w.sequence + 1], array[null], array['admin:forged'],
+      array[1], array[gen_random_uuid()], array[l.position + 1], array[l.order_count], array['DEPOSIT'], array[null],
+      array[null], array[5000.00], array['USD'], array[1], array[2], array[e.sequence + 1], array[w.sequence + 1], array[null], array['admin:forged'],
       array['forged'], array[null], array[e.balance - 5000.00], array[w.balance + 5000.00], array[e.order_count],
-      array[w.order_count], array[${garbage}], array[${garbage}], null)
+      array[w.order_count], array[${garbage}], array[${garbage}],
+      array[null::uuid], array[null::numeric], array[null::uuid], array[null::numeric], array[null::uuid], null)
     from ledger l, wallet e, wallet w
     where l.workspace_id = ${workspace} and e.workspace_id = l.workspace_id and e.kind = 'EXTERNAL'
       and w.id = ${literal(walletId)}`)
@@ -210,8 +247,10 @@ async function forgeDeposit({ workspace }: Books, walletId: string): Promise<voi
 
 /** Calls the database's function as core does, with MACs that nobody can compute. */
 function changeStatus({ workspace }: Books, walletId: string, status: string): string {
-  return `select change_wallet_status(${workspace}, ${literal(walletId)}, '${status}',
-    date_trunc('milliseconds', clock_timestamp()), ${garbage}, ${garbage})`
+  return `select change_wallet_status(${workspace}, ${literal(walletId)}, '${status}', null,
+      date_trunc('milliseconds', clock_timestamp()), ${garbage}, ${garbage}, jsonb_build_object('position', position + 1,
+        'id', gen_random_uuid(), 'type', 'wallet.unfrozen', 'actor', 'forged', 'request_id', 'forged', 'mac', '\\x00'))
+    from ledger where workspace_id = ${workspace}`
 }
 
 describe('access', () => {

@@ -30,9 +30,112 @@ const rules: Record<string, string[]> = {
     'test/lists.test.ts: have amounts as they were sent',
     'services/core/src/ledger/posting/decide.test.ts: stores the amount exactly as it was sent',
   ],
+  '2.3 What an order is part of: reference, hold, batch, original; what of it is reversed': [
+    'test/guides.test.ts: Refund a customer',
+    'services/core/src/database/lists/lists.test.ts: reference, holdId, batchId and reversesTransferId select exactly',
+  ],
+  '2.4 The fields of every command; null and unknown fields are refused by name': [
+    'gateway/src/api/bodies.test.ts: POST %s with %j',
+  ],
+  '2.4 A key that one object of a body repeats is refused': [
+    'gateway/src/api/repeated-key.test.ts: finds none in any serialized value, and any key that is repeated',
+    'test/wallets.test.ts: a repeated key is S012',
+  ],
   '2.5 The wallet, its balance and its flows': ['test/lists.test.ts: of a wallet, its balance and its flows'],
+  '2.4 Unknown and repeated fields and null are refused in every body': [
+    'gateway/src/api/bodies.test.ts: POST %s with %j',
+    'gateway/src/api/bodies.test.ts: a batch %j',
+    'gateway/src/api/repeated-key.test.ts: finds none in any serialized value',
+  ],
+  '2.6 A reversal and its refusals': ['test/codes.test.ts: T001, T006, T007 for a reversal'],
+  '2.7 A hold and its refusals': ['test/codes.test.ts: H001, H002, H003, H004'],
+  '2.8 A batch, its scope and the place of a refused item': [
+    'gateway/src/api/bodies.test.ts: a batch %j',
+    'test/codes.test.ts: GA2024 for a batch that reverses a transfer',
+    'test/codes.test.ts: the place of a refused item of a batch is in X-Batch-Index',
+  ],
+  '2.9 Wallets of clients': ['test/codes.test.ts: W003 and W004 for a change of status'],
+  '2.5 held, available and sequence of a balance': [
+    'services/core/src/holds/queries.test.ts: is in the balance until the hold ends',
+    'services/core/src/holds/queries.test.ts: excludes what has expired, written or not',
+  ],
+  '2.6 A reversal moves money back, in parts, and never more than the original': [
+    'services/core/src/holds/holds.test.ts: moves money back, in parts, and never more than the original',
+    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+  ],
+  '2.6 The checks of a reversal, in their order': [
+    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'test/codes.test.ts: T001, T006, T007 for a reversal',
+  ],
+  '2.6 Deposits and withdrawals cannot be reversed': [
+    'cli/admin.test.ts: transfer reverse returns a part of a transfer once, and at most all of it',
+  ],
+  '2.6 to 2.9, 6. Commands of many clients at once, and their events': [
+    'test/model.test.ts: all answers to many clients of two gateways and two cores have one valid order',
+    'test/model.test.ts: every answer to one client is that of the model',
+  ],
+  '2.6 The original does not change': [
+    'services/core/src/events/queries.test.ts: an order in the log does not change when it is reversed',
+  ],
+  '2.7 A hold reserves a part of a wallet': [
+    'services/core/src/holds/holds.test.ts: reserves a part of the balance that no other transfer and no other hold can use',
+    'services/core/src/ledger/posting/change-holds.test.ts: a change that was decided from outdated rows is refused',
+  ],
+  '2.7 Draws, with KEEP and RELEASE': [
+    'services/core/src/holds/holds.test.ts: is captured by transfers, in parts, and never for more than remains',
+    'test/guides.test.ts: Authorize and capture',
+  ],
+  '2.7 Release': [
+    'services/core/src/holds/holds.test.ts: is released once; releasing it again returns it as it is',
+    'services/core/src/holds/holds.test.ts: that ends early leaves its wallet as it was',
+  ],
+  '2.7 Expiry, whether or not it is written': [
+    'services/core/src/holds/holds.test.ts: expires by itself, and its wallet can spend the money from then on',
+    'services/core/src/holds/holds.test.ts: is expired by a sweep without any request',
+    'services/core/src/holds/queries.test.ts: is EXPIRED since it expired, and has nothing left',
+    'services/core/src/holds/queries.test.ts: is in the lists of expired holds and not of open ones',
+    'services/core/src/ledger/posting/decide.test.ts: expire before anything else is decided',
+    'services/core/src/ledger/posting/decide.test.ts: S002 instead of T002 while more holds are due than one batch expires',
+  ],
+  '2.7 The checks of a hold and of a draw, in their order; replays': [
+    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'services/core/src/holds/holds.test.ts: of the same bizId and terms is a replay, and with other terms a conflict',
+    'test/codes.test.ts: H001, H002, H003, H004',
+  ],
+  '2.7 A hold by its holdId or bizId': [
+    'services/core/src/holds/queries.test.ts: is found by its holdId and its bizId',
+  ],
+  '2.8 A batch is made in one commit or not at all, in order': [
+    'services/core/src/holds/holds.test.ts: is posted as a whole, in order',
+    'services/core/src/holds/holds.test.ts: that fails in one item writes nothing, and names the item',
+    'services/core/src/holds/holds.test.ts: may reverse an earlier item, and split a hold',
+    'services/core/src/events/queries.test.ts: the transfers of a batch have contiguous positions and its batchId',
+  ],
+  '2.8 The place of the item that failed': [
+    'test/codes.test.ts: the place of a refused item of a batch is in X-Batch-Index',
+  ],
+  '2.8 A batch with a reversal needs transfer:reverse': [
+    'test/codes.test.ts: GA2024 for a batch that reverses a transfer, without transfer:reverse, after S012',
+  ],
+  '2.8 Replays and repetitions of a batch': [
+    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'gateway/src/core/commands.test.ts: the attempts of a batch name the same transfers, one for each item',
+  ],
+  '2.9 Clients create wallets, once for each bizId': [
+    'test/wallets.test.ts: a wallet can be created, used, frozen, unfrozen and closed',
+    'test/wallets.test.ts: a replay answers the wallet as it is now; another name or currency is T005',
+    'services/core/src/wallets/operations.test.ts: that is sent many times at once makes one wallet; of different ones, the first',
+  ],
+  '2.9 The checks of a change of status, in their order': [
+    'test/wallets.test.ts: refusals come in the order W001, W002, W004, W003',
+    'services/core/src/wallets/operations.test.ts: $state $money money, $change: $result',
+  ],
+  '2.9 What an operator froze stays frozen': [
+    "test/wallets.test.ts: an operator who freezes over the client's freeze takes it over, with an event of its own",
+    'test/codes.test.ts: W003 and W004 for a change of status',
+  ],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: of orders say whether they are completed'],
-  '4. The nine endpoints and their scopes': [
+  '4. The endpoints and their scopes': [
     'test/codes.test.ts: GA2024 without the scope',
     'test/specification.test.ts: the endpoints are those of section 4',
   ],
@@ -54,6 +157,8 @@ const rules: Record<string, string[]> = {
   '4.5 Filters': [
     'test/lists.test.ts: of orders: status, currency, creation, both prefixes',
     'test/lists.test.ts: of wallets: status, currency, prefix; of flows',
+    'services/core/src/database/lists/lists.test.ts: reference, holdId, batchId and reversesTransferId select exactly',
+    "services/core/src/database/lists/lists.test.ts: a wallet's holds",
   ],
   '5.1 The headers': [
     'test/codes.test.ts: GA2013 for every faulty timestamp and nonce',
@@ -86,6 +191,36 @@ const rules: Record<string, string[]> = {
     'test/codes.test.ts: GA2024 without the scope',
     'test/specification.test.ts: the endpoints are those of section 4',
   ],
+  '6. The event log': [
+    'gateway/src/api/records.test.ts: an event of each type has a record that matches its schema',
+    'gateway/src/api/list-query.test.ts: a position is a whole number',
+    'test/codes.test.ts: E001 for events after the end of the log',
+    'test/isolation.test.ts: lists show only resources of the workspace',
+  ],
+  '6. Positions are 1…n without gaps, in the order of commit': [
+    'services/core/src/events/queries.test.ts: the log has all events, with the positions 1 to n',
+    'services/core/src/events/queries.test.ts: see each event once, in order, without gaps; and filters see the same events',
+  ],
+  '6. Pages, head and cursors': [
+    'services/core/src/events/queries.test.ts: a page is what the whole log gives: any cursor, size and types',
+    'services/core/src/events/queries.test.ts: head is the end of the log',
+    'services/core/src/events/queries.test.ts: an empty log begins and ends at 0',
+    'services/core/src/events/queries.test.ts: E001 for a cursor after the end, which says where the log ends',
+    'gateway/src/api/list-query.test.ts: a position is a whole number up to 2^53 − 1, or head',
+    'gateway/src/api/list-query.test.ts: a parameter can be repeated only if the schema says so',
+  ],
+  '6. A filter passes at most 10,000 events in one call': [
+    'services/core/src/database/lists/plans.test.ts: a filter by type reads 10,000 positions at most',
+  ],
+  '6. What each event says': [
+    'services/core/src/events/queries.test.ts: transfer.completed has the order, and both balances after it',
+    'services/core/src/events/queries.test.ts: wallet.deposited and wallet.withdrawn have the receipt and the balance',
+    'services/core/src/events/queries.test.ts: a hold is as the event left it',
+    'services/core/src/events/queries.test.ts: the end of a hold by capture is in its transfer',
+    'services/core/src/events/queries.test.ts: hold.expired has the hold as reads show it from its expiry on',
+    'services/core/src/events/queries.test.ts: events of wallets say who changed what',
+    'gateway/src/api/records.test.ts: an event of each type has a record that matches its schema',
+  ],
   '7. Every code with its status and message': ['test/codes.test.ts: these tests cover every code'],
   '7. Localized text follows X-LOCALE': ['gateway/src/locales/locales.test.ts: '],
   '8.1 page: default, minimum, past the last': [
@@ -104,6 +239,14 @@ const rules: Record<string, string[]> = {
   '8.2 Sixty seconds either side': [
     'test/codes.test.ts: GA2013 for every faulty timestamp and nonce',
     'gateway/src/auth/timestamp.test.ts: ',
+  ],
+  '8.3 Body limits': [
+    'test/codes.test.ts: S013 for a body over 64 KiB',
+    'test/codes.test.ts: a batch may have 256 KiB',
+  ],
+  '8.3 The size of a body': [
+    'test/codes.test.ts: S013 for a body over 64 KiB',
+    'test/codes.test.ts: a batch may have 256 KiB',
   ],
   '9. /v1 and the format version': [
     'test/transfers.test.ts: moves money and returns the order',
@@ -128,5 +271,15 @@ test('the endpoints are those of section 4, with those scopes', async () => {
     'transfer:read GET /api/v1/transfer/query/orders/{bizId}',
     'transfer:read GET /api/v1/transfer/query/orders/{bizId}/completed',
     'transfer:create POST /api/v1/transfer/command/create',
+    'transfer:create POST /api/v1/transfer/command/batch',
+    'transfer:reverse POST /api/v1/transfer/command/reverse',
+    'hold:read GET /api/v1/hold/query/holds',
+    'hold:read GET /api/v1/hold/query/holds/wallet/{walletId}',
+    'hold:read GET /api/v1/hold/query/holds/{bizId}',
+    'hold:create POST /api/v1/hold/command/create',
+    'hold:create POST /api/v1/hold/command/release',
+    'event:read GET /api/v1/event/query/events/{after}',
+    'wallet:manage POST /api/v1/wallet/command/create',
+    'wallet:manage POST /api/v1/wallet/command/change-status',
   ])
 })

@@ -50,9 +50,14 @@ describe('creating a transfer', () => {
       sourceWalletId: source,
       targetWalletId: target,
       remark: 'März "rent" \\ 房租',
+      reference: null,
+      holdId: null,
+      batchId: null,
+      reversesTransferId: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: body.data.createdAt,
       completedAt: body.data.createdAt,
+      reversedAmount: '0.00',
     })
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('x-request-id')).toMatch(/^req_/)

@@ -8,13 +8,15 @@ export const nouns = {
   member: 'Members of a workspace',
   key: 'API keys',
   wallet: 'Wallets',
+  transfer: 'Transfers',
+  hold: 'Holds',
   ledger: 'The ledger',
+  event: 'The event log',
   audit: 'The audit log',
   kek: 'Key-encryption keys',
 } as const
 
-/** One administrative command as data: its help, flags, execution and output. */
-type Definition<F extends Flags, Result extends object> = {
+type Common<F extends Flags> = {
   noun: keyof typeof nouns
   verb: string
   /** One line, for the overview. */
@@ -22,6 +24,10 @@ type Definition<F extends Flags, Result extends object> = {
   flags: F
   /** The arguments after the command's name, in examples. */
   examples: readonly [string, ...string[]]
+}
+
+/** One administrative command as data: its help, flags, execution and output. */
+type Definition<F extends Flags, Result extends object> = Common<F> & {
   /** Returns what `--json` prints. */
   run: (core: CoreClient, values: Values<F>, progress: Progress) => Promise<Result>
   /** The result as text for people. */
@@ -30,10 +36,32 @@ type Definition<F extends Flags, Result extends object> = {
   failure?: (result: Result) => string | undefined
 }
 
-type Outcome = { result: object; text: string; failure: string | undefined }
+/** A command with any number of results, which it prints one by one. `--json` prints each as an object on its own line. */
+type StreamDefinition<F extends Flags, Result extends object> = Common<F> & {
+  /** The first line for people. */
+  heading: string
+  /** @param signal aborted when the user interrupts the command, which then ends without an error */
+  run: (core: CoreClient, values: Values<F>, signal: AbortSignal) => AsyncIterable<Result>
+  /** One result as a line for people. */
+  print: (result: Result) => string
+}
 
-export type Command = Pick<Definition<Flags, object>, 'noun' | 'verb' | 'help' | 'flags' | 'examples'> & {
-  execute: (core: CoreClient, values: Values<Flags>, progress: Progress) => Promise<Outcome>
+/** What a command runs with. */
+export type Session = {
+  core: CoreClient
+  progress: Progress
+  signal: AbortSignal
+  /** Prints a result: the object with `--json`, otherwise the text. */
+  show: (result: object, text: string) => void
+  /** Prints a line that is not a result. Prints nothing with `--json`. */
+  showHeading: (text: string) => void
+}
+
+export type Command = Common<Flags> & {
+  /** Whether it prints any number of results. */
+  isStream: boolean
+  /** Resolves with one sentence if the command ran but must exit with 1. */
+  execute: (session: Session, values: Values<Flags>) => Promise<string | undefined>
 }
 
 /** Type-checks a definition against its own flags, and erases their types, so that one table can hold all commands. */
@@ -45,9 +73,29 @@ export function command<const F extends Flags, Result extends object>({
 }: Definition<F, Result>): Command {
   return {
     ...rest,
-    async execute(core, values, progress) {
+    isStream: false,
+    async execute({ core, progress, show }, values) {
       const result = await run(core, values as Values<F>, progress)
-      return { result, text: print(result), failure: failure?.(result) }
+      show(result, print(result))
+      return failure?.(result)
+    },
+  }
+}
+
+/** Like `command`, for a command with any number of results. */
+export function streamCommand<const F extends Flags, Result extends object>({
+  heading,
+  run,
+  print,
+  ...rest
+}: StreamDefinition<F, Result>): Command {
+  return {
+    ...rest,
+    isStream: true,
+    async execute({ core, signal, show, showHeading }, values) {
+      showHeading(heading)
+      for await (const result of run(core, values as Values<F>, signal)) show(result, print(result))
+      return undefined
     },
   }
 }

@@ -1,8 +1,11 @@
 import type { Command } from './command.ts'
 import { auditCommands } from './commands/audit.ts'
+import { eventCommands } from './commands/events.ts'
+import { holdCommands } from './commands/holds.ts'
 import { kekCommands } from './commands/keks.ts'
 import { keyCommands } from './commands/keys.ts'
 import { ledgerCommands } from './commands/ledger.ts'
+import { transferCommands } from './commands/transfers.ts'
 import { walletCommands } from './commands/wallets.ts'
 import { memberCommands, workspaceCommands } from './commands/workspaces.ts'
 
@@ -12,7 +15,10 @@ export const commands: readonly Command[] = [
   ...memberCommands,
   ...keyCommands,
   ...walletCommands,
+  ...transferCommands,
+  ...holdCommands,
   ...ledgerCommands,
+  ...eventCommands,
   ...auditCommands,
   ...kekCommands,
 ]

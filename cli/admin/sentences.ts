@@ -18,6 +18,14 @@ export function wasInterrupted(error: unknown): boolean {
   return dataOf(error) === undefined && (noAnswerOf(error)?.sent ?? false)
 }
 
+/** Whether core, its database or the connection to it is unavailable for now. */
+export function isUnavailable(error: unknown): boolean {
+  const data = dataOf(error)
+  if (data) return data.appError?.code === 'S002'
+  const failure = noAnswerOf(error)
+  return failure !== undefined && !(failure instanceof CoreRejected && failure.status < 500)
+}
+
 /** Whether the call may have been executed although it failed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const data = dataOf(error)
@@ -57,9 +65,20 @@ const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = 
     (details as ErrorDetails['W002']).status === 'FROZEN'
       ? 'The wallet is frozen: unfreeze it first.'
       : 'The wallet is closed and cannot pay or receive: use another one.',
-  T002: () => 'The balance of the wallet is lower than the amount: withdraw at most its balance.',
+  T001: () => 'The workspace has no such transfer: check both IDs. Deposits and withdrawals cannot be reversed.',
+  T002: () =>
+    'The available balance of the wallet that pays, without what its holds reserve, is lower than the amount: give a lower --amount, or release holds.',
+  T003: details =>
+    `The currency of the transfer is not ${(details as ErrorDetails['T003']).currency}: correct --currency.`,
   T005: details =>
-    `The bizId ${(details as ErrorDetails['T005']).bizId} belongs to another deposit, withdrawal or transfer: give another --biz-id.`,
+    `The bizId ${(details as ErrorDetails['T005']).bizId} belongs to another deposit, withdrawal, transfer or wallet: give another --biz-id.`,
+  T006: () => 'The transfer is a reversal itself, which cannot be reversed: a client can make a new transfer instead.',
+  T007: details =>
+    `Only ${(details as ErrorDetails['T007']).remaining} of the transfer is not reversed yet: give a lower --amount.`,
+  H001: () => 'The workspace has no such hold: check both IDs.',
+  H002: details => `The hold is ${(details as ErrorDetails['H002']).status}, so nothing remains of it to release.`,
+  E001: details =>
+    `The log ends at position ${(details as ErrorDetails['E001']).position}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
 }
 
 function tableSentence(code: ErrorCode): string {

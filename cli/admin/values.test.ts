@@ -1,3 +1,4 @@
+import { scopes } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
 import { nearest } from './nearest.ts'
 import { progressLine } from './progress.ts'
@@ -14,7 +15,9 @@ test('lists are separated by commas, and empty text is an empty list', () => {
   expect(splitList(' ')).toEqual([])
   expect(parseScopes('wallet:read,transfer:create')).toEqual(['wallet:read', 'transfer:create'])
   expect(() => parseScopes('wallet:read,transfer:creat')).toThrow('did you mean transfer:create?')
-  expect(() => parseScopes('admin')).toThrow('the valid ones are wallet:read, transfer:read and transfer:create')
+  expect(() => parseScopes('admin')).toThrow(
+    `the valid ones are ${scopes.slice(0, -1).join(', ')} and ${scopes.at(-1)}`,
+  )
 })
 
 test('durations', () => {

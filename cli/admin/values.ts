@@ -1,16 +1,18 @@
 /** Parsers for the values of flags. Each throws the end of a sentence that begins with the name of the flag. */
 import {
   amountText,
-  bizId,
   currencyCode,
   displayName,
   type IdKind,
   idPrefixes,
+  remark,
   rotateKeyInput,
   type Scope,
   scopes,
+  transferBizId,
   userId,
   uuidFromId,
+  walletBizId,
 } from '@workspace-wallet/contract'
 import { listOf } from '../command-line/sentence.ts'
 import { nearest } from './nearest.ts'
@@ -28,9 +30,16 @@ export const parseName = parserFor(
   'must have 1 to 128 characters, at least one of them visible, and no control characters',
 )
 export const parseBizId = parserFor(
-  bizId,
+  transferBizId,
   'must be 1 to 64 letters, digits or any of . _ : -, begin with a letter or digit, and be neither "wallet" nor an ID of this service',
 )
+
+export const parseWalletBizId = parserFor(
+  walletBizId,
+  'must be 1 to 64 letters, digits or any of . _ : -, begin with a letter or digit, and not be the ID of a wallet',
+)
+
+export const parseRemark = parserFor(remark, 'must have at most 256 characters')
 
 /** The path of a file. */
 export function parseFile(text: string): string {
@@ -97,6 +106,12 @@ export function parseNewExpiry(text: string): Date | null {
 export function parsePast(text: string, now = Date.now()): Date {
   if (/^\d+[smhd]$/.test(text)) return new Date(now - parseDuration(text))
   return parseMoment(text)
+}
+
+/** Parses the position of an event: a whole number. */
+export function parsePosition(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be a whole number from the POSITION column, not "${text}"`)
+  return Number(text)
 }
 
 /** Parses a whole number from 1 to 10,000. */

@@ -51,8 +51,8 @@ export async function withProgress<Result>(
 }
 
 export function describeReport(report: VerifyReport): string {
-  const { workspaces, wallets, transfers, flows, violations, more, checkpoint } = report
-  const counts = { workspace: workspaces, wallet: wallets, transfer: transfers, flow: flows }
+  const { workspaces, wallets, transfers, flows, holds, violations, more, checkpoint } = report
+  const counts = { workspace: workspaces, wallet: wallets, transfer: transfers, flow: flows, hold: holds }
   const scope = Object.entries(counts)
     .map(([noun, count]) => countOf(count, noun))
     .join(', ')

@@ -1,4 +1,5 @@
 /** The demo workspace that the first start creates, and demo.json, which describes it. */
+import { scopes } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { readJson, writePrivateJson } from './private-file.ts'
 
@@ -66,7 +67,7 @@ async function fillWorkspace(core: CoreClient): Promise<Omit<Demo, keyof Address
     workspaceId,
     ownerUserId: userId,
     name: 'Demo',
-    scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+    scopes: [...scopes],
   })
   return { workspaceId, apiKey, apiSecret, wallets }
 }

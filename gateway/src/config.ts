@@ -12,7 +12,9 @@ import type { Limits } from './auth/limits/rate.ts'
 import { parseAddressList } from './network/addresses.ts'
 
 export const gatewaySchema = z.object({
-  BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216).default(65_536).describe('Maximum size of a request body, in bytes'),
+  BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216)
+    .default(65_536)
+    .describe('Maximum size of a request body, in bytes. The body of a batch may always have 262144'),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
   CORE_URL: parsed(parseCoreUrls).describe('URL of core, or comma-separated URLs of several cores'),
   FAILED_AUTH_PER_MINUTE: wholeNumber(1, 100_000)

@@ -1,348 +1,301 @@
 /**
- * Checks the answers to concurrent clients, without knowing the order in which the system carried operations out. An
- * operation took effect at some point between its request and its answer. So the flows must be one valid order of all
- * acknowledged operations, and each rejection must be right at some point of its interval.
+ * Checks the answers to concurrent clients against the model. The event log gives the order in which the system carried
+ * commands out: the model replays it, and must come to the same events. Every answer must be that of the model at some
+ * position between the request and the answer. What was answered before the request bounds these positions from below, and
+ * what was sent after the answer from above.
  */
-import { Books, isSame, type Status, statusOf, textOf, unitsOf } from './books.ts'
-import type { Change, Currency, Funding, Operation, Transfer } from './operations.ts'
-import type { Answer, ListedFlow } from './world.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { Books, type Hold, holdRecordOf, type Movement, type Outcome, textOf } from './books.ts'
+import type { Answer, HoldCreation, Posting, Request, WalletCreation } from './requests.ts'
+import type { LoggedEvent } from './world.ts'
 
-/** `sent` and `answered` are times of a logical clock, without duplicates. */
-export type Event<Kind = Operation> = { operation: Kind; answer: Answer; sent: number; answered: number }
-
-type Interval = { from: number; to: number }
-
-/** A movement of money, the requests that were answered with it, and the interval in which it took effect. */
-type Movement = {
-  transferId: string
-  request: Transfer | Funding
-  events: Event<Transfer | Funding>[]
-  effect: Interval
-}
+/** A time of the clock, in milliseconds, and one of a logical clock without duplicates. */
+export type Moment = { time: number; tick: number }
+export type Exchange = { request: Request; answer: Answer; sent: Moment; answered: Moment }
 
 export type Found = {
-  /** The flows of each wallet, in order of their sequence. */
-  flows: ListedFlow[][]
+  log: LoggedEvent[]
   orders: Record<string, unknown>[]
-  balances: { balance: string; status: string }[]
+  /** The flows of each wallet, by its ID, in order of their sequence. */
+  flows: Map<string, Record<string, unknown>[]>
 }
 
+/** The requests that were answered with what one event made. The event took effect between `sent` and `answered`. */
+type Source = { requests: Request[]; sent: Moment; answered: Moment }
+/** An answer whose position is not found yet. `last`: the answer of the model at the last position that was tried. */
+type Pending = { exchange: Exchange; low: number; high: number; last?: Outcome }
+
 export class History {
-  readonly #events: Event[]
+  readonly #exchanges: Exchange[]
   readonly #found: Found
-  readonly #walletIds: string[]
-  readonly #currencies: Currency[]
-  readonly #movements = new Map<string, Movement>()
-  readonly #byBizId = new Map<string, Movement>()
+  readonly #books = new Books()
+  readonly #sources = new Map<string, Source>()
   readonly #contradictions: string[] = []
 
-  constructor(events: Event[], walletIds: string[], found: Found) {
-    this.#events = events
-    this.#walletIds = walletIds
+  constructor(exchanges: Exchange[], found: Found) {
+    this.#exchanges = exchanges
     this.#found = found
-    this.#currencies = walletIds.map(
-      (_, wallet) =>
-        events.flatMap(({ operation }) =>
-          operation.kind === 'open' && operation.wallet === wallet ? [operation.currency as Currency] : [],
-        )[0]!,
-    )
   }
 
   /** All contradictions, one sentence each. */
   check(): string[] {
-    this.#collectMovements()
-    this.#compareOrders()
-    this.#compareFlows()
+    for (const exchange of this.#exchanges) this.#addSources(exchange)
+    this.#checkLog()
+    this.#checkBatches()
     this.#replay()
-    for (const event of this.#events) this.#checkAnswer(event)
     this.#checkEnd()
     return this.#contradictions
-  }
-
-  get moved(): number {
-    return this.#movements.size
   }
 
   #contradiction(sentence: string, ...about: unknown[]): void {
     this.#contradictions.push([sentence, ...about.map(each => JSON.stringify(each))].join(' '))
   }
 
-  /** All requests that were answered with one transferId asked for one movement. A bizId has one transferId. */
-  #collectMovements(): void {
-    for (const event of this.#moving()) {
-      const { operation, answer } = event
-      if (answer.code !== '2000') continue
-      const transferId = String(answer.data!.transferId)
-      const movement = this.#movements.get(transferId) ?? {
-        transferId,
-        request: operation,
-        events: [],
-        effect: { from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY },
-      }
-      this.#movements.set(transferId, movement)
-      movement.events.push(event)
-      movement.effect.from = Math.min(movement.effect.from, event.sent)
-      movement.effect.to = Math.min(movement.effect.to, event.answered)
-      if (!isSame(movement.request, operation))
-        this.#contradiction('one transfer answers two requests:', movement.request, operation)
-      if (operation.bizId === undefined) {
-        if (movement.events.length > 1) this.#contradiction('two requests without a bizId got one transfer:', answer)
+  #addSources({ request, answer, sent, answered }: Exchange): void {
+    for (const [key, made] of madeBy(request, answer)) {
+      const source = this.#sources.get(key)
+      if (!source) {
+        this.#sources.set(key, { requests: [made], sent, answered })
         continue
       }
-      const named = this.#byBizId.get(operation.bizId)
-      if (named && named !== movement) this.#contradiction('one bizId has two transfers:', named.transferId, answer)
-      this.#byBizId.set(operation.bizId, movement)
-    }
-    for (const { events } of this.#movements.values()) {
-      const datas = new Set(events.map(({ answer: { data } }) => JSON.stringify(data)))
-      if (datas.size > 1) this.#contradiction('one transfer was answered with different data:', ...datas)
-      const sent = events.map(({ operation }) => operation.amount)
-      // The amount is that of the first request, and it is not known which one was first.
-      if (!sent.includes(String(events[0]!.answer.data!.amount)))
-        this.#contradiction('an amount that nobody sent:', events[0]!.answer)
+      source.requests.push(made)
+      if (sent.tick < source.sent.tick) source.sent = sent
+      if (answered.tick < source.answered.tick) source.answered = answered
     }
   }
 
-  /** The list of orders has exactly the acknowledged ones, with the same data. */
-  #compareOrders(): void {
-    const expected = [...this.#movements.values()].filter(({ request }) => request.kind === 'transfer')
-    if (this.#found.orders.length !== expected.length)
-      this.#contradiction(`${expected.length} orders were acknowledged, and ${this.#found.orders.length} are listed`)
-    for (const order of this.#found.orders) {
-      const acknowledged = this.#movements.get(String(order.transferId))?.events[0]?.answer.data
-      if (JSON.stringify(acknowledged) !== JSON.stringify(order))
-        this.#contradiction('an order is not as it was acknowledged:', order, acknowledged)
-    }
-  }
-
-  /** The flows are exactly those of the acknowledged movements. */
-  #compareFlows(): void {
-    const seen = new Map<string, string[]>()
-    for (const [wallet, flows] of this.#found.flows.entries())
-      for (const [at, flow] of flows.entries()) {
-        if (flow.sequence !== at + 1)
-          this.#contradiction(`flow ${at + 1} of wallet ${wallet} has another sequence:`, flow)
-        const sides = seen.get(flow.transferId) ?? []
-        seen.set(flow.transferId, [...sides, `${flow.direction} ${wallet} ${flow.type} ${flow.amount}`])
+  /** Positions are 1, 2, 3 …; times never run back, and are those of the requests. Answers come in the order of the log. */
+  #checkLog(): void {
+    const ids = new Set(this.#found.log.map(({ eventId }) => eventId))
+    if (ids.size < this.#found.log.length) this.#contradiction('an eventId is repeated')
+    let before: LoggedEvent | undefined
+    let latestSent = 0
+    for (const [at, event] of this.#found.log.entries()) {
+      if (event.position !== at + 1) this.#contradiction(`position ${at + 1} is missing before`, event)
+      if (before && event.timestamp < before.timestamp) this.#contradiction('time runs back at', event)
+      before = event
+      const source = this.#sources.get(keyOf(event))
+      if (!source) {
+        if (event.type !== 'hold.expired') this.#contradiction('nobody asked for', event)
+        continue
       }
-    for (const { transferId, request, events } of this.#movements.values()) {
-      const { amount } = events[0]!.answer.data!
-      const expected =
-        request.kind === 'transfer'
-          ? [`OUT ${request.source} TRANSFER ${amount}`, `IN ${request.target} TRANSFER ${amount}`]
-          : [
-              request.kind === 'deposit'
-                ? `IN ${request.wallet} DEPOSIT ${amount}`
-                : `OUT ${request.wallet} WITHDRAWAL ${amount}`,
-            ]
-      const sides = seen.get(transferId) ?? []
-      if (sides.toSorted().join() !== expected.toSorted().join())
-        this.#contradiction(`${transferId} has the flows`, sides, expected)
-      seen.delete(transferId)
-    }
-    for (const [transferId, sides] of seen) this.#contradiction(`${transferId} was not acknowledged to anybody:`, sides)
-  }
-
-  /**
-   * The sequences of the wallets give an order of all movements. In this order, the balances must be those of the flows,
-   * and no movement may precede another one that was answered before its own request.
-   */
-  #replay(): void {
-    const balances = this.#walletIds.map(() => 0n)
-    const next = this.#walletIds.map(() => 0)
-    const heads = (transferId: string) =>
-      next.flatMap((at, wallet) => (this.#found.flows[wallet]![at]?.transferId === transferId ? [wallet] : []))
-    for (let isMoving = true; isMoving; ) {
-      isMoving = false
-      for (const [wallet, flows] of this.#found.flows.entries()) {
-        const flow = flows[next[wallet]!]
-        const request = flow && this.#movements.get(flow.transferId)?.request
-        if (!request) continue
-        const touched = heads(flow.transferId)
-        if (touched.length !== (request.kind === 'transfer' ? 2 : 1)) continue
-        for (const each of touched) this.#apply(each, this.#found.flows[each]![next[each]!]!, balances)
-        for (const each of touched) next[each]!++
-        isMoving = true
-      }
-    }
-    for (const [wallet, flows] of this.#found.flows.entries()) {
-      if (next[wallet] !== flows.length)
-        this.#contradiction(`the flows of wallet ${wallet} cannot be ordered with those of other wallets`)
-      let latestSent = 0
-      for (const { transferId, sequence } of flows) {
-        const effect = this.#movements.get(transferId)?.effect
-        if (!effect) continue
-        if (effect.to < latestSent)
-          this.#contradiction(`flow ${sequence} of wallet ${wallet} was answered before the request of an earlier flow`)
-        latestSent = Math.max(latestSent, effect.from)
-      }
+      const time = Date.parse(event.timestamp)
+      if (time < source.sent.time || time > source.answered.time)
+        this.#contradiction('an event was not posted between request and answer:', event, source)
+      if (source.answered.tick < latestSent)
+        this.#contradiction('an event was answered before the request of an earlier event:', event)
+      latestSent = Math.max(latestSent, source.sent.tick)
     }
   }
 
-  #apply(wallet: number, flow: ListedFlow, balances: bigint[]): void {
-    const units = unitsOf(flow.amount)
-    balances[wallet]! += flow.direction === 'IN' ? units : -units
-    if (balances[wallet]! < 0n) this.#contradiction(`wallet ${wallet} is below zero after flow ${flow.sequence}`)
-    const expected = textOf(balances[wallet]!, this.#currencies[wallet]!)
-    if (flow.balanceAfter !== expected) this.#contradiction(`wallet ${wallet} should hold ${expected} after`, flow)
-  }
-
-  #checkAnswer(event: Event): void {
-    const { operation, answer } = event
-    if (operation.kind === 'open') return
-    if (answer.code === 'S002') return
-    if ('amount' in operation) this.#checkMovement({ ...event, operation })
-    else this.#checkChange({ ...event, operation })
-  }
-
-  #checkMovement(event: Event<Transfer | Funding>): void {
-    const { operation, answer, sent, answered } = event
-    const { code } = answer
-    const [source] = sidesOf(operation)
-    const existing = operation.bizId === undefined ? undefined : this.#byBizId.get(operation.bizId)
-    if (code === '2000') {
-      const { effect } = this.#movements.get(String(answer.data!.transferId))!
-      if (!this.#mayBeActive(operation, effect))
-        this.#contradiction('money moved through a wallet that was not active:', event)
-      return
-    }
-    const constantCode = constantCodeOf(operation, this.#currencies)
-    if (code === 'S012') {
-      if (constantCode !== 'S012') this.#contradiction('a valid request was rejected with S012:', event)
-      return
-    }
-    if (code === 'T005') {
-      const isConflict = existing && !isSame(existing.request, operation) && existing.effect.from < answered
-      if (!isConflict) this.#contradiction('there was no conflict of the bizId:', event)
-      return
-    }
-    if (existing && existing.effect.to < sent) this.#contradiction('the bizId existed already:', event)
-    if (constantCode !== null) {
-      if (code !== constantCode && !(constantCode === 'T003' && code === 'W002' && this.#mayBeInactive(event)))
-        this.#contradiction(`the code should be ${constantCode}:`, event)
-      return
-    }
-    if (code === 'W002') {
-      if (!this.#mayBeInactive(event)) this.#contradiction('both wallets were active during the whole interval:', event)
-    } else if (code === 'T002') {
-      const possible = typeof source === 'number' ? this.#balances(source, { from: sent, to: answered }) : []
-      if (!this.#mayBeActive(operation, { from: sent, to: answered }))
-        this.#contradiction('the code should be W002:', event)
-      if (!possible.some(balance => balance < unitsOf(operation.amount)))
-        this.#contradiction('the balance sufficed:', event)
-    } else this.#contradiction('no rule explains this code:', event)
-  }
-
-  #mayBeActive(operation: Transfer | Funding, interval: Interval): boolean {
-    return sidesOf(operation).every(
-      wallet => typeof wallet !== 'number' || this.#statuses(wallet, interval).has('ACTIVE'),
+  /** The transfers of a batch are next to one another, in the order of its items. */
+  #checkBatches(): void {
+    const requested = new Set(
+      this.#exchanges.flatMap(({ request, answer }) =>
+        request.kind === 'batch' && answer.data ? [String(madeBy(request, answer).map(([id]) => id))] : [],
+      ),
     )
+    const batches = Map.groupBy(this.#found.log, ({ data }) => data.transfer?.batchId ?? null)
+    for (const [batchId, events] of batches) {
+      if (batchId === null) continue
+      const ids = events.map(({ data }) => data.transfer.transferId)
+      const isWhole =
+        ids[0] === batchId &&
+        requested.has(String(ids)) &&
+        new Set(events.map(({ timestamp }) => timestamp)).size === 1 &&
+        events.every(({ position }, at) => position === events[0]!.position + at)
+      if (!isWhole) this.#contradiction('a batch is not whole:', events)
+    }
   }
 
-  #mayBeInactive({ operation, sent, answered }: Event<Transfer | Funding>): boolean {
-    return sidesOf(operation).some(wallet => {
-      if (typeof wallet !== 'number') return false
-      const possible = this.#statuses(wallet, { from: sent, to: answered })
-      return possible.has('FROZEN') || possible.has('CLOSED')
+  #replay(): void {
+    const unanswered = this.#bounded().sort((a, b) => b.low - a.low)
+    let pending: Pending[] = []
+    for (let position = 0; position <= this.#found.log.length; position++) {
+      // After an event that is wrong, the model no longer has the state of the system.
+      if (position > 0 && !this.#apply(this.#found.log[position - 1]!)) return
+      while (unanswered.at(-1)?.low === position) pending.push(unanswered.pop()!)
+      pending = pending.filter(each => {
+        if (this.#isAnswered(each)) return false
+        if (each.high > position) return true
+        this.#contradiction(`no position from ${each.low} to ${each.high} explains`, each.exchange, each.last)
+        return false
+      })
+    }
+  }
+
+  /** The exchanges, each with the positions at which it can have been answered. */
+  #bounded(): Pending[] {
+    const bounds = this.#found.log.flatMap(event => {
+      const source = this.#sources.get(keyOf(event))
+      return source ? [{ position: event.position, sent: source.sent.tick, answered: source.answered.tick }] : []
+    })
+    // S002: the request was certainly not carried out, whatever the state.
+    const answered = this.#exchanges.filter(({ answer }) => answer.code !== 'S002')
+    return answered.map(exchange => {
+      const before = bounds.findLast(each => each.answered < exchange.sent.tick)
+      const after = bounds.find(each => each.sent > exchange.answered.tick)
+      return { exchange, low: before?.position ?? 0, high: (after?.position ?? this.#found.log.length + 1) - 1 }
     })
   }
 
-  #checkChange(event: Event<Change>): void {
-    const { operation, answer, sent, answered } = event
-    const interval = { from: sent, to: answered }
-    const statuses = this.#statuses(operation.wallet, interval, event)
-    const balances = this.#balances(operation.wallet, interval)
-    const isRight =
-      answer.code === '2000'
-        ? operation.kind === 'close'
-          ? statuses.has('CLOSED') || balances.includes(0n)
-          : statuses.has('ACTIVE') || statuses.has('FROZEN')
-        : answer.code === 'NOT_ALLOWED'
-          ? operation.kind !== 'close' && statuses.has('CLOSED')
-          : answer.code === 'WALLET_HOLDS_MONEY' &&
-            operation.kind === 'close' &&
-            balances.some(balance => balance !== 0n)
-    if (!isRight) this.#contradiction('a change of status had a wrong answer:', event)
+  /** Whether the answer is that of the model now, at some time between request and answer. */
+  #isAnswered(pending: Pending): boolean {
+    const { request, answer, sent, answered } = pending.exchange
+    const named = nameUnnamed(request, answer)
+    const times = [sent.time, ...this.#books.expiries(sent.time, answered.time)]
+    return times.some(time => {
+      const outcome = this.#books.answer(named, time)
+      pending.last = outcome
+      if (outcome === 'new' || outcome.code !== answer.code) return false
+      if ('data' in outcome)
+        return isDeepStrictEqual(comparable(request, answer.data), comparable(request, outcome.data))
+      return (outcome.index ?? null) === answer.index
+    })
   }
 
-  /** The balances that a wallet may have had at some point of an interval. */
-  #balances(wallet: number, { from, to }: Interval): bigint[] {
-    let [first, last] = [0, 0]
-    const balances = [0n]
-    for (const [at, { transferId, direction, amount }] of this.#found.flows[wallet]!.entries()) {
-      const effect = this.#movements.get(transferId)?.effect
-      balances.push(balances[at]! + (direction === 'IN' ? unitsOf(amount) : -unitsOf(amount)))
-      if (!effect) continue
-      if (effect.to < from) first = at + 1
-      if (last === at && effect.from < to) last = at + 1
+  /** Carries out what an event says. Returns whether that is allowed now, and comes to the same data. */
+  #apply(event: LoggedEvent): boolean {
+    if (event.type === 'hold.expired') return this.#expire(event)
+    const request = this.#sources.get(keyOf(event))?.requests.find(each => isFrom(each, event))
+    if (!request) {
+      this.#contradiction('no request explains', event)
+      return false
     }
-    return balances.slice(first, Math.max(first, last) + 1)
+    const outcome = this.#books.answer(request, Date.parse(event.timestamp))
+    if (outcome !== 'new') {
+      this.#contradiction(`${JSON.stringify(outcome)} should have been the answer to`, request, event)
+      return false
+    }
+    return this.#expectData(event, this.#carryOut(request, event))
   }
 
-  /** The statuses that a wallet may have had at some point of an interval, without the effect of `without`. */
-  #statuses(wallet: number, { from, to }: Interval, without?: Event): Set<Status> {
-    const done = this.#events.filter(
-      (event): event is Event<Change> =>
-        isChange(event.operation) &&
-        event.operation.wallet === wallet &&
-        event.answer.code === '2000' &&
-        event.sent !== without?.sent,
-    )
-    const begun = done.filter(({ sent }) => sent < to)
-    const before = done.filter(({ answered }) => answered < from)
-    const isOver = (end: number) => before.some(later => later.sent > end)
-    const possible = new Set<Status>()
-    if (before.length === 0) possible.add('ACTIVE')
-    for (const { operation, answered } of begun) if (!isOver(answered)) possible.add(statusOf[operation.kind])
-    return possible
+  #expectData(event: LoggedEvent, expected: unknown): boolean {
+    const isExpected = isDeepStrictEqual(event.data, expected)
+    if (!isExpected) this.#contradiction('an event is not that of the model:', event, expected)
+    return isExpected
   }
 
-  /** Final balances and statuses, and the sums over all wallets. */
+  #carryOut(request: Request, { type, data, timestamp: at }: LoggedEvent): unknown {
+    switch (type) {
+      case 'hold.created':
+        return { hold: holdRecordOf(this.#books.hold(request as HoldCreation, { id: data.hold.holdId, at })) }
+      case 'hold.released': {
+        const hold = this.#books.holds.get(data.hold.holdId)!
+        return { hold: holdRecordOf(this.#books.end(hold, 'RELEASED', at)) }
+      }
+      case 'wallet.created':
+        return changeOf(this.#books.createWallet(request as WalletCreation, { id: data.walletId, at }), data.by)
+      case 'wallet.frozen':
+      case 'wallet.unfrozen':
+      case 'wallet.closed': {
+        const { walletId, status, by } = data
+        return changeOf(this.#books.changeStatus({ kind: 'status', by, walletId, status }), by)
+      }
+      default: {
+        const { transferId: id, batchId = null } = data.transfer ?? data.funding
+        return this.#eventDataOf(this.#books.post(request as Posting, { id, at, batchId }))
+      }
+    }
+  }
+
+  #eventDataOf(movement: Movement): unknown {
+    const { currency, balances, holdRemaining } = movement
+    const { reversedAmount: _, ...record } = this.#books.recordOf(movement)
+    return {
+      [movement.type === 'TRANSFER' ? 'transfer' : 'funding']: record,
+      balances,
+      holdRemaining: holdRemaining === null ? null : textOf(holdRemaining, currency),
+    }
+  }
+
+  #expire(event: LoggedEvent): boolean {
+    const hold: Hold | undefined = this.#books.holds.get(event.data.hold.holdId)
+    if (hold?.status === 'OPEN' && hold.expiresAt <= event.timestamp)
+      return this.#expectData(event, { hold: holdRecordOf(this.#books.end(hold, 'EXPIRED', hold.expiresAt)) })
+    this.#contradiction('a hold expired that was not open and due:', event, hold?.status)
+    return false
+  }
+
+  /** What the lists show at the end. */
   #checkEnd(): void {
-    const end = { from: Number.MAX_SAFE_INTEGER - 1, to: Number.MAX_SAFE_INTEGER }
-    const sums = new Map<Currency, bigint>()
-    for (const [wallet, { balance, status }] of this.#found.balances.entries()) {
-      const currency = this.#currencies[wallet]!
-      const [held] = this.#balances(wallet, end)
-      if (balance !== textOf(held!, currency))
-        this.#contradiction(`wallet ${wallet} holds ${balance}, and its flows say ${held}`)
-      if (!this.#statuses(wallet, end).has(status as Status)) this.#contradiction(`wallet ${wallet} is ${status}`)
-      sums.set(currency, (sums.get(currency) ?? 0n) + unitsOf(balance))
+    const { movements, orders, flows, wallets } = this.#books
+    const expected = orders.map(id => this.#books.recordOf(movements.get(id)!))
+    this.#compare('order', this.#found.orders, expected)
+    for (const walletId of wallets.keys()) {
+      const found = this.#found.flows.get(walletId) ?? []
+      const withoutIds = found.map(({ flowId: _, ...flow }) => flow)
+      this.#compare(`flow of ${walletId}`, withoutIds, flows.get(walletId) ?? [])
     }
-    for (const { request } of this.#movements.values()) {
-      if (request.kind === 'transfer') continue
-      const currency = this.#currencies[request.wallet as number]!
-      const units = request.kind === 'deposit' ? unitsOf(request.amount) : -unitsOf(request.amount)
-      sums.set(currency, sums.get(currency)! - units)
-    }
-    for (const [currency, sum] of sums)
-      if (sum !== 0n) this.#contradiction(`the sum of ${currency} is off by ${sum} units`)
   }
 
-  *#moving(): Generator<Event<Transfer | Funding>> {
-    for (const event of this.#events) {
-      const { operation } = event
-      if ('amount' in operation) yield { ...event, operation }
-    }
+  #compare(what: string, found: unknown[], expected: unknown[]): void {
+    const longest = Math.max(found.length, expected.length)
+    const at = Array.from({ length: longest }).findIndex(
+      (_, place) => !isDeepStrictEqual(found[place], expected[place]),
+    )
+    if (at >= 0) this.#contradiction(`${what} ${at + 1} is not that of the model:`, found[at], expected[at])
   }
 }
 
-function isChange(operation: Operation): operation is Change {
-  return operation.kind === 'freeze' || operation.kind === 'unfreeze' || operation.kind === 'close'
+/** What the answer to a request names, by the key of its event, with the request or item that asked for it. */
+function madeBy(request: Request, { code, data }: Answer): [key: string, Request][] {
+  if (code !== '2000' || data === null) return []
+  switch (request.kind) {
+    case 'read':
+      return []
+    case 'batch': {
+      const made = data.transfers as { transferId: string }[]
+      return made.map(({ transferId }, at) => [transferId, request.transfers[at]!])
+    }
+    case 'hold':
+      return [[String(data.holdId), request]]
+    case 'release':
+      return [[`release of ${data.holdId}`, request]]
+    case 'wallet':
+      return [[String(data.walletId), request]]
+    case 'status':
+      // A wallet that had the status already has another time, and no event.
+      return [[`${request.status} ${request.by} ${data.walletId} ${data.updatedAt}`, request]]
+    default:
+      return [[String(data.transferId), request]]
+  }
 }
 
-function sidesOf(operation: Transfer | Funding) {
-  if (operation.kind === 'transfer') return [operation.source, operation.target]
-  return operation.kind === 'deposit' ? [null, operation.wallet] : [operation.wallet, null]
+function keyOf({ type, data, timestamp }: LoggedEvent): string {
+  if (type === 'hold.created') return data.hold.holdId
+  if (type === 'hold.released') return `release of ${data.hold.holdId}`
+  if (type === 'wallet.created') return data.walletId
+  if (type.startsWith('wallet.') && 'status' in data) return `${data.status} ${data.by} ${data.walletId} ${timestamp}`
+  return (data.transfer ?? data.funding)?.transferId ?? ''
 }
 
-/**
- * The code that a request gets whatever the balances and statuses of the wallets are; null when it depends on them. In
- * books whose wallets are all active and empty, any other request fails with T002 or succeeds.
- */
-function constantCodeOf(operation: Transfer | Funding, wallets: Currency[]): string | null {
-  const books = new Books()
-  for (const currency of wallets) books.open(currency)
-  const { code } = operation.kind === 'transfer' ? books.transfer(operation) : books.fund(operation)
-  return code === 'T002' || code === '2000' ? null : code
+/** Of several requests under one bizId, the first one was carried out: amount and reference are as it was sent. */
+function isFrom(request: Request, { data }: LoggedEvent): boolean {
+  const record = data.transfer ?? data.funding ?? data.hold
+  if (!('amount' in request)) return true
+  const reference = 'reference' in request ? request.reference : undefined
+  return request.amount === record.amount && (reference ?? null) === (record.reference ?? null)
+}
+
+/** A request without a bizId is looked up by what it made. */
+function nameUnnamed(request: Request, { data }: Answer): Request {
+  const isUnnamed = request.kind === 'transfer' || request.kind === 'deposit' || request.kind === 'withdrawal'
+  if (isUnnamed && request.bizId === undefined && data) return { ...request, bizId: String(data.transferId) }
+  if (request.kind === 'wallet' && request.bizId === undefined && data)
+    return { kind: 'read', what: 'wallet', id: String(data.walletId) }
+  return request
+}
+
+/** Without the time of the last change of a wallet, and for operators without its balance, which is not text. */
+function comparable(request: Request, data: Record<string, unknown> | null): unknown {
+  if (!data || (request.kind === 'read' ? request.what === 'order' || request.what === 'hold' : !('by' in request)))
+    return data
+  const { updatedAt: _, ...record } = data
+  if ('by' in request && request.by === 'OPERATOR') delete record.balance
+  return record
+}
+
+function changeOf({ walletId, bizId, currency, status }: Record<string, unknown>, by: string): unknown {
+  return { walletId, bizId, currency, status, by }
 }

@@ -1,46 +1,65 @@
-/** The system of a model test: two cores and two gateways, which operations use in turn. */
+/** The system of a model test: two cores and two gateways, which requests use in turn. */
 
 import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
-import { call, createPath } from '../setup/client.ts'
+import { batchPath, call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { type System, startSystem } from '../setup/system.ts'
-import { createTenant, createWallet } from '../setup/workspaces.ts'
-import type { Change, Funding, Operation, Transfer, WalletRef } from './operations.ts'
+import { createTenant } from '../setup/workspaces.ts'
+import { otherName } from './operations.ts'
+import type { Answer, Read, Request, StatusChange, WalletCreation } from './requests.ts'
 
-export type Answer = { code: string; data: Record<string, unknown> | null }
-
-export type ListedFlow = {
-  sequence: number
-  direction: 'IN' | 'OUT'
+export type LoggedEvent = {
+  eventId: string
+  position: number
   type: string
-  amount: string
-  balanceAfter: string
-  transferId: string
-  counterpartyWalletId: string | null
-  currency: string
-  createdAt: string
+  timestamp: string
+  workspaceId: string
+  // biome-ignore lint/suspicious/noExplicitAny: by type
+  data: any
 }
 
+export type EventPage = { content: LoggedEvent[]; last: number; lastEventId: string | null; more: boolean }
+
 type Workspace = { workspaceId: string; apiKey: string; apiSecret: string }
+
+const commandPaths = {
+  transfer: createPath,
+  batch: batchPath,
+  reversal: '/api/v1/transfer/command/reverse',
+  hold: '/api/v1/hold/command/create',
+  release: '/api/v1/hold/command/release',
+  wallet: '/api/v1/wallet/command/create',
+  status: '/api/v1/wallet/command/change-status',
+} as const
+
+const readPaths: Record<Read['what'], (id: string) => string> = {
+  wallet: id => `/api/v1/wallets/${id}`,
+  balance: id => `/api/v1/wallets/${id}/balance`,
+  order: id => `/api/v1/transfer/query/orders/${id}`,
+  hold: id => `/api/v1/hold/query/holds/${id}`,
+}
+
+const walletFields = ['walletId', 'sourceWalletId', 'targetWalletId']
 
 export class World {
   readonly system: System
   readonly #cores: CoreClient[]
   readonly #workspace: Workspace
-  readonly #ids = new Map<WalletRef, Promise<string>>()
-  readonly #opened = new Map<number, (walletId: string) => void>()
+  /** Wallet IDs by name. Resolved when the wallet is created. */
+  readonly #walletIds = new Map<string, PromiseWithResolvers<string>>()
+  /** IDs of holds and transfers by bizId, once they are known. */
+  readonly #ids = new Map<string, string>()
   #next = 0
 
   private constructor(system: System, cores: CoreClient[], workspace: Workspace) {
     this.system = system
     this.#cores = cores
     this.#workspace = workspace
-    const foreign = system.wallets[0]!.walletId
-    this.#ids.set('absent', Promise.resolve(mintId('wallet')))
-    this.#ids.set('malformed', Promise.resolve('no wallet at all'))
-    this.#ids.set('foreign', Promise.resolve(foreign))
-    this.#ids.set('external', this.#externalId())
+    this.#wallet('absent').resolve(mintId('wallet'))
+    this.#wallet('malformed').resolve('no wallet at all')
+    this.#wallet('foreign').resolve(system.wallets[0]!.walletId)
+    this.#wallet('external').resolve(this.#wallet('Wallet 0').promise.then(() => this.#externalId()))
   }
 
   static start(): Promise<System> {
@@ -50,10 +69,7 @@ export class World {
   /** Creates a workspace. The system's own workspace is a foreign one to it. */
   static async open(system: System): Promise<World> {
     const cores = system.cores.map(core => createCoreClient({ url: core.url, token: system.adminToken }))
-    const workspace = await createTenant(system)
-    // The first wallet also creates the hidden EXTERNAL wallet.
-    await createWallet({ ...system, ...workspace })
-    return new World(system, cores, workspace)
+    return new World(system, cores, await createTenant(system))
   }
 
   get workspaceId(): string {
@@ -64,90 +80,117 @@ export class World {
     await Promise.all(this.#cores.map(core => core.close()))
   }
 
-  /** The ID of a wallet. Waits until the wallet is created. */
-  id(ref: WalletRef): Promise<string> {
-    const known = this.#ids.get(ref)
-    if (known) return known
-    const { promise, resolve } = Promise.withResolvers<string>()
-    this.#ids.set(ref, promise)
-    this.#opened.set(ref as number, resolve)
-    return promise
+  /** The request with IDs instead of the names of wallets, and sometimes also instead of bizIds. */
+  async resolve<Any extends Request>(request: Any): Promise<Any> {
+    const resolved: Record<string, unknown> = { ...request }
+    for (const field of walletFields)
+      if (field in resolved) resolved[field] = await this.#wallet(resolved[field] as string).promise
+    if (request.kind === 'read' && (request.what === 'wallet' || request.what === 'balance'))
+      resolved.id = await this.#wallet(request.id).promise
+    for (const field of ['holdId', 'reversesTransferId', 'id'])
+      if (field in resolved && this.#next++ % 2 === 0)
+        resolved[field] = this.#ids.get(resolved[field] as string) ?? resolved[field]
+    if (request.kind === 'batch')
+      resolved.transfers = await Promise.all(request.transfers.map(item => this.resolve(item)))
+    return resolved as Any
   }
 
-  async run(operation: Operation): Promise<Answer> {
-    switch (operation.kind) {
-      case 'open': {
-        const { workspaceId } = this
-        const { walletId } = await this.#core().wallets.create.mutate({
-          workspaceId,
-          currency: operation.currency,
-          name: `Wallet ${operation.wallet}`,
-        })
-        void this.id(operation.wallet)
-        this.#opened.get(operation.wallet)!(walletId)
-        return { code: '2000', data: null }
-      }
-      case 'transfer':
-        return this.#transfer(operation)
+  /** Sends a resolved request. */
+  async send(request: Request): Promise<Answer> {
+    switch (request.kind) {
+      case 'read':
+        return this.#call('GET', readPaths[request.what](encodeURIComponent(request.id)))
       case 'deposit':
-      case 'withdraw':
-        return this.#fund(operation)
-      default:
-        return this.#change(operation)
+      case 'withdrawal': {
+        const { kind, ...input } = request
+        const procedure = kind === 'deposit' ? 'deposit' : 'withdraw'
+        return answerOf(this.#core().wallets[procedure].mutate({ workspaceId: this.workspaceId, ...input }))
+      }
+      case 'wallet':
+        return this.#createWallet(request)
+      case 'status':
+        if (request.by === 'OPERATOR') return answerOf(this.#changeStatus(request))
+        return this.#call('POST', commandPaths.status, bodyOf(request))
+      default: {
+        const answer = await this.#call('POST', commandPaths[request.kind], bodyOf(request))
+        this.#keepIds(request.kind === 'batch' ? (answer.data?.transfers as Answer['data'][]) : [answer.data])
+        return answer
+      }
     }
   }
 
   /** The `data` of a GET of the public API. @throws Error for any code but 2000 */
   async get(path: string): Promise<Answer['data'] & object> {
-    const answer = await call(this.#credentials(), 'GET', path)
-    if (answer.body.code !== '2000') throw new Error(`GET ${path}: ${JSON.stringify(answer.body)}`)
-    return answer.body.data
+    const { code, data } = await this.#call('GET', path)
+    if (code !== '2000') throw new Error(`GET ${path}: ${code}`)
+    return data!
   }
 
-  /** All flows of a wallet, oldest first. */
-  async flows(ref: number): Promise<ListedFlow[]> {
-    const flows = await this.#all(`/api/v1/wallets/${await this.id(ref)}/flows`)
-    return (flows as unknown as ListedFlow[]).toReversed()
-  }
-
-  /** All orders of the workspace, oldest first. */
-  async orders(): Promise<Record<string, unknown>[]> {
-    return (await this.#all('/api/v1/transfer/query/orders')).toReversed()
-  }
-
-  async #all(path: string): Promise<Record<string, unknown>[]> {
+  /** All entries of a list, oldest first. */
+  async list(path: string): Promise<Record<string, unknown>[]> {
     const all: Record<string, unknown>[] = []
     for (let page = 0; ; page++) {
-      const data = await this.get(`${path}?size=100&page=${page}`)
+      const data = await this.get(`${path}${path.includes('?') ? '&' : '?'}size=100&page=${page}`)
       all.push(...(data.content as Record<string, unknown>[]))
-      if (page + 1 >= (data.page as { totalPages: number }).totalPages) return all
+      if (page + 1 >= (data.page as { totalPages: number }).totalPages) return all.toReversed()
     }
   }
 
-  async #transfer({ source, target, amount, currency, bizId }: Transfer): Promise<Answer> {
-    const [sourceWalletId, targetWalletId] = await Promise.all([this.id(source), this.id(target)])
-    const order = { sourceWalletId, targetWalletId, amount, currency, ...(bizId !== undefined && { bizId }) }
-    const { body } = await call(this.#credentials(), 'POST', createPath, order)
-    return { code: body.code, data: body.data }
+  /** All events of the workspace up to now, or all of one type. */
+  async events(type?: string): Promise<LoggedEvent[]> {
+    const all: LoggedEvent[] = []
+    for (let after = 0; ; ) {
+      const page = await this.page(after, 500, type)
+      all.push(...page.content)
+      if (!page.more) return all
+      after = page.last
+    }
   }
 
-  async #fund({ kind, wallet, amount, bizId }: Funding): Promise<Answer> {
-    const input = { workspaceId: this.workspaceId, walletId: await this.id(wallet), amount }
-    return answerOf(this.#core().wallets[kind].mutate({ ...input, ...(bizId !== undefined && { bizId }) }))
+  async page(after: number, size: number, type?: string): Promise<EventPage> {
+    const filter = type === undefined ? '' : `&type=${type}`
+    return (await this.get(`/api/v1/event/query/events/${after}?size=${size}${filter}`)) as unknown as EventPage
   }
 
-  async #change({ kind, wallet }: Change): Promise<Answer> {
-    const input = { workspaceId: this.workspaceId, walletId: await this.id(wallet) }
-    return answerOf(this.#core().wallets[kind].mutate(input))
+  #wallet(name: string): PromiseWithResolvers<string> {
+    const wallet = this.#walletIds.get(name) ?? Promise.withResolvers<string>()
+    this.#walletIds.set(name, wallet)
+    return wallet
+  }
+
+  #keepIds(records: (Answer['data'] | undefined)[] = []): void {
+    for (const data of records) {
+      const id = data && (data.transferId ?? data.holdId)
+      if (id) this.#ids.set(data.bizId as string, id as string)
+    }
+  }
+
+  async #createWallet(request: WalletCreation): Promise<Answer> {
+    const { name, currency } = request
+    const create = () => this.#core().wallets.create.mutate({ workspaceId: this.workspaceId, name, currency })
+    const answer =
+      request.by === 'OPERATOR'
+        ? await answerOf(create())
+        : await this.#call('POST', commandPaths.wallet, bodyOf(request))
+    if (answer.code === '2000') this.#wallet(name.replace(otherName, '')).resolve(answer.data!.walletId as string)
+    return answer
+  }
+
+  #changeStatus({ walletId, status }: StatusChange): Promise<object> {
+    const procedure = { ACTIVE: 'unfreeze', FROZEN: 'freeze', CLOSED: 'close' } as const
+    return this.#core().wallets[procedure[status]].mutate({ workspaceId: this.workspaceId, walletId })
+  }
+
+  async #call(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
+    const { gateways } = this.system
+    const credentials = { ...this.#workspace, baseUrl: gateways[this.#next++ % gateways.length]!.url }
+    const { body: envelope, headers } = await call(credentials, method, path, body)
+    const index = headers.get('x-batch-index')
+    return { code: envelope.code, data: envelope.data, index: index === null ? null : Number(index) }
   }
 
   #core(): CoreClient {
     return this.#cores[this.#next++ % this.#cores.length]!
-  }
-
-  #credentials() {
-    const { gateways } = this.system
-    return { ...this.#workspace, baseUrl: gateways[this.#next++ % gateways.length]!.url }
   }
 
   async #externalId(): Promise<string> {
@@ -159,14 +202,19 @@ export class World {
   }
 }
 
+function bodyOf(request: Request): object {
+  const { kind: _, by: __, ...body } = request as Request & { by?: string }
+  return 'transfers' in body ? { transfers: body.transfers.map(bodyOf) } : body
+}
+
 async function answerOf(call: Promise<object>): Promise<Answer> {
   try {
-    return { code: '2000', data: JSON.parse(JSON.stringify(await call)) }
+    return { code: '2000', data: JSON.parse(JSON.stringify(await call)), index: null }
   } catch (error) {
     const { data } = error as { data?: CoreErrorData }
     if (!data) throw error
     const { appError, code } = data
     // Between services, an input that violates the schema has no public code.
-    return { code: appError?.code ?? (code === 'BAD_REQUEST' ? 'S012' : code), data: null }
+    return { code: appError?.code ?? (code === 'BAD_REQUEST' ? 'S012' : code), data: null, index: null }
   }
 }

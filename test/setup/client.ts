@@ -57,3 +57,4 @@ export async function call(
 }
 
 export const createPath = '/api/v1/transfer/command/create'
+export const batchPath = '/api/v1/transfer/command/batch'

@@ -26,7 +26,11 @@ export async function openTestCore(): Promise<TestCore> {
     LEDGER_CHAIN_KEY: key(),
     SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
   })
-  const core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  const core = await openCore(
+    config,
+    createLog('test', process.env.TEST_LOG ?? 'silent').log,
+    new AbortController().signal,
+  )
   return {
     database,
     core,

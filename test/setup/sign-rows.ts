@@ -2,7 +2,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { Decimal } from '@workspace-wallet/contract'
 import type pg from 'pg'
-import { apiKeyMac, ledgerMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
+import { apiKeyMac, holdMac, ledgerMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
 import { connect } from './database.ts'
 
 type Row = Record<string, unknown>
@@ -10,7 +10,9 @@ type Row = Record<string, unknown>
 /** The MAC of a row by table. Columns have the names of the entities. */
 const macs = {
   wallet: (key: KeyObject, row: Row) =>
-    walletMac(key, { ...row, balance: new Decimal(row.balance as string) } as Parameters<typeof walletMac>[1]),
+    walletMac(key, decimals(row, ['balance', 'held']) as Parameters<typeof walletMac>[1]),
+  hold: (key: KeyObject, row: Row) =>
+    holdMac(key, decimals(row, ['captured', 'remaining']) as Parameters<typeof holdMac>[1]),
   ledger: (key: KeyObject, row: Row) => ledgerMac(key, row as Parameters<typeof ledgerMac>[1]),
   api_key: (key: KeyObject, row: Row) => apiKeyMac(key, row as Parameters<typeof apiKeyMac>[1]),
 }
@@ -43,7 +45,22 @@ export async function signRows(
   }
 }
 
-const counts = ['number', 'sequence', 'orderCount', 'walletCount', 'revision', 'secretVersion']
+const decimals = (row: Row, names: string[]) => ({
+  ...row,
+  ...Object.fromEntries(names.map(name => [name, new Decimal(row[name] as string)])),
+})
+
+const counts = [
+  'holdCount',
+  'number',
+  'orderCount',
+  'position',
+  'revision',
+  'secretVersion',
+  'sequence',
+  'walletCount',
+  'walletNumber',
+]
 
 function named(stored: Row): Row {
   return Object.fromEntries(

@@ -1,3 +1,4 @@
+import { scopes as allScopes } from '@workspace-wallet/contract'
 import { retryUnavailable } from '../../tools/services/retry.ts'
 import type { Credentials } from './client.ts'
 import type { System } from './system.ts'
@@ -18,7 +19,7 @@ export async function createKey(
   { admin, workspaceId, baseUrl }: Pick<System, 'admin' | 'workspaceId' | 'baseUrl'>,
   options: KeyOptions = {},
 ): Promise<Credentials & { workspaceId: string }> {
-  const scopes: KeyInput['scopes'] = ['wallet:read', 'transfer:read', 'transfer:create']
+  const scopes: KeyInput['scopes'] = [...allScopes]
   const issued = await retryUnavailable(() =>
     admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes, ...options }),
   )

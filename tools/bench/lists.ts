@@ -3,7 +3,7 @@
  * and filter; and the time of a first page in PostgreSQL compared with reading one row by its key.
  */
 import { readFile } from 'node:fs/promises'
-import { type Page, uuidFromId } from '@workspace-wallet/contract'
+import { type EventPage, type Page, uuidFromId } from '@workspace-wallet/contract'
 import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
@@ -59,10 +59,18 @@ const lists = {
     prefix: 'walletIdPrefix',
     sorts: ['createdAt', 'updatedAt', 'amount', 'status', 'name', 'currency'],
   },
+  holds: {
+    path: () => '/api/v1/hold/query/holds',
+    queries: ['status=OPEN', 'status=EXPIRED', 'currency=EUR'],
+    prefix: 'bizIdPrefix',
+    sorts: ['createdAt', 'updatedAt', 'amount', 'status'],
+  },
 } as const
 const names = Object.keys(lists) as (keyof typeof lists)[]
 /** The lists that have a target. */
-const targeted = ['wallet_flows', 'wallet_transfers', 'orders'] as const
+const targeted = ['wallet_flows', 'wallet_transfers', 'orders', 'events'] as const
+/** The largest page of events. */
+const eventPageSize = 500
 
 export async function measureLists(testbed: Testbed, settings: Settings): Promise<Findings> {
   const database = await testbed.createDatabase('bench_lists')
@@ -140,6 +148,10 @@ async function timePages(service: Service, load: LoadProcess, filled: Filled, se
     contenders[`${name}, first`] = () => time(service, load, filled, path, pageTimes)
     contenders[`${name}, last`] = () => time(service, load, filled, `${path}?page=${page.totalPages - 1}`, pageTimes)
   }
+  const events = '/api/v1/event/query/events'
+  const { last } = await get<EventPage>(service, filled, `${events}/head`)
+  for (const [name, after] of [['first', 0] as const, ['last', last - eventPageSize] as const])
+    contenders[`events, ${name}`] = () => time(service, load, filled, `${events}/${after}`, pageTimes, eventPageSize)
   return inRounds(contenders, settings.rounds, say)
 }
 
@@ -173,7 +185,8 @@ async function queriesOf(service: Service, filled: Filled, name: keyof typeof li
   const newest = content[0]!
   const oldest = (await get(service, filled, `${path(filled)}?page=${page.totalPages - 1}`)).content.at(-1)!
   const middle = new Date((Date.parse(newest.createdAt!) + Date.parse(oldest.createdAt!)) / 2).toISOString()
-  const id = newest[name === 'wallets' ? 'walletId' : 'transferId']!
+  const id =
+    newest[({ walletIdPrefix: 'walletId', transferIdPrefix: 'transferId', bizIdPrefix: 'bizId' } as const)[prefix]]!
   const last = page.totalPages - 1
   return [
     ['', ''],
@@ -199,17 +212,22 @@ async function time(
   { signer }: Filled,
   target: string,
   times: { warmUpMs: number; measureMs: number },
+  size = pageSize,
 ): Promise<number> {
   const plan = { host: '127.0.0.1', ports: [gateway.port], connections: 1, signers: [signer], ...times }
   const { latencyMs } = await load.run({
     ...plan,
     kind: 'get',
-    target: `${target}${target.includes('?') ? '&' : '?'}size=${pageSize}`,
+    target: `${target}${target.includes('?') ? '&' : '?'}size=${size}`,
   })
   return latencyMs.p50
 }
 
-async function get({ gateway }: Service, { signer }: Filled, target: string): Promise<Page<Record<string, string>>> {
+async function get<Answer = Page<Record<string, string>>>(
+  { gateway }: Service,
+  { signer }: Filled,
+  target: string,
+): Promise<Answer> {
   const response = await fetch(gateway.url + target, { headers: signedHeaders(signer, 'GET', target) })
   const { success, code, data } = (await response.json()) as { success: boolean; code: string; data: never }
   if (!success) throw new Error(`GET ${target} failed with ${code}`)

@@ -16,8 +16,12 @@ export type LoadPlan = {
   measureMs: number
   /** Each connection takes the next signer. */
   signers: readonly { apiKey: string; apiSecret: string; wallets: string[] }[]
-  /** `hot-transfer`: every transfer uses the first wallet of its workspace. `get` is signed, `plain` is not. */
-  kind: 'transfer' | 'hot-transfer' | 'balance' | 'get' | 'plain'
+  /**
+   * `hot-transfer`: every transfer uses the first wallet of its workspace. `batch`: batches of transfers. `hold-capture`
+   * and `transfer-reverse`: by turns, a hold and the transfer that captures it, or a transfer and its reversal. `get` is
+   * signed, `plain` is not.
+   */
+  kind: 'transfer' | 'hot-transfer' | 'batch' | 'hold-capture' | 'transfer-reverse' | 'balance' | 'get' | 'plain'
   /** Path and query of `get` and `plain`. `@wallet@` stands for the first wallet of the signer. */
   target?: string
   /** Several targets, of which the connections take the next one each time that all signers have one. */
@@ -35,6 +39,9 @@ export type LoadResult = {
   failures: Record<string, number>
   latencyMs: { p50: number; p95: number; p99: number; max: number }
 }
+
+/** The transfers of a batch, the most that one may have. */
+export const batchSize = 100
 
 const emptyBodyHash = hash('sha256', '')
 
@@ -85,17 +92,50 @@ class Connection {
     if (kind === 'plain') this.#socket.write(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`)
     else if (kind === 'get') this.#socket.write(this.#request('GET', target, ''))
     else if (kind === 'balance') this.#socket.write(this.#request('GET', `/api/v1/wallets/${wallet}/balance`, ''))
-    else this.#socket.write(this.#request('POST', '/api/v1/transfer/command/create', this.#transferBody()))
+    else this.#socket.write(this.#request('POST', ...this.#command()))
   }
 
-  #transferBody(): string {
+  /** The path and the body of the next command. */
+  #command(): [string, string] {
+    const create = '/api/v1/transfer/command/create'
+    const isSecond = this.#count % 2 === 1
+    // The name of this request and the one before it.
+    const pair = `${this.#noncePrefix.replaceAll(/[-_]/g, '.')}${this.#count >> 1}`
+    switch (this.#plan.kind) {
+      case 'batch': {
+        const items = Array.from({ length: batchSize }, (_, at) =>
+          this.#transferBody(`,"bizId":"b${pair}:${+isSecond}:${at}"`),
+        )
+        return ['/api/v1/transfer/command/batch', `{"transfers":[${items.join(',')}]}`]
+      }
+      case 'hold-capture': {
+        const [first, second] = this.#signer.wallets
+        const amount = `"amount":"0.01","currency":"USD"`
+        if (isSecond)
+          return [create, `{"sourceWalletId":"${first}","targetWalletId":"${second}",${amount},"holdId":"h${pair}"}`]
+        return [
+          '/api/v1/hold/command/create',
+          `{"walletId":"${first}",${amount},"expiresInSeconds":3600,"bizId":"h${pair}"}`,
+        ]
+      }
+      case 'transfer-reverse': {
+        if (!isSecond) return [create, this.#transferBody(`,"bizId":"o${pair}"`)]
+        const original = `"reversesTransferId":"o${pair}","amount":"0.01","currency":"USD"`
+        return ['/api/v1/transfer/command/reverse', `{${original},"bizId":"r${pair}"}`]
+      }
+      default:
+        return [create, this.#transferBody()]
+    }
+  }
+
+  #transferBody(more = ''): string {
     const { wallets } = this.#signer
     const other = 1 + Math.floor(Math.random() * (wallets.length - 1))
     const isHot = this.#plan.kind === 'hot-transfer'
     const first = isHot ? 0 : Math.floor(Math.random() * wallets.length)
     const second = isHot ? other : (first + other) % wallets.length
     const [source, target] = this.#count % 2 === 0 ? [first, second] : [second, first]
-    return `{"sourceWalletId":"${wallets[source]}","targetWalletId":"${wallets[target]}","amount":"0.01","currency":"USD"}`
+    return `{"sourceWalletId":"${wallets[source]}","targetWalletId":"${wallets[target]}","amount":"0.01","currency":"USD"${more}}`
   }
 
   #request(method: string, target: string, body: string): string {

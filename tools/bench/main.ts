@@ -5,6 +5,7 @@ import { anyText, type Values } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { listOf } from '../../cli/command-line/sentence.ts'
 import { sayWithin } from '../services/say.ts'
+import { measureCommands } from './commands.ts'
 import { measureEdge } from './edge.ts'
 import { measureLists } from './lists.ts'
 import { describeMachine } from './machine.ts'
@@ -19,6 +20,7 @@ import { measureTransfers } from './transfers.ts'
 const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Findings>> = {
   transfers: measureTransfers,
   posting: measurePosting,
+  commands: measureCommands,
   edge: measureEdge,
   lists: measureLists,
   neighbours: measureNeighbours,
@@ -83,7 +85,7 @@ function parseRounds(text: string): number {
 await runProgram(
   createCommand({
     name: 'npm run bench --',
-    help: 'compare the service with other ways to do the same work, in about 17 minutes',
+    help: 'compare the service with other ways to do the same work, in about 18 minutes',
     flags,
     examples: ['', '--only posting', '--only transfers,lists --json results.json', '--quick'],
     notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs

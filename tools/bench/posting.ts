@@ -10,7 +10,7 @@ import { createLog } from '@workspace-wallet/runtime'
 import { table } from '../../cli/admin/table.ts'
 import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
-import type { Posting } from '../../services/core/src/ledger/posting/posting.ts'
+import type { LedgerRequest } from '../../services/core/src/ledger/posting/requests.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { connectFirstRelease, postAsFirstRelease } from './baseline/first-release.ts'
@@ -125,11 +125,11 @@ async function openPosting(testbed: Testbed): Promise<Contender> {
   return { ownerUrl: database.ownerUrl, pid: backend!.pid as number, post, close: () => core.close() }
 }
 
-/** A transfer of 0.01 USD between two wallets. IDs are UUIDs. */
-export function postingOf(workspaceId: string, sourceWalletId: string, targetWalletId: string): Posting {
-  return {
-    type: 'TRANSFER',
-    workspaceId,
+/** A request for a transfer of 0.01 USD between two wallets. IDs are UUIDs. */
+export function postingOf(workspaceId: string, sourceWalletId: string, targetWalletId: string): LedgerRequest {
+  const posting = {
+    kind: 'posting' as const,
+    type: 'TRANSFER' as const,
     transferId: uuidFromId('transfer', mintId('transfer'))!,
     bizId: null,
     sourceWalletId,
@@ -137,12 +137,14 @@ export function postingOf(workspaceId: string, sourceWalletId: string, targetWal
     amount: '0.01',
     currency: 'USD',
     remark: null,
+    reference: null,
+    batchId: null,
+    draw: null,
     actor: 'key:ak_00000000000000000000000000',
     requestId: 'req_00000000-0000-0000-0000-000000000000',
     clientAddress: '127.0.0.1',
-    mayBePosted: false,
-    deadlineMs: Number.POSITIVE_INFINITY,
   }
+  return { workspaceId, commands: [posting], mayBePosted: false, deadlineMs: Number.POSITIVE_INFINITY }
 }
 
 async function measure(testbed: Testbed, { pid, post }: Contender, batches: Draw[][]): Promise<Sample> {

@@ -24,6 +24,7 @@ export const targets = [
   ),
   atMost(0.8, 'wal_per_transfer', 'bytes of WAL per transfer in batches of 100 / 2,500'),
   atMost(0.75, 'bytes_per_transfer', 'bytes of tables and indexes per transfer / 1,500'),
+  atMost(0.25, 'batch_of_100_vs_singles', 'CPU per transfer in batches of 100 / in single creates, 64 connections'),
   atLeast(0.3, 'balance_vs_express', 'signed GET balance / an Express hello, 64 connections'),
   atLeast(
     0.6,
@@ -34,6 +35,7 @@ export const targets = [
   atMost(1.3, 'last_page_wallet_flows', 'last page / first page, default order, exact totals'),
   atMost(1.3, 'last_page_wallet_transfers', 'last page / first page, default order, exact totals'),
   atMost(1.3, 'last_page_orders', 'last page / first page, default order, exact totals'),
+  atMost(1.3, 'last_page_events', 'the last 500 events of the log / the first 500'),
   atMost(2.5, 'first_page_vs_point_read', 'time of a first page of 20 in PostgreSQL / of one row by its key'),
   atMost(
     3,

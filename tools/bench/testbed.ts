@@ -152,7 +152,15 @@ export async function makeSigner(admin: CoreClient, wallets: number): Promise<Si
     admin.apiKeys.create.mutate({
       workspaceId,
       ownerUserId: 'bench',
-      scopes: ['wallet:read', 'transfer:read', 'transfer:create'],
+      scopes: [
+        'wallet:read',
+        'transfer:read',
+        'transfer:create',
+        'transfer:reverse',
+        'hold:create',
+        'hold:read',
+        'event:read',
+      ],
     }),
   )
   const ids = await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos` kills, freezes and restarts every part while clients transfer money, and then checks that no transfer
- * was lost, duplicated or left unexplained: docs/operations.md.
+ * `npm run chaos` kills, freezes and restarts every part while clients transfer, hold, reverse and batch, and then checks
+ * that nothing was lost, duplicated or left unexplained: docs/operations.md.
  */
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,13 +10,22 @@ import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { inParallel } from '../services/in-parallel.ts'
 import { Random } from '../services/random.ts'
 import { sayWithin } from '../services/say.ts'
+import { nameOf } from './commands.ts'
 import { type Fault, roundOf } from './faults.ts'
 import { watchMemory } from './memory.ts'
-import { type Discrepancies, type Found, type ListedOrder, reconcile } from './reconcile.ts'
+import {
+  type Balance,
+  type Discrepancies,
+  type Found,
+  type ListedHold,
+  type ListedOrder,
+  reconcile,
+} from './reconcile.ts'
 import { untilServed } from './recovery.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
+import { Tail } from './tail.ts'
 import { startTestbed, type Testbed } from './testbed.ts'
-import { createPath, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
+import { idsOf, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
 
 const flags = {
   json: { value: 'FILE', help: 'also write the figures to this file', parse: anyText },
@@ -28,6 +37,8 @@ const tenantCount = 3
 /** Pause between two faults. */
 const restMs = 500
 const pageSize = 100
+/** Longer than short holds last. */
+const shortHoldMs = 3_500
 /** Requests at a time when outcomes are resolved and orders are read. */
 const resolvers = 8
 /** How many discrepancies of each kind are printed. */
@@ -64,6 +75,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   const memory = watchMemory(testbed)
   await untilServed(testbed, traffic, async () => true)
   traffic.start()
+  const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
   const faults = await injectFaults(testbed, traffic, random, minutes, interrupted).catch(error => {
     discrepancies.unexplained.push(String(error.message))
@@ -77,9 +89,11 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   const unknown = traffic.sent.filter(({ state }) => state === 'unknown')
   const states = Object.groupBy(traffic.sent, ({ state }) => state)
   const resolved = await resolve(traffic, unknown, discrepancies)
-  say('comparing all orders and balances with the answers')
-  for (const tenant of tenants) {
+  say('comparing all orders, holds and balances with the answers, and the event logs with the orders')
+  for (const { tenant, tail } of tenants.map((tenant, at) => ({ tenant, tail: tails[at]! }))) {
     const found = await findAll(traffic, tenant)
+    await tail.stop(found.orders)
+    discrepancies.unexplained.push(...tail.unexplained)
     const each = reconcile(
       tenant,
       traffic.sent.filter(sent => sent.tenant === tenant),
@@ -99,7 +113,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
     answers: traffic.answers,
     slowestAnswerMs: Math.round(traffic.slowestMs),
     faults,
-    transfers: {
+    commands: {
       sent: traffic.sent.length,
       acknowledged: traffic.acknowledged,
       refused: states.refused?.length ?? 0,
@@ -107,6 +121,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
       resolved,
     },
     peakMemoryMiB: memory.stop(),
+    events: tails.reduce((sum, { events }) => sum + events, 0),
     verifiedFlows: verified.flows,
     lost: discrepancies.lost.length,
     duplicated: discrepancies.duplicated.length,
@@ -154,28 +169,30 @@ async function injectFaults(
   )
 }
 
-/** Resolves unknown outcomes: looks each up by its bizId, then retries it, which must return the same transfer or make it. */
+/** Resolves unknown outcomes: looks each up, then retries it, which must return the same records or make them. */
 async function resolve(traffic: Traffic, unknown: Sent[], discrepancies: Discrepancies) {
   const resolved = { wereDone: 0, wereNotDone: 0 }
   await inParallel(resolvers, unknown, async sent => {
-    const { order, signer } = sent
-    const found = await traffic.settle(signer, 'GET', `/api/v1/transfer/query/orders/${order.bizId}`)
-    const again = await traffic.settle(signer, 'POST', createPath, order)
+    const { command, signer } = sent
+    const { target, absent } = command.lookUp
+    const found = await traffic.settle(signer, 'GET', target)
+    const again = await traffic.settle(signer, 'POST', command.path, command.body)
     const [first, second] = [found, again].map(answer => (answer.kind === 'answer' ? answer.code : answer.kind))
-    if (first === '2000') resolved.wereDone++
+    const isOpen = found.kind === 'answer' && command.holdChange?.kind === 'release' && found.data?.status === 'OPEN'
+    const wasDone = first === '2000' && !isOpen
+    if (wasDone) resolved.wereDone++
     else resolved.wereNotDone++
-    if (sent.isExcessive && first === 'T001' && second === 'T002') {
+    if (sent.isExcessive && first === absent && second === 'T002') {
       sent.state = 'refused'
-    } else if ((first === '2000' || first === 'T001') && again.kind === 'answer' && second === '2000') {
+    } else if ((first === '2000' || first === absent) && again.kind === 'answer' && second === '2000') {
       sent.state = 'acknowledged'
-      sent.transferId = String(again.data?.transferId)
-      if (found.kind === 'answer' && first === '2000' && found.data?.transferId !== sent.transferId)
-        discrepancies.duplicated.push(
-          `${order.bizId} was ${found.data?.transferId} and after a retry ${sent.transferId}`,
-        )
+      sent.ids = idsOf(again.data)
+      const [id] = found.kind === 'answer' && first === '2000' ? idsOf(found.data) : sent.ids
+      if (id !== sent.ids[0])
+        discrepancies.duplicated.push(`${nameOf(command)} was ${id} and after a retry ${sent.ids[0]}`)
     } else {
       discrepancies.unexplained.push(
-        `${order.bizId} cannot be resolved: the look-up returned ${first}, the retry ${second}`,
+        `${nameOf(command)} cannot be resolved: the look-up returned ${first}, the retry ${second}`,
       )
     }
   })
@@ -188,20 +205,27 @@ async function findAll(traffic: Traffic, { signers, wallets, empty }: Tenant): P
     if (answer.kind !== 'answer' || answer.code !== '2000') throw new Error(`${target}: ${JSON.stringify(answer)}`)
     return answer.data as Data
   }
-  const orders: ListedOrder[] = []
-  const pageAt = (page: number) =>
-    read<{ content: ListedOrder[]; page: { totalPages: number } }>(
-      `/api/v1/transfer/query/orders?size=${pageSize}&page=${page}`,
-    )
-  const { page } = await pageAt(0)
-  const numbers = Array.from({ length: page.totalPages }, (_, number) => number)
-  await inParallel(resolvers, numbers, async number => {
-    orders.push(...(await pageAt(number)).content)
-  })
-  const balances = new Map<string, string>()
+  /** All entries of a list, oldest first. */
+  const readAll = async <Entry>(path: string): Promise<Entry[]> => {
+    const pageAt = (page: number) =>
+      read<{ content: Entry[]; page: { totalPages: number } }>(`${path}?size=${pageSize}&page=${page}`)
+    const { page } = await pageAt(0)
+    const pages = new Array<Entry[]>(page.totalPages)
+    await inParallel(resolvers, [...pages.keys()], async number => {
+      pages[number] = (await pageAt(number)).content
+    })
+    return pages.flat().toReversed()
+  }
+  // By now, the last short hold expires in three seconds.
+  await sleep(shortHoldMs)
+  const balances = new Map<string, Balance>()
   for (const { walletId } of [...wallets, empty])
-    balances.set(walletId, (await read<{ balance: string }>(`/api/v1/wallets/${walletId}/balance`)).balance)
-  return { orders, balances }
+    balances.set(walletId, await read<Balance>(`/api/v1/wallets/${walletId}/balance`))
+  return {
+    orders: await readAll<ListedOrder>('/api/v1/transfer/query/orders'),
+    holds: await readAll<ListedHold>('/api/v1/hold/query/holds'),
+    balances,
+  }
 }
 
 /** Reports postings that a core still counts after all clients have stopped. */
@@ -242,7 +266,7 @@ await runProgram(
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
     examples: ['', '--minutes 0.5 --seed 42'],
-    notes: `The test starts its own PostgreSQL and Redis, two cores and two gateways. If a transfer was lost, duplicated or left
+    notes: `The test starts its own PostgreSQL and Redis, two cores and two gateways. If anything was lost, duplicated or left
 unexplained, it exits with 1 and keeps the logs. docs/operations.md explains the figures.`,
     run: runChaos,
   }),

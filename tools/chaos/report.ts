@@ -14,8 +14,8 @@ export type Report = {
   answers: Record<string, number>
   slowestAnswerMs: number
   faults: Record<string, FaultFigures>
-  /** Transfers by the last answer to their clients. `resolved`: unknown outcomes, looked up by bizId. */
-  transfers: {
+  /** Commands by the last answer to their clients. `resolved`: unknown outcomes, looked up by bizId. */
+  commands: {
     sent: number
     acknowledged: number
     refused: number
@@ -23,6 +23,8 @@ export type Report = {
     resolved: { wereDone: number; wereNotDone: number }
   }
   peakMemoryMiB: PeakMemory
+  /** Events that the readers of the logs saw, each once and in order. */
+  events: number
   verifiedFlows: number
 } & { [Name in keyof Discrepancies]: number }
 
@@ -35,7 +37,7 @@ export function spreadOf(values: number[]): Spread {
 
 /** The text report. */
 export function textOf(report: Report): string {
-  const { faults, transfers, answers, peakMemoryMiB } = report
+  const { faults, commands, answers, peakMemoryMiB } = report
   const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(2)
   const rows = Object.entries(faults).map(([kind, { count, recoveryMs, noAnswerMs }]) => [
     kind,
@@ -49,14 +51,14 @@ export function textOf(report: Report): string {
   return `${table(['fault', 'times', 'recovery median s', 'worst s', 'no answer median s', 'worst s'], rows)}
 
 Recovery: from the end of the fault until every part is ready and both gateways make transfers. No answer: the longest
-time without an answer to any transfer, including the fault itself.
+time without an answer to any command, including the fault itself.
 
 seed              ${report.seed}
 faults injected   ${injected}
 requests sent     ${report.requests} (${counts.join(', ')})
 slowest answer    ${seconds(report.slowestAnswerMs)} s
-transfers         ${transfers.sent}: acknowledged ${transfers.acknowledged}, correctly rejected ${transfers.refused}, not done ${transfers.notDone}
-unknown outcomes  ${transfers.resolved.wereDone + transfers.resolved.wereNotDone}, resolved by bizId: done ${transfers.resolved.wereDone}, not done ${transfers.resolved.wereNotDone}
+commands          ${commands.sent}: acknowledged ${commands.acknowledged}, correctly rejected ${commands.refused}, not done ${commands.notDone}
+unknown outcomes  ${commands.resolved.wereDone + commands.resolved.wereNotDone}, resolved by bizId: done ${commands.resolved.wereDone}, not done ${commands.resolved.wereNotDone}
 peak memory       ${
     peakMemoryMiB
       ? Object.entries(peakMemoryMiB)
@@ -64,6 +66,7 @@ peak memory       ${
           .join(', ')
       : 'unknown on this system'
   }
+events            ${report.events}
 verified          ${report.verifiedFlows} flows
 
 lost              ${report.lost}

@@ -1,37 +1,44 @@
-/** Clients that transfer money through both gateways, and record every answer. */
+/** Clients that transfer, reverse, hold and batch through both gateways, and record every answer. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Random } from '../services/random.ts'
 import type { Signer } from '../services/signed-headers.ts'
 import { type Answer, send } from './call.ts'
+import {
+  batch,
+  type Command,
+  centsOf,
+  draw,
+  hold,
+  nameOf,
+  type Order,
+  orderBetween,
+  release,
+  reversal,
+  transfer,
+  type Wallet,
+} from './commands.ts'
 
-export type Wallet = { walletId: string; cents: bigint }
 export type Tenant = { workspaceId: string; signers: Signer[]; wallets: Wallet[]; empty: Wallet }
-export type Order = {
-  bizId: string
-  sourceWalletId: string
-  targetWalletId: string
-  amount: string
-  currency: string
-}
 
-/** A transfer with the knowledge of its client. */
+/** A command with the knowledge of its client. */
 export type Sent = {
-  order: Order
+  command: Command
   tenant: Tenant
   signer: Signer
-  /** Its wallet has no money, so that it must be rejected. */
+  /** A wallet without money pays, so that it must be rejected. */
   isExcessive: boolean
   /** `open`: in progress. `unknown`: an answer was lost, or was S003. `not done`: every answer was S002. */
   state: 'open' | 'acknowledged' | 'refused' | 'not done' | 'unknown'
-  transferId: string | null
+  /** Of its transfers, or of its hold. */
+  ids: string[]
 }
 
 /** When a client gives up. */
 type Patience = { timeoutMs: number; attempts: number }
 
-export const createPath = '/api/v1/transfer/command/create'
 const currency = 'USD'
 const walletsEach = 8
 const walletFunds = '1000000.00'
@@ -48,12 +55,7 @@ const restMs = 20
 export async function makeTenant(admin: CoreClient): Promise<Tenant> {
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Chaos' })
   await admin.members.add.mutate({ workspaceId, userId: 'chaos' })
-  const scopes: ('wallet:read' | 'transfer:read' | 'transfer:create')[] = [
-    'wallet:read',
-    'transfer:read',
-    'transfer:create',
-  ]
-  const key = () => admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'chaos', scopes })
+  const key = () => admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'chaos', scopes: [...scopes] })
   const wallet = async (amount: string | null): Promise<Wallet> => {
     const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name: 'Chaos' })
     if (!amount) return { walletId, cents: 0n }
@@ -66,10 +68,6 @@ export async function makeTenant(admin: CoreClient): Promise<Tenant> {
     wallets: await Promise.all(Array.from({ length: walletsEach }, () => wallet(walletFunds))),
     empty: await wallet(null),
   }
-}
-
-export function centsOf(amount: string): bigint {
-  return BigInt(amount.replace('.', ''))
 }
 
 export class Traffic {
@@ -101,7 +99,7 @@ export class Traffic {
     this.#clients = Array.from({ length: clients }, (_, number) => this.#client(number))
   }
 
-  /** Resolves when every client has finished its transfer. */
+  /** Resolves when every client has finished its command. */
   async stop(): Promise<void> {
     this.#isRunning = false
     await Promise.all(this.#clients)
@@ -109,8 +107,9 @@ export class Traffic {
 
   /** Sends one new transfer once. Returns whether it was acknowledged. */
   async probe(gatewayUrl: string): Promise<boolean> {
-    const sent = this.#next(this.#random.pick(this.#tenants), false)
-    await this.#transfer(sent, { timeoutMs: 1_000, attempts: 1 }, () => gatewayUrl)
+    const tenant = this.#random.pick(this.#tenants)
+    const sent = this.#begin(tenant, transfer(this.#order(tenant)), false)
+    await this.#carryOut(sent, { timeoutMs: 1_000, attempts: 1 }, () => gatewayUrl)
     return sent.state === 'acknowledged'
   }
 
@@ -140,54 +139,83 @@ export class Traffic {
     const patience = clientPatience[Math.floor(number / this.#tenants.length) % clientPatience.length]!
     while (this.#isRunning) {
       const first = this.#random.int(this.#gatewayUrls.length)
-      const sent = this.#next(tenant, this.#random.chance(0.02))
-      await this.#transfer(sent, patience, attempt => this.#gatewayUrls[(first + attempt) % this.#gatewayUrls.length]!)
+      const gatewayAt = (attempt: number) => this.#gatewayUrls[(first + attempt) % this.#gatewayUrls.length]!
+      await this.#task(tenant, async (command, isExcessive = false) => {
+        const sent = this.#begin(tenant, command, isExcessive)
+        await this.#carryOut(sent, patience, gatewayAt)
+        return sent.state === 'acknowledged'
+      })
       await sleep(this.#random.int(restMs))
     }
   }
 
-  #next(tenant: Tenant, isExcessive: boolean): Sent {
-    const { wallets, empty } = tenant
+  /** Commands that follow one another while they are acknowledged. */
+  async #task(tenant: Tenant, send: (command: Command, isExcessive?: boolean) => Promise<boolean>): Promise<unknown> {
+    const random = this.#random
+    const order = this.#order(tenant)
+    const cents = Number(centsOf(order.amount))
+    const roll = random.int(100)
+    if (roll < 50) return send(transfer(order))
+    if (roll < 52) return send(transfer({ ...order, sourceWalletId: tenant.empty.walletId }), true)
+    if (roll < 65) return (await send(transfer(order))) && send(reversal(order, 1 + random.int(cents)))
+    if (roll < 80) {
+      const orders = [order, ...Array.from({ length: random.int(3) }, () => this.#order(tenant))]
+      if (random.chance(0.8)) return send(batch(orders, random.chance(0.3) ? 1 + random.int(cents) : null))
+      return send(batch([...orders, { ...this.#order(tenant), sourceWalletId: tenant.empty.walletId }], null), true)
+    }
+    return this.#hold(tenant, send)
+  }
+
+  /** A hold that expires, stays open, is released, or is captured in one part or two. */
+  async #hold(tenant: Tenant, send: (command: Command) => Promise<boolean>): Promise<unknown> {
+    const random = this.#random
+    const order = this.#order(tenant)
+    const cents = Number(centsOf(order.amount))
+    const isShort = random.chance(0.25)
+    const wallet = { walletId: order.sourceWalletId, cents: 0n }
+    const created = hold(wallet, cents + 1 + random.int(500), isShort, random)
+    const { bizId } = created.holdChange!
+    if (!(await send(created)) || isShort || random.chance(0.1)) return
+    if (random.chance(0.3)) return send(release(bizId))
+    const keepsRest = random.chance(0.5)
+    if (!(await send(draw(order, bizId, keepsRest))) || !keepsRest) return
+    const last = { ...order, bizId: randomUUID(), amount: '0.01' }
+    return random.chance(0.5) ? send(release(bizId)) : send(draw(last, bizId, false))
+  }
+
+  #order({ wallets }: Tenant): Order {
     const random = this.#random
     // Half of all transfers use one hot wallet.
     const first = random.chance(0.5) ? 0 : random.int(wallets.length)
     const second = (first + 1 + random.int(wallets.length - 1)) % wallets.length
     const [source, target] = random.chance(0.5) ? [first, second] : [second, first]
-    const cents = 1 + random.int(999)
-    const sent: Sent = {
-      order: {
-        bizId: randomUUID(),
-        sourceWalletId: isExcessive ? empty.walletId : wallets[source]!.walletId,
-        targetWalletId: wallets[target]!.walletId,
-        amount: `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`,
-        currency,
-      },
-      tenant,
-      signer: random.pick(tenant.signers),
-      isExcessive,
-      state: 'open',
-      transferId: null,
-    }
+    return orderBetween(wallets[source]!, wallets[target]!, 1 + random.int(999))
+  }
+
+  #begin(tenant: Tenant, command: Command, isExcessive: boolean): Sent {
+    const signer = this.#random.pick(tenant.signers)
+    const sent: Sent = { command, tenant, signer, isExcessive, state: 'open', ids: [] }
     this.sent.push(sent)
     return sent
   }
 
   /** Retries as clients should: with the same bizId, at the other gateway, after increasing pauses. */
-  async #transfer(
+  async #carryOut(
     sent: Sent,
     { timeoutMs, attempts }: Patience,
     gatewayAt: (attempt: number) => string,
   ): Promise<void> {
+    const { path, body } = sent.command
     let isInDoubt = false
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const startedAt = performance.now()
-      const answer = await this.#ask(sent.signer, gatewayAt(attempt), 'POST', createPath, timeoutMs, sent.order)
+      const answer = await this.#ask(sent.signer, gatewayAt(attempt), 'POST', path, timeoutMs, body)
       if (timeoutMs === patient.timeoutMs) this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt)
       if (answer.kind === 'answer' && answer.code === '2000') return this.#acknowledge(sent, answer.data)
       if (answer.kind === 'answer' && answer.code !== 'S002' && answer.code !== 'S003') {
         sent.state = 'refused'
         if (!sent.isExcessive || answer.code !== 'T002')
-          this.unexplained.push(`${sent.order.bizId} was rejected with ${answer.code}`)
+          this.unexplained.push(`${nameOf(sent.command)} was rejected with ${answer.code}`)
         return
       }
       if (answer.kind === 'lost' || (answer.kind === 'answer' && answer.code === 'S003')) isInDoubt = true
@@ -202,10 +230,15 @@ export class Traffic {
     this.#acknowledgedAt = now
     this.acknowledged++
     sent.state = 'acknowledged'
-    sent.transferId = String(data?.transferId)
-    for (const [field, value] of Object.entries(sent.order))
-      if (data?.[field] !== value)
-        this.unexplained.push(`${sent.order.bizId} was acknowledged with a different ${field}`)
+    sent.ids = idsOf(data)
+    const { orders, holdChange } = sent.command
+    const shown = recordsOf(data)
+    for (const [at, order] of orders.entries())
+      for (const [field, value] of Object.entries(order))
+        if (shown[at]?.[field] !== value)
+          this.unexplained.push(`${order.bizId} was acknowledged with a different ${field}`)
+    if (orders.length === 0 && shown[0]?.bizId !== holdChange?.bizId)
+      this.unexplained.push(`${nameOf(sent.command)} was acknowledged with another hold`)
   }
 
   async #ask(signer: Signer, url: string, method: 'GET' | 'POST', target: string, timeoutMs: number, body?: object) {
@@ -216,6 +249,17 @@ export class Traffic {
     this.answers[name] = (this.answers[name] ?? 0) + 1
     return answer
   }
+}
+
+/** The IDs of the transfers or of the hold in an answer. */
+export function idsOf(data: Answered): string[] {
+  return recordsOf(data).map(({ transferId, holdId }) => String(transferId ?? holdId))
+}
+
+type Answered = Record<string, unknown> | null
+
+function recordsOf(data: Answered): Record<string, unknown>[] {
+  return (data?.transfers as Record<string, unknown>[] | undefined) ?? (data ? [data] : [])
 }
 
 /** The Retry-After of the answer, or twice the last pause, with a random part so that clients do not retry together. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
-import { pageParameter, sizeParameter } from '../../gateway/src/api/list-query.ts'
+import { eventDataAnswers } from '../../gateway/src/api/records.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
@@ -14,7 +14,11 @@ export function apiPage(): string {
     'gets `S012`.',
     '',
     'Lists return a page: `content`, an array of records, and `page` with `size`, `number` (zero-based), `totalElements`',
-    'and `totalPages`. A list rejects unknown query parameters; other endpoints ignore the query string.',
+    'and `totalPages`. Endpoints with query parameters reject unknown ones; all others ignore the query string.',
+    '',
+    'A POST endpoint executes a command. If its outcome is unknown (`S003`), repeat it with the same body: its `bizId` prevents',
+    'a second execution, and a release or a change of status can be repeated. After a create without a `bizId`, get the order',
+    'that `X-Transfer-Id` names instead.',
     '',
     '| Endpoint | Scope | |',
     '| --- | --- | --- |',
@@ -27,22 +31,41 @@ export function apiPage(): string {
 }
 
 function section(endpoint: Endpoint): string[] {
-  const { title, scope, params, query, body, answer } = endpoint
-  const record = query ? (answer as z.ZodObject<{ content: z.ZodArray<z.ZodType> }>).shape.content.element : answer
+  const { title, scope, params, query, body } = endpoint
   return [
     `## ${title}`,
     '',
     `\`${lineOf(endpoint)}\`, scope \`${scope}\`.`,
     '',
     ...table('Path parameter', fieldsOf(params)),
-    ...table(
-      'Query parameter',
-      query ? fieldsOf(z.object({ page: pageParameter, size: sizeParameter, sort: query.sort, ...query.filters })) : [],
-    ),
+    ...table('Query parameter', query ? fieldsOf(z.object(query.parameters)) : []),
     ...table('Body field', body ? fieldsOf(body) : [], ({ isRequired }) => (isRequired ? 'required' : 'optional')),
-    ...table(query ? 'Field of a record in `content`' : 'Field', fieldsOf(record)),
+    ...answerTables(endpoint),
     ...exampleOf(endpoint),
   ]
+}
+
+/** The fields of the records of a page; of any other answer, and of the records in it. */
+function answerTables({ answer }: Endpoint): string[] {
+  const { shape } = answer as z.ZodObject<Record<string, z.ZodType>>
+  return [
+    ...('page' in shape ? [] : table('Field', fieldsOf(answer))),
+    ...Object.entries(shape).flatMap(([name, field]) =>
+      field instanceof z.ZodArray && field.element instanceof z.ZodObject
+        ? table(`Field of a record in \`${name}\``, fieldsOf(field.element))
+        : [],
+    ),
+    ...('lastEventId' in shape ? eventDataTables() : []),
+  ]
+}
+
+/** The fields of `data` of an event, a table for the types that share them. */
+function eventDataTables(): string[] {
+  const types = Map.groupBy(Object.entries(eventDataAnswers), ([, schema]) => JSON.stringify(fieldsOf(schema)))
+  return [...types.values()].flatMap(group => {
+    const names = group.map(([type]) => `\`${type}\``).join(', ')
+    return table(`Field of \`data\` of ${names}`, fieldsOf(group[0]![1]))
+  })
 }
 
 type Field = { name: string; type: string; meaning: string; isRequired: boolean }
@@ -56,9 +79,9 @@ function fieldsOf(schema: z.ZodType): Field[] {
   })
 }
 
-function typeOf({ type, anyOf }: z.core.JSONSchema.JSONSchema): string {
-  const types = type ?? anyOf?.map(each => typeOf(each as z.core.JSONSchema.JSONSchema)) ?? 'any'
-  return [types].flat().join(' or ')
+function typeOf({ type, anyOf, oneOf }: z.core.JSONSchema.JSONSchema): string {
+  const types = type ?? (anyOf ?? oneOf)?.map(each => typeOf(each as z.core.JSONSchema.JSONSchema)) ?? 'any'
+  return [...new Set([types].flat())].join(' or ')
 }
 
 /** Longer lists of allowed values are left to the description. */

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -226,7 +227,9 @@ describe('the server', () => {
   test('can be started by another process as soon as the first one was killed', async () => {
     const child = startInChild()
     await nextMessage(child)
+    const exited = once(child, 'exit')
     child.kill('SIGKILL')
+    await exited
     const second = await start()
     expect(await query(second.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
   })

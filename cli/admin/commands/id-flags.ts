@@ -1,4 +1,4 @@
-/** Flags for workspaces and members that several commands share. */
+/** Flags for workspaces, members and wallets that several commands share. */
 import { parseId, parseUser } from '../values.ts'
 
 export const workspace = {
@@ -6,6 +6,12 @@ export const workspace = {
   help: 'ID of the workspace',
   required: true,
   parse: parseId('workspace'),
+} as const
+export const wallet = {
+  value: 'wal_…',
+  help: 'ID of the wallet',
+  required: true,
+  parse: parseId('wallet'),
 } as const
 export const user = {
   value: 'USER',

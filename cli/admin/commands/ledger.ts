@@ -64,7 +64,7 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'repair',
-    help: "rebuild a halted workspace's wallets and counters from its entries, and reopen it if it is sound",
+    help: "rebuild a halted workspace's wallets and counters from its entries, holds and journal, and reopen it if it is sound",
     flags: { workspace, 'dry-run': { help: 'show the changes without making them' } },
     examples: ['--workspace wsp_… --dry-run', '--workspace wsp_…'],
     async run(core, { workspace: workspaceId, 'dry-run': dryRun }, progress) {
@@ -75,7 +75,9 @@ export const ledgerCommands = [
     },
     print: ({ workspaceId, repaired, reopened, changes, moreChanges, report }) =>
       [
-        ...(changes.length > 0 ? [printChanges(changes, moreChanges)] : ['Every row agrees with the entries.']),
+        ...(changes.length > 0
+          ? [printChanges(changes, moreChanges)]
+          : ['Every row agrees with entries, holds and journal.']),
         repaired ? `Changed ${countOf(changes.length + moreChanges, 'row')}.` : describeReport(report),
         statusLine(workspaceId, reopened),
       ].join('\n'),
@@ -84,7 +86,7 @@ export const ledgerCommands = [
       if (reopened || (dryRun && beyondRepair.length === 0)) return undefined
       return repaired
         ? `${workspaceId} was repaired but still breaks these rules: ${brokenRules.join(', ')}. Run ledger verify.`
-        : `${workspaceId} cannot be repaired, because its entries are damaged (${beyondRepair.join(', ')}): restore them from a backup (see docs/operations.md).`
+        : `${workspaceId} cannot be repaired, because these rules are broken (${beyondRepair.join(', ')}): restore the rows from a backup (see docs/operations.md).`
     },
   }),
   command({
@@ -142,5 +144,5 @@ function printChanges(changes: LedgerChange[], more: number): string {
       .filter(field => before[field] !== after[field])
       .map(field => [target, field, `${before[field]}`, `${after[field]}`]),
   )
-  return `${table(['ROW', 'FIELD', 'STORED', 'FROM ENTRIES'], rows)}${more > 0 ? `\nand ${more} more rows` : ''}`
+  return `${table(['ROW', 'FIELD', 'STORED', 'REBUILT'], rows)}${more > 0 ? `\nand ${more} more rows` : ''}`
 }

@@ -3,10 +3,8 @@ import { currencyDecimals, type FundingReceipt, formatBalance, type Wallet } fro
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { type Command, command } from '../command.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
-import { parseAmount, parseBizId, parseCurrency, parseId, parseName } from '../values.ts'
-import { workspace } from './id-flags.ts'
-
-const wallet = { value: 'wal_…', help: 'ID of the wallet', required: true, parse: parseId('wallet') } as const
+import { parseAmount, parseBizId, parseCurrency, parseName, parseWalletBizId } from '../values.ts'
+import { wallet, workspace } from './id-flags.ts'
 
 export const walletCommands = [
   command({
@@ -23,18 +21,33 @@ export const walletCommands = [
         parse: parseCurrency,
       },
       name: { value: 'NAME', help: 'display name of the wallet', required: true, parse: parseName },
+      'biz-id': {
+        value: 'ID',
+        help: 'your own ID for the wallet: repeating the command with the same ID creates only one',
+        parse: parseWalletBizId,
+      },
     },
-    examples: ['--workspace wsp_… --currency USD --name Main'],
-    async run(core, { workspace: workspaceId, currency, name }) {
-      const { walletId } = await core.wallets.create.mutate({ workspaceId, currency, name })
-      return { walletId }
+    examples: [
+      '--workspace wsp_… --currency USD --name Main',
+      '--workspace wsp_… --currency USD --name Main --biz-id main',
+    ],
+    async run(core, { workspace: workspaceId, currency, name, ...given }) {
+      const { walletId, bizId } = await core.wallets.create.mutate({
+        workspaceId,
+        currency,
+        name,
+        bizId: given['biz-id'],
+      })
+      return { walletId, bizId }
     },
-    print: ({ walletId }) => `Created wallet ${walletId}.`,
+    print: ({ walletId, bizId }) => `Created wallet ${walletId}${bizId === null ? '' : `, with the bizId ${bizId}`}.`,
   }),
   fundingCommand('deposit', 'deposit money from outside into a wallet', 'Deposited', 'into'),
   fundingCommand('withdraw', 'withdraw money from a wallet to the outside', 'Withdrew', 'from'),
-  walletCommand('freeze', 'freeze a wallet: it can neither pay nor receive', (core, input) =>
-    core.wallets.freeze.mutate(input),
+  walletCommand(
+    'freeze',
+    'freeze a wallet: it can neither pay nor receive, and no client can unfreeze it',
+    (core, input) => core.wallets.freeze.mutate(input),
   ),
   walletCommand('unfreeze', 'unfreeze a wallet: it can pay and receive again', (core, input) =>
     core.wallets.unfreeze.mutate(input),
@@ -57,7 +70,8 @@ function walletCommand(
       const record = await action(core, { workspaceId, walletId })
       return { ...record, balance: formatBalance(record.balance, record.currency) }
     },
-    print: ({ walletId, status }) => `Wallet ${walletId} is now ${status}.`,
+    print: ({ walletId, status }) =>
+      `Wallet ${walletId} is now ${status}${status === 'FROZEN' ? ': only operators can unfreeze or close it' : ''}.`,
   })
 }
 

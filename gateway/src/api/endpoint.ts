@@ -2,13 +2,23 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Scope } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { z } from 'zod'
+import { issueFault } from './field-fault.ts'
 import { type BodySchema, parseJsonBody } from './json-body.ts'
-import { type ListParameters, type ListQuerySchema, parseListQuery } from './list-query.ts'
+import {
+  type ListParameters,
+  type ListQuerySchema,
+  parseListQuery,
+  parseQuery,
+  type QueryParameters,
+  type QuerySchema,
+} from './list-query.ts'
 
 /** What a handler needs: the client of core, and the workspace and caller of the request. */
 type RequestContext = {
   core: CoreClient
   on: { workspaceId: string; caller: { apiKey: string; requestId: string; address: string } }
+  /** @throws DomainError GA2024 if the key lacks a scope that only some requests of the endpoint require */
+  requireScope: (scope: Scope) => void
 }
 
 /** An authenticated request before its parameters are parsed. */
@@ -19,8 +29,8 @@ export type EndpointRequest = RequestContext & {
   body: Buffer
 }
 
-/** The path parameters. */
-type Params = z.ZodObject<Record<string, z.ZodString>>
+/** The path parameters. Their error messages are FieldReasons. */
+type Params = z.ZodObject<Record<string, z.ZodType<unknown, string>>>
 
 /** An endpoint of section 4. It requires the scope that it declares. docs/api.md is generated from it. */
 export type Endpoint = {
@@ -29,10 +39,12 @@ export type Endpoint = {
   path: string
   scope: Scope
   params: Params
-  /** For lists. Other endpoints ignore the query. */
-  query?: ListQuerySchema
+  /** Endpoints without it ignore the query. */
+  query?: QuerySchema
   /** For POST. Other endpoints ignore the body. */
   body?: BodySchema
+  /** Raises the limit of the operator, in bytes. */
+  bodyLimitBytes?: number
   /** `data` of the success envelope. */
   answer: z.ZodType
   /** A recorded request, and the `data` of its answer. */
@@ -51,11 +63,26 @@ type Declared<ParamsSchema, Answer, Parsed> = Pick<Endpoint, 'title' | 'path' | 
 export function getEndpoint<const P extends Params, const A extends z.ZodType>(
   declared: Declared<P, A, unknown>,
 ): Endpoint {
-  const { params: paramsSchema, handle } = declared
   return {
     ...declared,
     method: 'GET',
-    handle: ({ core, on, params }) => handle({ core, on, params: paramsSchema.parse(params) }),
+    handle: ({ params, ...context }) => declared.handle({ ...context, params: parseParams(declared.params, params) }),
+  }
+}
+
+/** A GET endpoint with a query. */
+export function queryEndpoint<const P extends Params, const Q extends QuerySchema, const A extends z.ZodType>(
+  declared: Declared<P, A, { query: QueryParameters<Q> }> & { query: Q },
+): Endpoint {
+  return {
+    ...declared,
+    method: 'GET',
+    handle: async ({ params, query, ...context }) =>
+      declared.handle({
+        ...context,
+        params: parseParams(declared.params, params),
+        query: parseQuery(query, declared.query),
+      }),
   }
 }
 
@@ -63,26 +90,38 @@ export function getEndpoint<const P extends Params, const A extends z.ZodType>(
 export function listEndpoint<const P extends Params, const Q extends ListQuerySchema, const A extends z.ZodType>(
   declared: Declared<P, A, { list: ListParameters<Q> }> & { query: Q },
 ): Endpoint {
-  const { params: paramsSchema, query: querySchema, handle } = declared
   return {
     ...declared,
     method: 'GET',
-    handle: async ({ core, on, params, query }) => {
-      const list = parseListQuery(query, querySchema)
-      return handle({ core, on, params: paramsSchema.parse(params), list })
-    },
+    handle: async ({ params, query, ...context }) =>
+      declared.handle({
+        ...context,
+        params: parseParams(declared.params, params),
+        list: parseListQuery(query, declared.query),
+      }),
   }
 }
 
 /** A POST endpoint with a body. */
 export function postEndpoint<const P extends Params, const B extends BodySchema, const A extends z.ZodType>(
-  declared: Declared<P, A, { body: z.output<B> }> & { body: B },
+  declared: Declared<P, A, { body: z.output<B> }> & { body: B } & Pick<Endpoint, 'bodyLimitBytes'>,
 ): Endpoint {
-  const { params: paramsSchema, body: bodySchema, handle } = declared
   return {
     ...declared,
     method: 'POST',
-    handle: async ({ core, on, params, headers, body }) =>
-      handle({ core, on, params: paramsSchema.parse(params), body: parseJsonBody(bodySchema, headers, body) }),
+    handle: async ({ params, headers, body, ...context }) =>
+      declared.handle({
+        ...context,
+        params: parseParams(declared.params, params),
+        body: parseJsonBody(declared.body, headers, body),
+      }),
   }
+}
+
+/** @throws DomainError S012 for the first invalid parameter */
+function parseParams<P extends Params>(schema: P, params: Record<string, string>): z.output<P> {
+  const result = schema.safeParse(params)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]!
+  throw issueFault(String(issue.path[0]), issue)
 }

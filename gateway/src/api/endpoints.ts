@@ -1,11 +1,23 @@
 import {
+  changeWalletStatusBody,
+  createBatchBody,
+  createHoldBody,
   createTransferBody,
+  createWalletBody,
   currencyDecimals,
   DomainError,
+  defaultEvents,
+  eventTypes,
   flowDirections,
   flowSortFields,
+  holdSortFields,
+  holdStatuses,
+  isReversal,
+  maxEvents,
   type Page,
   pageOf,
+  releaseHoldBody,
+  reverseTransferBody,
   transferSortFields,
   transferStatuses,
   transferTypes,
@@ -13,17 +25,39 @@ import {
   walletStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { createTransferWithRetry } from '../core/create-transfer.ts'
-import { type Endpoint, getEndpoint, listEndpoint, postEndpoint } from './endpoint.ts'
+import {
+  changeWalletStatus,
+  createBatch,
+  createHold,
+  createTransfer,
+  createWallet,
+  releaseHold,
+  reverseTransfer,
+} from '../core/commands.ts'
+import { type Endpoint, getEndpoint, listEndpoint, postEndpoint, queryEndpoint } from './endpoint.ts'
 import { examples } from './examples.ts'
-import { enumParameter, listQuery, prefixParameter, timeParameter } from './list-query.ts'
+import {
+  enumParameter,
+  exactParameter,
+  listQuery,
+  positionParameter,
+  prefixParameter,
+  sizeParameter,
+  timeParameter,
+} from './list-query.ts'
 import {
   balanceAnswer,
   balanceRecord,
+  batchAnswer,
+  batchRecord,
   completionAnswer,
   completionRecord,
+  eventPageAnswer,
+  eventPageRecord,
   flowAnswer,
   flowRecord,
+  holdAnswer,
+  holdRecord,
   orderAnswer,
   orderRecord,
   walletAnswer,
@@ -46,13 +80,38 @@ const orderParams = z.object({
   bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
 })
 
+/** Any string: malformed and unknown identifiers get the same error, H001. */
+const holdParams = z.object({
+  bizId: z.string().describe("A hold's bizId or holdId, percent-encoded. Any other text is `H001`."),
+})
+
 const orderQuery = listQuery(transferSortFields, {
   status: enumParameter(transferStatuses),
   currency,
   ...created,
   transferIdPrefix: prefixParameter,
   bizIdPrefix: prefixParameter,
+  reference: exactParameter,
+  holdId: exactParameter,
+  batchId: exactParameter,
+  reversesTransferId: exactParameter,
 })
+
+const holdQuery = listQuery(holdSortFields, {
+  status: enumParameter(holdStatuses),
+  currency,
+  ...created,
+  reference: exactParameter,
+  bizIdPrefix: prefixParameter,
+})
+
+const eventQuery = {
+  parameters: {
+    size: sizeParameter(defaultEvents, maxEvents),
+    type: enumParameter(eventTypes).describe('Only events of this type. Repeat it for several types.'),
+  },
+  repeatable: 'type',
+} as const
 
 /** The endpoints of section 4. Express matches them in this order. */
 export const endpoints: readonly Endpoint[] = [
@@ -152,12 +211,126 @@ export const endpoints: readonly Endpoint[] = [
     body: createTransferBody,
     answer: orderAnswer,
     example: examples.createOrder,
-    handle: async ({ core, on, body }) => orderRecord(await createTransferWithRetry(core, { ...on, order: body })),
+    handle: async ({ core, on, body }) => orderRecord(await createTransfer(core, { ...on, order: body })),
+  }),
+  postEndpoint({
+    title: 'Create a batch of transfers',
+    path: '/api/v1/transfer/command/batch',
+    scope: 'transfer:create',
+    params: noParams,
+    body: createBatchBody,
+    bodyLimitBytes: 256 * 1024,
+    answer: batchAnswer,
+    example: examples.createBatch,
+    handle: async ({ core, on, requireScope, body }) => {
+      if (body.transfers.some(isReversal)) requireScope('transfer:reverse')
+      return batchRecord(await createBatch(core, { ...on, batch: body }))
+    },
+  }),
+  postEndpoint({
+    title: 'Reverse a transfer',
+    path: '/api/v1/transfer/command/reverse',
+    scope: 'transfer:reverse',
+    params: noParams,
+    body: reverseTransferBody,
+    answer: orderAnswer,
+    example: examples.reverseOrder,
+    handle: async ({ core, on, body }) => orderRecord(await reverseTransfer(core, { ...on, reversal: body })),
+  }),
+  listEndpoint({
+    title: 'List holds',
+    path: '/api/v1/hold/query/holds',
+    scope: 'hold:read',
+    params: noParams,
+    query: holdQuery,
+    answer: pageOf(holdAnswer),
+    example: examples.listHolds,
+    handle: async ({ core, on, list }) => mapPage(await core.holds.list.query({ ...on, ...list }), holdRecord),
+  }),
+  listEndpoint({
+    title: "List a wallet's holds",
+    path: '/api/v1/hold/query/holds/wallet/:walletId',
+    scope: 'hold:read',
+    params: walletParams,
+    query: holdQuery,
+    answer: pageOf(holdAnswer),
+    example: examples.listWalletHolds,
+    handle: async ({ core, on, params, list }) =>
+      mapPage(await core.holds.list.query({ ...on, ...params, ...list }), holdRecord),
+  }),
+  getEndpoint({
+    title: 'Get a hold',
+    path: '/api/v1/hold/query/holds/:bizId',
+    scope: 'hold:read',
+    params: holdParams,
+    answer: holdAnswer,
+    example: examples.getHold,
+    handle: async ({ core, on, params }) => holdRecord(await core.holds.get.query({ ...on, ...params })),
+  }),
+  postEndpoint({
+    title: 'Create a hold',
+    path: '/api/v1/hold/command/create',
+    scope: 'hold:create',
+    params: noParams,
+    body: createHoldBody,
+    answer: holdAnswer,
+    example: examples.createHold,
+    handle: async ({ core, on, body }) => holdRecord(await createHold(core, { ...on, hold: body })),
+  }),
+  postEndpoint({
+    title: 'Release a hold',
+    path: '/api/v1/hold/command/release',
+    scope: 'hold:create',
+    params: noParams,
+    body: releaseHoldBody,
+    answer: holdAnswer,
+    example: examples.releaseHold,
+    handle: async ({ core, on, body }) => holdRecord(await releaseHold(core, { ...on, ...body })),
+  }),
+  queryEndpoint({
+    title: 'Read events',
+    path: '/api/v1/event/query/events/:after',
+    scope: 'event:read',
+    params: z.object({
+      after: positionParameter.describe('A position: events after it. Or `head`: the end of the log, without events.'),
+    }),
+    query: eventQuery,
+    answer: eventPageAnswer,
+    example: examples.readEvents,
+    handle: async ({ core, on, params, query: { size, type: types } }) =>
+      eventPageRecord(await core.events.read.query({ ...on, ...params, size, types })),
+  }),
+  postEndpoint({
+    title: 'Create a wallet',
+    path: '/api/v1/wallet/command/create',
+    scope: 'wallet:manage',
+    params: noParams,
+    body: createWalletBody,
+    answer: walletAnswer,
+    example: examples.createWallet,
+    handle: async ({ core, on, body }) => walletRecord(await createWallet(core, { ...on, ...body })),
+  }),
+  postEndpoint({
+    title: "Change a wallet's status",
+    path: '/api/v1/wallet/command/change-status',
+    scope: 'wallet:manage',
+    params: noParams,
+    body: changeWalletStatusBody,
+    answer: walletAnswer,
+    example: examples.changeWalletStatus,
+    handle: async ({ core, on, body }) => walletRecord(await changeWalletStatus(core, { ...on, ...body })),
   }),
 ]
 
 function mapPage<Item, Record>({ content, page }: Page<Item>, toRecord: (item: Item) => Record): Page<Record> {
   return { content: content.map(toRecord), page }
+}
+
+const bodyLimits = new Map(endpoints.map(({ path, bodyLimitBytes }) => [path, bodyLimitBytes]))
+
+/** The body limit of the endpoint at a path, in bytes, if it raises that of the operator. */
+export function bodyLimitOf(path: string): number | undefined {
+  return bodyLimits.get(path)
 }
 
 /** 50090201, for a method and path that no endpoint declares (section 5.4). */

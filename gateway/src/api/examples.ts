@@ -5,6 +5,7 @@ const savings = 'wal_01m809xkk4fgcbphgjzmbmv7s2'
 
 const wallet = {
   walletId: main,
+  bizId: null,
   name: 'Main',
   currency: 'USD',
   status: 'ACTIVE',
@@ -36,12 +37,74 @@ const order = {
   sourceWalletId: main,
   targetWalletId: savings,
   remark: null,
+  reference: null,
+  holdId: null,
+  batchId: null,
+  reversesTransferId: null,
   createdAt: '2026-11-22T00:18:57.594Z',
   updatedAt: '2026-11-22T00:18:57.594Z',
   completedAt: '2026-11-22T00:18:57.594Z',
+  reversedAmount: '0.00',
 }
 
 const { transferId, bizId, status, amount, currency } = order
+const { reversedAmount: _, ...completedOrder } = order
+
+const hold = {
+  holdId: 'hld_01m809y2f3e7trmwk5vq8zj4nd',
+  bizId: 'booking-4711',
+  walletId: main,
+  currency,
+  amount: '80.00',
+  capturedAmount: '0.00',
+  remainingAmount: '80.00',
+  status: 'OPEN',
+  expiresAt: '2026-11-29T00:19:12.099Z',
+  reference: 'room-12',
+  remark: null,
+  createdAt: '2026-11-22T00:19:12.099Z',
+  updatedAt: '2026-11-22T00:19:12.099Z',
+}
+
+const batchTime = '2026-11-22T00:19:20.475Z'
+const drawn = {
+  ...order,
+  transferId: 'trf_01m809yamvf3fr1yn4c5ssx0hs',
+  bizId: 'stay-4711',
+  amount: '70.00',
+  reference: 'room-12',
+  holdId: hold.holdId,
+  batchId: 'trf_01m809yamvf3fr1yn4c5ssx0hs',
+  createdAt: batchTime,
+  updatedAt: batchTime,
+  completedAt: batchTime,
+}
+const refund = {
+  ...drawn,
+  transferId: 'trf_01m809yamwe8zb9q2k6tfh3x7c',
+  bizId: 'rent-2026-11-refund',
+  amount: '0.50',
+  sourceWalletId: savings,
+  targetWalletId: main,
+  reference: null,
+  holdId: null,
+  reversesTransferId: transferId,
+}
+const refundItem = {
+  reversesTransferId: bizId,
+  amount: refund.amount,
+  currency,
+  bizId: refund.bizId,
+}
+const travel = {
+  ...wallet,
+  walletId: 'wal_01m809yp4hfjr8d3cm0ax5w6tn',
+  bizId: 'travel-2027',
+  name: 'Travel 2027',
+  balance: '0.00',
+  createdAt: '2026-11-22T00:19:32.241Z',
+  updatedAt: '2026-11-22T00:19:32.241Z',
+}
 
 function pageOf(totalElements: number, item: object) {
   return { content: [item], page: { size: 1, number: 0, totalElements, totalPages: totalElements } }
@@ -52,7 +115,15 @@ export const examples = {
   getWallet: { params: { walletId: main }, data: wallet },
   getBalance: {
     params: { walletId: main },
-    data: { walletId: main, currency, balance: '899.50', available: '899.50', updatedAt: wallet.updatedAt },
+    data: {
+      walletId: main,
+      currency,
+      balance: '899.50',
+      held: '80.00',
+      available: '819.50',
+      sequence: 2,
+      updatedAt: wallet.updatedAt,
+    },
   },
   listFlows: { params: { walletId: main }, query: 'size=1&sort=createdAt,desc', data: pageOf(2, flow) },
   listOrders: { query: 'size=1&bizIdPrefix=rent-', data: pageOf(1, order) },
@@ -60,4 +131,74 @@ export const examples = {
   getOrder: { params: { bizId }, data: order },
   getCompletion: { params: { bizId }, data: { transferId, bizId, status, completed: true } },
   createOrder: { body: { sourceWalletId: main, targetWalletId: savings, amount, currency, bizId }, data: order },
+  createBatch: {
+    body: {
+      transfers: [
+        {
+          sourceWalletId: main,
+          targetWalletId: savings,
+          amount: drawn.amount,
+          currency,
+          bizId: drawn.bizId,
+          reference: drawn.reference,
+          holdId: hold.bizId,
+        },
+        refundItem,
+      ],
+    },
+    data: { transfers: [drawn, refund] },
+  },
+  reverseOrder: { body: refundItem, data: { ...refund, batchId: null } },
+  listHolds: { query: 'size=1&status=OPEN&sort=createdAt,asc', data: pageOf(1, hold) },
+  listWalletHolds: { params: { walletId: main }, query: 'size=1&reference=room-12', data: pageOf(1, hold) },
+  getHold: { params: { bizId: hold.bizId }, data: hold },
+  createHold: {
+    body: {
+      walletId: main,
+      amount: hold.amount,
+      currency,
+      expiresInSeconds: 604_800,
+      bizId: hold.bizId,
+      reference: hold.reference,
+    },
+    data: hold,
+  },
+  releaseHold: {
+    body: { holdId: hold.bizId },
+    data: { ...hold, remainingAmount: '0.00', status: 'RELEASED', updatedAt: '2026-11-22T00:20:01.310Z' },
+  },
+  readEvents: {
+    params: { after: '3' },
+    query: 'size=1&type=transfer.completed',
+    data: {
+      content: [
+        {
+          eventId: 'evt_01m809xkx4f5dtvepqgyyx9kyn',
+          position: 4,
+          type: 'transfer.completed',
+          timestamp: order.createdAt,
+          workspaceId: 'wsp_01m809xk5tf0g8mj2ynd4gh7v9',
+          data: {
+            transfer: completedOrder,
+            balances: {
+              source: { walletId: main, sequence: 2, balanceAfter: '899.50' },
+              target: { walletId: savings, sequence: 2, balanceAfter: '350.50' },
+            },
+            holdRemaining: null,
+          },
+        },
+      ],
+      after: 3,
+      afterEventId: 'evt_01m809xkqzeqzstq0n0v4h5m9r',
+      types: ['transfer.completed'],
+      last: 4,
+      lastEventId: 'evt_01m809xkx4f5dtvepqgyyx9kyn',
+      more: true,
+    },
+  },
+  createWallet: { body: { name: travel.name, currency, bizId: travel.bizId }, data: travel },
+  changeWalletStatus: {
+    body: { walletId: travel.walletId, status: 'FROZEN' },
+    data: { ...travel, status: 'FROZEN', updatedAt: '2026-11-22T00:20:14.006Z' },
+  },
 }

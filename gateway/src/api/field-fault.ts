@@ -1,22 +1,28 @@
-import { DomainError, type FieldReason, fieldReasons } from '@workspace-wallet/contract'
+import { DomainError, type FieldFault, type FieldReason, fieldReasons } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 
-/** S012 for one field of a body or one parameter of a query. */
-export function fieldFault(field: string, reason: FieldReason, limit?: string | number): DomainError {
-  return new DomainError('S012', limit === undefined ? { field, reason } : { field, reason, limit })
+/** S012 for one field of a body or one parameter. */
+export function fieldFault(
+  field: string,
+  reason: FieldReason,
+  more: Pick<FieldFault, 'limit' | 'index'> = {},
+): DomainError {
+  return new DomainError('S012', { field, reason, ...more })
 }
 
 /** S012 for an issue of zod. The message of the issue is a FieldReason. */
-export function issueFault(field: string, issue: z.core.$ZodIssue): DomainError {
+export function issueFault(field: string, issue: z.core.$ZodIssue, more: Pick<FieldFault, 'index'> = {}): DomainError {
   const reason = issue.message as FieldReason
   if (!fieldReasons.includes(reason))
     throw new Error(`the schema of ${field} has a message that is not a FieldReason: ${issue.message}`)
-  return fieldFault(field, reason, limitOf(issue))
+  const limit = limitOf(issue)
+  return fieldFault(field, reason, limit === undefined ? more : { limit, ...more })
 }
 
 /** The bound that the value exceeds, or the values that are allowed; undefined for other issues. */
 function limitOf(issue: z.core.$ZodIssue): string | number | undefined {
   if (issue.code === 'too_big') return Number(issue.maximum)
+  if (issue.code === 'too_small' && issue.origin === 'number') return Number(issue.minimum)
   if (issue.code === 'invalid_value') return issue.values.join(', ')
   return issue.code === 'custom' ? (issue.params?.limit as string | number | undefined) : undefined
 }

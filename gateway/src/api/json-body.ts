@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { DomainError } from '@workspace-wallet/contract'
+import { DomainError, type FieldFault } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import { fieldFault, issueFault, shortened } from './field-fault.ts'
+import { findRepeatedKey } from './repeated-key.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const jsonType = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i
 
-/** The schema of a body: one flat object of strings. Its error messages are FieldReasons. */
-export type BodySchema = z.ZodType<Record<string, string | undefined>, Record<string, string | undefined>>
+/** The schema of a body: an object without unknown keys. Its error messages are FieldReasons. */
+export type BodySchema = z.ZodType<object, object>
 
 /**
  * Parses and validates a JSON body.
@@ -26,7 +27,8 @@ export function parseJsonBody<Schema extends BodySchema>(
   const { text, value } = parseJson(body)
   const result = schema.safeParse(value)
   if (!result.success) throw firstFault(result.error.issues[0]!, value)
-  rejectRepeatedKeys(text, value as object)
+  const repeated = findRepeatedKey(text, value)
+  if (repeated) throw fieldFault(fieldAt(repeated), 'REPEATED', indexAt(repeated))
   return result.data
 }
 
@@ -39,24 +41,31 @@ function parseJson(body: Buffer): { text: string; value: unknown } {
   }
 }
 
-/**
- * Rejects repeated keys, of which JSON.parse silently keeps the last. A valid body is one flat object of strings, so it has
- * exactly two string literals per key, unless a key is repeated.
- */
-function rejectRepeatedKeys(text: string, value: object): void {
-  const literals = text.match(/"(?:[^"\\]|\\.)*"/g) ?? []
-  const keys = Object.keys(value)
-  if (literals.length === keys.length * 2) return
-  const names = literals.map(literal => JSON.parse(literal) as string)
-  const field = keys.find(key => names.filter(name => name === key).length > 1) ?? 'body'
-  throw fieldFault(field, 'REPEATED')
+/** S012 for an issue of zod. */
+function firstFault(issue: z.core.$ZodIssue, body: unknown): DomainError {
+  const path = issue.path as Path
+  const more = indexAt(path)
+  if (issue.code === 'unrecognized_keys')
+    return fieldFault(fieldAt([...path, shortened(issue.keys[0]!)]), 'UNKNOWN', more)
+  const field = fieldAt(path)
+  const value = path.slice(0, -1).reduce<unknown>((parent, key) => (parent as Record<string, unknown>)[key], body)
+  const name = path.at(-1)
+  if (typeof name === 'string' && !Object.hasOwn(value as object, name)) return fieldFault(field, 'REQUIRED', more)
+  if (issue.code === 'invalid_type' && issue.expected === 'object') return fieldFault(field, 'NOT_AN_OBJECT', more)
+  return issueFault(field, issue, more)
 }
 
-/** S012 for an issue of zod. */
-function firstFault(issue: z.core.$ZodIssue, value: unknown): DomainError {
-  if (issue.code === 'unrecognized_keys') return fieldFault(shortened(issue.keys[0]!), 'UNKNOWN')
-  const name = issue.path[0]
-  if (name === undefined) return fieldFault('body', 'NOT_AN_OBJECT')
-  const field = String(name)
-  return Object.hasOwn(value as object, field) ? issueFault(field, issue) : fieldFault(field, 'REQUIRED')
+/** Where a value is in a body: keys, and indexes of arrays. */
+type Path = readonly (string | number)[]
+
+/** The name of a field: `amount`, `transfers[3].amount`; `body` for the body itself. */
+function fieldAt(path: Path): string {
+  const name = path.map(key => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
+  return name === '' ? 'body' : name.slice(1)
+}
+
+/** The item of a batch that a field belongs to. */
+function indexAt(path: Path): Pick<FieldFault, 'index'> {
+  const index = path.find(key => typeof key === 'number')
+  return index === undefined ? {} : { index }
 }

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { listQuery, parseListQuery, prefixParameter, timeParameter } from './list-query.ts'
+import {
+  enumParameter,
+  listQuery,
+  parseListQuery,
+  parseQuery,
+  positionParameter,
+  prefixParameter,
+  sizeParameter,
+  timeParameter,
+} from './list-query.ts'
 
 const query = listQuery(['createdAt'], { createdFrom: timeParameter, bizIdPrefix: prefixParameter })
 const parse = (text: string) => parseListQuery(text, query)
@@ -16,4 +25,25 @@ test('the error of a text that is too long has the limit', () => {
   const details = { field: 'bizIdPrefix', reason: 'TOO_LONG', limit: 64 }
   expect(() => parse(`bizIdPrefix=${'x'.repeat(65)}`)).toThrow(expect.objectContaining({ details }))
   expect(parse(`bizIdPrefix=${'x'.repeat(64)}`).filter.bizIdPrefix).toHaveLength(64)
+})
+
+test('a parameter can be repeated only if the schema says so, and not with the same value', () => {
+  const parameters = { size: sizeParameter(100, 500), type: enumParameter(['a', 'b']) }
+  const parseEvents = (text: string) => parseQuery(text, { parameters, repeatable: 'type' })
+  expect(parseEvents('')).toEqual({})
+  expect(parseEvents('type=a&size=501&type=b')).toEqual({ size: 500, type: ['a', 'b'] })
+  const fault = (details: object) => expect.objectContaining({ code: 'S012', details })
+  expect(() => parseEvents('type=a&type=a')).toThrow(fault({ field: 'type', reason: 'REPEATED' }))
+  expect(() => parseEvents('size=1&size=1')).toThrow(fault({ field: 'size', reason: 'REPEATED' }))
+  expect(() => parseEvents('size=0')).toThrow(fault({ field: 'size', reason: 'TOO_SMALL', limit: 1 }))
+  expect(() => parseEvents('type=c')).toThrow(fault({ field: 'type', reason: 'NOT_ONE_OF', limit: 'a, b' }))
+  for (const name of ['page', 'sort', 'types', '__proto__', 'toString'])
+    expect(() => parseEvents(`${name}=1`)).toThrow(fault({ field: name, reason: 'UNKNOWN' }))
+})
+
+test('a position is a whole number up to 2^53 − 1, or head', () => {
+  const reasonOf = (text: string) => positionParameter.safeParse(text).error?.issues[0]?.message
+  expect(['0', '9007199254740991', 'head'].map(text => positionParameter.parse(text))).toEqual([0, 2 ** 53 - 1, 'head'])
+  expect(reasonOf('9007199254740992')).toBe('TOO_LARGE')
+  for (const text of ['', '-1', '+1', '1.0', '1e3', 'HEAD', ' 1', '٣']) expect(reasonOf(text)).toBe('NOT_AN_INTEGER')
 })

@@ -4,56 +4,83 @@ import { fieldFault, issueFault, shortened } from './field-fault.ts'
 
 /** The schema of a query parameter: from its text to its value. Its error messages are FieldReasons. */
 type Parameter<Value = unknown> = z.ZodType<Value, string>
+type Parameters = Record<string, Parameter>
 type Sort<Field extends string> = { field: Field; direction: 'asc' | 'desc' }
 
-/** The schema of a list's query. Every list also has `page` and `size`. */
-export type ListQuerySchema<
-  Field extends string = string,
-  Filters extends Record<string, Parameter> = Record<string, Parameter>,
-> = {
-  sortable: readonly Field[]
-  sort: Parameter<Sort<Field>>
-  filters: Filters
+/** The schema of a query. One of its parameters can be repeated. */
+export type QuerySchema<Of extends Parameters = Parameters, Repeatable extends string = string> = {
+  parameters: Of
+  repeatable: Repeatable
 }
+
+/** The parameters that were sent; an array of the values of the one that can be repeated. */
+export type QueryParameters<Query extends QuerySchema> = {
+  [Name in keyof Query['parameters']]?: Name extends Query['repeatable']
+    ? z.output<Query['parameters'][Name]>[]
+    : z.output<Query['parameters'][Name]>
+}
+
+/** The schema of a list's query: `page`, `size`, `sort` and filters. */
+type ListParameterSchemas<Field extends string> = {
+  page: Parameter<number>
+  size: Parameter<number>
+  sort: Parameter<Sort<Field>>
+}
+export type ListQuerySchema<Field extends string = string, Filters extends Parameters = Parameters> = QuerySchema<
+  ListParameterSchemas<Field> & Filters,
+  'sort'
+>
 
 export type ListParameters<Query extends ListQuerySchema> = {
   page: number
   size: number
-  sort: z.output<Query['sort']>[]
-  filter: { [Name in keyof Query['filters']]?: z.output<Query['filters'][Name]> }
+  sort: z.output<Query['parameters']['sort']>[]
+  filter: Omit<QueryParameters<Query>, keyof ListParameterSchemas<string>>
 }
 
-export function listQuery<const Field extends string, const Filters extends Record<string, Parameter>>(
+export function listQuery<const Field extends string, const Filters extends Parameters>(
   sortable: readonly Field[],
   filters: Filters,
 ): ListQuerySchema<Field, Filters> {
-  return { sortable, sort: sortBy(sortable), filters }
+  const parameters = { page: pageParameter, size: sizeParameter(defaultPageSize, maxPageSize), sort: sortBy(sortable) }
+  return { parameters: { ...parameters, ...filters }, repeatable: 'sort' }
 }
 
 /**
- * Parses the query of a list endpoint (section 8.1). An unknown parameter is an error, so that a mistyped filter does not
- * return the unfiltered list.
+ * Parses the query of a list endpoint (section 8.1).
  *
  * @throws DomainError S012 for the first invalid parameter, in the order sent
  */
 export function parseListQuery<Query extends ListQuerySchema>(text: string, query: Query): ListParameters<Query> {
-  const request = { page: 0, size: defaultPageSize, sort: [] as Sort<string>[], filter: {} as Record<string, unknown> }
-  const seen = new Set<string>()
+  const { page = 0, size = defaultPageSize, sort = [], ...filter } = parseQuery(text, query as ListQuerySchema)
+  return { page, size, sort, filter } as ListParameters<Query>
+}
+
+/**
+ * Parses a query. An unknown parameter is an error, so that a mistyped filter does not return everything.
+ *
+ * @throws DomainError S012 for the first invalid parameter, in the order sent
+ */
+export function parseQuery<Query extends QuerySchema>(text: string, query: Query): QueryParameters<Query> {
+  const { parameters, repeatable } = query
+  const found: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(`?${text}`)) {
-    if (name === 'sort') {
-      const sort = parse(name, query.sort, value)
-      if (request.sort.some(({ field }) => field === sort.field)) throw fieldFault('sort', 'REPEATED')
-      request.sort.push(sort)
-      continue
-    }
-    if (seen.has(name)) throw fieldFault(name, 'REPEATED')
-    seen.add(name)
-    if (name === 'page') request.page = parse(name, pageParameter, value)
-    else if (name === 'size') request.size = parse(name, sizeParameter, value)
-    else if (Object.hasOwn(query.filters, name)) request.filter[name] = parse(name, query.filters[name]!, value)
-    else throw fieldFault(shortened(name), 'UNKNOWN')
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name]! : null
+    if (!parameter) throw fieldFault(shortened(name), 'UNKNOWN')
+    if (name === repeatable) {
+      const parsed = parse(name, parameter, value)
+      const before = (found[name] ?? []) as unknown[]
+      if (before.some(each => subjectOf(each) === subjectOf(parsed))) throw fieldFault(name, 'REPEATED')
+      found[name] = [...before, parsed]
+    } else if (Object.hasOwn(found, name)) throw fieldFault(name, 'REPEATED')
+    else found[name] = parse(name, parameter, value)
   }
-  return request as ListParameters<Query>
+  return found as QueryParameters<Query>
+}
+
+/** What a value of a repeated parameter is about, which no other value may be: the field of a sort, or the value itself. */
+function subjectOf(value: unknown): unknown {
+  return typeof value === 'object' ? (value as Sort<string>).field : value
 }
 
 function parse<Value>(name: string, parameter: Parameter<Value>, text: string): Value {
@@ -64,17 +91,29 @@ function parse<Value>(name: string, parameter: Parameter<Value>, text: string): 
 
 const integer = z.string().regex(/^\d+$/, 'NOT_AN_INTEGER').transform(Number)
 
-export const pageParameter = integer
-  .refine(Number.isSafeInteger, { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER } })
+const tooLarge = { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER } }
+
+/** A position in the log of events, or `head`. */
+export const positionParameter = z
+  .string()
+  .regex(/^(?:\d+|head)$/, 'NOT_AN_INTEGER')
+  .transform(text => (text === 'head' ? text : Number(text)))
+  .refine(position => position === 'head' || Number.isSafeInteger(position), tooLarge)
+
+const pageParameter = integer
+  .refine(Number.isSafeInteger, tooLarge)
   .meta({ type: 'integer', description: 'Page number, zero-based. Default: 0.' })
 
-export const sizeParameter = integer
-  .refine(wanted => wanted >= 1, { error: 'TOO_SMALL', params: { limit: 1 } })
-  .transform(wanted => Math.min(wanted, maxPageSize))
-  .meta({
-    type: 'integer',
-    description: `Items per page, at least 1. Values above ${maxPageSize} are capped. Default: ${defaultPageSize}.`,
-  })
+/** The size of a page. A value above `most` is reduced to it. */
+export function sizeParameter(byDefault: number, most: number) {
+  return integer
+    .refine(wanted => wanted >= 1, { error: 'TOO_SMALL', params: { limit: 1 } })
+    .transform(wanted => Math.min(wanted, most))
+    .meta({
+      type: 'integer',
+      description: `Items per page, at least 1. Values above ${most} are capped. Default: ${byDefault}.`,
+    })
+}
 
 function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sort<Field>> {
   return z
@@ -100,15 +139,22 @@ export function enumParameter<const Value extends string>(values: readonly Value
   return z.enum(values, 'NOT_ONE_OF')
 }
 
-const maxPrefixLength = 64
-
-/** The beginning of an ID. */
-export const prefixParameter = z
+const maxTextLength = 64
+const textParameter = z
   .string()
   .min(1, 'EMPTY')
-  .max(maxPrefixLength, 'TOO_LONG')
+  .max(maxTextLength, 'TOO_LONG')
   .regex(/^[!-~]+$/, 'BAD_CHARACTER')
-  .describe(`The beginning of the ID, 1 to ${maxPrefixLength} visible ASCII characters.`)
+
+/** The beginning of an ID. */
+export const prefixParameter = textParameter.describe(
+  `The beginning of the ID, 1 to ${maxTextLength} visible ASCII characters.`,
+)
+
+/** A whole ID or reference. */
+export const exactParameter = textParameter.describe(
+  `The whole value, as records show it, 1 to ${maxTextLength} visible ASCII characters.`,
+)
 
 const timePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/

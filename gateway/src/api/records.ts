@@ -1,12 +1,23 @@
 import {
+  type Decimal,
+  type Event,
+  type EventData,
+  type EventPage,
+  type EventType,
+  eventTypes,
   type Flow,
+  type FundingReceipt,
   flowDirections,
   formatBalance,
+  type Hold,
+  holdStatuses,
+  type TransferBatch,
   type TransferOrder,
   transferStatuses,
   transferTypes,
   type Wallet,
   type WalletBalance,
+  walletChangers,
   walletStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
@@ -27,10 +38,13 @@ const walletId = z.string().describe('`wal_…`')
 const transferId = z.string().describe('`trf_…`')
 const bizId = z.string().describe('As it was sent, otherwise the transferId.')
 const orderStatus = z.enum(transferStatuses)
+const remark = z.string().nullable().describe('As it was sent, or null.')
+const reference = z.string().nullable().describe('As it was sent, or null.')
 
 export const walletAnswer = z.strictObject({
   walletId,
-  name: z.string().describe('The name that the operator gave it.'),
+  bizId: z.string().nullable().describe('As it was sent. Null for wallets that operators made without one.'),
+  name: z.string(),
   currency,
   status: z.enum(walletStatuses),
   balance,
@@ -42,7 +56,9 @@ export const balanceAnswer = z.strictObject({
   walletId,
   currency,
   balance,
-  available: balance.describe('The part of the balance that can be spent.'),
+  held: balance.describe('The part of the balance that open holds reserve.'),
+  available: balance.describe('The rest of the balance, which can be spent.'),
+  sequence: z.int().describe('The sequence of the last flow, 0 without any.'),
   updatedAt,
 })
 
@@ -63,7 +79,8 @@ export const flowAnswer = z.strictObject({
   createdAt,
 })
 
-export const orderAnswer = z.strictObject({
+/** An order as of its transfer. */
+const completedOrderAnswer = z.strictObject({
   transferId,
   bizId,
   status: orderStatus,
@@ -71,10 +88,22 @@ export const orderAnswer = z.strictObject({
   currency,
   sourceWalletId: walletId,
   targetWalletId: walletId,
-  remark: z.string().nullable().describe('As it was sent, or null.'),
+  remark,
+  reference,
+  holdId: z.string().nullable().describe('`hld_…`, the hold that it drew on, or null.'),
+  batchId: z.string().nullable().describe('The transferId of the first transfer of its batch. Null outside batches.'),
+  reversesTransferId: z.string().nullable().describe('The transferId of the transfer that it reverses, or null.'),
   createdAt,
   updatedAt,
   completedAt: time.describe('ISO 8601, UTC, in milliseconds.'),
+})
+
+export const orderAnswer = completedOrderAnswer.extend({
+  reversedAmount: balance.describe("The sum of its reversals, with exactly its currency's decimals."),
+})
+
+export const batchAnswer = z.strictObject({
+  transfers: z.array(orderAnswer).describe('The transfer orders, in the order of the items.'),
 })
 
 export const completionAnswer = z.strictObject({
@@ -82,6 +111,110 @@ export const completionAnswer = z.strictObject({
   bizId,
   status: orderStatus,
   completed: z.boolean().describe('Whether the status is `COMPLETED`.'),
+})
+
+export const holdAnswer = z.strictObject({
+  holdId: z.string().describe('`hld_…`'),
+  bizId: z.string().describe('As it was sent.'),
+  walletId,
+  currency,
+  amount,
+  capturedAmount: balance.describe('The sum of what transfers and withdrawals drew.'),
+  remainingAmount: balance.describe('What it reserves: the rest of the amount while `OPEN`, otherwise 0.'),
+  status: z.enum(holdStatuses),
+  expiresAt: time.describe('ISO 8601, UTC, in milliseconds. From then on, the status is `EXPIRED` if it was `OPEN`.'),
+  reference,
+  remark,
+  createdAt,
+  updatedAt,
+})
+
+const fundingAnswer = z.strictObject({
+  transferId,
+  bizId,
+  walletId,
+  type: z.enum(['DEPOSIT', 'WITHDRAWAL']),
+  amount,
+  currency,
+  holdId: z.string().nullable(),
+  createdAt,
+})
+
+const balanceAfterAnswer = z.strictObject({ walletId, sequence: z.int(), balanceAfter: balance })
+const holdRemaining = balance
+  .nullable()
+  .describe('What remains of the hold that it drew on, 0 if the rest was released. Null without a hold.')
+const walletChangeAnswer = z.strictObject({
+  walletId,
+  bizId: z.string().nullable().describe('As it was sent, or null.'),
+  currency,
+  status: z.enum(walletStatuses).describe('The new status.'),
+  by: z.enum(walletChangers).describe('Who did it: a client or an operator.'),
+})
+const holdEventAnswer = z.strictObject({
+  hold: holdAnswer.describe('The hold as of then, as [Get a hold](#get-a-hold) returns it.'),
+})
+const funding = fundingAnswer.describe(
+  '`transferId`, `bizId`, `walletId`, `type` (`DEPOSIT` or `WITHDRAWAL`), `amount`, `currency`, `holdId` or null, `createdAt`.',
+)
+
+/** `data` of the events of each type. */
+export const eventDataAnswers = {
+  'transfer.completed': z.strictObject({
+    transfer: completedOrderAnswer.describe(
+      'The order, as [Get a transfer order](#get-a-transfer-order) returns it, without `reversedAmount`.',
+    ),
+    balances: z
+      .strictObject({ source: balanceAfterAnswer, target: balanceAfterAnswer })
+      .describe('`source` and `target`, each with `walletId`, `sequence` of the flow, and `balanceAfter`.'),
+    holdRemaining,
+  }),
+  'wallet.deposited': z.strictObject({
+    funding,
+    balances: z
+      .strictObject({ target: balanceAfterAnswer })
+      .describe('`target`, with `walletId`, `sequence` of the flow, and `balanceAfter`.'),
+    holdRemaining,
+  }),
+  'wallet.withdrawn': z.strictObject({
+    funding,
+    balances: z
+      .strictObject({ source: balanceAfterAnswer })
+      .describe('`source`, with `walletId`, `sequence` of the flow, and `balanceAfter`.'),
+    holdRemaining,
+  }),
+  'hold.created': holdEventAnswer,
+  'hold.released': holdEventAnswer,
+  'hold.expired': holdEventAnswer,
+  'wallet.created': walletChangeAnswer,
+  'wallet.frozen': walletChangeAnswer,
+  'wallet.unfrozen': walletChangeAnswer,
+  'wallet.closed': walletChangeAnswer,
+} as const satisfies Record<EventType, z.ZodObject>
+type EventDataAnswers = { [Type in EventType]: z.output<(typeof eventDataAnswers)[Type]> }
+
+const eventAnswer = z
+  .strictObject({
+    eventId: z.string().describe('`evt_…`, stable, and never used for another event.'),
+    position: z.int().describe("Numbers the workspace's events in order of commit: 1, 2, 3, without gaps."),
+    type: z.enum(eventTypes),
+    timestamp: time.describe('ISO 8601, UTC, in milliseconds. Never earlier than that of the position before.'),
+    workspaceId: z.string().describe('`wsp_…`'),
+    data: z.union(Object.values(eventDataAnswers)).describe('By type: see below.'),
+  })
+  .refine(({ type, data }) => eventDataAnswers[type].safeParse(data).success, 'data is of another type')
+
+export const eventPageAnswer = z.strictObject({
+  content: z.array(eventAnswer).describe('Events, in order of position.'),
+  after: z.int().describe('The position that was sent. For `head`: the end of the log.'),
+  afterEventId: z
+    .string()
+    .nullable()
+    .describe('The eventId at `after`. If you stored another one, history was replaced. Null at 0 and for `head`.'),
+  types: z.array(z.enum(eventTypes)).describe('The types that were sent. Empty: all types.'),
+  last: z.int().describe('The `after` of the next call. It passes events of other types.'),
+  lastEventId: z.string().nullable().describe('The eventId at `last`. Null at 0.'),
+  more: z.boolean().describe('Whether the log continues after `last`.'),
 })
 
 export function walletRecord(wallet: Wallet): z.output<typeof walletAnswer> {
@@ -99,6 +232,7 @@ export function balanceRecord(balance: WalletBalance): z.output<typeof balanceAn
   return {
     ...balance,
     balance: formatBalance(balance.balance, currency),
+    held: formatBalance(balance.held, currency),
     available: formatBalance(balance.available, currency),
     updatedAt: formatTime(updatedAt),
   }
@@ -109,7 +243,11 @@ export function flowRecord(flow: Flow): z.output<typeof flowAnswer> {
   return { ...flow, balanceAfter: formatBalance(balanceAfter, currency), createdAt: formatTime(createdAt) }
 }
 
-export function orderRecord(order: TransferOrder): z.output<typeof orderAnswer> {
+export function orderRecord({ reversedAmount, ...order }: TransferOrder): z.output<typeof orderAnswer> {
+  return { ...completedOrderRecord(order), reversedAmount: formatBalance(reversedAmount, order.currency) }
+}
+
+function completedOrderRecord(order: Omit<TransferOrder, 'reversedAmount'>): z.output<typeof completedOrderAnswer> {
   const { createdAt, updatedAt, completedAt } = order
   return {
     ...order,
@@ -121,6 +259,72 @@ export function orderRecord(order: TransferOrder): z.output<typeof orderAnswer> 
 
 export function completionRecord({ transferId, bizId, status }: TransferOrder): z.output<typeof completionAnswer> {
   return { transferId, bizId, status, completed: status === 'COMPLETED' }
+}
+
+export function batchRecord({ transfers }: TransferBatch): z.output<typeof batchAnswer> {
+  return { transfers: transfers.map(orderRecord) }
+}
+
+export function holdRecord(hold: Hold): z.output<typeof holdAnswer> {
+  const { capturedAmount, remainingAmount, currency, expiresAt, createdAt, updatedAt } = hold
+  return {
+    ...hold,
+    capturedAmount: formatBalance(capturedAmount, currency),
+    remainingAmount: formatBalance(remainingAmount, currency),
+    expiresAt: formatTime(expiresAt),
+    createdAt: formatTime(createdAt),
+    updatedAt: formatTime(updatedAt),
+  }
+}
+
+export function eventPageRecord(page: EventPage): z.output<typeof eventPageAnswer> {
+  return { ...page, content: page.content.map(eventRecord) }
+}
+
+export type EventRecord = z.output<typeof eventAnswer>
+
+export function eventRecord({ eventId, position, type, timestamp, workspaceId, data }: Event): EventRecord {
+  const toRecord = eventDataRecords[type] as (data: Event['data']) => EventRecord['data']
+  return { eventId, position, type, timestamp: formatTime(timestamp), workspaceId, data: toRecord(data) }
+}
+
+const eventDataRecords: { [Type in EventType]: (data: EventData[Type]) => EventDataAnswers[Type] } = {
+  'transfer.completed': ({ transfer, balances: { source, target }, holdRemaining: remaining }) => ({
+    transfer: completedOrderRecord(transfer),
+    balances: {
+      source: balanceAfterRecord(source, transfer.currency),
+      target: balanceAfterRecord(target, transfer.currency),
+    },
+    holdRemaining: remaining && formatBalance(remaining, transfer.currency),
+  }),
+  'wallet.deposited': ({ funding, balances: { target }, holdRemaining: remaining }) => ({
+    funding: fundingRecord(funding),
+    balances: { target: balanceAfterRecord(target, funding.currency) },
+    holdRemaining: remaining && formatBalance(remaining, funding.currency),
+  }),
+  'wallet.withdrawn': ({ funding, balances: { source }, holdRemaining: remaining }) => ({
+    funding: fundingRecord(funding),
+    balances: { source: balanceAfterRecord(source, funding.currency) },
+    holdRemaining: remaining && formatBalance(remaining, funding.currency),
+  }),
+  'hold.created': ({ hold }) => ({ hold: holdRecord(hold) }),
+  'hold.released': ({ hold }) => ({ hold: holdRecord(hold) }),
+  'hold.expired': ({ hold }) => ({ hold: holdRecord(hold) }),
+  'wallet.created': change => change,
+  'wallet.frozen': change => change,
+  'wallet.unfrozen': change => change,
+  'wallet.closed': change => change,
+}
+
+function fundingRecord(funding: FundingReceipt): z.output<typeof fundingAnswer> {
+  return { ...funding, createdAt: formatTime(funding.createdAt) }
+}
+
+function balanceAfterRecord(
+  after: { walletId: string; sequence: number; balanceAfter: Decimal },
+  currency: string,
+): z.output<typeof balanceAfterAnswer> {
+  return { ...after, balanceAfter: formatBalance(after.balanceAfter, currency) }
 }
 
 let lastTimeMs = 0

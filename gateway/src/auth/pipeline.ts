@@ -18,6 +18,7 @@ import { findUsableKey } from './usable-key.ts'
 export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
+  /** The operator's limit of a body. */
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
   /** The limits that the operator set: requests of an API key, failed authentications of an address. */
@@ -38,6 +39,7 @@ export type SignedRequest = { key: Key; body: Buffer }
  * Steps 1 to 7 of section 5.3, in order. The first failure ends the pipeline. Each endpoint checks step 8, the scope,
  * itself (see http/app.ts).
  *
+ * @param endpointLimitBytes the limit of a body, if the endpoint needs a higher one than the operator's
  * @throws DomainError with the code of the failed step; S013 if the body is too large, S002 without the nonce store, S029
  *   above a limit that the operator set
  */
@@ -45,12 +47,14 @@ export async function authenticate(
   dependencies: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
+  endpointLimitBytes = 0,
 ): Promise<SignedRequest> {
+  const bodyLimitBytes = Math.max(dependencies.bodyLimitBytes, endpointLimitBytes)
   const { failures } = dependencies
-  if (!failures) return runSteps(dependencies, request, response)
+  if (!failures) return runSteps(dependencies, request, response, bodyLimitBytes)
   const network = networkOf(request.clientAddress)
   try {
-    return await runSteps(dependencies, request, response, () => failures.check(network, response))
+    return await runSteps(dependencies, request, response, bodyLimitBytes, () => failures.check(network, response))
   } catch (error) {
     return failures.answer(error, network, response)
   }
@@ -58,9 +62,10 @@ export async function authenticate(
 
 /** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
 async function runSteps(
-  { keys, nonces, bodyLimitBytes, keyRate, now }: PipelineDependencies,
+  { keys, nonces, keyRate, now }: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
+  bodyLimitBytes: number,
   checkFailureLimit?: () => void,
 ): Promise<SignedRequest> {
   let key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3

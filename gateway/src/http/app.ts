@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { DomainError, type ErrorCode, errorTable, scopes } from '@workspace-wallet/contract'
+import { DomainError, type ErrorCode, errorTable, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
-import { endpoints, noSuchEndpoint } from '../api/endpoints.ts'
+import { bodyLimitOf, endpoints, noSuchEndpoint } from '../api/endpoints.ts'
 import { checkScope } from '../auth/address-and-scope.ts'
 import { authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
 import { parseRequestTarget, type RequestTarget } from '../auth/request-target.ts'
@@ -108,7 +108,7 @@ const requireApiPath: RequestHandler = (request, _response, next) => {
 
 function authenticated(dependencies: PipelineDependencies): RequestHandler {
   return async (request, response, next) => {
-    request.signed = await authenticate(dependencies, request, response)
+    request.signed = await authenticate(dependencies, request, response, bodyLimitOf(request.target.path))
     next()
   }
 }
@@ -134,7 +134,9 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, record
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>
     const { target, headers } = request
-    sendSuccess(response, requestId, await handle({ core, on, params, query: target.query, headers, body }))
+    const requireScope = (also: Scope) => checkScope(key, also)
+    const data = await handle({ core, on, requireScope, params, query: target.query, headers, body })
+    sendSuccess(response, requestId, data)
     recordAnswer(request, path, '2000')
   }
   if (method === 'GET') app.get(path, handler)

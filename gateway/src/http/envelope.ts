@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type DomainError, errorTable } from '@workspace-wallet/contract'
+import { batchIndexOf, type DomainError, errorTable } from '@workspace-wallet/contract'
 import { findLocale, localize } from '../locales/localize.ts'
 
 /** The version of the response format (section 9). */
@@ -56,7 +56,9 @@ export function sendFailure(
   }
   const { details } = error
   if (details && 'retryAfterSeconds' in details) response.setHeader('Retry-After', String(details.retryAfterSeconds))
-  if (details && 'transferId' in details && details.transferId) response.setHeader('X-Transfer-Id', details.transferId)
+  if (details && 'transferId' in details) response.setHeader('X-Transfer-Id', details.transferId)
+  const index = batchIndexOf(error)
+  if (index !== undefined) response.setHeader('X-Batch-Index', String(index))
   send(response, errorTable[error.code].http, requestId, failureBody(error, detail))
 }
 

@@ -96,9 +96,7 @@ function coreProxy(coreUrls: string[], log: Log) {
           return
         }
         // 503 guarantees that the call was not executed.
-        const failure = wasSent
-          ? new DomainError('S003', { transferId: '' })
-          : new DomainError('S002', { retryAfterSeconds: 1 })
+        const failure = wasSent ? new DomainError('S003') : new DomainError('S002', { retryAfterSeconds: 1 })
         sendFailure(request, response, mintRequestId(), failure)
       },
     },

@@ -47,8 +47,10 @@ export const enUS: Locale = {
       reason === 'TOO_MANY_LISTS'
         ? `Too many lists of this workspace are waiting. Request one at a time, and retry in ${retryAfterSeconds} s with a new nonce.`
         : `The service is temporarily unavailable. Nothing was done. Retry in ${retryAfterSeconds} s with a new nonce.`,
-    S003: ({ transferId }) =>
-      `The outcome of this transfer is unknown. Retry with the same bizId, or get the order ${transferId}.`,
+    S003: details =>
+      details
+        ? `The outcome of this transfer is unknown. Retry with the same bizId, or get the order ${details.transferId}.`
+        : 'The outcome of this request is unknown. Retry it with the same body and a new nonce: nothing is done twice.',
     S004: () => 'This path does not exist. API paths begin with /api/v1/.',
     S013: ({ limitBytes }) => `The body exceeds the limit of ${limitBytes} bytes.`,
     S015: ({ reason }) =>
@@ -59,22 +61,36 @@ export const enUS: Locale = {
     W001: ({ field }) => `This workspace has no such wallet (${field}).`,
     W002: ({ field, status }) =>
       `The wallet in ${field} is ${status === 'FROZEN' ? 'frozen' : 'closed'} and can neither send nor receive money.`,
+    W003: () =>
+      'The wallet holds money. Only an empty wallet can be closed: transfer its balance and release its holds first.',
+    W004: () => 'An operator froze this wallet. Only an operator can unfreeze or close it.',
     T001: () => 'This workspace has no such transfer order.',
-    T002: () => 'The balance of the source wallet is lower than the amount.',
-    T003: ({ currency }) => `Both wallets must have the currency of the transfer, ${currency}.`,
+    T002: () => 'The amount is more than is available in the source wallet. What holds reserve is not available.',
+    T003: ({ currency }) => `All wallets of this request must have its currency, ${currency}.`,
     T004: () => 'sourceWalletId and targetWalletId must be different wallets.',
-    T005: ({ bizId }) =>
-      `The bizId ${bizId} already belongs to a different transfer. Use a new bizId for a new transfer.`,
+    T005: ({ bizId }) => `The bizId ${bizId} already names something else. Use a new bizId for every new request.`,
+    T006: () => 'This transfer is a reversal, which cannot be reversed. Make a new transfer instead.',
+    T007: ({ remaining }) => `The amount is more than is not reversed yet. At most ${remaining} can be reversed.`,
+    H001: () => 'This workspace has no such hold.',
+    H002: ({ status }) => `The hold has ended (${status}). Only an open hold can be drawn on or released.`,
+    H003: ({ remaining }) =>
+      `The amount is more than remains of the hold, ${remaining}. To pay more, add a transfer without a hold.`,
+    H004: () => 'The hold is not on the source wallet. Transfer from the wallet of the hold.',
+    E001: ({ position }) =>
+      `The log ends at position ${position}, because an earlier copy of the database was restored. Read head, then the wallets, and continue from there.`,
   },
+  atIndex: (index, sentence) => `transfers[${index}]: ${sentence}`,
   fields: {
     REQUIRED: ({ field }) => `${field} is required.`,
     UNKNOWN: ({ field }) => `${field} is unknown. Check its spelling.`,
     REPEATED: ({ field }) => `${field} was sent more than once.`,
     NOT_A_STRING: ({ field }) => `${field} must be a string.`,
     NOT_AN_OBJECT: ({ field }) => `${field} must be a JSON object.`,
+    NOT_AN_ARRAY: ({ field }) => `${field} must be a JSON array.`,
     NOT_JSON: ({ field }) => `${field} must be JSON in UTF-8.`,
     EMPTY: ({ field }) => `${field} must not be empty.`,
     TOO_LONG: ({ field, limit }) => `${field} must have at most ${limit} characters.`,
+    TOO_MANY: ({ field, limit }) => `${field} must have at most ${limit} items.`,
     BAD_CHARACTER: ({ field }) => `${field} contains a character that is not allowed.`,
     NOT_AN_AMOUNT: ({ field }) =>
       `${field} must be a decimal such as "100.50": no sign, no exponent, no leading zeros.`,
@@ -84,7 +100,7 @@ export const enUS: Locale = {
     UNKNOWN_CURRENCY: ({ field }) => `${field} must be the upper-case code of a supported currency, such as USD.`,
     NOT_A_BIZ_ID: ({ field }) =>
       `${field} may contain letters, digits and . _ : - and must begin with a letter or digit.`,
-    RESERVED: ({ field }) => `${field} must not be "wallet" and must not have the form of an ID of this service.`,
+    RESERVED: ({ field, limit }) => `${field} must not have one of these forms, which are reserved: ${limit}.`,
     NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number, digits only.`,
     TOO_SMALL: ({ field, limit }) => `${field} must be at least ${limit}.`,
     TOO_LARGE: ({ field, limit }) => `${field} must be at most ${limit}.`,

@@ -7,5 +7,7 @@ import type { ErrorCode, ErrorDetails, FieldFault, FieldReason } from '@workspac
 export type Locale = {
   tag: string
   sentences: { [Code in ErrorCode]: (details: ErrorDetails[Code], locale: Locale) => string }
+  /** Adds the place of an item of a batch to the sentence for its error. */
+  atIndex: (index: number, sentence: string) => string
   fields: Record<FieldReason, (fault: FieldFault) => string>
 }

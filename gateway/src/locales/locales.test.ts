@@ -30,7 +30,7 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     { field: 'bizIdPrefix', reason: 'TOO_EXPENSIVE', limit: 2 },
   ],
   S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
-  S003: [{ transferId: 'trf_1' }],
+  S003: [{ transferId: 'trf_1' }, undefined],
   S013: [{ limitBytes: 65_536 }],
   S015: [{ reason: 'CONTENT_TYPE' }, { reason: 'CONTENT_ENCODING' }],
   S029: [{ retryAfterSeconds: 7 }],
@@ -40,7 +40,12 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     { field: 'targetWalletId', status: 'CLOSED' },
   ],
   T003: [{ currency: 'USD' }],
-  T005: [{ bizId: 'rent' }],
+  T002: [undefined, { index: 3 }],
+  T005: [{ bizId: 'rent' }, { bizId: 'rent', index: 0 }],
+  T007: [{ remaining: '0.50' }],
+  H002: [{ status: 'RELEASED' }],
+  H003: [{ remaining: '0.50' }],
+  E001: [{ position: 7 }],
 }
 
 describe.each(locales)('$tag', locale => {
@@ -66,6 +71,12 @@ describe.each(locales)('$tag', locale => {
     expect(say('S012', { field: 'createdFrom', reason: 'UNESCAPED_PLUS' })).toMatch(/createdFrom.*%2B/)
     expect(say('S003', { transferId: 'trf_1' })).toContain('trf_1')
     expect(say('GA2024', { scope: 'transfer:create' })).toContain('transfer:create')
+    expect(say('T007', { remaining: '0.50' })).toContain('0.50')
+    expect(say('E001', { position: 7 })).toContain('7')
+    expect(say('T002', { index: 3 })).toContain('transfers[3]')
+    expect(say('S012', { field: 'transfers[3].amount', reason: 'NOT_POSITIVE', index: 3 })).toMatch(
+      /^transfers\[3\]\.amount/,
+    )
   })
 })
 

@@ -1,4 +1,4 @@
-import type { DomainError, ErrorDetails } from '@workspace-wallet/contract'
+import { batchIndexOf, type DomainError, type ErrorDetails } from '@workspace-wallet/contract'
 import { enUS } from './en-US.ts'
 import type { Locale } from './locale.ts'
 import { zhCN } from './zh-CN.ts'
@@ -19,7 +19,11 @@ export function findLocale(tag: string): Locale {
 }
 
 /** The sentence for an error in one language. */
-export function localize({ code, details }: DomainError, locale: Locale): string {
-  const sentence = locale.sentences[code] as (details: ErrorDetails[typeof code], locale: Locale) => string
-  return sentence(details, locale)
+export function localize(error: DomainError, locale: Locale): string {
+  const { code, details } = error
+  const sentenceOf = locale.sentences[code] as (details: ErrorDetails[typeof code], locale: Locale) => string
+  const sentence = sentenceOf(details, locale)
+  const index = batchIndexOf(error)
+  // The fields of S012 name the item themselves.
+  return index === undefined || code === 'S012' ? sentence : locale.atIndex(index, sentence)
 }

@@ -44,7 +44,10 @@ export const zhCN: Locale = {
       reason === 'TOO_MANY_LISTS'
         ? `该工作空间等待中的列表请求过多。请逐个请求，并在 ${retryAfterSeconds} 秒后使用新的 nonce 重试。`
         : `服务暂时不可用，未执行任何操作。请在 ${retryAfterSeconds} 秒后使用新的 nonce 重试。`,
-    S003: ({ transferId }) => `该转账的结果未知。请使用相同的 bizId 重试，或查询订单 ${transferId}。`,
+    S003: details =>
+      details
+        ? `该转账的结果未知。请使用相同的 bizId 重试，或查询订单 ${details.transferId}。`
+        : '该请求的结果未知。请使用相同的请求体和新的 nonce 重试，不会重复执行。',
     S004: () => '此路径不存在。API 以 /api/v1/ 开头。',
     S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节的上限。`,
     S015: ({ reason }) =>
@@ -54,21 +57,34 @@ export const zhCN: Locale = {
     S029: ({ retryAfterSeconds }) => `请求过多，请在 ${retryAfterSeconds} 秒后重试。`,
     W001: ({ field }) => `该工作空间没有此钱包（${field}）。`,
     W002: ({ field, status }) => `${field} 指定的钱包${statuses[status] ?? '不可用'}，不能付款或收款。`,
+    W003: () => '钱包中仍有资金，只有空钱包才能关闭。请先转出余额并释放预授权。',
+    W004: () => '该钱包由管理员冻结，只有管理员可以解冻或关闭。',
     T001: () => '该工作空间没有此转账订单。',
-    T002: () => '源钱包的余额低于转账金额。',
-    T003: ({ currency }) => `两个钱包的币种都必须是 ${currency}，与转账币种一致。`,
+    T002: () => '金额超过源钱包的可用余额（不含预授权冻结的部分）。',
+    T003: ({ currency }) => `此请求涉及的所有钱包的币种都必须是 ${currency}。`,
     T004: () => 'sourceWalletId 和 targetWalletId 必须是两个不同的钱包。',
-    T005: ({ bizId }) => `bizId ${bizId} 已属于另一笔转账。新的转账请使用新的 bizId。`,
+    T005: ({ bizId }) => `bizId ${bizId} 已被其他对象使用。每个新请求请使用新的 bizId。`,
+    T006: () => '该转账本身是冲正，不能再次冲正。请改为发起新的转账。',
+    T007: ({ remaining }) => `金额超过尚未冲正的部分，最多可冲正 ${remaining}。`,
+    H001: () => '该工作空间没有此预授权。',
+    H002: ({ status }) => `该预授权已结束（${status}）。只有未结束的预授权才能使用或释放。`,
+    H003: ({ remaining }) => `金额超过该预授权的剩余金额 ${remaining}。如需支付更多，请另加一笔不使用预授权的转账。`,
+    H004: () => '该预授权不属于源钱包。请从预授权所属的钱包转出。',
+    E001: ({ position }) =>
+      `事件日志止于位置 ${position}，因为数据库恢复到了较早的副本。请读取 head，再读取钱包，然后从该处继续。`,
   },
+  atIndex: (index, sentence) => `transfers[${index}]：${sentence}`,
   fields: {
     REQUIRED: ({ field }) => `缺少 ${field}。`,
     UNKNOWN: ({ field }) => `未知的 ${field}，请检查拼写。`,
     REPEATED: ({ field }) => `${field} 被重复发送。`,
     NOT_A_STRING: ({ field }) => `${field} 必须是字符串。`,
     NOT_AN_OBJECT: ({ field }) => `${field} 必须是 JSON 对象。`,
+    NOT_AN_ARRAY: ({ field }) => `${field} 必须是 JSON 数组。`,
     NOT_JSON: ({ field }) => `${field} 必须是 UTF-8 编码的 JSON。`,
     EMPTY: ({ field }) => `${field} 不能为空。`,
     TOO_LONG: ({ field, limit }) => `${field} 最多 ${limit} 个字符。`,
+    TOO_MANY: ({ field, limit }) => `${field} 最多 ${limit} 项。`,
     BAD_CHARACTER: ({ field }) => `${field} 含有不允许的字符。`,
     NOT_AN_AMOUNT: ({ field }) => `${field} 必须是十进制数，例如 "100.50"：不带符号、指数或前导零。`,
     NOT_POSITIVE: ({ field }) => `${field} 必须大于零。`,
@@ -76,7 +92,7 @@ export const zhCN: Locale = {
     TOO_MANY_DIGITS: ({ field }) => `${field} 最多 38 位数字。`,
     UNKNOWN_CURRENCY: ({ field }) => `${field} 必须是所支持币种的大写代码，例如 USD。`,
     NOT_A_BIZ_ID: ({ field }) => `${field} 只能包含字母、数字和 . _ : - 并以字母或数字开头。`,
-    RESERVED: ({ field }) => `${field} 不能是 "wallet"，也不能采用本服务 ID 的格式。`,
+    RESERVED: ({ field, limit }) => `${field} 不能采用以下保留格式：${limit}。`,
     NOT_AN_INTEGER: ({ field }) => `${field} 必须是整数，仅含数字。`,
     TOO_SMALL: ({ field, limit }) => `${field} 不能小于 ${limit}。`,
     TOO_LARGE: ({ field, limit }) => `${field} 不能大于 ${limit}。`,

@@ -3,7 +3,16 @@ import { label } from './text.ts'
 import { userId } from './workspaces.ts'
 
 /** Scopes of API keys (section 5.4). */
-export const scopes = ['wallet:read', 'transfer:read', 'transfer:create'] as const
+export const scopes = [
+  'wallet:read',
+  'transfer:read',
+  'transfer:create',
+  'transfer:reverse',
+  'hold:read',
+  'hold:create',
+  'event:read',
+  'wallet:manage',
+] as const
 export const scope = z.enum(scopes)
 export type Scope = z.infer<typeof scope>
 

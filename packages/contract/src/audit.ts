@@ -35,7 +35,7 @@ export const auditEntry = z.object({
   id: z.int(),
   /** By the clock of the database. */
   at: z.date(),
-  /** `role:name` of the service token, or `core`. */
+  /** `key:ak_…` of the API key, `role:name` of the service token, or `core`. */
   actor: z.string(),
   /** One of `auditActions`. */
   action: z.string(),

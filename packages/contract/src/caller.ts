@@ -18,3 +18,20 @@ export type Caller = z.infer<typeof caller>
 /** What the input of every procedure on a workspace's resources extends. */
 export const workspaceCall = z.object({ workspaceId: z.string(), caller })
 export type WorkspaceCall = z.infer<typeof workspaceCall>
+
+/** What the input of every command that changes the ledger extends. */
+export const commandCall = workspaceCall.extend({
+  /** True if the command may have been sent before: core then looks up the ID of the input first. */
+  resend: z.boolean().optional(),
+  /**
+   * How long the caller waits, in milliseconds. Core does not start the command after that, and never executes it later
+   * than `postingGraceMs` after that.
+   */
+  budgetMs: z.int().min(1).max(60_000).optional(),
+})
+
+/**
+ * How long after its budget a command can still be executed, in milliseconds: the time to get a connection and the lock of
+ * the workspace, twice if the first commit was lost. After that, the caller can rely on its not being executed.
+ */
+export const postingGraceMs = 3_000

@@ -40,7 +40,7 @@ export const errorTable = {
   S003: error(
     504,
     'OUTCOME_UNKNOWN',
-    'The answer to a create was lost: the transfer may or may not have been made. Retry with the same bizId. Without a bizId, get the order that X-Transfer-Id names.',
+    'The answer to a command was lost: it may or may not have been executed. Retry it with the same body: its bizId prevents a second execution. After a create without a bizId, get the order that X-Transfer-Id names instead.',
   ),
   S004: error(404, 'NOT_FOUND', 'The path does not begin with /api/, and the service has nothing else there.'),
   S013: error(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than the limit.'),
@@ -56,15 +56,40 @@ export const errorTable = {
     'The wallet does not exist, its ID is malformed, or it belongs to another workspace or to the system.',
   ),
   W002: error(409, 'WALLET_NOT_ACTIVE', 'One of the wallets is frozen or closed.'),
+  W003: error(409, 'WALLET_NOT_EMPTY', 'The wallet holds money, and only an empty wallet can be closed.'),
+  W004: error(
+    409,
+    'FROZEN_BY_OPERATOR',
+    'An operator froze the wallet, and only an operator can unfreeze or close it.',
+  ),
   T001: error(
     404,
     'TRANSFER_NOT_FOUND',
     'The transfer order does not exist, its ID is malformed, or it belongs to another workspace.',
   ),
-  T002: error(422, 'INSUFFICIENT_BALANCE', 'The balance of the source wallet is lower than the amount.'),
-  T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of both wallets.'),
+  T002: error(
+    422,
+    'INSUFFICIENT_BALANCE',
+    'The amount is more than is available in the source wallet: its balance without what holds reserve.',
+  ),
+  T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of the wallets.'),
   T004: error(422, 'SAME_WALLET', 'Source and target are the same wallet.'),
-  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already belongs to a different transfer.'),
+  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already names something else, of any kind.'),
+  T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
+  T007: error(422, 'REVERSAL_EXCEEDED', 'The amount is more than is not reversed yet.'),
+  H001: error(
+    404,
+    'HOLD_NOT_FOUND',
+    'The hold does not exist, its ID is malformed, or it belongs to another workspace.',
+  ),
+  H002: error(409, 'HOLD_NOT_OPEN', 'The hold is captured, released or expired.'),
+  H003: error(422, 'HOLD_EXCEEDED', 'The amount is more than remains of the hold.'),
+  H004: error(422, 'HOLD_OF_OTHER_WALLET', 'The hold is not on the source wallet.'),
+  E001: error(
+    409,
+    'CURSOR_AHEAD',
+    'The log ends before this position, because an earlier copy of the database was restored.',
+  ),
 }
 
 export type ErrorCode = keyof typeof errorTable
@@ -81,9 +106,11 @@ export const fieldReasons = [
   'REPEATED',
   'NOT_A_STRING',
   'NOT_AN_OBJECT',
+  'NOT_AN_ARRAY',
   'NOT_JSON',
   'EMPTY',
   'TOO_LONG',
+  'TOO_MANY',
   'BAD_CHARACTER',
   'NOT_AN_AMOUNT',
   'NOT_POSITIVE',
@@ -105,8 +132,11 @@ export const fieldReasons = [
 ] as const
 export type FieldReason = (typeof fieldReasons)[number]
 
-/** One invalid field. `limit`: the bound that it exceeds, or the values that are allowed. */
-export type FieldFault = { field: string; reason: FieldReason; limit?: string | number }
+/**
+ * One invalid field. `limit`: the bound that it exceeds, or the values that are allowed. `index`: the place of its item in a
+ * batch, if it belongs to one.
+ */
+export type FieldFault = { field: string; reason: FieldReason; limit?: string | number; index?: number }
 
 /** Why a header of section 5.1 is invalid. */
 type HeaderFault = { header: string; reason: 'MISSING' | 'MALFORMED' | 'REPEATED' }
@@ -136,18 +166,30 @@ export interface ErrorDetails {
   S012: FieldFault
   S001: undefined
   S002: { retryAfterSeconds: number; reason?: 'TOO_MANY_LISTS' }
-  S003: { transferId: string }
+  /** `transferId`: of a create. */
+  S003: { transferId: string } | undefined
   S004: undefined
   S013: { limitBytes: number }
   S015: { reason: 'CONTENT_TYPE' | 'CONTENT_ENCODING' }
   S029: { retryAfterSeconds: number }
   W001: { field: string }
   W002: { field: string; status: string }
+  W003: undefined
+  W004: undefined
   T001: undefined
   T002: undefined
   T003: { currency: string }
   T004: undefined
   T005: { bizId: string }
+  T006: undefined
+  /** Amounts with the decimals of their currency. */
+  T007: { remaining: string }
+  H001: undefined
+  H002: { status: string }
+  H003: { remaining: string }
+  H004: undefined
+  /** `position`: where the log ends. */
+  E001: { position: number }
 }
 
 /** An error with a public code. Core and the gateway throw it; between them, code and details are preserved. */
@@ -156,7 +198,7 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
   readonly code: C
   readonly details: ErrorDetails[C]
 
-  constructor(code: C, ...[details]: undefined extends ErrorDetails[C] ? [] : [ErrorDetails[C]]) {
+  constructor(code: C, ...[details]: undefined extends ErrorDetails[C] ? [ErrorDetails[C]?] : [ErrorDetails[C]]) {
     super(`${code} ${errorTable[code].message}`)
     this.code = code
     this.details = details as ErrorDetails[C]
@@ -166,6 +208,16 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
   static fromDetails(code: ErrorCode, details: unknown): DomainError {
     return new DomainError<ErrorCode>(code, ...([details] as unknown as []))
   }
+}
+
+/** The error of one item of a batch: its details also have the zero-based place of the item. */
+export function atBatchIndex({ code, details }: DomainError, index: number): DomainError {
+  return DomainError.fromDetails(code, { ...details, index })
+}
+
+/** The place of the item of a batch that an error is about; undefined if it is not about one item. */
+export function batchIndexOf({ details }: DomainError): number | undefined {
+  return (details as { index?: number } | undefined)?.index
 }
 
 /** Like `instanceof`, but keeps the type of the code. */

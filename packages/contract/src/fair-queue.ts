@@ -1,5 +1,8 @@
-/** An item of a FairQueue. Past its deadline, on the clock of `performance.now()`, it is removed and `expire` is called. */
-export type QueueItem = { deadlineMs: number; expire: () => void }
+/**
+ * An item of a FairQueue. Past its deadline, on the clock of `performance.now()`, it is removed and `expire` is called.
+ * `weight`: how many items it counts as.
+ */
+export type QueueItem = { deadlineMs: number; weight: number; expire: () => void }
 
 /**
  * A queue that is bounded in length and in waiting time, and fair: keys (workspaces) take turns, and one key fills at most
@@ -8,58 +11,56 @@ export type QueueItem = { deadlineMs: number; expire: () => void }
 export class FairQueue<Item extends QueueItem> {
   readonly #limit: number
   /** In the order of turns: a key that was served moves to the end. */
-  readonly #queues = new Map<string, Item[]>()
+  readonly #queues = new Map<string, { items: Item[]; weight: number }>()
   #size = 0
 
-  /** @param limit maximum number of items */
+  /** @param limit total weight at which the queue is full */
   constructor(limit: number) {
     this.#limit = limit
   }
 
+  /** The total weight of the items. */
   get size(): number {
     return this.#size
   }
 
   /** Whether an item can be added. */
   hasRoom(key: string): boolean {
-    const length = this.#queues.get(key)?.length ?? 0
-    return this.#size < this.#limit && length < Math.max(1, this.#limit / 2)
+    const weight = this.#queues.get(key)?.weight ?? 0
+    return this.#size < this.#limit && weight < Math.max(1, this.#limit / 2)
   }
 
   /** Adds an item. Returns false, and adds nothing, if the queue is full. */
   add(key: string, item: Item): boolean {
     if (!this.hasRoom(key)) return false
-    const queue = this.#queues.get(key) ?? []
-    queue.push(item)
+    const queue = this.#queues.get(key) ?? { items: [], weight: 0 }
+    queue.items.push(item)
+    queue.weight += item.weight
     this.#queues.set(key, queue)
-    this.#size++
+    this.#size += item.weight
     return true
   }
 
   remove(key: string, item: Item): void {
-    const queue = this.#queues.get(key)
-    const at = queue?.indexOf(item) ?? -1
-    if (!queue || at < 0) return
-    queue.splice(at, 1)
-    this.#size--
-    if (queue.length === 0) this.#queues.delete(key)
+    const items = this.#queues.get(key)?.items ?? []
+    if (items.includes(item)) this.#removeWhere(key, each => each === item)
   }
 
-  /** Takes up to `count` items: an equal share of each key, in order of arrival within a key. */
-  take(count: number): Item[] {
+  /** Takes items until their weight is at least `weight`: an equal share of each key, in order of arrival within a key. */
+  take(weight: number): Item[] {
     const taken: Item[] = []
+    let left = weight
     const nowMs = performance.now()
-    while (taken.length < count && this.#queues.size > 0) {
-      const share = Math.max(1, Math.floor((count - taken.length) / this.#queues.size))
+    while (left > 0 && this.#queues.size > 0) {
+      const share = Math.max(1, Math.floor(left / this.#queues.size))
       for (const [key, queue] of [...this.#queues]) {
-        if (taken.length >= count) break
-        const served = queue.splice(0, Math.min(share, count - taken.length))
-        this.#size -= served.length
-        this.#queues.delete(key)
-        if (queue.length > 0) this.#queues.set(key, queue)
+        if (left <= 0) break
+        const served = this.#serve(key, queue, Math.min(share, left))
         for (const item of served)
-          if (item.deadlineMs > nowMs) taken.push(item)
-          else item.expire()
+          if (item.deadlineMs > nowMs) {
+            taken.push(item)
+            left -= item.weight
+          } else item.expire()
       }
     }
     return taken
@@ -68,14 +69,31 @@ export class FairQueue<Item extends QueueItem> {
   /** Expires items past their deadline. Call it regularly: `take` may not be called while work is stuck. */
   sweep(): void {
     const nowMs = performance.now()
-    for (const [key, queue] of this.#queues) {
-      const expired = queue.filter(({ deadlineMs }) => deadlineMs <= nowMs)
-      if (expired.length === 0) continue
-      const rest = queue.filter(({ deadlineMs }) => deadlineMs > nowMs)
-      this.#size -= expired.length
-      if (rest.length > 0) this.#queues.set(key, rest)
-      else this.#queues.delete(key)
-      for (const item of expired) item.expire()
-    }
+    for (const key of [...this.#queues.keys()])
+      for (const item of this.#removeWhere(key, ({ deadlineMs }) => deadlineMs <= nowMs)) item.expire()
+  }
+
+  /** Removes the first items of a key until their weight is at least `weight`. The key moves to the end of the turns. */
+  #serve(key: string, queue: { items: Item[]; weight: number }, weight: number): Item[] {
+    let served = 0
+    let count = 0
+    while (served < weight && count < queue.items.length) served += queue.items[count++]!.weight
+    const items = queue.items.splice(0, count)
+    queue.weight -= served
+    this.#size -= served
+    this.#queues.delete(key)
+    if (queue.items.length > 0) this.#queues.set(key, queue)
+    return items
+  }
+
+  #removeWhere(key: string, isRemoved: (item: Item) => boolean): Item[] {
+    const queue = this.#queues.get(key)!
+    const removed = queue.items.filter(isRemoved)
+    const weight = removed.reduce((sum, item) => sum + item.weight, 0)
+    queue.items = queue.items.filter(item => !isRemoved(item))
+    queue.weight -= weight
+    this.#size -= weight
+    if (queue.items.length === 0) this.#queues.delete(key)
+    return removed
   }
 }

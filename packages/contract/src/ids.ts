@@ -4,13 +4,20 @@ import { uuidv7 } from 'uuidv7'
  * Public IDs in the TypeID format: a prefix for the kind, then a UUIDv7 as 26 characters of Crockford base32. They sort by
  * time of creation. PostgreSQL stores the UUID, which halves the size of indexes (docs/decisions/0005).
  */
-export const idPrefixes = { workspace: 'wsp', apiKey: 'ak', wallet: 'wal', transfer: 'trf', flow: 'flw' } as const
+export const idPrefixes = {
+  workspace: 'wsp',
+  apiKey: 'ak',
+  wallet: 'wal',
+  transfer: 'trf',
+  flow: 'flw',
+  hold: 'hld',
+  event: 'evt',
+} as const
 export type IdKind = keyof typeof idPrefixes
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const suffixLength = 26
 const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
-const ownIdPattern = new RegExp(`^(?:${Object.values(idPrefixes).join('|')})_[0-9a-z]*$`, 'i')
 const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const noHex = 255
 const hexValueOf = new Uint8Array(128).fill(noHex)
@@ -36,9 +43,9 @@ export function uuidFromId(kind: IdKind, id: string): string | null {
   return suffixPattern.test(suffix) ? uuidOfSuffix(suffix) : null
 }
 
-/** Whether a text has the form of one of our IDs. Clients may not use such a text as a bizId. */
-export function looksLikeOwnId(text: string): boolean {
-  return ownIdPattern.test(text)
+/** Whether a text begins like an ID of one of these kinds, in any letter case. It need not be a valid ID. */
+export function looksLikeId(kinds: readonly IdKind[], text: string): boolean {
+  return /^[a-z]+_[0-9a-z]*$/i.test(text) && kinds.some(kind => text.toLowerCase().startsWith(`${idPrefixes[kind]}_`))
 }
 
 /**

@@ -14,6 +14,8 @@ export const ledgerRules = {
   'flow-chain': 'The MAC of a flow matches its content, its transfer and the previous flow.',
   'wallet-sequence': "A wallet's sequence is the number of its flows.",
   'wallet-order-count': "A wallet's order_count is the number of its transfers between wallets.",
+  'wallet-hold-count': "A wallet's hold_count is the number of its holds.",
+  'wallet-held': "A customer's wallet does not hold more than its balance.",
   'wallet-balance': "A wallet's balance is the sum of its flows, and its last balance_after.",
   'wallet-head': "A wallet's head is the MAC of its last flow.",
   'wallet-number': "The customers' wallets of a workspace are numbered 1…w.",
@@ -22,13 +24,32 @@ export const ledgerRules = {
   'wallet-mac': "A wallet's MAC matches its row.",
   'transfer-wallets': 'Source and target of a transfer are different wallets.',
   'transfer-type': 'A deposit comes from the EXTERNAL wallet, a withdrawal goes to it, a transfer does not touch it.',
-  'transfer-number': "A workspace's transfers between wallets are numbered 1…k; the others have no number.",
-  'transfer-time': 'Numbered transfers of a workspace never go back in time.',
+  'transfer-order-count': "Each transfer counts the workspace's transfers between wallets up to itself.",
+  'transfer-time': 'A transfer is never earlier than the event before it.',
   'transfer-biz-id': 'A bizId names one transfer of its workspace.',
+  reversal:
+    'A reversal comes after the transfer that it reverses, between the same wallets in the opposite direction, in the same currency; all reversals of a transfer are at most its amount.',
+  batch: 'The transfers of a batch have contiguous positions and one time, and their batch_id names the first of them.',
+  'log-position': 'The events of a workspace, which are its transfers and journal entries, have the positions 1…n.',
+  'journal-order-count': "Each journal entry counts the workspace's transfers between wallets before itself.",
+  'journal-time': 'A journal entry is never earlier than the event before it.',
+  'journal-chain': 'The MAC of a journal entry matches its content and the previous entry.',
+  'wallet-journal': "A customer's wallet was created by its first journal entry, and has the status of its last one.",
+  'journal-head': "A ledger's journal_head is the MAC of its last journal entry.",
+  'hold-number': 'The holds of a workspace are numbered 1…h, and those of a wallet as well.',
+  'hold-time': 'Numbered holds of a workspace never go back in time.',
+  'hold-sum':
+    "A wallet's held is the sum of what remains of its open holds, and held_until is not after the first of them expires.",
+  'hold-captured': 'What is captured of a hold is the sum of its draws, each from its wallet and before it expires.',
+  'hold-life':
+    'A hold has one creation and at most one end, and its status, times and amounts are those of its events.',
+  'hold-mac': "A hold's MAC matches its row.",
   'workspace-ledger': 'Every workspace has a ledger. Every wallet and every ledger belongs to a workspace.',
   'ledger-wallet-count': "A ledger's wallet_count is the number of its customers' wallets.",
   'ledger-order-count': "A ledger's order_count is the number of its transfers between wallets.",
-  'ledger-time': "A ledger's last_posted_at is not before its last flow.",
+  'ledger-hold-count': "A ledger's hold_count is the number of its holds.",
+  'ledger-position': "A ledger's position is that of its last event.",
+  'ledger-time': "A ledger's last_posted_at is not before its last event.",
   'workspace-mac': "A workspace's MAC matches its row.",
   'ledger-mac': "A ledger's MAC matches its row.",
   'member-mac': "A member's MAC matches its row.",
@@ -42,7 +63,8 @@ export const ledgerRules = {
   'member-audit': 'A user is a member of a workspace if the last action on the membership in the audit says so.',
   'key-audit':
     'An API key has the status, scopes, addresses, expiry and secret version of the last action on it in the audit.',
-  'wallet-audit': "A customer's wallet has the name, currency and status in the audit.",
+  'wallet-audit':
+    "A customer's wallet has the name, bizId, currency and status in the audit, and was frozen by the same side.",
   'transfer-audit': 'Every deposit and withdrawal is in the audit, with the same wallet, bizId, amount and currency.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
   'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',
@@ -54,22 +76,31 @@ export const ledgerRules = {
   'checkpoint-sequence': 'A wallet still has the flows that it had at the checkpoint.',
   'checkpoint-head': 'The last flow at the checkpoint still has the MAC in the checkpoint.',
   'checkpoint-revision': 'A row in the checkpoint still exists, and its revision is not lower.',
+  'checkpoint-journal':
+    'The event log has not become shorter, and its last journal entry at the checkpoint still has the same MAC.',
   'checkpoint-audit': 'The last audit entry at the checkpoint still has the MAC in the checkpoint.',
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
 
-/** Rules about ledger and wallet rows, which `ledger repair` can rebuild from the flows. */
+/** Rules about ledger and wallet rows, which `ledger repair` can rebuild from transfers, holds and journal. */
 export const repairableRules: readonly LedgerRule[] = [
   'wallet-sequence',
   'wallet-order-count',
+  'wallet-hold-count',
+  'wallet-held',
   'wallet-balance',
   'wallet-head',
   'wallet-mac',
   'wallet-audit',
+  'wallet-journal',
   'ledger-mac',
   'ledger-wallet-count',
   'ledger-order-count',
+  'ledger-hold-count',
+  'ledger-position',
   'ledger-time',
+  'journal-head',
+  'hold-sum',
 ]
 
 /** A broken rule, with the public IDs (and the sequence) of what breaks it. */
@@ -102,6 +133,9 @@ export type VerifyReport = {
   wallets: number
   transfers: number
   flows: number
+  holds: number
+  /** Events that are not transfers. */
+  journalEntries: number
   violations: Violation[]
   /** Violations that are not listed. */
   more: number
@@ -138,19 +172,19 @@ export type ReopenEvent =
 /** `dryRun` returns the changes without making them. */
 export const repairInput = z.object({ workspaceId: z.string(), dryRun: z.boolean().default(false) })
 
-/** A row that does not match the flows: its columns before and after the repair. */
+/** A row that does not match transfers, holds and journal: its columns before and after the repair. */
 export type LedgerChange = {
   /** The ID of the wallet, or of the workspace of the ledger row. */
   target: string
-  before: Record<string, string | number>
-  after: Record<string, string | number>
+  before: Record<string, string | number | null>
+  after: Record<string, string | number | null>
 }
 
 /** Maximum number of changes in a result. The audit log has all of them. */
 export const listedChanges = 100
 
 export type RepairResult = {
-  /** False for a dry run, and if flows are damaged: rows cannot be rebuilt from them. */
+  /** False for a dry run, and if flows, holds or journal are damaged: rows cannot be rebuilt from them. */
   repaired: boolean
   reopened: boolean
   changes: LedgerChange[]
@@ -178,9 +212,9 @@ export const checkpointChain = z.strictObject({
 })
 export type CheckpointChain = z.infer<typeof checkpointChain>
 
-export const checkpointRowKinds = ['workspace', 'ledger', 'member', 'key'] as const
+export const checkpointRowKinds = ['workspace', 'ledger', 'hold', 'member', 'key'] as const
 
-/** The revision of a row that controls access. `id`: the user ID of a member, or the API key; empty otherwise. */
+/** The revision of a row. `id`: the hold, the user ID of a member, or the API key; empty otherwise. */
 export const checkpointRow = z.strictObject({
   kind: z.enum(checkpointRowKinds),
   workspaceId: z.string(),
@@ -196,6 +230,15 @@ export const checkpointAudit = z.strictObject({
   head: z.string().regex(hex).length(64),
 })
 export type CheckpointAudit = z.infer<typeof checkpointAudit>
+
+/** The end of a workspace's event log. `head`: the MAC of its last journal entry in hex, empty if it has none. */
+export const checkpointLog = z.strictObject({
+  workspaceId: z.string(),
+  /** Of the last event. */
+  position: z.int().min(1),
+  head: z.string().regex(hex).max(64),
+})
+export type CheckpointLog = z.infer<typeof checkpointLog>
 
 /**
  * One part of a checkpoint: a signed record of the heads of all chains and the revisions of all rows, for an auditor to
@@ -214,6 +257,7 @@ export const checkpointPart = z.strictObject({
   last: z.boolean(),
   chains: z.array(checkpointChain).max(checkpointPartEntries),
   rows: z.array(checkpointRow).max(checkpointPartEntries),
+  logs: z.array(checkpointLog).max(checkpointPartEntries),
   audits: z.array(checkpointAudit).max(checkpointPartEntries),
   mac: z.string().regex(hex).length(64),
 })

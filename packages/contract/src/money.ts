@@ -23,15 +23,23 @@ export function parseDecimal(text: unknown): Decimal {
   return new Decimal(text)
 }
 
+/** An amount that core computed, such as a balance. */
+export const decimal = z.custom<Decimal>(value => Decimal.isDecimal(value), { error: 'NOT_AN_AMOUNT' })
+
 const amountPattern = /^(0|[1-9]\d*)(\.\d+)?$/
 /** Maximum number of digits of an amount, before and after the decimal point together. */
 export const maxDigits = 38
 
 /** A positive amount with at most 38 digits, such as "100" or "100.50". `amountFault` checks the decimals of its currency. */
-export const amountText = z.string('NOT_A_STRING').check(context => {
-  const reason = amountTextFault(context.value)
-  if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value, continue: false })
-})
+export const amountText = z
+  .string('NOT_A_STRING')
+  .check(context => {
+    const reason = amountTextFault(context.value)
+    if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value, continue: false })
+  })
+  .describe(
+    `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, exponent or leading zero.`,
+  )
 
 /** A currency code, upper case, that is in the table of currencies. */
 export const currencyCode = z
@@ -50,6 +58,15 @@ export function amountFault(amount: string, currency: string): { reason: FieldRe
   const point = amount.indexOf('.')
   const limit = decimalsOf(currency)
   return point >= 0 && amount.length - point - 1 > limit ? { reason: 'TOO_MANY_DECIMALS', limit } : null
+}
+
+/** Checks the decimals of the amount of a body. Its fault is that of the field `amount`. */
+export function checkAmount(context: z.core.ParsePayload<{ amount: string; currency: string }>): void {
+  const { amount, currency } = context.value
+  const fault = amountFault(amount, currency)
+  if (!fault) return
+  const { reason, limit } = fault
+  context.issues.push({ code: 'custom', message: reason, path: ['amount'], params: { limit }, input: amount })
 }
 
 /** Formats a balance with exactly the decimals of its currency: "899.50". */

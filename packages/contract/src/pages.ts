@@ -40,5 +40,5 @@ export type Page<Item> = {
 /** `createdFrom` is inclusive, `createdTo` exclusive. */
 export const createdRange = { createdFrom: z.date().optional(), createdTo: z.date().optional() }
 
-/** A filter by the beginning of an ID. */
-export const prefixFilter = plainText(64).min(1, 'EMPTY').optional()
+/** A filter by an ID or a reference: the whole text, or the beginning of it. */
+export const textFilter = plainText(64).min(1, 'EMPTY').optional()

@@ -16,7 +16,20 @@ export function plainText(max: number) {
 }
 
 /** A name that operators may give to an object: one line, which may be empty. */
-export const label = plainText(128).refine(text => !/\p{Cc}/u.test(text), { error: 'has control characters' })
+export const label = plainText(128).refine(text => !/\p{Cc}/u.test(text), { error: 'BAD_CHARACTER' })
 
 /** A name that operators must give: a label that is not blank. */
-export const displayName = label.refine(text => text.trim() !== '', { error: 'is blank' })
+export const displayName = label.refine(text => text.trim() !== '', { error: 'EMPTY' })
+
+const remarkLength = 256
+/** A client's note on a transfer or a hold. */
+export const remark = plainText(remarkLength).describe(`Text of up to ${remarkLength} characters.`)
+
+const referenceLength = 64
+/** What a transfer or a hold belongs to in the client's own system, such as an invoice. Lists can filter by it. */
+export const reference = z
+  .string('NOT_A_STRING')
+  .min(1, 'EMPTY')
+  .max(referenceLength, 'TOO_LONG')
+  .regex(/^[!-~]+$/, 'BAD_CHARACTER')
+  .describe(`What it belongs to, such as an invoice: 1 to ${referenceLength} visible ASCII characters.`)

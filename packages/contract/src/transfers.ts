@@ -1,60 +1,121 @@
 import { z } from 'zod'
-import { workspaceCall } from './caller.ts'
-import { looksLikeOwnId } from './ids.ts'
-import { amountFault, amountText, currencyCode, maxDigits } from './money.ts'
-import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
-import { plainText } from './text.ts'
+import { transferBizId } from './biz-ids.ts'
+import { commandCall, workspaceCall } from './caller.ts'
+import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
+import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
+import { reference, remark } from './text.ts'
 
 /** Every stored transfer is completed, because it is written in one commit or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
 
-const bizIdLength = 64
+/** What happens to the rest of a hold when a transfer draws less than remains of it. */
+export const holdRemainders = ['KEEP', 'RELEASE'] as const
 
-/**
- * The idempotency key of a create, chosen by the client and unique in a workspace for ever. It cannot have the form of our
- * IDs, because a path can name an order by bizId or by transferId.
- */
-export const bizId = z
-  .string('NOT_A_STRING')
-  .min(1, 'EMPTY')
-  .max(bizIdLength, 'TOO_LONG')
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'NOT_A_BIZ_ID')
-  .refine(text => text !== 'wallet' && !looksLikeOwnId(text), { error: 'RESERVED' })
+/** The hold that a transfer or withdrawal draws on. */
+export const draw = {
+  holdId: z
+    .string('NOT_A_STRING')
+    .optional()
+    .describe(
+      "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's.",
+    ),
+  holdRemainder: z
+    .enum(holdRemainders, 'NOT_ONE_OF')
+    .optional()
+    .describe('What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`.'),
+}
 
-const remarkLength = 256
-const remark = plainText(remarkLength)
+/** `holdRemainder` needs a `holdId`. */
+export function checkDraw(
+  context: z.core.ParsePayload<{ holdId?: string | undefined; holdRemainder?: unknown }>,
+): void {
+  const { holdId, holdRemainder } = context.value
+  if (holdRemainder !== undefined && holdId === undefined)
+    context.issues.push({ code: 'custom', message: 'REQUIRED', path: ['holdId'], input: holdId })
+}
+
+const createFields = {
+  sourceWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds leave.'),
+  targetWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds enter.'),
+  amount: amountText,
+  currency: currencyCode.describe('Currency code, upper case. The currency of both wallets.'),
+  bizId: transferBizId,
+  remark: remark.optional(),
+  reference: reference.optional(),
+  ...draw,
+}
 
 /**
  * The body of `POST /api/v1/transfer/command/create` (section 2.4). Wallet IDs can be any string: malformed and unknown IDs
- * get the same error, W001.
+ * get the same error, W001. So can hold IDs: H001.
  */
 export const createTransferBody = z
   .strictObject({
-    sourceWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds leave.'),
-    targetWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds enter.'),
-    amount: amountText.describe(
-      `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, exponent or leading zero.`,
-    ),
-    currency: currencyCode.describe('Currency code, upper case. The currency of both wallets.'),
-    bizId: bizId
-      .optional()
-      .describe(
-        `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; neither \`wallet\` nor in the form of an ID of the service. Default: the transferId.`,
-      ),
-    remark: remark.optional().describe(`Text of up to ${remarkLength} characters.`),
+    ...createFields,
+    bizId: transferBizId.optional().describe(`${transferBizId.description} Default: the transferId.`),
   })
-  .check(context => {
-    const fault = amountFault(context.value.amount, context.value.currency)
-    if (fault)
-      context.issues.push({
-        code: 'custom',
-        message: fault.reason,
-        path: ['amount'],
-        params: { limit: fault.limit },
-        input: context.value.amount,
-      })
-  })
+  .check(checkAmount, checkDraw)
 export type CreateTransferBody = z.infer<typeof createTransferBody>
+
+/** A create in a batch, where `bizId` is required. */
+const createItem = z.strictObject(createFields).check(checkAmount, checkDraw)
+export type CreateItem = z.infer<typeof createItem>
+
+/**
+ * The body of `POST /api/v1/transfer/command/reverse`. The ID of the original can be any string: malformed and unknown IDs
+ * get the same error, T001.
+ */
+export const reverseTransferBody = z
+  .strictObject({
+    reversesTransferId: z.string('NOT_A_STRING').describe('The transfer to reverse, by transferId or bizId.'),
+    amount: amountText,
+    currency: currencyCode.describe('Currency code, upper case. The currency of the transfer to reverse.'),
+    bizId: transferBizId,
+    remark: remark.optional(),
+    reference: reference.optional(),
+  })
+  .check(checkAmount)
+export type ReverseTransferBody = z.infer<typeof reverseTransferBody>
+
+/** An item of a batch: a create with a `bizId`, or a reversal. */
+export type BatchItem = CreateItem | ReverseTransferBody
+
+export function isReversal(item: BatchItem): item is ReverseTransferBody {
+  return 'reversesTransferId' in item
+}
+
+/** Parses an item by the schema that `reversesTransferId` selects, so that a fault is that of one schema. */
+const batchItem = z.unknown().transform((value, context): BatchItem => {
+  const isReverse = typeof value === 'object' && value !== null && Object.hasOwn(value, 'reversesTransferId')
+  const result = (isReverse ? reverseTransferBody : createItem).safeParse(value)
+  if (result.success) return result.data
+  for (const issue of result.error.issues) context.issues.push(issue as z.core.$ZodRawIssue)
+  return z.NEVER
+})
+
+const batchLimit = 100
+
+/** The body of `POST /api/v1/transfer/command/batch`. */
+export const createBatchBody = z.strictObject({
+  transfers: z
+    .array(batchItem, 'NOT_AN_ARRAY')
+    .min(1, 'EMPTY')
+    .max(batchLimit, 'TOO_MANY')
+    .check(rejectRepeatedBizIds)
+    .describe(
+      `1 to ${batchLimit} items, in the order in which they are decided. An item with \`reversesTransferId\` has the fields of the body of reverse, any other item those of create. Each needs a \`bizId\`, and all are different.`,
+    ),
+})
+export type CreateBatchBody = z.infer<typeof createBatchBody>
+
+function rejectRepeatedBizIds({ value, issues }: z.core.ParsePayload<BatchItem[]>): void {
+  const seen = new Set<string>()
+  for (const [index, { bizId }] of value.entries()) {
+    if (seen.has(bizId))
+      issues.push({ code: 'custom', message: 'REPEATED', path: [index, 'bizId'], input: bizId, continue: true })
+    seen.add(bizId)
+  }
+}
 
 /** A transfer order (section 2.3). `amount` is the string that was sent: "100.50" stays "100.50". */
 export const transferOrder = z.object({
@@ -66,31 +127,42 @@ export const transferOrder = z.object({
   sourceWalletId: z.string(),
   targetWalletId: z.string(),
   remark: z.string().nullable(),
+  reference: z.string().nullable(),
+  /** The hold that it drew on. */
+  holdId: z.string().nullable(),
+  /** The transferId of the first transfer of its batch. */
+  batchId: z.string().nullable(),
+  /** Of a reversal: the transferId of the original. */
+  reversesTransferId: z.string().nullable(),
+  /** The sum of its reversals. */
+  reversedAmount: decimal,
   createdAt: z.date(),
   updatedAt: z.date(),
   completedAt: z.date(),
 })
 export type TransferOrder = z.infer<typeof transferOrder>
 
-/**
- * How long after its budget a transfer can still be posted, in milliseconds: the time to get a connection and the lock of
- * the workspace, twice if the first commit was lost. After that, the caller can rely on its not being posted.
- */
-export const postingGraceMs = 3_000
-
-export const createTransferInput = workspaceCall.extend({
-  order: createTransferBody,
-  /** The ID of the new transfer. A caller that generates it can send the create again safely. */
-  transferId: z.string().optional(),
-  /** True if the create may have been sent before: core then looks up the transferId first. */
-  resend: z.boolean().optional(),
-  /**
-   * How long the caller waits, in milliseconds. Core does not start the create after that, and never posts it later than
-   * `postingGraceMs` after that.
-   */
-  budgetMs: z.int().min(1).max(60_000).optional(),
-})
+/** `transferId`: the ID of the new transfer. A caller that generates it can send the create again safely. */
+export const createTransferInput = commandCall.extend({ order: createTransferBody, transferId: z.string().optional() })
 export type CreateTransferInput = z.infer<typeof createTransferInput>
+
+/** `transferIds`: the IDs of the new transfers, in the order of the items. */
+export const createBatchInput = commandCall.extend({
+  batch: createBatchBody,
+  transferIds: z.array(z.string()).max(batchLimit).optional(),
+})
+export type CreateBatchInput = z.infer<typeof createBatchInput>
+
+/** The transfers of a batch, in the order of its items. */
+export const transferBatch = z.object({ transfers: z.array(transferOrder) })
+export type TransferBatch = z.infer<typeof transferBatch>
+
+/** `transferId`: the ID of the new transfer. */
+export const reverseTransferInput = commandCall.extend({
+  reversal: reverseTransferBody,
+  transferId: z.string().optional(),
+})
+export type ReverseTransferInput = z.infer<typeof reverseTransferInput>
 
 /** `bizId`: the bizId or the transferId of the order. */
 export const getTransferInput = workspaceCall.extend({ bizId: z.string() })
@@ -101,8 +173,12 @@ export const transferFilter = z.object({
   status: z.enum(transferStatuses).optional(),
   currency: currencyCode.optional(),
   ...createdRange,
-  transferIdPrefix: prefixFilter,
-  bizIdPrefix: prefixFilter,
+  transferIdPrefix: textFilter,
+  bizIdPrefix: textFilter,
+  reference: textFilter,
+  holdId: textFilter,
+  batchId: textFilter,
+  reversesTransferId: textFilter,
 })
 export type TransferFilter = z.infer<typeof transferFilter>
 

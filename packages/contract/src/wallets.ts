@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { transferBizId, walletBizId } from './biz-ids.ts'
 import { caller, workspaceCall } from './caller.ts'
-import { amountText, currencyCode, Decimal } from './money.ts'
-import { createdRange, pageOf, pageRequest, prefixFilter } from './pages.ts'
+import { amountText, currencyCode, decimal } from './money.ts'
+import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
 import { displayName } from './text.ts'
-import { bizId } from './transfers.ts'
+import { checkDraw, draw } from './transfers.ts'
 
 export const walletStatuses = ['ACTIVE', 'FROZEN', 'CLOSED'] as const
 export type WalletStatus = (typeof walletStatuses)[number]
@@ -14,11 +15,11 @@ export type FlowDirection = (typeof flowDirections)[number]
 export const transferTypes = ['TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const
 export type TransferType = (typeof transferTypes)[number]
 
-const decimal = z.custom<Decimal>(value => Decimal.isDecimal(value), { error: 'NOT_AN_AMOUNT' })
-
 /** A wallet (section 2.5). */
 export const wallet = z.object({
   walletId: z.string(),
+  /** Null for wallets that operators made without one. */
+  bizId: z.string().nullable(),
   name: z.string(),
   currency: z.string(),
   status: z.enum(walletStatuses),
@@ -28,12 +29,17 @@ export const wallet = z.object({
 })
 export type Wallet = z.infer<typeof wallet>
 
-/** The balance of a wallet. `available`: the part that can be spent. */
+/**
+ * The balance of a wallet. `held`: the part that its open holds reserve. `available`: the rest, which can be spent.
+ * `sequence`: that of its last flow, 0 without any.
+ */
 export const walletBalance = z.object({
   walletId: z.string(),
   currency: z.string(),
   balance: decimal,
+  held: decimal,
   available: decimal,
+  sequence: z.int(),
   updatedAt: z.date(),
 })
 export type WalletBalance = z.infer<typeof walletBalance>
@@ -66,7 +72,7 @@ export const walletFilter = z.object({
   status: z.enum(walletStatuses).optional(),
   currency: currencyCode.optional(),
   ...createdRange,
-  walletIdPrefix: prefixFilter,
+  walletIdPrefix: textFilter,
 })
 export type WalletFilter = z.infer<typeof walletFilter>
 
@@ -82,7 +88,7 @@ export const flowFilter = z.object({
   direction: z.enum(flowDirections).optional(),
   type: z.enum(transferTypes).optional(),
   ...createdRange,
-  transferIdPrefix: prefixFilter,
+  transferIdPrefix: textFilter,
 })
 export type FlowFilter = z.infer<typeof flowFilter>
 
@@ -92,16 +98,46 @@ export const listFlowsInput = walletInput.extend({
 })
 export const flowPage = pageOf(flow)
 
-export const createWalletInput = z.object({ workspaceId: z.string(), currency: currencyCode, name: displayName })
+/** The body of `POST /api/v1/wallet/command/create`. */
+export const createWalletBody = z.strictObject({
+  name: displayName.describe('1 to 128 characters on one line, at least one of them visible.'),
+  currency: currencyCode.describe('Currency code, upper case. It never changes.'),
+  bizId: walletBizId,
+})
+
+/** Operators act without a `caller`, and may leave out the `bizId`. */
+export const createWalletInput = z.object({
+  workspaceId: z.string(),
+  caller: caller.optional(),
+  ...createWalletBody.partial({ bizId: true }).shape,
+})
+export type CreateWalletInput = z.infer<typeof createWalletInput>
+
+/**
+ * The body of `POST /api/v1/wallet/command/change-status`. The wallet ID can be any string: malformed and unknown IDs get the
+ * same error, W001.
+ */
+export const changeWalletStatusBody = z.strictObject({
+  walletId: z.string('NOT_A_STRING').describe('`wal_…`'),
+  status: z
+    .enum(walletStatuses, 'NOT_ONE_OF')
+    .describe('The status that the wallet gets. A closed wallet stays closed; only an empty one can be closed.'),
+})
+export const changeWalletStatusInput = workspaceCall.extend(changeWalletStatusBody.shape)
+export type ChangeWalletStatusInput = z.infer<typeof changeWalletStatusInput>
 
 /** A deposit or a withdrawal. `bizId` makes it idempotent, like a transfer. */
 export const fundingInput = z.object({
   workspaceId: z.string(),
   walletId: z.string(),
   amount: amountText,
-  bizId: bizId.optional(),
+  bizId: transferBizId.optional(),
   caller: caller.optional(),
 })
+
+/** A withdrawal can draw on a hold of the wallet, like a transfer. */
+export const withdrawalInput = fundingInput.extend(draw).check(checkDraw)
+export type WithdrawalInput = z.infer<typeof withdrawalInput>
 
 /** `bizId`: as it was sent, otherwise the transferId. */
 export const fundingReceipt = z.object({
@@ -111,6 +147,8 @@ export const fundingReceipt = z.object({
   type: z.enum(['DEPOSIT', 'WITHDRAWAL']),
   amount: z.string(),
   currency: z.string(),
+  /** The hold that a withdrawal drew on. */
+  holdId: z.string().nullable(),
   createdAt: z.date(),
 })
 export type FundingReceipt = z.infer<typeof fundingReceipt>

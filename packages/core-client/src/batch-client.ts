@@ -4,25 +4,40 @@ import { CoreConnection } from './core-connection.ts'
 import type { PendingCall } from './pending-call.ts'
 
 /**
- * Creates, single reads, what gateways ask about API keys, and all other calls have separate queues, so that a slow list
- * delays neither a create nor a key change, and a thousand concurrent reads need a few requests. Creates have one queue for
- * each core.
+ * Commands that core posts in batches, other commands on a workspace, single reads, what gateways ask about API keys, and
+ * all other calls have separate queues, so that a slow list delays neither a create nor a key change, and a thousand
+ * concurrent reads need a few requests. Commands have queues for each core.
  */
 const limits = {
-  creates: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  postings: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  // So that a request has about as many transfers as one of creates.
+  transferBatches: { batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
+  // A request each: one that waits for a lock delays no posting.
+  commands: { batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
   reads: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
   access: { batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
   others: { batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, QueueLimits>
+type Kind = keyof typeof limits
+/** The kinds that have a queue for each core. */
+const commandKinds = ['postings', 'transferBatches', 'commands'] as const
+type CommandKind = (typeof commandKinds)[number]
 
-const kindOfPath: Record<string, keyof typeof limits> = {
+const kindOfPath: Record<string, Kind> = {
   'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
-  'transfers.create': 'creates',
+  'holds.create': 'postings',
+  'holds.get': 'reads',
+  'holds.release': 'postings',
+  'transfers.batch': 'transferBatches',
+  'transfers.create': 'postings',
   'transfers.get': 'reads',
-  'wallets.get': 'reads',
+  'transfers.reverse': 'postings',
   'wallets.balance': 'reads',
+  'wallets.changeStatus': 'commands',
+  'wallets.create': 'commands',
+  'wallets.get': 'reads',
 }
 
 const tickMs = 250
@@ -34,41 +49,49 @@ export type CoreLoad = { waiting: number; inFlight: number; unhealthyCores: numb
 export class BatchClient {
   readonly cores: readonly CoreConnection[]
   /** By the core that they prefer. */
-  readonly #creates: ReadonlyMap<CoreConnection, CallQueue>
-  readonly #shared: Record<Exclude<keyof typeof limits, 'creates'>, CallQueue>
+  readonly #byCore: Record<CommandKind, ReadonlyMap<CoreConnection, CallQueue>>
+  readonly #shared: Record<Exclude<Kind, CommandKind>, CallQueue>
   readonly #queues: readonly CallQueue[]
   readonly #timer: NodeJS.Timeout
 
   constructor(urls: string[], token: string) {
     const cores = urls.map(url => new CoreConnection(url, token, core => this.#removeFromRotation(core)))
     this.cores = cores
-    this.#creates = new Map(cores.map(core => [core, new CallQueue(cores, limits.creates, core)]))
+    const queuesOf = (kind: CommandKind) => new Map(cores.map(core => [core, new CallQueue(cores, limits[kind], core)]))
+    this.#byCore = {
+      postings: queuesOf('postings'),
+      transferBatches: queuesOf('transferBatches'),
+      commands: queuesOf('commands'),
+    }
     this.#shared = {
       reads: new CallQueue(cores, limits.reads),
       access: new CallQueue(cores, limits.access),
       others: new CallQueue(cores, limits.others),
     }
-    this.#queues = [...this.#creates.values(), ...Object.values(this.#shared)]
+    this.#queues = [
+      ...Object.values(this.#byCore).flatMap(byCore => [...byCore.values()]),
+      ...Object.values(this.#shared),
+    ]
     this.#timer = setInterval(() => this.#tick(), tickMs).unref()
   }
 
   /** The queue for a call. */
   queueOf({ request, workspaceId }: PendingCall): CallQueue {
     const kind = kindOfPath[request.path] ?? 'others'
-    return kind === 'creates' ? this.#queueOfCreates(workspaceId) : this.#shared[kind]
+    return isCommandKind(kind) ? this.#queueOfCommands(kind, workspaceId) : this.#shared[kind]
   }
 
   /**
-   * All creates of a workspace go to one core, which posts from memory as long as no other core posts to that workspace
+   * All commands of a workspace go to one core, which posts from memory as long as no other core posts to that workspace
    * (docs/decisions/0021). All clients choose the same core, by rendezvous hashing: while it is unhealthy, or its queue is
    * full, they choose the next one, and other workspaces keep theirs.
    */
-  #queueOfCreates(workspaceId: string): CallQueue {
+  #queueOfCommands(kind: CommandKind, workspaceId: string): CallQueue {
     const healthy = this.cores.filter(({ isUnhealthy }) => !isUnhealthy)
     const rank = (core: CoreConnection) => hashText(core.url + workspaceId)
     const queues = (healthy.length > 0 ? healthy : this.cores)
       .toSorted((a, b) => rank(b) - rank(a))
-      .map(core => this.#creates.get(core)!)
+      .map(core => this.#byCore[kind].get(core)!)
     return queues.find(queue => queue.hasRoom(workspaceId)) ?? queues[0]!
   }
 
@@ -96,4 +119,8 @@ export class BatchClient {
     clearInterval(this.#timer)
     await Promise.all(this.cores.map(core => core.close()))
   }
+}
+
+function isCommandKind(kind: Kind): kind is CommandKind {
+  return commandKinds.includes(kind as CommandKind)
 }

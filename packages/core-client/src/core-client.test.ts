@@ -197,6 +197,24 @@ describe('creates of one workspace go to one core', () => {
     expect([...own!, ...others!].sort()).toEqual(workspaces.toSorted())
   })
 
+  test('and so do all other commands of the workspace', async () => {
+    const cores = await Promise.all([startCore(done), startCore(done), startCore(done)])
+    const client = connect(...cores.map(({ url }) => url))
+    for (const workspaceId of workspaces) {
+      await create(client, workspaceId)
+      const core = cores.find(({ batches }) => batches.length > 0)!
+      const input = { workspaceId } as never
+      await client.transfers.batch.mutate(input)
+      await client.transfers.reverse.mutate(input)
+      await client.holds.create.mutate(input)
+      await client.holds.release.mutate(input)
+      await client.wallets.create.mutate(input)
+      await client.wallets.changeStatus.mutate(input)
+      expect(core.batches).toHaveLength(7)
+      core.batches.length = 0
+    }
+  })
+
   test('a core that does not answer delays only its own workspaces; they move once it is unhealthy', async () => {
     let isHealthy = true
     let received = 0

@@ -60,7 +60,7 @@ export async function reopenLedger(
 }
 
 /**
- * Rebuilds the wallet rows and counters of a halted workspace from its flows, and reopens it if it is sound afterwards.
+ * Rebuilds the wallet rows and counters of a halted workspace from its flows, holds and journal, and reopens it if it is sound afterwards.
  * `dryRun` returns the changes without making them. Nothing is changed if flows are damaged.
  *
  * @throws TRPCClientError core's error, for example if the workspace is not halted; its cause is a CoreUnreachable if the

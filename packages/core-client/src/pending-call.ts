@@ -17,6 +17,7 @@ export class PendingCall implements QueueItem {
   state: 'queued' | 'sent' | 'settled' = 'queued'
   /** When it expires in the queue, on the clock of `performance.now()`. */
   deadlineMs = 0
+  readonly weight = 1
   onSettled: (() => void) | null = null
   /** When its batch was sent, on the same clock. */
   #sentAtMs: number | undefined

@@ -3,9 +3,13 @@ import type { CoreConfig } from './config.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
+import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limit.ts'
 import { entities } from './entities.ts'
+import { LedgerWaits } from './holds/due-holds.ts'
+import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
+import { sweepDueHolds } from './holds/sweeper.ts'
 import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
-import { postBatch } from './ledger/posting/batch.ts'
+import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
 import { requireChainKey } from './ledger/posting/require-chain-key.ts'
@@ -18,6 +22,22 @@ import type { Core } from './trpc/context.ts'
  * and shorter than the callers of postings wait.
  */
 const postingTimeoutMs = 4_000
+
+/**
+ * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger: one at a time for
+ * each workspace, and few altogether, so that connections for other reads remain.
+ */
+function limitLockWaits(connections: number): WorkspaceConcurrencyLimit {
+  const slots = Math.max(1, Math.floor(connections / 3))
+  // A slot for each workspace at most: all others are reserved for workspaces with nothing running.
+  return new WorkspaceConcurrencyLimit({
+    slots,
+    reservedSlots: slots,
+    waitingPerWorkspace: 64,
+    waiting: 512,
+    waitMs: 4_000,
+  })
+}
 
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
@@ -35,8 +55,14 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const ledger = { pool: ledgerPool, chainKey: config.LEDGER_CHAIN_KEY, log, remembered: new RememberedLedgers() }
   const metrics = new Metrics()
+  const ledger: LedgerStore = {
+    pool: ledgerPool,
+    chainKey: config.LEDGER_CHAIN_KEY,
+    log,
+    remembered: new RememberedLedgers(),
+    onWritten: rows => metrics.written(rows),
+  }
   const shards = new Shards({
     shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
@@ -47,12 +73,27 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       ),
     ),
   })
+  const closing = new AbortController()
+  const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
+  metrics.watchDatabase(
+    'core_open_holds',
+    `Holds that are stored as open: counted up to ${maxCountedHolds}, estimated from there on`,
+    () => countOpenHolds(reads),
+  )
+  metrics.watchDatabase(
+    'core_hold_expiry_delay_seconds',
+    'How long ago the oldest hold expired whose expiry is not written yet, up to 600; 0 without one',
+    () => readExpiryDelay(reads),
+  )
+  const lockWaits = limitLockWaits(config.DATABASE_READ_POOL)
   return {
     orm,
     reads,
     lists,
+    lockWaits,
+    ledgerWaits: new LedgerWaits(reads, lockWaits),
     shards,
     metrics,
     stopping,
@@ -61,6 +102,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     chainKey: config.LEDGER_CHAIN_KEY,
     log,
     async close() {
+      closing.abort()
+      await sweeping
       await shards.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
     },

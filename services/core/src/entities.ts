@@ -1,6 +1,8 @@
 import { AccessChange, AccessRevision } from './access/entities.ts'
 import { ApiKey } from './api-keys/entities.ts'
 import { AuditEntry, AuditHead } from './audit/chain/entities.ts'
+import { Journal } from './events/entities.ts'
+import { Hold } from './holds/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { CheckpointPart } from './ledger/checkpoints/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
@@ -18,6 +20,8 @@ export const entities = [
   ChainKey,
   CheckpointPart,
   Currency,
+  Hold,
+  Journal,
   Ledger,
   Member,
   Transfer,

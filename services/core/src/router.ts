@@ -1,5 +1,7 @@
 import { access, apiKeys, keks } from './api-keys/procedures.ts'
 import { audit } from './audit/procedures.ts'
+import { events } from './events/procedures.ts'
+import { holds } from './holds/procedures.ts'
 import { ledger } from './ledger/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
 import { router } from './trpc/init.ts'
@@ -7,5 +9,17 @@ import { wallets } from './wallets/procedures.ts'
 import { members, workspaces } from './workspaces/procedures.ts'
 
 /** All procedures of core. Clients know its type. */
-export const appRouter = router({ access, apiKeys, audit, keks, ledger, members, transfers, wallets, workspaces })
+export const appRouter = router({
+  access,
+  apiKeys,
+  audit,
+  events,
+  holds,
+  keks,
+  ledger,
+  members,
+  transfers,
+  wallets,
+  workspaces,
+})
 export type AppRouter = typeof appRouter

@@ -6,7 +6,12 @@ import { readFileSync } from 'node:fs'
 import { Decimal } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { bytesArray, plainArray, run, statement, textArray } from '../../../services/core/src/database/statement.ts'
-import { type Posting, walletsOf, workspacesOf } from '../../../services/core/src/ledger/posting/posting.ts'
+import {
+  type LedgerRequest,
+  type Posting,
+  walletsOf,
+  workspacesOf,
+} from '../../../services/core/src/ledger/posting/requests.ts'
 
 type Ledger = { workspaceId: string; orderCount: number }
 type Wallet = { workspaceId: string; id: string; balance: string; sequence: number; orderCount: number; now: Date }
@@ -26,22 +31,25 @@ export async function connectFirstRelease(ownerUrl: string): Promise<pg.Client> 
 }
 
 /** Posts a batch of transfers with new IDs. */
-export async function postAsFirstRelease(client: pg.Client, postings: Posting[]): Promise<void> {
-  const keys = walletsOf(postings)
+export async function postAsFirstRelease(client: pg.Client, requests: LedgerRequest[]): Promise<void> {
+  const keys = walletsOf(requests)
   const [, ledgers, wallets] = await Promise.all([
     client.query(begin),
-    run(client, lockLedgers, [plainArray(workspacesOf(postings))]),
+    run(client, lockLedgers, [plainArray(workspacesOf(requests))]),
     run(client, loadWallets, [
       plainArray(keys.map(({ workspaceId }) => workspaceId)),
       plainArray(keys.map(({ id }) => id)),
     ]),
   ])
+  const postings = requests.flatMap(({ workspaceId, commands }) =>
+    commands.map(command => ({ workspaceId, ...(command as Posting) })),
+  )
   const values = valuesOf(postings, ledgers, wallets)
   await Promise.all([run(client, writePostings, values), client.query('commit')])
 }
 
 /** The parameters of write-postings.sql. Changes the rows of ledgers and wallets. */
-function valuesOf(postings: Posting[], ledgers: Ledger[], wallets: Wallet[]): string[] {
+function valuesOf(postings: (Posting & { workspaceId: string })[], ledgers: Ledger[], wallets: Wallet[]): string[] {
   const now = wallets[0]!.now.toISOString()
   const ledgerOf = new Map(ledgers.map(ledger => [ledger.workspaceId, ledger]))
   const walletOf = new Map(wallets.map(wallet => [wallet.id, wallet]))

@@ -23,9 +23,9 @@ export function grants(role: string): string[] {
     // Raise the access revision by one. A trigger refuses any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 
-    // Only these functions write ledgers, wallets, transfers and entries. They check every change.
+    // Only these functions write ledgers, wallets, holds, transfers, entries and the journal. They check every change.
     `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,
-       change_ledger_status, repair_wallet, repair_ledger, post to ${role}`,
+       change_ledger_status, repair_wallet, repair_ledger, change_holds, post to ${role}`,
 
     // Append to the audit. A trigger checks the position and the time, and PostgreSQL assigns the id.
     `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,
@@ -40,6 +40,8 @@ export function grants(role: string): string[] {
     // Settings of the role, because settings of a connection may not pass through a connection pooler.
     `alter role ${role} set lock_timeout = '2s'`,
     `alter role ${role} set statement_timeout = '10s'`,
+    // Longer than any transaction of core takes: what is older than this can no longer change.
+    `alter role ${role} set transaction_timeout = '10s'`,
     // No transaction idles in normal operation. A core that is frozen or unreachable holds the locks of its workspaces.
     `alter role ${role} set idle_in_transaction_session_timeout = '4s'`,
     `alter role ${role} set timezone = 'UTC'`,

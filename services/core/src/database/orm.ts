@@ -44,6 +44,21 @@ export async function poolOf(orm: Orm): Promise<Pool> {
   return (orm.em.getConnection() as PostgreSqlConnection).getNativeClient()
 }
 
+/**
+ * Runs a transaction. Not with `em.transactional`: MikroORM 7.2.1 never returns a connection to the pool that is lost before
+ * the transaction ends, so a few lost connections would exhaust the pool.
+ */
+export function transact<Result>(orm: Orm, action: (em: SqlEntityManager) => Promise<Result>): Promise<Result> {
+  const em = orm.em.fork()
+  return em
+    .getKysely()
+    .transaction()
+    .execute(transaction => {
+      em.setTransactionContext(transaction)
+      return action(em)
+    })
+}
+
 const naming = { tableNamingStrategy: 'entity', columnNamingStrategy: 'property', convertValues: true } as const
 
 /**

@@ -10,19 +10,25 @@ import type { Decimal } from '@workspace-wallet/contract'
  */
 type Signed = { revision: number }
 
-export type SignedTable = 'api_key' | 'ledger' | 'member' | 'wallet' | 'workspace'
+export type SignedTable = 'api_key' | 'hold' | 'ledger' | 'member' | 'wallet' | 'workspace'
 
 export type WalletRow = Signed & {
   workspaceId: string
   id: string
   number: number | null
   kind: string
+  bizId: string | null
   name: string
   currency: string
   status: string
+  frozenBy: string | null
   balance: Decimal
+  /** The sum that open holds reserve, and a time that is not after the first of them expires. */
+  held: Decimal
+  heldUntil: Date | null
   sequence: number
   orderCount: number
+  holdCount: number
   head: Buffer
   createdAt: Date
   updatedAt: Date
@@ -33,8 +39,31 @@ export type LedgerRow = Signed & {
   status: string
   walletCount: number
   orderCount: number
+  holdCount: number
+  /** The position of the last event, and the MAC of the last row of the journal. */
+  position: number
+  journalHead: Buffer
   lastPostedAt: Date
   haltReason: string | null
+}
+
+export type HoldRow = Signed & {
+  workspaceId: string
+  id: string
+  number: number
+  walletNumber: number
+  bizId: string
+  walletId: string
+  currency: string
+  amount: string
+  captured: Decimal
+  remaining: Decimal
+  status: string
+  expiresAt: Date
+  reference: string | null
+  remark: string | null
+  createdAt: Date
+  updatedAt: Date
 }
 
 export type WorkspaceRow = Signed & {
@@ -77,12 +106,17 @@ export function walletMac(key: KeyObject, row: WalletRow): Buffer {
     row.id,
     row.number,
     row.kind,
+    row.bizId,
     row.name,
     row.currency,
     row.status,
+    row.frozenBy,
     row.balance.toFixed(),
+    row.held.toFixed(),
+    timeOf(row.heldUntil),
     row.sequence,
     row.orderCount,
+    row.holdCount,
     row.head.toString('hex'),
     timeOf(row.createdAt),
     timeOf(row.updatedAt),
@@ -91,9 +125,40 @@ export function walletMac(key: KeyObject, row: WalletRow): Buffer {
 }
 
 export function ledgerMac(key: KeyObject, row: LedgerRow): Buffer {
-  const { workspaceId, status, walletCount, orderCount, lastPostedAt, haltReason, revision } = row
-  const content = [workspaceId, status, walletCount, orderCount, timeOf(lastPostedAt), haltReason, revision]
-  return rowMac(key, 'ledger', content)
+  return rowMac(key, 'ledger', [
+    row.workspaceId,
+    row.status,
+    row.walletCount,
+    row.orderCount,
+    row.holdCount,
+    row.position,
+    row.journalHead.toString('hex'),
+    timeOf(row.lastPostedAt),
+    row.haltReason,
+    row.revision,
+  ])
+}
+
+export function holdMac(key: KeyObject, row: HoldRow): Buffer {
+  return rowMac(key, 'hold', [
+    row.workspaceId,
+    row.id,
+    row.number,
+    row.walletNumber,
+    row.bizId,
+    row.walletId,
+    row.currency,
+    row.amount,
+    row.captured.toFixed(),
+    row.remaining.toFixed(),
+    row.status,
+    timeOf(row.expiresAt),
+    row.reference,
+    row.remark,
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
 }
 
 export function workspaceMac(key: KeyObject, row: WorkspaceRow): Buffer {

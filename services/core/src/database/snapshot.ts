@@ -15,6 +15,7 @@ const settings = `
   -- A statement fails if a policy would hide rows from it.
   set local row_security = off;
   set local statement_timeout = 0;
+  set local transaction_timeout = 0;
   set local idle_in_transaction_session_timeout = '1min';
   -- Ends the statement when the client has disconnected.
   set local client_connection_check_interval = '1s';

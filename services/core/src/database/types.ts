@@ -14,7 +14,7 @@ export class PublicId extends Type<string, string> {
   }
 
   override convertToDatabaseValue(id: string): string {
-    return id ? (uuidFromId(this.kind, id) ?? nilUuid) : id
+    return typeof id === 'string' ? (uuidFromId(this.kind, id) ?? nilUuid) : id
   }
 
   override convertToJSValue(uuid: string): string {

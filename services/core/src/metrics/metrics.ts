@@ -1,11 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
+import type { EventType, TransferType } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { SignedTable } from '../database/signed-rows.ts'
+import type { ChainedDecisions } from '../ledger/posting/chain-decisions.ts'
 import { findHaltedLedgers } from '../ledger/posting/halt.ts'
-import type { Posting, PostingResult } from '../ledger/posting/posting.ts'
+import type { LedgerRequest, RequestResult } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 /** The metrics of core, at /metrics. */
@@ -13,6 +15,7 @@ export class Metrics {
   readonly registry = new Registry()
   readonly #batchSize: Histogram
   readonly #batchSeconds: Histogram
+  readonly #events: Counter
   readonly #callSeconds: Histogram
   readonly #modifiedRows: Counter
   /** Caches the series of each path and code: looking one up by labels costs more than observing a value. */
@@ -33,6 +36,13 @@ export class Metrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     })
+    this.#events = new Counter({
+      name: 'core_events_total',
+      help: 'Events of transfers, deposits, withdrawals and holds that this core wrote to the event log, by type',
+      labelNames: ['type'],
+      registers,
+    })
+    for (const type of postedEventTypes) this.#events.inc({ type }, 0)
     this.#callSeconds = new Histogram({
       name: 'core_call_duration_seconds',
       help: 'Time from the arrival of a call to its answer, by procedure and code',
@@ -62,16 +72,27 @@ export class Metrics {
   }
 
   /** Wraps `post` to measure the size and duration of batches. */
-  measured(post: (postings: Posting[]) => Promise<PostingResult[]>): (postings: Posting[]) => Promise<PostingResult[]> {
+  measured(
+    post: (postings: LedgerRequest[]) => Promise<RequestResult[]>,
+  ): (postings: LedgerRequest[]) => Promise<RequestResult[]> {
     return async postings => {
       const startedAt = performance.now()
       try {
         return await post(postings)
       } finally {
-        this.#batchSize.observe(postings.length)
+        this.#batchSize.observe(postings.reduce((sum, { commands }) => sum + commands.length, 0))
         this.#batchSeconds.observe((performance.now() - startedAt) / 1000)
       }
     }
+  }
+
+  /** Counts the events of a batch. */
+  written({ holds, postings }: ChainedDecisions): void {
+    const types = [
+      ...holds.events.map(({ type }) => type),
+      ...postings.transfers.map(({ transfer }) => eventTypeOf[transfer.type]),
+    ]
+    for (const type of new Set(types)) this.#events.inc({ type }, types.filter(each => each === type).length)
   }
 
   /** Exports the number of lost log lines. */
@@ -126,19 +147,35 @@ export class Metrics {
         }
       },
     })
-    // Registered after the connections, because it uses one itself.
+    // Registered after the connections, because they use one themselves.
+    this.watchDatabase(
+      'core_halted_workspaces',
+      'Workspaces whose postings are stopped because rows were modified outside the service: npm run admin -- ledger halted',
+      async () => (await findHaltedLedgers(pools.reads)).length,
+    )
+  }
+
+  /** Exports a figure that is read from the database at each scrape. */
+  watchDatabase(name: string, help: string, read: () => Promise<number>): void {
     new Gauge({
-      name: 'core_halted_workspaces',
-      help: 'Workspaces whose postings are stopped because rows were modified outside the service: npm run admin -- ledger halted',
-      registers,
+      name,
+      help,
+      registers: [this.registry],
       async collect() {
         // The other metrics must be available when the database is not.
-        const halted = await withTimeout(findHaltedLedgers(pools.reads)).catch(() => undefined)
-        if (halted) this.set(halted.length)
+        const value = await withTimeout(read()).catch(() => undefined)
+        if (value !== undefined) this.set(value)
       },
     })
   }
 }
+
+const eventTypeOf: Record<TransferType, EventType> = {
+  TRANSFER: 'transfer.completed',
+  DEPOSIT: 'wallet.deposited',
+  WITHDRAWAL: 'wallet.withdrawn',
+}
+const postedEventTypes: EventType[] = [...Object.values(eventTypeOf), 'hold.created', 'hold.released', 'hold.expired']
 
 function withTimeout<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return Promise.race([

@@ -1,57 +1,133 @@
 import {
+  type BatchItem,
+  type CreateBatchInput,
+  type CreateTransferBody,
   type CreateTransferInput,
-  DomainError,
+  Decimal,
   idFromUuid,
-  mintId,
+  isReversal,
+  type ReverseTransferBody,
+  type ReverseTransferInput,
+  type TransferBatch,
   type TransferOrder,
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Transfer } from '../ledger/chain/transfer.ts'
-import { malformedWallet } from '../ledger/posting/posting.ts'
+import { callerOf, nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
+import { type Made, malformedWallet, type Posting, type Reversal } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
-const defaultBudgetMs = 10_000
+type Ledger = { shards: Shards }
+type Given = Pick<Posting, 'transferId' | 'batchId' | 'actor' | 'requestId' | 'clientAddress'>
 
 /**
- * Moves money between two wallets of a workspace (section 2.4). Idempotent by bizId, and by transferId if the caller
- * generated one.
+ * Moves money between two wallets of a workspace (section 2.4), or captures a hold. Idempotent by bizId, and by transferId
+ * if the caller generated one.
  *
- * @throws DomainError S012, GA2032, T005, T004, W001, W002, T003, T002; S002 not posted; S003 outcome unknown
+ * @throws DomainError S012, GA2032, T005, T004, W001, H001, H004, W002, H002, T003, H003, T002; S002 not posted; S003
+ *   outcome unknown
  */
 export async function createTransfer(
-  { shards }: { shards: Shards },
+  { shards }: Ledger,
   actor: string,
   input: CreateTransferInput,
 ): Promise<TransferOrder> {
-  const { order, caller } = input
-  const workspaceId = uuidFromId('workspace', input.workspaceId)
-  if (!workspaceId) throw new DomainError('GA2032')
-  const transferId = uuidFromId('transfer', input.transferId ?? mintId('transfer'))
-  if (!transferId) throw new DomainError('S012', { field: 'transferId', reason: 'NOT_A_BIZ_ID' })
-  const transfer = await shards.post({
+  const transferId = newId('transfer', input.transferId)
+  const given = { transferId, batchId: null, ...callerOf(actor, input) }
+  const [made] = await shards.post(requestOf(input, [postingOf(input.order, given)]))
+  return orderOf(made!)
+}
+
+/**
+ * Posts the items of a batch in one commit, or none of them. Idempotent by bizId.
+ *
+ * @throws DomainError as `createTransfer` and `reverseTransfer`, with the index of the first item that is refused; S002 not
+ *   posted; S003 outcome unknown
+ */
+export async function createBatch({ shards }: Ledger, actor: string, input: CreateBatchInput): Promise<TransferBatch> {
+  const items = input.batch.transfers
+  const ids = items.map((_, at) => newId('transfer', input.transferIds?.[at]))
+  const caller = callerOf(actor, input)
+  const commands = items.map((item, at) => commandOf(item, { transferId: ids[at]!, batchId: ids[0]!, ...caller }))
+  const made = await shards.post(requestOf(input, commands))
+  return { transfers: made.map(orderOf) }
+}
+
+/**
+ * Moves money from the target of a transfer back to its source. Idempotent by bizId.
+ *
+ * @throws DomainError GA2032, T005, T001, T006, W002, T003, T007, T002; S002 not posted; S003 outcome unknown
+ */
+export async function reverseTransfer(
+  { shards }: Ledger,
+  actor: string,
+  input: ReverseTransferInput,
+): Promise<TransferOrder> {
+  const transferId = newId('transfer', input.transferId)
+  const given = { transferId, batchId: null, ...callerOf(actor, input) }
+  const [made] = await shards.post(requestOf(input, [reversalOf(input.reversal, given)]))
+  return orderOf(made!)
+}
+
+function commandOf(item: BatchItem, given: Given): Posting | Reversal {
+  return isReversal(item) ? reversalOf(item, given) : postingOf(item, given)
+}
+
+function postingOf(order: CreateTransferBody, given: Given): Posting {
+  const { sourceWalletId, targetWalletId, amount, currency, bizId, remark, reference, holdId, holdRemainder } = order
+  return {
+    kind: 'posting',
     type: 'TRANSFER',
-    workspaceId,
-    transferId,
-    bizId: order.bizId ?? null,
-    sourceWalletId: walletKey(order.sourceWalletId),
-    targetWalletId: walletKey(order.targetWalletId),
-    amount: order.amount,
-    currency: order.currency,
-    remark: order.remark ?? null,
-    actor,
-    requestId: caller.requestId,
-    clientAddress: caller.address ?? null,
-    mayBePosted: input.resend ?? false,
-    deadlineMs: performance.now() + (input.budgetMs ?? defaultBudgetMs),
-  })
-  return toOrder(transfer)
+    ...given,
+    bizId: bizId ?? null,
+    sourceWalletId: walletKey(sourceWalletId),
+    targetWalletId: walletKey(targetWalletId),
+    amount,
+    currency,
+    remark: remark ?? null,
+    reference: reference ?? null,
+    draw: holdId === undefined ? null : { hold: nameOf('hold', holdId), keepsRest: holdRemainder === 'KEEP' },
+  }
+}
+
+function reversalOf(reversal: ReverseTransferBody, given: Given): Reversal {
+  const { reversesTransferId, amount, currency, bizId, remark, reference } = reversal
+  return {
+    kind: 'reversal',
+    ...given,
+    bizId,
+    reverses: nameOf('transfer', reversesTransferId),
+    amount,
+    currency,
+    remark: remark ?? null,
+    reference: reference ?? null,
+  }
+}
+
+function orderOf(made: Made): TransferOrder {
+  if (!made || !('transfer' in made)) throw new Error('a command about a transfer made no transfer')
+  return toOrder({ ...made.transfer, reversedAmount: made.reversedAmount })
 }
 
 /** The columns of a transfer that its order contains. */
 export type ShownTransfer = Pick<
   Transfer,
-  'transferId' | 'bizId' | 'amount' | 'currency' | 'sourceWalletId' | 'targetWalletId' | 'remark' | 'createdAt'
->
+  | 'transferId'
+  | 'bizId'
+  | 'amount'
+  | 'currency'
+  | 'sourceWalletId'
+  | 'targetWalletId'
+  | 'remark'
+  | 'reference'
+  | 'holdId'
+  | 'batchId'
+  | 'reversesId'
+  | 'createdAt'
+> & {
+  /** The sum of its reversals; null without any. */
+  reversedAmount: string | null
+}
 
 export function toOrder(transfer: ShownTransfer): TransferOrder {
   const transferId = idFromUuid('transfer', transfer.transferId)
@@ -64,6 +140,11 @@ export function toOrder(transfer: ShownTransfer): TransferOrder {
     sourceWalletId: idFromUuid('wallet', transfer.sourceWalletId),
     targetWalletId: idFromUuid('wallet', transfer.targetWalletId),
     remark: transfer.remark,
+    reference: transfer.reference,
+    holdId: transfer.holdId && idFromUuid('hold', transfer.holdId),
+    batchId: transfer.batchId && idFromUuid('transfer', transfer.batchId),
+    reversesTransferId: transfer.reversesId && idFromUuid('transfer', transfer.reversesId),
+    reversedAmount: new Decimal(transfer.reversedAmount ?? 0),
     createdAt: transfer.createdAt,
     // A transfer is written once and never changes.
     updatedAt: transfer.createdAt,

@@ -1,14 +1,17 @@
 import {
+  createBatchInput,
   createTransferInput,
   DomainError,
   getTransferInput,
   listTransfersInput,
+  reverseTransferInput,
+  transferBatch,
   transferOrder,
   transferPage,
 } from '@workspace-wallet/contract'
 import { router } from '../trpc/init.ts'
-import { workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { createTransfer, toOrder } from './operations.ts'
+import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { createBatch, createTransfer, reverseTransfer, toOrder } from './operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
 export const transfers = router({
@@ -16,6 +19,16 @@ export const transfers = router({
     .input(createTransferInput)
     .output(transferOrder)
     .mutation(({ ctx, input }) => createTransfer(ctx.core, ctx.actor, input)),
+
+  batch: workspaceProcedure
+    .input(createBatchInput)
+    .output(transferBatch)
+    .mutation(({ ctx, input }) => createBatch(ctx.core, ctx.actor, input)),
+
+  reverse: workspaceCommandProcedure
+    .input(reverseTransferInput)
+    .output(transferOrder)
+    .mutation(({ ctx, input }) => reverseTransfer(ctx.core, ctx.actor, input)),
 
   get: workspaceReadProcedure
     .input(getTransferInput)

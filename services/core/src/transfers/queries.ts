@@ -1,34 +1,47 @@
 import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '@workspace-wallet/contract'
 import { batched } from '../database/batched.ts'
-import { idBeginsWith, isPrefixOfFewIds, textBeginsWith, Values } from '../database/lists/conditions.ts'
+import { idBeginsWith, idEquals, isPrefixOfFewIds, textBeginsWith, Values } from '../database/lists/conditions.ts'
 import type { List, ListRequest, Search, Sequence, SortField } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import type { Queryable } from '../database/statement.ts'
-import type { Transfer } from '../ledger/chain/transfer.ts'
-import { findByBizId, findById } from '../ledger/posting/load.ts'
+import { type FoundTransfer, findTransfers, reversedAmountOf } from '../ledger/posting/load.ts'
 import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
 import { toOrder } from './operations.ts'
 
-const readById = batched(findById, {
-  key: key => key.workspaceId + key.transferId,
-  row: row => row.workspaceId + row.transferId,
-})
-const readByBizId = batched(findByBizId, {
-  key: key => key.workspaceId + key.bizId,
-  row: row => row.workspaceId + row.bizId,
-})
+const readById = batched(
+  (db, keys: readonly { workspaceId: string; id: string }[]) =>
+    findTransfers(
+      db,
+      keys.map(({ workspaceId, id }) => ({ workspaceId, name: { id } })),
+    ),
+  {
+    key: key => key.workspaceId + key.id,
+    row: row => row.workspaceId + row.transferId,
+  },
+)
+const readByBizId = batched(
+  (db, keys: readonly { workspaceId: string; bizId: string }[]) =>
+    findTransfers(
+      db,
+      keys.map(({ workspaceId, bizId }) => ({ workspaceId, name: { bizId } })),
+    ),
+  {
+    key: key => key.workspaceId + key.bizId,
+    row: row => row.workspaceId + row.bizId,
+  },
+)
 
 /**
  * A transfer order by its transferId or bizId, which never have the same form (section 2.4). Null if it is absent, of
  * another workspace, or a deposit or withdrawal.
  */
-export async function findOrder(db: Queryable, workspaceId: string, name: string): Promise<Transfer | null> {
+export async function findOrder(db: Queryable, workspaceId: string, name: string): Promise<FoundTransfer | null> {
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace || name.includes('\u0000')) return null
   const id = uuidFromId('transfer', name)
   const transfer = id
-    ? await readById(db, { workspaceId: workspace, transferId: id })
+    ? await readById(db, { workspaceId: workspace, id })
     : await readByBizId(db, { workspaceId: workspace, bizId: name })
   return transfer?.type === 'TRANSFER' ? transfer : null
 }
@@ -36,17 +49,31 @@ export async function findOrder(db: Queryable, workspaceId: string, name: string
 const ordersOfWorkspace: Sequence = {
   owner: 'select order_count as total from ledger where workspace_id = $1',
   table: 'transfer t',
-  where: 't.workspace_id = $1 and t.number is not null',
-  number: 't.number',
+  where: `t.workspace_id = $1 and t.type = 'TRANSFER'`,
+  number: 't.position',
   createdAt: 't.created_at',
   sortable: { createdAt: 't.created_at', updatedAt: 't.created_at', amount: 't.amount', status: null },
+  numberOf: nth =>
+    `(${nth} + greatest(0, ${othersBefore(nth, 'transfer', `type <> 'TRANSFER'`)}, ${othersBefore(nth, 'journal')}))`,
+}
+
+/**
+ * How many events that are no orders precede the n-th order, as the last of them in this table shows; null if there is
+ * none. It is the part of that one's position that orders do not account for.
+ */
+function othersBefore(nth: string, table: 'transfer' | 'journal', condition = 'true'): string {
+  return `(
+    select position - order_count from ${table} where workspace_id = $1 and ${condition} and order_count < ${nth}
+    order by order_count desc, position desc limit 1)`
 }
 
 /** The columns of an order: of `transfer t`, or of `flow f`. */
 const orderColumns = (table: 't' | 'f') => `
   ${table === 't' ? 't.id' : 'f.transfer_id'} as "transferId", ${table}.biz_id as "bizId", ${table}.amount,
   ${table}.currency, ${table}.source_wallet_id as "sourceWalletId", ${table}.target_wallet_id as "targetWalletId",
-  ${table}.remark, ${table}.created_at as "createdAt"`
+  ${table}.remark, ${table}.reference, ${table}.hold_id as "holdId", ${table}.batch_id as "batchId",
+  ${table}.reverses_id as "reversesId", ${reversedAmountOf(`${table}.workspace_id`, table === 't' ? 't.id' : 'f.transfer_id')} as "reversedAmount",
+  ${table}.created_at as "createdAt"`
 
 /** A page of a workspace's transfer orders (section 4); null if there is no such workspace. */
 export async function listOrders(
@@ -63,15 +90,26 @@ export async function listOrders(
 }
 
 function searchOfWorkspace(filter: TransferFilter, values: Values): Search {
-  const { currency, transferIdPrefix, bizIdPrefix } = filter
   return {
     sequence: ordersOfWorkspace,
+    ...matchesOf(filter, values),
+    findIn: hasSelectiveName(filter) ? ordersOfWorkspace : undefined,
+  }
+}
+
+/** The conditions of a filter on `transfer t`. */
+function matchesOf(filter: TransferFilter, values: Values): Pick<Search, 'conditions' | 'parts'> {
+  const { currency, transferIdPrefix, bizIdPrefix, reference, holdId, batchId, reversesTransferId } = filter
+  return {
     conditions: [
       ...(transferIdPrefix ? idBeginsWith(values, 't.id', 'transfer', transferIdPrefix) : []),
       ...(currency ? [`t.currency = ${values.bind(currency, 'text')}`] : []),
+      ...(reference ? [`t.reference = ${values.bind(reference, 'text')}`] : []),
+      ...(holdId ? [idEquals(values, 't.hold_id', 'hold', holdId)] : []),
+      ...(batchId ? [idEquals(values, 't.batch_id', 'transfer', batchId)] : []),
+      ...(reversesTransferId ? [idEquals(values, 't.reverses_id', 'transfer', reversesTransferId)] : []),
     ],
     parts: bizIdPrefix ? bizIdParts(bizIdPrefix, values) : undefined,
-    findIn: hasSelectiveName(filter) ? ordersOfWorkspace : undefined,
   }
 }
 
@@ -92,18 +130,16 @@ export async function listOrdersOfWallet(
 }
 
 function searchOfWallet(filter: TransferFilter, sort: SortField[], values: Values): Search {
-  const { currency, transferIdPrefix, bizIdPrefix } = filter
-  if (hasSelectiveName(filter))
+  if (hasSelectiveName(filter)) {
+    const { conditions, parts } = matchesOf(filter, values)
     return {
       sequence: flowsOfWallet,
-      conditions: [
-        't.number is not null',
-        ...(transferIdPrefix ? idBeginsWith(values, 't.id', 'transfer', transferIdPrefix) : []),
-        ...(currency ? [`t.currency = ${values.bind(currency, 'text')}`] : []),
-      ],
-      parts: bizIdPrefix ? bizIdParts(bizIdPrefix, values) : undefined,
+      conditions: [`t.type = 'TRANSFER'`, ...conditions],
+      parts,
       findIn: transfersOfWallet,
     }
+  }
+  const { currency, transferIdPrefix } = filter
   const conditions = transferIdPrefix ? idBeginsWith(values, 'f.transfer_id', 'transfer', transferIdPrefix) : []
   return {
     sequence: currency ? ordersOfWalletIn(values.bind(currency, 'text')) : ordersOfWallet,
@@ -122,9 +158,10 @@ function ordersOfWalletIn(currency: string): Sequence {
   }
 }
 
-/** Whether the filter has a prefix that an index narrows down to few rows. */
-function hasSelectiveName({ transferIdPrefix = '', bizIdPrefix }: TransferFilter): boolean {
-  return bizIdPrefix !== undefined || isPrefixOfFewIds('transfer', transferIdPrefix)
+/** Whether the filter has a name or a prefix that an index narrows down to few rows. */
+function hasSelectiveName({ transferIdPrefix = '', ...filter }: TransferFilter): boolean {
+  const names = [filter.bizIdPrefix, filter.reference, filter.holdId, filter.batchId, filter.reversesTransferId]
+  return names.some(name => name !== undefined) || isPrefixOfFewIds('transfer', transferIdPrefix)
 }
 
 /** An order without its own bizId has its transferId as bizId. Each part has an index. */

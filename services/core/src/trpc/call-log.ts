@@ -3,10 +3,18 @@ import type { Context } from './context.ts'
 export type Call = { path: string; requestId: string | undefined; startedAt: number }
 
 /**
- * Calls that are logged at level debug: gateways make the first two several times a second, and the third one is logged
- * with its batch (ledger/posting/batch-log.ts).
+ * Calls that are logged at level debug: gateways make the first two several times a second, and the others are logged with
+ * their batch (ledger/posting/batch-log.ts).
  */
-const logsAtDebug = new Set(['access.changes', 'access.markUsed', 'transfers.create'])
+const logsAtDebug = new Set([
+  'access.changes',
+  'access.markUsed',
+  'holds.create',
+  'holds.release',
+  'transfers.batch',
+  'transfers.create',
+  'transfers.reverse',
+])
 
 const slowMs = 1_000
 

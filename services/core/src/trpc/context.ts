@@ -3,6 +3,8 @@ import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
+import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
+import type { LedgerWaits } from '../holds/due-holds.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ServiceToken } from './service-token.ts'
@@ -13,6 +15,9 @@ export type Core = {
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool
   lists: ListReader
+  /** Limits what waits for the lock of a ledger on connections of `reads`. */
+  lockWaits: WorkspaceConcurrencyLimit
+  ledgerWaits: LedgerWaits
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (runtime/key-ids.ts). */

@@ -65,6 +65,9 @@ export const fundingProcedure = procedureFor('admin', 'funding')
 /** For calls on one workspace, whose inputs extend `workspaceCall`: gateways on behalf of an API key, and services. */
 export const workspaceProcedure = onWorkspace('gateway', 'service')
 
+/** Like `workspaceProcedure`, also for operators. */
+export const workspaceCommandProcedure = onWorkspace('gateway', 'service', 'admin')
+
 /** Like `workspaceProcedure`, for reads; also for operators. */
 export const workspaceReadProcedure = onWorkspace('gateway', 'service', 'admin')
 

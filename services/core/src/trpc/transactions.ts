@@ -1,22 +1,33 @@
-import { accessPollMs } from '@workspace-wallet/contract'
+import { accessPollMs, DomainError } from '@workspace-wallet/contract'
 import { writeActions } from '../audit/chain/record.ts'
-import { retryConflicts } from '../database/errors.ts'
-import type { Em } from '../database/orm.ts'
+import { classifyDatabaseError, retryConflicts } from '../database/errors.ts'
+import { type Em, transact } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
-/** Runs an administrative action and writes its audit entries, in one transaction. Retries conflicts. */
+/**
+ * Runs an administrative action and writes its audit entries, in one transaction. Retries conflicts.
+ *
+ * @throws DomainError S003 if the connection was lost before the result of COMMIT arrived
+ */
 export function inTransaction<Result>(
   { core, actor }: CallContext,
   action: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
-  return retryConflicts(() =>
-    core.orm.em.fork().transactional(async em => {
-      const result = await action(em, actor)
-      await em.flush()
-      await writeActions(em, core.chainKey)
-      return result
-    }),
-  )
+  return retryConflicts(async () => {
+    let isCommitting = false
+    try {
+      return await transact(core.orm, async em => {
+        const result = await action(em, actor)
+        await em.flush()
+        await writeActions(em, core.chainKey)
+        isCommitting = true
+        return result
+      })
+    } catch (error) {
+      if (isCommitting && classifyDatabaseError(error) === 'unavailable') throw new DomainError('S003')
+      throw error
+    }
+  })
 }
 
 /** Runs an action that changes what keys may do, and returns after all healthy gateways have polled the change. */

@@ -14,12 +14,17 @@ const WalletSchema = defineEntity({
     id: p.type(new PublicId('wallet')).primary(),
     number: p.bigint('number').nullable(),
     kind: p.enum(['CUSTOMER', 'EXTERNAL']),
+    bizId: p.text().nullable(),
     name: p.text(),
     currency: p.text(),
     status: p.enum(walletStatuses),
+    frozenBy: p.enum(['WORKSPACE', 'OPERATOR']).nullable(),
     balance: p.type(DecimalType),
+    held: p.type(DecimalType),
+    heldUntil: p.datetime(3).nullable(),
     sequence: p.bigint('number'),
     orderCount: p.bigint('number'),
+    holdCount: p.bigint('number'),
     head: p.blob(),
     createdAt: p.datetime(3),
     updatedAt: p.datetime(3),
@@ -29,12 +34,27 @@ const WalletSchema = defineEntity({
 export class Wallet extends WalletSchema.class implements SignedEntity {
   /** With UUIDs. */
   get row(): WalletRow {
-    const { number = null, kind, name, currency, status, balance, sequence, orderCount, createdAt, updatedAt } = this
-    const workspaceId = uuidFromId('workspace', this.workspaceId)!
-    const id = uuidFromId('wallet', this.id)!
-    const head = Buffer.from(this.head)
-    const rest = { number, kind, name, currency, status, balance, sequence, orderCount, createdAt, updatedAt }
-    return { workspaceId, id, ...rest, head, revision: this.revision }
+    return {
+      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      id: uuidFromId('wallet', this.id)!,
+      number: this.number ?? null,
+      kind: this.kind,
+      bizId: this.bizId ?? null,
+      name: this.name,
+      currency: this.currency,
+      status: this.status,
+      frozenBy: this.frozenBy ?? null,
+      balance: this.balance,
+      held: this.held,
+      heldUntil: this.heldUntil ?? null,
+      sequence: this.sequence,
+      orderCount: this.orderCount,
+      holdCount: this.holdCount,
+      head: Buffer.from(this.head),
+      createdAt: this.createdAt,
+      updatedAt: this.updatedAt,
+      revision: this.revision,
+    }
   }
 
   macUnder(chainKey: KeyObject): Buffer {

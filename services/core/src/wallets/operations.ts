@@ -1,101 +1,164 @@
-import type { KeyObject } from 'node:crypto'
+import { type KeyObject, randomUUID } from 'node:crypto'
 import {
   AdminError,
   amountFault,
+  type Caller,
+  type CreateWalletInput,
   Decimal,
   DomainError,
   type FundingReceipt,
   idFromUuid,
   mintId,
   uuidFromId,
+  type WalletChanger,
   type Wallet as WalletRecord,
   type WalletStatus,
+  type WithdrawalInput,
 } from '@workspace-wallet/contract'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
-import { requireGenuine } from '../database/row-signer.ts'
+import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { WalletRow } from '../database/signed-rows.ts'
 import type { Queryable } from '../database/statement.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
+import type { Transfer } from '../ledger/chain/transfer.ts'
+import { nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
+import type { Breach } from '../ledger/posting/halt.ts'
+import type { Posting } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
-import { changeWalletStatus, insertWallet } from '../ledger/rows/functions.ts'
+import { changeWalletStatus, type EventAuthor, insertWallet } from '../ledger/rows/functions.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
-/** Who changes something, and the key under which rows are signed. */
-type Administration = { actor: string; chainKey: KeyObject }
+/** Who changes something, on which side, on whose behalf, and the key under which rows are signed. */
+export type Administration = { actor: string; by: WalletChanger; caller?: Caller | undefined; chainKey: KeyObject }
 
-/** Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. @throws AdminError NOT_FOUND */
+/** Which side an actor is on: operators, or the workspace, whose API keys and services are all other actors. */
+export function changerOf(actor: string): WalletChanger {
+  return actor.startsWith('admin:') ? 'OPERATOR' : 'WORKSPACE'
+}
+
+/**
+ * Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. Idempotent by bizId: a
+ * replay, which has the same currency and name, returns the wallet as it is now.
+ *
+ * @throws DomainError T005; for a client also GA2032, S002 if the ledger is halted; AdminError NOT_FOUND; as
+ *   `requireUnmodified`
+ */
 export async function createWallet(
   em: Em,
-  { actor, chainKey }: Administration,
-  { workspaceId, currency, name }: { workspaceId: string; currency: string; name: string },
+  administration: Administration,
+  { workspaceId, currency, name, bizId = null }: NewWalletInput,
 ): Promise<WalletRecord> {
-  const locked = await lockOpenLedger(em, workspaceId)
-  let ledger = locked.row
+  const { actor, chainKey } = administration
+  const locked = await lockLedger(em, workspaceId)
+  const existing = bizId === null ? null : await em.findOne(Wallet, { workspaceId, bizId })
+  if (existing) {
+    if (existing.currency !== currency || existing.name !== name)
+      throw new DomainError('T005', { bizId: existing.bizId! })
+    requireUnmodified(existing, administration, `wallet ${existing.id}`)
+    return toRecord(existing.row)
+  }
+  let ledger = requireOpen(locked, administration, workspaceId).row
+  const author = authorOf(administration)
   const now = later(await databaseTime(em), ledger.lastPostedAt)
-  const add = async (kind: Wallet['kind'], number: number | null, walletName: string) => {
-    const wallet = newWallet({
-      workspaceId: ledger.workspaceId,
-      kind,
-      number,
-      name: walletName,
-      currency,
-      createdAt: now,
-    })
-    const written = await insertWallet(runIn(em), chainKey, ledger, wallet)
+  const add = async (given: Pick<WalletRow, 'kind' | 'number' | 'bizId' | 'name'>) => {
+    const wallet = newWallet({ ...given, workspaceId: ledger.workspaceId, currency, createdAt: now })
+    const written = await insertWallet(runIn(em), chainKey, ledger, wallet, author)
     ledger = written.ledger
     return wallet
   }
   if ((await em.count(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })) === 0)
-    await add('EXTERNAL', null, 'external')
-  const wallet = await add('CUSTOMER', ledger.walletCount + 1, name)
+    await add({ kind: 'EXTERNAL', number: null, bizId: null, name: 'external' })
+  const wallet = await add({ kind: 'CUSTOMER', number: ledger.walletCount + 1, bizId, name })
   const target = idFromUuid('wallet', wallet.id)
-  recordAction(em, { actor, action: 'wallet.create', workspaceId, target, after: { currency, name } })
+  recordAction(em, { actor, action: 'wallet.create', workspaceId, target, after: { currency, name, bizId } })
   return toRecord(wallet)
 }
 
-type NewWallet = Pick<WalletRow, 'workspaceId' | 'kind' | 'number' | 'name' | 'currency' | 'createdAt'>
+type NewWalletInput = Pick<CreateWalletInput, 'workspaceId' | 'currency' | 'name'> & {
+  bizId?: string | null | undefined
+}
+type NewWallet = Pick<WalletRow, 'workspaceId' | 'kind' | 'number' | 'bizId' | 'name' | 'currency' | 'createdAt'>
 
 function newWallet(given: NewWallet): WalletRow {
-  const id = uuidFromId('wallet', mintId('wallet'))!
-  const empty = { balance: new Decimal(0), sequence: 0, orderCount: 0, head: emptyHead }
-  return { ...given, id, status: 'ACTIVE', ...empty, updatedAt: given.createdAt, revision: 1 }
+  return {
+    ...given,
+    id: uuidFromId('wallet', mintId('wallet'))!,
+    status: 'ACTIVE',
+    frozenBy: null,
+    balance: new Decimal(0),
+    held: new Decimal(0),
+    heldUntil: null,
+    sequence: 0,
+    orderCount: 0,
+    holdCount: 0,
+    head: emptyHead,
+    updatedAt: given.createdAt,
+    revision: 1,
+  }
 }
 
 /**
- * Freezes, unfreezes or closes a wallet.
+ * Freezes, unfreezes or closes a wallet. A wallet that has the status already is returned as it is, unless an operator
+ * freezes one that a client froze: from then on, only operators can unfreeze or close it.
  *
- * @throws DomainError W001; AdminError NOT_ALLOWED for a closed wallet, WALLET_HOLDS_MONEY when closing one with money
+ * @throws DomainError W001; for a client also GA2032, S002 if the ledger is halted, W002, W004, W003; AdminError NOT_FOUND,
+ *   NOT_ALLOWED for a closed wallet, WALLET_HOLDS_MONEY when closing one with money; as `requireUnmodified`
  */
 export async function setWalletStatus(
   em: Em,
-  { actor, chainKey }: Administration,
+  administration: Administration,
   { workspaceId, walletId }: { workspaceId: string; walletId: string },
   status: WalletStatus,
 ): Promise<WalletRecord> {
-  const ledger = await lockOpenLedger(em, workspaceId)
+  const { actor, by, chainKey } = administration
+  const locked = await lockLedger(em, workspaceId)
   const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
+  if (wallet?.status === status && !(by === 'OPERATOR' && wallet.frozenBy === 'WORKSPACE')) return toRecord(wallet.row)
+  const ledger = requireOpen(locked, administration, workspaceId)
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
-  if (wallet.status === 'CLOSED' && status !== 'CLOSED')
-    throw new AdminError('NOT_ALLOWED', `${walletId} is closed, and a closed wallet cannot be reopened.`)
+  if (by === 'OPERATOR') requireOperatorMayChange(wallet, status)
+  else requireClientMayChange(wallet, status)
+  requireUnmodified(wallet, administration, `wallet ${walletId}`)
+  const at = later(await databaseTime(em), ledger.lastPostedAt)
+  const frozenBy = status === 'FROZEN' ? by : null
+  const rows = { ledger: ledger.row, wallet: wallet.row }
+  const before = { status: wallet.status, frozenBy: wallet.frozenBy ?? null }
+  const change = { status, frozenBy, at }
+  const changed = await changeWalletStatus(runIn(em), chainKey, rows, change, authorOf(administration))
+  const after = { status, frozenBy }
+  recordAction(em, { actor, action: actionOfStatus[status], workspaceId, target: walletId, before, after })
+  return toRecord(changed.wallet)
+}
+
+const actionOfStatus = { ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const
+
+/** @throws DomainError W002, W004, W003, in this order */
+function requireClientMayChange(wallet: Wallet, status: WalletStatus): void {
+  if (wallet.status === 'CLOSED') throw new DomainError('W002', { field: 'walletId', status: wallet.status })
+  if (wallet.frozenBy === 'OPERATOR') throw new DomainError('W004')
+  // An empty wallet has no open holds either: they reserve a part of the balance.
+  if (status === 'CLOSED' && !wallet.balance.isZero()) throw new DomainError('W003')
+}
+
+/** @throws AdminError NOT_ALLOWED, WALLET_HOLDS_MONEY */
+function requireOperatorMayChange(wallet: Wallet, status: WalletStatus): void {
+  if (wallet.status === 'CLOSED')
+    throw new AdminError('NOT_ALLOWED', `${wallet.id} is closed, and a closed wallet cannot be reopened.`)
   if (status === 'CLOSED' && !wallet.balance.isZero())
     throw new AdminError(
       'WALLET_HOLDS_MONEY',
-      `${walletId} holds money: withdraw or transfer it before you close the wallet.`,
+      `${wallet.id} holds money: withdraw or transfer it before you close the wallet.`,
     )
-  if (wallet.status === status) return toRecord(wallet.row)
-  requireGenuine(wallet)
-  const now = later(await databaseTime(em), ledger.lastPostedAt)
-  const before = { status: wallet.status }
-  const changed = await changeWalletStatus(runIn(em), chainKey, { ledger: ledger.row, wallet: wallet.row }, status, now)
-  const action = ({ ACTIVE: 'wallet.unfreeze', FROZEN: 'wallet.freeze', CLOSED: 'wallet.close' } as const)[status]
-  recordAction(em, { actor, action, workspaceId, target: walletId, before, after: { status } })
-  return toRecord(changed.wallet)
+}
+
+function authorOf({ actor, caller }: Administration): EventAuthor {
+  return { actor, requestId: caller?.requestId ?? randomUUID(), clientAddress: caller?.address ?? null }
 }
 
 export type Funding = {
@@ -106,14 +169,12 @@ export type Funding = {
   bizId?: string | undefined
   actor: string
   requestId: string
-}
-
-const fundingBudgetMs = 10_000
+} & Pick<WithdrawalInput, 'holdId' | 'holdRemainder'>
 
 /**
  * Deposits or withdraws money: a posting between the wallet and the hidden EXTERNAL wallet. Idempotent by bizId.
  *
- * @throws DomainError W001, S012, T005, W002, T002; S002 not posted; S003 outcome unknown
+ * @throws DomainError W001, S012, T005, W002, T002; with a hold H001, H004, H002, H003; S002 not posted; S003 outcome unknown
  */
 export async function fundWallet(
   { reads, shards }: { reads: Queryable; shards: Shards },
@@ -127,40 +188,77 @@ export async function fundWallet(
   const workspace = uuidFromId('workspace', workspaceId)!
   const own = uuidFromId('wallet', walletId)!
   const external = await findExternalWallet(reads, workspace, wallet.currency)
-  const transfer = await shards.post({
+  const { holdId, holdRemainder } = funding
+  const posting: Posting = {
+    kind: 'posting',
     type,
-    workspaceId: workspace,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    transferId: newId('transfer', undefined),
     bizId: funding.bizId ?? null,
     sourceWalletId: type === 'DEPOSIT' ? external : own,
     targetWalletId: type === 'DEPOSIT' ? own : external,
     amount,
     currency: wallet.currency,
     remark: null,
+    reference: null,
+    batchId: null,
+    draw: holdId === undefined ? null : { hold: nameOf('hold', holdId), keepsRest: holdRemainder === 'KEEP' },
     actor,
     requestId,
     clientAddress: null,
-    mayBePosted: false,
-    deadlineMs: performance.now() + fundingBudgetMs,
-  })
-  const transferId = idFromUuid('transfer', transfer.transferId)
+  }
+  const [made] = await shards.post(requestOf({ workspaceId, caller: { requestId } }, [posting]))
+  if (!made || !('transfer' in made)) throw new Error('a deposit or withdrawal made no transfer')
+  return toReceipt({ ...made.transfer, type })
+}
+
+/** The columns of a deposit or withdrawal that its receipt contains. */
+export type ShownFunding = Pick<
+  Transfer,
+  'transferId' | 'bizId' | 'amount' | 'currency' | 'sourceWalletId' | 'targetWalletId' | 'holdId' | 'createdAt'
+> & { type: Funding['type'] }
+
+export function toReceipt({ type, ...funding }: ShownFunding): FundingReceipt {
+  const transferId = idFromUuid('transfer', funding.transferId)
   return {
     transferId,
-    bizId: transfer.bizId ?? transferId,
-    walletId,
+    bizId: funding.bizId ?? transferId,
+    walletId: idFromUuid('wallet', type === 'DEPOSIT' ? funding.targetWalletId : funding.sourceWalletId),
     type,
-    amount: transfer.amount,
-    currency: transfer.currency,
-    createdAt: transfer.createdAt,
+    amount: funding.amount,
+    currency: funding.currency,
+    holdId: funding.holdId && idFromUuid('hold', funding.holdId),
+    createdAt: funding.createdAt,
   }
 }
 
-/** @throws AdminError when there is no such workspace, or the row of its ledger was modified outside the service */
-async function lockOpenLedger(em: Em, workspaceId: string): Promise<Ledger> {
-  const ledger = await lockLedger(em, workspaceId)
-  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
-  requireGenuine(ledger)
+/**
+ * The ledger, if wallets may be created and changed. Operators may do that in a halted workspace too.
+ *
+ * @throws DomainError GA2032, S002 for a client; AdminError NOT_FOUND for an operator; as `requireUnmodified`
+ */
+function requireOpen(ledger: Ledger | null, administration: Administration, workspaceId: string): Ledger {
+  const isOperator = administration.by === 'OPERATOR'
+  if (!ledger || ledger.status === 'CLOSED')
+    throw isOperator ? new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`) : new DomainError('GA2032')
+  if (ledger.status === 'HALTED' && !isOperator) throw new DomainError('S002', { retryAfterSeconds: 60 })
+  requireUnmodified(ledger, administration, 'its ledger')
   return ledger
+}
+
+/** A client's change found a row that was modified outside the service. Nothing was changed. */
+export class ModifiedRow extends Error {
+  readonly breach: Breach
+
+  constructor({ workspaceId }: Ledger | Wallet, what: string) {
+    super(`the row of ${what} was modified outside the service`)
+    this.breach = { workspaceId: uuidFromId('workspace', workspaceId)!, reason: this.message }
+  }
+}
+
+/** @throws ModifiedRow for a client; AdminError NOT_ALLOWED for an operator */
+function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
+  if (by === 'WORKSPACE' && !isGenuine(row)) throw new ModifiedRow(row, what)
+  requireGenuine(row)
 }
 
 /** The later time: times within a workspace never decrease, even if the clock does. */
@@ -168,7 +266,7 @@ function later(now: Date, last: Date): Date {
   return now > last ? now : last
 }
 
-function toRecord({ id, name, currency, status, balance, createdAt, updatedAt }: WalletRow): WalletRecord {
+function toRecord({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: WalletRow): WalletRecord {
   const walletId = idFromUuid('wallet', id)
-  return { walletId, name, currency, status: status as WalletStatus, balance, createdAt, updatedAt }
+  return { walletId, bizId, name, currency, status: status as WalletStatus, balance, createdAt, updatedAt }
 }

@@ -1,39 +1,66 @@
 import { randomUUID } from 'node:crypto'
 import {
+  type Caller,
+  changeWalletStatusInput,
   createWalletInput,
   DomainError,
+  type FundingReceipt,
   flowPage,
   fundingInput,
   fundingReceipt,
+  isDomainError,
   listFlowsInput,
   listWalletsInput,
   type Wallet,
   type WalletStatus,
+  type WithdrawalInput,
   wallet,
   walletBalance,
   walletInput,
   walletOfWorkspaceInput,
   walletPage,
+  withdrawalInput,
 } from '@workspace-wallet/contract'
-import type { Context } from '../trpc/context.ts'
+import type { Em } from '../database/orm.ts'
+import { halt } from '../ledger/posting/halt.ts'
+import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, fundingProcedure, walletReadProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import {
+  adminProcedure,
+  fundingProcedure,
+  walletReadProcedure,
+  workspaceCommandProcedure,
+  workspaceReadProcedure,
+} from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
-import { findWallet, listFlows, listWallets } from './queries.ts'
+import {
+  type Administration,
+  changerOf,
+  createWallet,
+  type Funding,
+  fundWallet,
+  ModifiedRow,
+  setWalletStatus,
+} from './operations.ts'
+import { findBalance, findWallet, listFlows, listWallets } from './queries.ts'
 
 export const wallets = router({
   get: walletReadProcedure
     .input(walletInput)
     .output(wallet)
-    .query(({ ctx, input }) => walletOf(ctx, input)),
+    .query(async ({ ctx, input }) => {
+      const found = await findWallet(ctx.core.reads, input.workspaceId, input.walletId)
+      if (!found) throw new DomainError('W001', { field: 'walletId' })
+      return found
+    }),
 
   balance: walletReadProcedure
     .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
-      const { walletId, currency, balance, updatedAt } = await walletOf(ctx, input)
-      return { walletId, currency, balance, available: balance, updatedAt }
+      const balance = await findBalance(ctx.core, input.workspaceId, input.walletId)
+      if (!balance) throw new DomainError('W001', { field: 'walletId' })
+      return balance
     }),
 
   list: workspaceReadProcedure
@@ -55,41 +82,94 @@ export const wallets = router({
       return page
     }),
 
-  create: adminProcedure
+  create: workspaceCommandProcedure
     .input(createWalletInput)
     .output(wallet)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => createWallet(em, { actor, chainKey: ctx.core.chainKey }, input)),
-    ),
+    .mutation(({ ctx, input: { caller, ...input } }) => {
+      const isIdempotent = input.bizId !== undefined
+      const { workspaceId } = input
+      return changeWallets(ctx, { workspaceId, caller, isIdempotent }, (em, by) => createWallet(em, by, input))
+    }),
+
+  changeStatus: workspaceCommandProcedure
+    .input(changeWalletStatusInput)
+    .output(wallet)
+    .mutation(({ ctx, input: { caller, status, ...input } }) => changeStatus(ctx, input, status, caller)),
 
   freeze: statusProcedure('FROZEN'),
   unfreeze: statusProcedure('ACTIVE'),
   close: statusProcedure('CLOSED'),
 
-  deposit: fundingOf('DEPOSIT'),
-  withdraw: fundingOf('WITHDRAWAL'),
-})
+  deposit: fundingProcedure
+    .input(fundingInput)
+    .output(fundingReceipt)
+    .mutation(({ ctx, input }) => fund(ctx, 'DEPOSIT', input)),
 
-async function walletOf(ctx: Context, { workspaceId, walletId }: { workspaceId: string; walletId: string }) {
-  const found: Wallet | null = await findWallet(ctx.core.reads, workspaceId, walletId)
-  if (!found) throw new DomainError('W001', { field: 'walletId' })
-  return found
-}
+  withdraw: fundingProcedure
+    .input(withdrawalInput)
+    .output(fundingReceipt)
+    .mutation(({ ctx, input }) => fund(ctx, 'WITHDRAWAL', input)),
+})
 
 function statusProcedure(status: WalletStatus) {
   return adminProcedure
     .input(walletOfWorkspaceInput)
     .output(wallet)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => setWalletStatus(em, { actor, chainKey: ctx.core.chainKey }, input, status)),
-    )
+    .mutation(({ ctx, input }) => changeStatus(ctx, input, status))
 }
 
-function fundingOf(type: Funding['type']) {
-  return fundingProcedure
-    .input(fundingInput)
-    .output(fundingReceipt)
-    .mutation(({ ctx, input: { caller, ...funding } }) =>
-      fundWallet(ctx.core, { ...funding, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() }),
-    )
+function changeStatus(
+  ctx: CallContext,
+  input: { workspaceId: string; walletId: string },
+  status: WalletStatus,
+  caller?: Caller,
+): Promise<Wallet> {
+  const { workspaceId } = input
+  const change = (em: Em, administration: Administration) => setWalletStatus(em, administration, input, status)
+  return changeWallets(ctx, { workspaceId, caller, isIdempotent: true }, change)
+}
+
+/** `isIdempotent`: whether a repeated change finds what the first one has done. */
+type Change = { workspaceId: string; caller: Caller | undefined; isIdempotent: boolean }
+
+/**
+ * Runs a change of wallets in a transaction. If a client's change finds a row that was modified outside the service, the
+ * workspace is halted.
+ *
+ * @throws DomainError S002 if too many changes of clients wait; S003 if the outcome is unknown
+ */
+async function changeWallets<Result>(
+  ctx: CallContext,
+  { workspaceId, caller, isIdempotent }: Change,
+  change: (em: Em, administration: Administration) => Promise<Result>,
+): Promise<Result> {
+  const { reads: pool, chainKey, log, lockWaits } = ctx.core
+  const by = changerOf(ctx.actor)
+  const attempt = () => inTransaction(ctx, (em, actor) => change(em, { actor, by, caller, chainKey }))
+  const run = isIdempotent ? () => repeatIfUnknown(attempt) : attempt
+  if (by === 'OPERATOR') return run()
+  try {
+    return await lockWaits.run(workspaceId, run)
+  } catch (error) {
+    if (!(error instanceof ModifiedRow)) throw error
+    await halt({ pool, chainKey, log }, error.breach)
+    throw new DomainError('S002', { retryAfterSeconds: 1 })
+  }
+}
+
+/**
+ * Repeats a transaction whose result of COMMIT is lost. It waits until the lost session has ended, and then finds what that
+ * one has done.
+ */
+async function repeatIfUnknown<Result>(transaction: () => Promise<Result>): Promise<Result> {
+  try {
+    return await transaction()
+  } catch (error) {
+    if (!isDomainError(error) || error.code !== 'S003') throw error
+    return await transaction().catch(() => Promise.reject(error))
+  }
+}
+
+function fund(ctx: CallContext, type: Funding['type'], { caller, ...input }: WithdrawalInput): Promise<FundingReceipt> {
+  return fundWallet(ctx.core, { ...input, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() })
 }

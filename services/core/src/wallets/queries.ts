@@ -8,6 +8,7 @@ import {
   type TransferType,
   uuidFromId,
   type Wallet,
+  type WalletBalance,
   type WalletFilter,
   type WalletStatus,
 } from '@workspace-wallet/contract'
@@ -26,25 +27,30 @@ import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { type Em, kyselyOf } from '../database/orm.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import { readSettled, type SettledReads } from '../holds/due-holds.ts'
 import { Wallet as WalletEntity } from './entities.ts'
 
 export type WalletRow = {
   id: string
+  bizId: string | null
   name: string
   currency: string
   status: WalletStatus
   balance: string
+  sequence: number
   createdAt: Date
   updatedAt: Date
 }
 
 /** The columns of a wallet, in the shape of `WalletRow`. */
 export const walletColumns = `
-  w.id, w.name, w.currency, w.status, w.balance, w.created_at as "createdAt", w.updated_at as "updatedAt"`
+  w.id, w.biz_id as "bizId", w.name, w.currency, w.status, w.balance, w.sequence, w.created_at as "createdAt",
+  w.updated_at as "updatedAt"`
 
-export function toWallet({ id, name, currency, status, balance, createdAt, updatedAt }: WalletRow): Wallet {
+export function toWallet({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: WalletRow): Wallet {
   return {
     walletId: idFromUuid('wallet', id),
+    bizId,
     name,
     currency,
     status,
@@ -56,9 +62,22 @@ export function toWallet({ id, name, currency, status, balance, createdAt, updat
 
 type WalletKey = { workspace: string; wallet: string }
 
-const findWalletsStatement = statement<WalletRow & { workspace: string }>(
+/**
+ * What due holds of a wallet would reserve if they had not expired. They reserve nothing, whether or not that is written. They
+ * are summed only if some may be due.
+ */
+const due = `
+  case when w.held_until <= statement_timestamp() then (
+    select coalesce(sum(h.remaining), 0) from hold h
+    where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
+      and h.expires_at <= statement_timestamp())
+  else 0 end`
+
+type FoundWallet = WalletRow & { workspace: string; held: string; due: string }
+
+const findWalletsStatement = statement<FoundWallet>(
   'find-wallets',
-  `select w.workspace_id as workspace, ${walletColumns}
+  `select w.workspace_id as workspace, ${walletColumns}, w.held, ${due} as due
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
    cross join lateral (
      select * from wallet
@@ -76,11 +95,33 @@ const readWallet = batched(
 
 /** One of the workspace's own wallets; null if it is absent, malformed, of another workspace or EXTERNAL. */
 export async function findWallet(db: Queryable, workspaceId: string, walletId: string): Promise<Wallet | null> {
+  const row = await findWalletRow(db, workspaceId, walletId)
+  return row && toWallet(row)
+}
+
+/** The balance of a wallet that `findWallet` finds. */
+export async function findBalance(
+  core: SettledReads,
+  workspaceId: string,
+  walletId: string,
+): Promise<WalletBalance | null> {
+  const row = await readSettled(
+    core,
+    workspaceId,
+    () => findWalletRow(core.reads, workspaceId, walletId),
+    found => found !== null && new Decimal(found.due).greaterThan(0),
+  )
+  if (!row) return null
+  const { currency, sequence, updatedAt } = row
+  const balance = new Decimal(row.balance)
+  const held = new Decimal(row.held).minus(row.due)
+  return { walletId, currency, balance, held, available: balance.minus(held), sequence, updatedAt }
+}
+
+async function findWalletRow(db: Queryable, workspaceId: string, walletId: string): Promise<FoundWallet | null> {
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
-  if (!workspace || !wallet) return null
-  const row = await readWallet(db, { workspace, wallet })
-  return row && toWallet(row)
+  return workspace && wallet ? readWallet(db, { workspace, wallet }) : null
 }
 
 const findExternalWalletStatement = statement<{ id: string }>(

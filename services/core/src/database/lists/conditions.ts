@@ -1,4 +1,4 @@
-import { type IdKind, idPrefixes, uuidRangeOfPrefix } from '@workspace-wallet/contract'
+import { type IdKind, idPrefixes, uuidFromId, uuidRangeOfPrefix } from '@workspace-wallet/contract'
 
 /** The values of a statement. `bind` adds one and returns its placeholder. */
 export class Values {
@@ -12,6 +12,12 @@ export class Values {
   bind(value: unknown, type: string): string {
     return `$${this.bound.push(value)}::${type}`
   }
+}
+
+/** The condition that a UUID column has a public ID. Nothing has a malformed one. */
+export function idEquals(values: Values, column: string, kind: IdKind, id: string): string {
+  const uuid = uuidFromId(kind, id)
+  return uuid ? `${column} = ${values.bind(uuid, 'uuid')}` : 'false'
 }
 
 /** The conditions that the public IDs of a UUID column begin with a prefix; none if all IDs of the kind do. */

@@ -2,7 +2,7 @@ import { DomainError } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
 import { classifyDatabaseError } from '../errors.ts'
 import { run, type Statement } from '../statement.ts'
-import { WorkspaceConcurrencyLimit } from './workspace-concurrency-limit.ts'
+import { WorkspaceConcurrencyLimit } from '../workspace-concurrency-limit.ts'
 
 /** The statement of a page. */
 export type ListQuery<Row> = { workspace: string; statement: Statement<Row>; values: unknown[] } & (
@@ -23,7 +23,8 @@ const longUseMs = 25
 
 /** A search may wait twice, for a short and a long slot, and still ends before its caller's deadline. */
 const waitMs = 5_000
-const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting: 32, waitMs }
+const reason = 'TOO_MANY_LISTS'
+const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting: 32, waitMs, reason } as const
 
 /** Connections for searches: one short and one long search at a time. */
 const searchConnections = 2
@@ -54,6 +55,7 @@ export class ListReader implements ListDatabase {
       waitingPerWorkspace: 256,
       waiting: 1024,
       waitMs,
+      reason,
     })
   }
 

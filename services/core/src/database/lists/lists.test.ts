@@ -1,6 +1,7 @@
 import {
   Decimal,
   type Flow,
+  type Hold,
   idFromUuid,
   mintId,
   type Page,
@@ -42,6 +43,7 @@ beforeAll(async () => {
   await fill(busy, ['USD', 'USD', 'EUR', 'USD', 'EUR', 'JPY', 'EUR', 'USD'], 240)
   await as('admin').wallets.freeze({ workspaceId: busy.workspaceId, walletId: busy.wallets[3]!.walletId })
   await as('admin').wallets.close({ workspaceId: busy.workspaceId, walletId: busy.wallets[5]!.walletId })
+  await expireHolds(busy)
   for (const books of [busy, other]) await load(books)
 })
 afterAll(async () => {
@@ -57,17 +59,20 @@ type Books = {
   wallets: Wallet[]
   orders: TransferOrder[]
   flows: Map<string, Flow[]>
+  holds: Hold[]
   /** The EXTERNAL wallets. */
   external: string[]
 }
 
 async function newBooks(): Promise<Books> {
   const { workspaceId } = await as('admin').workspaces.create({ name: 'Test' })
-  return { workspaceId, wallets: [], orders: [], flows: new Map(), external: [] }
+  return { workspaceId, wallets: [], orders: [], flows: new Map(), holds: [], external: [] }
 }
 
 const names = ['b', 'a', 'B', 'Zoë', 'a', '😀', '～', 'a ']
 const amounts = ['1', '1.0', '1.00', '2.5', '0.5', '3', '10', '0.75']
+const holdBizIds = ['h-', 'h_', 'hold-', 'hldx', 'trf_']
+const references = ['invoice-1', 'invoice-10', 'case/7', '%']
 /** Prefixes of bizIds; null for orders without one. */
 const bizIds = [null, null, null, 't-', 'tr-', 'trf-', 'trf_x-', 'a_b-', 'axb-', 'inv.2026:', 'A-', 'zz-']
 
@@ -81,28 +86,71 @@ async function fill(books: Books, currencies: string[], orders: number): Promise
     await as('admin').wallets.deposit({ workspaceId, walletId, amount: '1000.00', caller })
   for (let posted = 0; posted < orders; ) {
     const burst = Array.from({ length: Math.min(1 + random.int(40), orders - posted) }, (_, at) =>
-      random.chance(0.1) ? fund(books, random.pick(payers)) : order(books, payers, posted + at),
+      post(books, payers, posted + at),
     )
     posted += (await Promise.all(burst)).length
   }
 }
 
+/** Posts a deposit or withdrawal, a hold and a draw on it, a batch with a reversal, or most often an order. */
+async function post(books: Books, payers: Wallet[], at: number): Promise<unknown> {
+  const chosen = random.next()
+  if (chosen < 0.1) return fund(books, random.pick(payers))
+  if (chosen < 0.3) return holdAndDraw(books, payers, at)
+  return chosen < 0.35 ? batch(books, payers, at) : order(books, payers, at)
+}
+
 function order({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<unknown> {
+  const start = bizIds[at % bizIds.length]
+  const order = { ...orderBetween(wallets), ...(start ? { bizId: `${start}${at}` } : {}) }
+  return as('service').transfers.create({ workspaceId, caller, order })
+}
+
+function orderBetween(wallets: Wallet[]) {
   const source = random.pick(wallets)
   const target = random.pick(wallets.filter(each => each !== source && each.currency === source.currency))
-  const start = bizIds[at % bizIds.length]
-  return as('service').transfers.create({
-    workspaceId,
-    caller,
-    order: {
-      sourceWalletId: source.walletId,
-      targetWalletId: target.walletId,
-      amount: random.pick(amounts),
-      currency: source.currency,
-      ...(start ? { bizId: `${start}${at}` } : {}),
-      ...(random.chance(0.3) ? { remark: 'for lunch' } : {}),
-    },
+  return {
+    sourceWalletId: source.walletId,
+    targetWalletId: target.walletId,
+    amount: random.pick(amounts),
+    currency: source.currency,
+    ...(random.chance(0.3) ? { remark: 'for lunch' } : {}),
+    ...(random.chance(0.3) ? { reference: random.pick(references) } : {}),
+  }
+}
+
+/** A hold, and then two draws on it, a release, or nothing. */
+async function holdAndDraw({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<unknown> {
+  const order = { ...orderBetween(wallets), amount: '0.25' }
+  const { currency, sourceWalletId: walletId } = order
+  const terms = { walletId, currency, expiresInSeconds: 3600, bizId: `${random.pick(holdBizIds)}${at}` }
+  const hold = {
+    ...terms,
+    amount: random.pick(amounts),
+    ...(random.chance(0.5) ? { reference: random.pick(references) } : {}),
+    ...(random.chance(0.3) ? { remark: 'for the room' } : {}),
+  }
+  const { holdId } = await as('service').holds.create({ workspaceId, caller, hold })
+  const chosen = random.next()
+  if (chosen < 0.4) return
+  if (chosen < 0.5) return as('service').holds.release({ workspaceId, caller, holdId })
+  if (chosen < 0.7) return as('service').transfers.create({ workspaceId, caller, order: { ...order, holdId } })
+  const drawing = { workspaceId, caller, order: { ...order, holdId, holdRemainder: 'KEEP' as const } }
+  return Promise.all([as('service').transfers.create(drawing), as('service').transfers.create(drawing)])
+}
+
+/** Two orders, and two reversals of the first. */
+function batch({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<unknown> {
+  const named = (name: string) => ({ ...orderBetween(wallets), bizId: `batch-${at}-${name}` })
+  const first = { ...named('a'), amount: '3' }
+  const reversal = (name: string) => ({
+    reversesTransferId: first.bizId,
+    amount: '0.5',
+    currency: first.currency,
+    bizId: `batch-${at}-${name}`,
   })
+  const transfers = [first, reversal('c'), named('b'), reversal('d')]
+  return as('service').transfers.batch({ workspaceId, caller, batch: { transfers } })
 }
 
 function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
@@ -110,13 +158,29 @@ function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
   return random.chance(0.5) ? as('admin').wallets.deposit(funding) : as('admin').wallets.withdraw(funding)
 }
 
+/** Lets a third of the open holds expire, and writes that of half of them. A sweep passes a halted ledger. */
+async function expireHolds({ workspaceId }: Books): Promise<void> {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  await client.query(`set session_replication_role = replica`)
+  const change = (sql: string) => client.query(sql, [uuidFromId('workspace', workspaceId)])
+  await change(`update ledger set status = 'HALTED' where workspace_id = $1`)
+  const due = await change(`update hold set expires_at = created_at + interval '1 ms'
+    where workspace_id = $1 and status = 'OPEN' and number % 3 = 0`)
+  const written = await change(`update hold set status = 'EXPIRED', remaining = 0, updated_at = expires_at
+    where workspace_id = $1 and status = 'OPEN' and number % 6 = 0`)
+  expect(due.rowCount).toBeGreaterThan(written.rowCount!)
+  await client.end()
+}
+
 /** Reads all rows of the model with plain SQL. */
 async function load(books: Books): Promise<void> {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   const select = async (sql: string) => (await client.query(sql, [uuidFromId('workspace', books.workspaceId)])).rows
-  const transfers = await select('select * from transfer where workspace_id = $1 order by number nulls first')
+  const transfers = await select('select * from transfer where workspace_id = $1 order by position')
   const flows = await select('select * from flow where workspace_id = $1 order by wallet_id, sequence')
+  const holds = await select('select * from hold where workspace_id = $1 order by number')
   const external = await select(`select id from wallet where workspace_id = $1 and kind = 'EXTERNAL'`)
   await client.end()
 
@@ -124,7 +188,8 @@ async function load(books: Books): Promise<void> {
   const get = (walletId: string) => as('service').wallets.get({ workspaceId, walletId, caller })
   books.wallets = await Promise.all(books.wallets.map(({ walletId }) => get(walletId)))
   books.external = external.map(({ id }) => idFromUuid('wallet', id))
-  books.orders = transfers.filter(({ number }) => number !== null).map(orderOfRow)
+  books.orders = transfers.filter(({ type }) => type === 'TRANSFER').map(orderOfRow)
+  books.holds = holds.map(holdOfRow)
   const transferById = new Map(transfers.map(transfer => [transfer.id, transfer]))
   for (const { walletId } of books.wallets) books.flows.set(walletId, [])
   for (const row of flows) {
@@ -134,7 +199,7 @@ async function load(books: Books): Promise<void> {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the driver
-function orderOfRow(row: any): TransferOrder {
+function orderOfRow(row: any, _: number, all: any[]): TransferOrder {
   const transferId = idFromUuid('transfer', row.id)
   return {
     transferId,
@@ -145,9 +210,35 @@ function orderOfRow(row: any): TransferOrder {
     sourceWalletId: idFromUuid('wallet', row.source_wallet_id),
     targetWalletId: idFromUuid('wallet', row.target_wallet_id),
     remark: row.remark,
+    reference: row.reference,
+    holdId: row.hold_id && idFromUuid('hold', row.hold_id),
+    batchId: row.batch_id && idFromUuid('transfer', row.batch_id),
+    reversesTransferId: row.reverses_id && idFromUuid('transfer', row.reverses_id),
+    reversedAmount: Decimal.sum(0, ...all.filter(each => each.reverses_id === row.id).map(each => each.amount)),
     createdAt: row.created_at,
     updatedAt: row.created_at,
     completedAt: row.created_at,
+  }
+}
+
+/** The holds of the model expire an hour after their creation, or have expired. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of the driver
+function holdOfRow(row: any): Hold {
+  const isExpired = row.status === 'OPEN' && row.expires_at < new Date()
+  return {
+    holdId: idFromUuid('hold', row.id),
+    bizId: row.biz_id,
+    walletId: idFromUuid('wallet', row.wallet_id),
+    currency: row.currency,
+    amount: row.amount,
+    capturedAmount: new Decimal(row.captured),
+    remainingAmount: new Decimal(isExpired ? 0 : row.remaining),
+    status: isExpired ? 'EXPIRED' : row.status,
+    expiresAt: row.expires_at,
+    reference: row.reference,
+    remark: row.remark,
+    createdAt: row.created_at,
+    updatedAt: isExpired ? row.expires_at : row.updated_at,
   }
 }
 
@@ -270,8 +361,24 @@ const orderModel = (books: Books, walletId?: string): Model<TransferOrder> => ({
     currency: (row, currency: string) => row.currency === currency,
     transferIdPrefix: (row, prefix: string) => row.transferId.startsWith(prefix),
     bizIdPrefix: (row, prefix: string) => row.bizId.startsWith(prefix),
+    reference: (row, reference: string) => row.reference === reference,
+    holdId: (row, holdId: string) => row.holdId === holdId,
+    batchId: (row, batchId: string) => row.batchId === batchId,
+    reversesTransferId: (row, transferId: string) => row.reversesTransferId === transferId,
   },
   fields: { createdAt, updatedAt: createdAt, amount, status: constant },
+})
+
+const holdModel = (books: Books, walletId?: string): Model<Hold> => ({
+  rows: books.holds.filter(row => walletId === undefined || row.walletId === walletId),
+  keeps: {
+    ...createdKeeps,
+    status: (row, status: string) => row.status === status,
+    currency: (row, currency: string) => row.currency === currency,
+    reference: (row, reference: string) => row.reference === reference,
+    bizIdPrefix: (row, prefix: string) => row.bizId.startsWith(prefix),
+  },
+  fields: { createdAt, updatedAt: row => row.updatedAt, amount, status: row => row.status },
 })
 
 /** A list and its model. */
@@ -304,10 +411,29 @@ const orderList = (books: Books, walletId?: string): Subject => ({
   model: orderModel(books, walletId),
 })
 
+const holdList = (books: Books, walletId?: string): Subject => ({
+  name: walletId ? "a wallet's holds" : 'holds',
+  read: query =>
+    as('service').holds.list({
+      workspaceId: books.workspaceId,
+      caller,
+      ...(walletId ? { walletId } : {}),
+      ...query,
+    }),
+  model: holdModel(books, walletId),
+})
+
 /** One list of each kind. */
 function allLists(books: Books): Subject[] {
   const { walletId } = books.wallets[0]!
-  return [walletList(books), flowList(books, walletId), orderList(books), orderList(books, walletId)]
+  return [
+    walletList(books),
+    flowList(books, walletId),
+    orderList(books),
+    orderList(books, walletId),
+    holdList(books),
+    holdList(books, walletId),
+  ]
 }
 
 const plain: Query = { filter: {}, sort: [], page: 0, size: 20 }
@@ -350,6 +476,16 @@ describe('every list matches the model', () => {
         weight: 1,
         arbitrary: fc.constantFrom('%', '_', 'a_', 'T', 'trf_', 'wal_', 'trf_zz', 'trf_0u', 'é', '\\', '￿'),
       },
+    )
+
+  /** IDs that some rows have, and texts that no row has. */
+  const nameIn = (ids: (string | null)[]) =>
+    fc.constantFrom(
+      ...new Set(ids.filter(id => id !== null)),
+      mintId('hold'),
+      mintId('transfer'),
+      'batch-1-a',
+      'hold-1',
     )
 
   const pages = { page: fc.nat({ max: 12 }), size: fc.constantFrom(1, 2, 3, 7, 20, 100) }
@@ -395,6 +531,24 @@ describe('every list matches the model', () => {
       createdTo: timeOf(orders.map(createdAt)),
       transferIdPrefix: prefixOf(orders.map(({ transferId }) => transferId)),
       bizIdPrefix: prefixOf(orders.map(({ bizId }) => bizId)),
+      reference: fc.constantFrom(...references, 'invoice'),
+      holdId: nameIn(orders.map(({ holdId }) => holdId)),
+      batchId: nameIn(orders.map(({ batchId }) => batchId)),
+      reversesTransferId: nameIn(orders.map(({ reversesTransferId }) => reversesTransferId)),
+    })
+  })
+
+  test.each(['holds', "a wallet's holds"])('%s', async name => {
+    const { holds } = busy
+    const subject = holdList(busy, name === 'holds' ? undefined : busy.wallets[0]!.walletId)
+    expect(new Set(holds.map(row => row.status))).toEqual(new Set(['OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED']))
+    await check(subject, ['createdAt', 'updatedAt', 'amount', 'status'], {
+      status: fc.constantFrom('OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED'),
+      currency: fc.constantFrom('USD', 'USD', 'EUR', 'CHF'),
+      createdFrom: timeOf(holds.map(createdAt)),
+      createdTo: timeOf(holds.map(createdAt)),
+      reference: fc.constantFrom(...references, 'invoice'),
+      bizIdPrefix: prefixOf(holds.map(({ bizId }) => bizId)),
     })
   })
 })
@@ -415,9 +569,11 @@ describe('pages', () => {
     const asked = { workspaceId, caller, size: 7, page: 3 }
     expect(await as('service').wallets.list(asked)).toEqual(nothing)
     expect(await as('service').transfers.list(asked)).toEqual(nothing)
+    expect(await as('service').holds.list(asked)).toEqual(nothing)
     const { walletId } = await as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Empty' })
     expect(await as('service').wallets.flows({ ...asked, walletId })).toEqual(nothing)
     expect(await as('service').transfers.list({ ...asked, walletId })).toEqual(nothing)
+    expect(await as('service').holds.list({ ...asked, walletId })).toEqual(nothing)
   })
 
   test('a filter without matches gives an empty collection', async () => {
@@ -580,6 +736,27 @@ describe('filters', () => {
       expect(await total(orderList(busy), { transferIdPrefix: prefix })).toBe(0)
   })
 
+  test('reference, holdId, batchId and reversesTransferId select exactly; a malformed ID selects nothing', async () => {
+    for (const subject of [orderList(busy), orderList(busy, busy.wallets[0]!.walletId)])
+      for (const name of ['reference', 'holdId', 'batchId', 'reversesTransferId'] as const) {
+        const orders = subject.model.rows as TransferOrder[]
+        const values = new Set(orders.map(row => row[name]).filter(value => value !== null))
+        expect(values.size).toBeGreaterThan(0)
+        for (const value of values) expect(await total(subject, { [name]: value })).toBeGreaterThan(0)
+        const [value] = values
+        for (const other of [
+          value!.slice(0, -1),
+          `${value}0`,
+          value!.toUpperCase(),
+          mintId('hold'),
+          mintId('transfer'),
+          '%',
+          'hold-1',
+        ])
+          if (other !== '' && !values.has(other)) expect(await total(subject, { [name]: other })).toBe(0)
+      }
+  })
+
   test('a wallet has only orders of its own currency, with any filter', async () => {
     const [dollars] = busy.wallets
     const subject = orderList(busy, dollars!.walletId)
@@ -625,6 +802,7 @@ describe('content', () => {
         const refusal = { cause: { code: 'W001', details: { field: 'walletId' } } }
         await expect(as('service').wallets.flows(asked)).rejects.toMatchObject(refusal)
         await expect(as('service').transfers.list(asked)).rejects.toMatchObject(refusal)
+        await expect(as('service').holds.list(asked)).rejects.toMatchObject(refusal)
         const inDollars = { ...asked, filter: { ...filter, currency: 'USD' } }
         await expect(as('service').transfers.list(inDollars)).rejects.toMatchObject(refusal)
       }
@@ -635,6 +813,7 @@ describe('content', () => {
       const refusal = { cause: { code: 'GA2032' } }
       await expect(as('service').wallets.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
       await expect(as('service').transfers.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
+      await expect(as('service').holds.list({ workspaceId, caller })).rejects.toMatchObject(refusal)
       const filter = { createdTo: new Date() }
       await expect(as('service').transfers.list({ workspaceId, caller, filter })).rejects.toMatchObject(refusal)
     }

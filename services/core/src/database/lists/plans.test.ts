@@ -4,12 +4,17 @@ import { idFromUuid } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { readEvents } from '../../events/queries.ts'
+import { listHolds } from '../../holds/queries.ts'
 import { listOrders, listOrdersOfWallet } from '../../transfers/queries.ts'
 import { listFlows, listWallets } from '../../wallets/queries.ts'
+import { run } from '../statement.ts'
 import type { ListDatabase, ListQuery } from './list-reader.ts'
 
 /** Pages in order of creation read few blocks, even if the tables are new or just restored and were never analyzed. */
 const rows = 20_000
+const orders = rows + rows / 10
+const events = orders + 5_000 + orders / 50 + 5_000
 const ids = {
   workspace: randomUUID(),
   dollarA: randomUUID(),
@@ -25,7 +30,7 @@ let client: pg.Client
 beforeAll(async () => {
   database = await createTestDatabase()
   const { workspace, ...wallets } = ids
-  const tables = ['wallet', 'transfer', 'ledger']
+  const tables = ['wallet', 'transfer', 'ledger', 'journal', 'hold']
   for (const table of tables) await query(database.ownerUrl, `alter table ${table} set (autovacuum_enabled = off)`)
   await query(
     database.ownerUrl,
@@ -39,19 +44,20 @@ beforeAll(async () => {
        values ($1, $2, $3, 'CUSTOMER', 'Filled', $4, 'ACTIVE', now(), now(), 1, '')`,
       [workspace, id, at + 1, name.startsWith('dollar') ? 'USD' : 'EUR'],
     )
-  const values: Record<string, unknown> = { ...ids, rows, orders: rows + rows / 10, wallets: rows }
+  const values: Record<string, unknown> = { ...ids, rows, orders, wallets: rows }
   const sql = await readFile(new URL('../../../../../tools/bench/lists/fill.sql', import.meta.url), 'utf8')
   client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   await client.query(sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])))
   await insertDeposits()
+  await insertJournal()
 })
 afterAll(async () => {
   await client.end()
   await database.drop()
 })
 
-/** Inserts 5,000 deposits between two orders of the page in the middle. */
+/** Inserts 5,000 deposits between two orders of the page in the middle of the wallet's list. */
 async function insertDeposits(): Promise<void> {
   const before = rows / 2 - 10
   const { workspace, dollarA } = ids
@@ -60,26 +66,64 @@ async function insertDeposits(): Promise<void> {
     where workspace_id = '${workspace}' and ${side}_wallet_id = '${dollarA}' and ${side}_order_count > ${before};`
   await client.query(`
     set session_replication_role = replica;
-    drop index transfer_source, transfer_target;
+    drop index transfer_source, transfer_target, transfer_position;
     ${shift('source')} ${shift('target')}
     create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
     create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);
-    insert into transfer (workspace_id, id, type, amount, currency, actor, request_id, created_at, source_wallet_id,
-        source_sequence, source_order_count, source_balance, source_mac, target_wallet_id, target_sequence,
-        target_order_count, target_balance, target_mac)
-      select workspace_id, gen_random_uuid(), 'DEPOSIT', 1, 'USD', 'admin:test', 'test', created_at, gen_random_uuid(), n,
-        0, -n, '', target_wallet_id, ${before} + n, ${before}, n, ''
-      from (select workspace_id, created_at, uuid '${dollarA}' as target_wallet_id from transfer
-          where workspace_id = '${workspace}' and '${dollarA}' in (source_wallet_id, target_wallet_id)
-            and case source_wallet_id when '${dollarA}' then source_order_count else target_order_count end = ${before}) t,
-        generate_series(1, 5000) n;
+    with last as (
+      select * from transfer where workspace_id = '${workspace}' and '${dollarA}' in (source_wallet_id, target_wallet_id)
+        and case source_wallet_id when '${dollarA}' then source_order_count else target_order_count end = ${before}),
+    shifted as (
+      update transfer t set position = t.position + 5000 from last
+      where t.workspace_id = '${workspace}' and t.position > last.position)
+    insert into transfer (workspace_id, id, position, order_count, type, amount, currency, actor, request_id, created_at,
+        source_wallet_id, source_sequence, source_order_count, source_balance, source_mac, target_wallet_id,
+        target_sequence, target_order_count, target_balance, target_mac)
+      select workspace_id, gen_random_uuid(), position + n, order_count, 'DEPOSIT', 1, 'USD', 'admin:test', 'test',
+        created_at, gen_random_uuid(), n, 0, -n, '', '${dollarA}', ${before} + n, ${before}, n, ''
+      from last, generate_series(1, 5000) n;
+    create unique index transfer_position on transfer (workspace_id, position);
     update wallet set sequence = sequence + 5000 where workspace_id = '${workspace}' and id = '${dollarA}';
+    update ledger set position = position + 5000 where workspace_id = '${workspace}';
     reset session_replication_role`)
   const [found] = await query(
     database.ownerUrl,
     `select count(*)::int as deposits from transfer where type = 'DEPOSIT'`,
   )
   expect(found).toEqual({ deposits: 5000 })
+}
+
+/** Inserts a row of the journal after every fiftieth order, and 5,000 between two orders of the page in the middle. */
+async function insertJournal(): Promise<void> {
+  const before = orders - 10_010
+  const { workspace, dollarA } = ids
+  await client.query(`
+    set session_replication_role = replica;
+    drop index transfer_position;
+    create temp table added as
+      select order_count, row_number() over (order by order_count) as place
+      from (select generate_series(50, ${orders}, 50) union all select ${before} from generate_series(1, 5000)) _ (order_count);
+    create index on added (order_count, place);
+    analyze added;
+    insert into journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id, created_at,
+        mac)
+      select workspace_id, t.position + place, t.order_count, gen_random_uuid(), 'wallet.frozen', '${dollarA}', 'FROZEN',
+        'admin:test', 'test', t.created_at, ''
+      from transfer t join added using (order_count) where t.workspace_id = '${workspace}' and t.type = 'TRANSFER';
+    update transfer t
+    set position = position + coalesce((
+      select place from added a where a.order_count < t.order_count + (t.type <> 'TRANSFER')::integer
+      order by a.order_count desc, place desc limit 1), 0)
+    where workspace_id = '${workspace}';
+    create unique index transfer_position on transfer (workspace_id, position);
+    update ledger set position = position + (select count(*) from added) where workspace_id = '${workspace}';
+    reset session_replication_role`)
+  const [log] = await query(
+    database.ownerUrl,
+    `select l.position::int, count(*)::int, count(distinct e.position)::int as places, max(e.position)::int as last
+     from ledger l, (select position from transfer union all select position from journal) e group by l.position`,
+  )
+  expect(log).toEqual({ position: events, count: events, places: events, last: events })
 }
 
 /** The number of blocks that a statement reads with a custom or a generic plan. */
@@ -93,6 +137,19 @@ async function blocksOf({ statement, values }: ListQuery<unknown>, plan: 'custom
   return Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks']
 }
 
+function recording(): { db: ListDatabase; queries: ListQuery<unknown>[] } {
+  const queries: ListQuery<unknown>[] = []
+  const db: ListDatabase = {
+    async read(asked) {
+      queries.push(asked)
+      return run(client, { ...asked.statement, name: '' }, asked.values)
+    },
+  }
+  return { db, queries }
+}
+
+/** None of these lists shows a due hold. */
+const ledgerWaits = { wait: () => Promise.reject(new Error('a due hold')) }
 const lists: Record<string, (db: ListDatabase, request: Request) => Promise<unknown>> = {
   orders: (db, request) => listOrders(db, workspaceId, request),
   "a wallet's orders": (db, request) => listOrdersOfWallet(db, workspaceId, walletId, request),
@@ -102,6 +159,8 @@ const lists: Record<string, (db: ListDatabase, request: Request) => Promise<unkn
   'flows of transfers': (db, { filter, ...request }) =>
     listFlows(db, workspaceId, walletId, { ...request, filter: { ...filter, type: 'TRANSFER' } }),
   wallets: (db, request) => listWallets(db, workspaceId, request),
+  holds: (db, request) => listHolds({ lists: db, ledgerWaits }, workspaceId, undefined, request),
+  "a wallet's holds": (db, request) => listHolds({ lists: db, ledgerWaits }, workspaceId, walletId, request),
 }
 type Request = { filter: { createdFrom?: Date }; sort: never[]; page: number; size: number }
 
@@ -111,20 +170,59 @@ describe.each(Object.keys(lists))('%s', name => {
     ['a page in the middle', { page: 500, filter: {} }],
     ['a page since some time', { page: 10, filter: { createdFrom: new Date(Date.now() - 60_000) } }],
   ])('%s reads few blocks without statistics', async (_, asked) => {
-    const queries: ListQuery<unknown>[] = []
-    const db: ListDatabase = {
-      async read(asked) {
-        queries.push(asked)
-        return []
-      },
-    }
+    const { db, queries } = recording()
     await lists[name]!(db, { sort: [], size: 20, ...asked })
     expect(queries).toMatchObject([{ cost: 'bounded' }])
     for (const plan of ['custom', 'generic'] as const) expect(await blocksOf(queries[0]!, plan), plan).toBeLessThan(500)
   })
 })
 
+describe('events', () => {
+  test.each([
+    ['the first page', 0],
+    ['a page in the middle', events / 2],
+    ['the last page', events - 500],
+  ])('%s reads few blocks without statistics', async (_, after) => {
+    const { db, queries } = recording()
+    const page = await readEvents(db, workspaceId, { after, size: 500, types: [] })
+    expect(page.content.map(({ position }) => position)).toEqual(Array.from({ length: 500 }, (_, at) => after + at + 1))
+    expect(queries).toMatchObject([{ cost: 'bounded' }])
+    for (const plan of ['custom', 'generic'] as const)
+      expect(await blocksOf(queries[0]!, plan), plan).toBeLessThan(1_500)
+  })
+
+  test('a filter by type reads 10,000 positions at most', async () => {
+    for (const [types, mostBlocks] of [
+      [['wallet.withdrawn'], 12_000],
+      [['wallet.closed'], 6_000],
+    ] as const)
+      for (const after of [0, events / 2, events - 500]) {
+        const { db, queries } = recording()
+        const page = await readEvents(db, workspaceId, { after, size: 500, types: [...types] })
+        expect(page).toMatchObject({ content: [], last: Math.min(after + 10_000, events) })
+        for (const plan of ['custom', 'generic'] as const)
+          expect(await blocksOf(queries[0]!, plan), plan).toBeLessThan(mostBlocks)
+      }
+  })
+})
+
+test('open holds are found without reading those that ended', async () => {
+  for (const wallet of [undefined, walletId]) {
+    const { db, queries } = recording()
+    const page = await listHolds({ lists: db, ledgerWaits }, workspaceId, wallet, {
+      filter: { status: 'OPEN' },
+      sort: [],
+      page: 0,
+      size: 20,
+    })
+    expect(page!.page.totalElements).toBe((wallet ? rows : orders) / 100)
+    expect(await blocksOf(queries[0]!, 'custom')).toBeLessThan(1_000)
+  }
+})
+
 test('the tables were not analyzed during the test', async () => {
-  const { rows } = await client.query(`select from pg_stats where tablename in ('transfer', 'wallet')`)
+  const { rows } = await client.query(
+    `select from pg_stats where tablename in ('transfer', 'wallet', 'journal', 'hold')`,
+  )
   expect(rows).toEqual([])
 })

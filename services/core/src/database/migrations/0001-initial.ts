@@ -2,6 +2,9 @@ import { Migration } from '@mikro-orm/migrations'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
 import { guards } from './initial/guards.ts'
+import { holdChanges } from './initial/hold-changes.ts'
+import { holds } from './initial/holds.ts'
+import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
 import { posting } from './initial/posting.ts'
 import { transfers } from './initial/transfers.ts'
@@ -15,7 +18,7 @@ import { workspaces } from './initial/workspaces.ts'
  */
 export class Migration0001Initial extends Migration {
   override up(): void {
-    for (const part of [guards, workspaces, access, wallets, transfers, ledgerRows, posting, audit, verification])
-      this.addSql(part)
+    const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, posting]
+    for (const part of [guards, workspaces, access, ...ledger, audit, verification]) this.addSql(part)
   }
 }

@@ -7,16 +7,27 @@ export type Transfer = {
   transferId: string
   /** The client's idempotency key; null when the client sent none. */
   bizId: string | null
+  reference: string | null
   sourceWalletId: string
   targetWalletId: string
   amount: string
   currency: string
   remark: string | null
+  /** The hold that the transfer draws on, and what remains of it afterwards. */
+  holdId: string | null
+  holdRemaining: string | null
+  /** The order that the transfer reverses, and the sum of that order's reversals up to this one. */
+  reversesId: string | null
+  reversedTotal: string | null
+  /** The first transfer of its batch. */
+  batchId: string | null
   actor: string
   requestId: string
   clientAddress: string | null
-  /** The position among the workspace's transfers between wallets, from 1; null for deposits and withdrawals. */
-  number: number | null
+  /** The place among the events of the workspace, from 1. */
+  position: number
+  /** How many of the workspace's transfers, up to this one, are between wallets. */
+  orderCount: number
   sourceSequence: number
   targetSequence: number
   createdAt: Date

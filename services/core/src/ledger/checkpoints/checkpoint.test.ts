@@ -1,19 +1,11 @@
-import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import {
-  type CheckpointPart,
-  checkpointPartEntries,
-  mintId,
-  uuidFromId,
-  type VerifyReport,
-} from '@workspace-wallet/contract'
+import { createHmac, randomBytes } from 'node:crypto'
+import { type CheckpointPart, checkpointPartEntries, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, execute } from '../../../../../test/setup/database.ts'
+import { execute } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
-import { run, type Statement } from '../../database/statement.ts'
 
 // Each test damages its own workspace, as the owner of the tables, and verifies only that one.
 const chainKey = randomBytes(32)
@@ -81,39 +73,21 @@ const isWallet = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
 
 const manyWallets = 2 * checkpointPartEntries
 
-/** A workspace with so many wallets that its checkpoint has three parts. */
-async function newBooksWithManyWallets(): Promise<Books> {
-  const books = await newBooks()
-  const workspaceId = uuidFromId('workspace', books.workspaceId)!
-  const ids = Array.from({ length: manyWallets }, () => mintId('wallet'))
-  const actions = ids.map(target => ({
-    actor: 'test',
-    action: 'wallet.create' as const,
-    workspaceId,
-    target,
-    before: null,
-    after: JSON.stringify({ name: 'Wallet', currency: 'USD' }),
-  }))
-  const uuids = ids.map(id => uuidFromId('wallet', id))
-  await damage(`
-    insert into wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
-    select workspace_id, new.id, 2 + n, kind, name, currency, status, created_at, updated_at, 1, ''
-    from wallet w, unnest('{${uuids}}'::uuid[]) with ordinality as new (id, n) where w.id = ${isWallet(books.b)};
-    update ledger set wallet_count = 2 + ${manyWallets} where ${inWorkspace(books)}`)
-  const owner = await connect(system.database.ownerUrl)
-  const runAsOwner = <Row>(statement: Statement<Row>, values: unknown[]) => run(owner, statement, values)
-  await owner.query('begin')
-  const heads = await lockAudit(runAsOwner, [workspaceId])
-  await appendActions(runAsOwner, createSecretKey(chainKey), heads, actions)
-  await owner.query('commit')
-  await owner.end()
-  await sign(books)
-  return books
+let booksWithManyWallets: Promise<Books> | undefined
+
+/** A workspace with so many wallets that its checkpoint has three parts. Nothing may change it. */
+function findBooksWithManyWallets(): Promise<Books> {
+  booksWithManyWallets ??= newBooks().then(async books => {
+    for (let at = 0; at < manyWallets; at += 50)
+      await Promise.all(Array.from({ length: 50 }, () => newWallet(books.workspaceId)))
+    return books
+  })
+  return booksWithManyWallets
 }
 
 /** Removes the last transfer of a workspace and resets all its rows, so that the rest is consistent. */
 const truncation = (books: Books) => `
-  delete from transfer where ${inWorkspace(books)} and number = 2;
+  delete from transfer where ${inWorkspace(books)} and type = 'TRANSFER' and order_count = 2;
   delete from wallet where ${inWorkspace(books)};
   insert into wallet select * from kept.wallet where ${inWorkspace(books)};
   delete from ledger where ${inWorkspace(books)};
@@ -160,11 +134,13 @@ test('a checkpoint of one workspace lists its wallets with their last sequence',
   const { workspaceId } = books
   expect(part.rows).toContainEqual({ kind: 'workspace', workspaceId, id: '', revision: 1 })
   expect(part.rows).toContainEqual({ kind: 'ledger', workspaceId, id: '', revision: expect.any(Number) })
+  // Two wallets, a deposit and two transfers. The last journal entry is the creation of the second wallet.
+  expect(part.logs).toEqual([{ workspaceId, position: 5, head: expect.stringMatching(/^[0-9a-f]{64}$/) }])
   expect(part.audits).toEqual([{ workspaceId, position: 4, head: expect.stringMatching(/^[0-9a-f]{64}$/) }])
 })
 
 test('a checkpoint of many wallets has several parts, and can be read in chunks of any size', async () => {
-  const books = await newBooksWithManyWallets()
+  const books = await findBooksWithManyWallets()
   const lines = await checkpoint(books)
   const parts = lines.map(line => JSON.parse(line) as CheckpointPart)
   expect(parts.map(({ part, last, chains }) => [part, last, chains.length])).toEqual([
@@ -200,6 +176,11 @@ test('only a checkpoint reveals a history that was truncated together with its w
       ids: { workspaceId, walletId: b, sequence: 2 },
     },
     {
+      rule: 'checkpoint-journal',
+      message: 'its event log is at position 4, and at 5 in the checkpoint',
+      ids: { workspaceId },
+    },
+    {
       rule: 'checkpoint-revision',
       message: expect.stringMatching(/^the row of its ledger is at revision \d+, and at \d+ in the checkpoint$/),
       ids: { workspaceId },
@@ -220,13 +201,19 @@ test('a truncated history that continues with other entries does not match the c
   ])
 })
 
-/** A change, the table whose rows it changes, and the IDs that the checkpoint reports once these rows are reset. */
-const resets: [string, (books: Books) => Promise<unknown>, string, (books: Books) => object][] = [
+/** A change, the tables whose rows it changes, and the IDs that the checkpoint reports once these rows are reset. */
+const resets: [string, (books: Books) => Promise<unknown>, string[], (books: Books) => object][] = [
   [
     'a wallet that was frozen',
     ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
-    'wallet',
+    ['wallet', 'ledger', 'journal'],
     ({ b: walletId }) => ({ walletId }),
+  ],
+  [
+    'a hold that was released',
+    ({ workspaceId }) => service.holds.release.mutate({ workspaceId, caller, holdId: 'hold' }),
+    ['hold', 'wallet', 'ledger', 'journal'],
+    () => ({ holdId: expect.stringMatching(/^hld_/) }),
   ],
   [
     'a secret that was rotated away',
@@ -234,19 +221,20 @@ const resets: [string, (books: Books) => Promise<unknown>, string, (books: Books
       const { keys } = await admin.apiKeys.list.query({ workspaceId })
       await admin.apiKeys.rotate.mutate({ apiKey: keys[0]!.apiKey })
     },
-    'api_key',
+    ['api_key'],
     () => ({ apiKey: expect.stringMatching(/^ak_/) }),
   ],
   [
     'a member who was removed',
     ({ workspaceId }) => admin.members.remove.mutate({ workspaceId, userId: 'ada' }),
-    'member',
+    ['member'],
     () => ({ userId: 'ada' }),
   ],
   [
     'a workspace that was deleted',
     ({ workspaceId }) => admin.workspaces.delete.mutate({ workspaceId, force: true }),
-    'workspace',
+    // Deleting a workspace also closes its ledger.
+    ['workspace', 'ledger'],
     ({ workspaceId }) => ({ workspaceId }),
   ],
 ]
@@ -268,14 +256,14 @@ async function reset(books: Books, tables: string[], change: () => Promise<unkno
 
 test.each(resets)(
   '%s: only a checkpoint reveals that its row was reset together with the audit',
-  async (_, change, table, idsOf) => {
+  async (_, change, tables, idsOf) => {
     const books = await newBooks()
-    const { workspaceId } = books
+    const { workspaceId, a: walletId } = books
+    const hold = { walletId, amount: '1.00', currency: 'USD', expiresInSeconds: 3600, bizId: 'hold' }
+    await service.holds.create.mutate({ workspaceId, caller, hold })
     await admin.members.add.mutate({ workspaceId, userId: 'ada' })
     await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
-    // Deleting a workspace also closes its ledger.
-    const tables = [table, ...(table === 'workspace' ? ['ledger'] : []), 'audit', 'audit_head']
-    const lines = await reset(books, tables, () => change(books))
+    const lines = await reset(books, [...tables, 'audit', 'audit_head'], () => change(books))
     expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
     expect((await check(lines, books)).violations).toContainEqual({
       rule: 'checkpoint-revision',
@@ -284,6 +272,20 @@ test.each(resets)(
     })
   },
 )
+
+test('a truncated event log that continues with other events does not match the checkpoint', async () => {
+  const books = await newBooks()
+  const { workspaceId, a, b } = books
+  const tables = ['wallet', 'ledger', 'journal', 'audit', 'audit_head']
+  const lines = await reset(books, tables, () => admin.wallets.freeze.mutate({ workspaceId, walletId: b }))
+  await admin.wallets.freeze.mutate({ workspaceId, walletId: a })
+  expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
+  expect((await check(lines, books)).violations).toContainEqual({
+    rule: 'checkpoint-journal',
+    message: 'its last journal entry up to position 6 has another MAC than in the checkpoint',
+    ids: { workspaceId },
+  })
+})
 
 test('only a checkpoint reveals that the end of the audit was deleted', async () => {
   const books = await newBooks()
@@ -331,6 +333,7 @@ test('a wallet or transfer of the checkpoint that no longer exists is reported',
   expect((await check(lines, books)).violations).toMatchObject([
     { rule: 'checkpoint-wallet', ids: { walletId: empty } },
     { rule: 'audit-target', ids: { walletId: empty } },
+    { rule: 'wallet-journal', ids: { walletId: empty } },
   ])
 
   await damage(`delete from transfer where target_wallet_id = ${isWallet(books.b)} and target_sequence = 2`)
@@ -373,7 +376,7 @@ test('a forged or damaged checkpoint is a fault of the checkpoint, not of the le
 })
 
 test('parts of a checkpoint cannot be removed, reordered or mixed', async () => {
-  const books = await newBooksWithManyWallets()
+  const books = await findBooksWithManyWallets()
   const [first, second, third] = (await checkpoint(books)) as [string, string, string]
   const [, strange] = (await checkpoint(books)) as [string, string]
   const renumbered = JSON.stringify({ ...JSON.parse(third), part: 1 })
@@ -392,7 +395,7 @@ test('parts of a checkpoint cannot be removed, reordered or mixed', async () => 
 
 test('the MAC of a checkpoint is HMAC-SHA256 over all its fields', async () => {
   const [line] = (await checkpoint(await newBooks())) as [string]
-  const { mac, chains, rows, audits, ...part } = JSON.parse(line) as CheckpointPart
+  const { mac, chains, rows, logs, audits, ...part } = JSON.parse(line) as CheckpointPart
   const content = [
     'ledger checkpoint',
     1,
@@ -403,6 +406,7 @@ test('the MAC of a checkpoint is HMAC-SHA256 over all its fields', async () => {
     true,
     chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
     rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),
+    logs.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
     audits.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
   ]
   expect(createHmac('sha256', chainKey).update(JSON.stringify(content)).digest('hex')).toBe(mac)

@@ -3,6 +3,7 @@ import {
   AdminError,
   type CheckpointAudit,
   type CheckpointChain,
+  type CheckpointLog,
   type CheckpointPart,
   type CheckpointRow,
   checkpointFormat,
@@ -11,7 +12,15 @@ import {
 } from '@workspace-wallet/contract'
 import type { ClientConfig, Pool } from 'pg'
 import { Snapshot } from '../../database/snapshot.ts'
-import { auditHeads, type CheckpointWallet, headsInOrder, signedRows, snapshotTime, uploadPart } from './queries.ts'
+import {
+  auditHeads,
+  type CheckpointWallet,
+  headsInOrder,
+  logEnds,
+  signedRows,
+  snapshotTime,
+  uploadPart,
+} from './queries.ts'
 
 type CheckpointScope = {
   database: ClientConfig
@@ -21,7 +30,7 @@ type CheckpointScope = {
 }
 
 /**
- * Signs the last entry of each chain and the revision of each signed row, as of one snapshot. A chain or row that was
+ * Signs the last entry of each chain, the end of each event log and the revision of each signed row, as of one snapshot. A chain or row that was
  * reset to a genuine earlier state no longer matches. Yields the parts one by one, in constant memory.
  *
  * @throws AdminError NOT_ALLOWED if the row of a wallet is damaged
@@ -57,15 +66,16 @@ export async function* createCheckpoint(
   }
 }
 
-type Entries = { chains: CheckpointChain[]; rows: CheckpointRow[]; audits: CheckpointAudit[] }
+type Entries = { chains: CheckpointChain[]; rows: CheckpointRow[]; logs: CheckpointLog[]; audits: CheckpointAudit[] }
 
-const noEntries = (): Entries => ({ chains: [], rows: [], audits: [] })
+const noEntries = (): Entries => ({ chains: [], rows: [], logs: [], audits: [] })
 
 /** All entries of a checkpoint, as functions that add them to a part. Wallets come first, in the order of their keys. */
 async function* entriesOf(snapshot: Snapshot, workspaceId: string | null) {
   for await (const wallets of headsInOrder(snapshot, workspaceId))
     yield wallets.map(wallet => (to: Entries) => to.chains.push(checkpointChain(wallet)))
   for await (const rows of signedRows(snapshot, workspaceId)) yield rows.map(row => (to: Entries) => to.rows.push(row))
+  for await (const logs of logEnds(snapshot, workspaceId)) yield logs.map(log => (to: Entries) => to.logs.push(log))
   for await (const audits of auditHeads(snapshot, workspaceId))
     yield audits.map(audit => (to: Entries) => to.audits.push(audit))
 }
@@ -107,6 +117,7 @@ function macOf(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): string {
     part.last,
     part.chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
     part.rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),
+    part.logs.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
     part.audits.map(({ workspaceId, position, head }) => [workspaceId, position, head]),
   ]
   return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')

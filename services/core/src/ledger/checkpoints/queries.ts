@@ -1,4 +1,11 @@
-import { type CheckpointAudit, type CheckpointRow, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import {
+  type CheckpointAudit,
+  type CheckpointLog,
+  type CheckpointRow,
+  type IdKind,
+  idFromUuid,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 
@@ -36,12 +43,16 @@ export async function* headsInOrder(
     }))
 }
 
+/** The rows that a public ID names, besides their workspace. */
+const idKinds: Partial<Record<string, IdKind>> = { hold: 'hold', key: 'apiKey' }
+
 /** The revisions of all signed rows except wallets. */
 export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointRow[]> {
   const sql = `
     select kind, workspace_id, id, revision from (
       select 'workspace' as kind, id as workspace_id, '' as id, revision from public.workspace
       union all select 'ledger', workspace_id, '', revision from public.ledger
+      union all select 'hold', workspace_id, id::text, revision from public.hold
       union all select 'member', workspace_id, user_id, revision from public.member
       union all select 'key', workspace_id, id::text, revision from public.api_key) rows
     where $1::uuid is null or workspace_id = $1`
@@ -49,8 +60,21 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
     yield rows.map(([kind, workspaceId, id, revision]) => ({
       kind: kind as CheckpointRow['kind'],
       workspaceId: idFromUuid('workspace', workspaceId!),
-      id: kind === 'key' ? idFromUuid('apiKey', id!) : id!,
+      id: idKinds[kind!] ? idFromUuid(idKinds[kind!]!, id!) : id!,
       revision: Number(revision),
+    }))
+}
+
+/** The ends of all event logs that are not empty. */
+export async function* logEnds(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointLog[]> {
+  const sql = `
+    select workspace_id, position, encode(journal_head, 'hex')
+    from public.ledger where position > 0 and ($1::uuid is null or workspace_id = $1)`
+  for await (const rows of snapshot.batches(sql, [workspaceId]))
+    yield rows.map(([workspaceId, position, head]) => ({
+      workspaceId: idFromUuid('workspace', workspaceId!),
+      position: Number(position),
+      head: head!,
     }))
 }
 
@@ -70,22 +94,47 @@ export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null
 /** The current revisions of these rows, in their order; null for rows that no longer exist. */
 export async function revisionsNow(snapshot: Snapshot, rows: readonly CheckpointRow[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
-    `select coalesce(w.revision, l.revision, m.revision, k.revision)
+    `select coalesce(w.revision, l.revision, h.revision, m.revision, k.revision)
      from unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[])
-       with ordinality as listed (kind, workspace_id, user_id, key_id, place)
+       with ordinality as listed (kind, workspace_id, user_id, id, place)
      left join public.workspace w on kind = 'workspace' and w.id = listed.workspace_id
      left join public.ledger l on kind = 'ledger' and l.workspace_id = listed.workspace_id
+     left join public.hold h on kind = 'hold' and h.workspace_id = listed.workspace_id and h.id = listed.id
      left join public.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.user_id
-     left join public.api_key k on kind = 'key' and k.id = listed.key_id
+     left join public.api_key k on kind = 'key' and k.id = listed.id
      order by place`,
     [
       rows.map(row => row.kind),
       rows.map(row => uuidFromId('workspace', row.workspaceId)),
       rows.map(row => row.id),
-      rows.map(row => uuidFromId('apiKey', row.id)),
+      rows.map(({ kind, id }) => (idKinds[kind] ? uuidFromId(idKinds[kind], id) : null)),
     ],
   )
   return found.map(([revision]) => revision!)
+}
+
+/**
+ * The event logs in their order: their current positions, and the MACs in hex of the last journal entries at the positions
+ * of the checkpoint, empty if there is none. Null for logs of ledgers that no longer exist.
+ */
+export async function logsNow(
+  snapshot: Snapshot,
+  logs: readonly CheckpointLog[],
+): Promise<({ position: string | null; head: string } | null)[]> {
+  const found = await snapshot.rows(
+    `select l.workspace_id, l.position, coalesce(encode(last.mac, 'hex'), '')
+     from unnest($1::uuid[], $2::bigint[]) with ordinality as listed (workspace_id, position, place)
+     left join public.ledger l on l.workspace_id = listed.workspace_id
+     left join lateral (
+       select mac from public.journal j
+       where j.workspace_id = listed.workspace_id and j.position <= listed.position
+       order by j.position desc limit 1) last on true
+     order by place`,
+    [logs.map(log => uuidFromId('workspace', log.workspaceId)), logs.map(log => log.position)],
+  )
+  return found.map(([workspaceId, position, head]) =>
+    workspaceId === null ? null : { position: position!, head: head! },
+  )
 }
 
 /** The MACs in hex of the actions that these audits ended with, in their order; null for actions that no longer exist. */

@@ -1,15 +1,15 @@
 import type { Log } from '@workspace-wallet/runtime'
 import pg from 'pg'
-import type { Posting, PostingResult } from './posting.ts'
+import { type LedgerRequest, type RequestResult, requestIdOf } from './requests.ts'
 
 /**
  * The name of a batch: the ID of its first request and the number of other requests. The core log has it, and it is the
  * session's application_name during the transaction, so that pg_stat_activity and PostgreSQL's log identify the batch.
  * An SQL comment would not work: it would change the text of prepared statements.
  */
-function batchName(postings: readonly Posting[]): string {
-  const name = `core ${postings[0]!.requestId}`.replaceAll(/[^ -~]/g, '?')
-  const more = postings.length > 1 ? `+${postings.length - 1}` : ''
+function batchName(requests: readonly LedgerRequest[]): string {
+  const name = `core ${requestIdOf(requests[0]!)}`.replaceAll(/[^ -~]/g, '?')
+  const more = requests.length > 1 ? `+${requests.length - 1}` : ''
   // PostgreSQL truncates application_name to 63 bytes.
   return name.slice(0, 63 - more.length) + more
 }
@@ -24,23 +24,23 @@ function batchName(postings: readonly Posting[]): string {
  * The statement timeout is shorter than the query timeout of the connection pool (see compose.ts), so that PostgreSQL
  * reports a canceled statement, and thus that nothing was written, before core closes the connection.
  */
-export function beginFor(postings: readonly Posting[]): string {
-  const name = pg.escapeLiteral(batchName(postings))
+export function beginFor(requests: readonly LedgerRequest[]): string {
+  const name = pg.escapeLiteral(batchName(requests))
   return `begin; set local enable_seqscan = off; set local statement_timeout = 3000; set local application_name = ${name}`
 }
 
-type Post = (postings: Posting[]) => Promise<PostingResult[]>
+type Post = (requests: LedgerRequest[]) => Promise<RequestResult[]>
 
 /** Logs each batch with its name in PostgreSQL, the IDs of its requests, the number refused and its duration. */
 export function withBatchLog(log: Log, post: Post): Post {
-  return async postings => {
+  return async requests => {
     const startedAt = performance.now()
-    const results = await post(postings)
+    const results = await post(requests)
     if (log.isLevelEnabled('info')) {
       const milliseconds = Math.round((performance.now() - startedAt) * 100) / 100
       const refused = results.filter(({ kind }) => kind === 'refused').length
-      const requestIds = postings.map(({ requestId }) => requestId)
-      log.info({ batch: batchName(postings), requestIds, refused, milliseconds }, 'a batch was posted')
+      const requestIds = requests.map(requestIdOf)
+      log.info({ batch: batchName(requests), requestIds, refused, milliseconds }, 'a batch was posted')
     }
     return results
   }

@@ -3,60 +3,76 @@ import { DomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
+import type { ChainedDecisions } from './chain-decisions.ts'
 import { halt } from './halt.ts'
 import { findLockable } from './load.ts'
-import { type Posting, type PostingResult, refusal, unavailable, workspacesOf } from './posting.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
+import { type LedgerRequest, type RequestResult, refusal, requestIdOf, unavailable, workspacesOf } from './requests.ts'
 import { CommitUnknown, postLocked, postRemembered } from './transaction.ts'
 
-export type LedgerStore = { pool: Pool; chainKey: KeyObject; log: Log; remembered: RememberedLedgers }
+export type LedgerStore = {
+  pool: Pool
+  chainKey: KeyObject
+  log: Log
+  remembered: RememberedLedgers
+  /** Called after each commit with the rows that were written. */
+  onWritten?: (rows: ChainedDecisions) => void
+}
 
 const maxAttempts = 5
 
 /**
- * Posts a batch in one transaction. Returns one result per posting, in order, after the transaction is durable.
+ * Posts a batch in one transaction. Returns one result per request, in order, after the transaction is durable.
  *
- * Never throws: a posting fails with S002 when it was certainly not posted, with S003 when its outcome is unknown, and
- * with S001 on an unexpected error. Conflicts are retried. When one posting makes the whole batch fail, the batch is
- * split in half repeatedly until that posting fails alone.
+ * Never throws: a request fails with S002 when it was certainly not posted, with S003 when its outcome is unknown, and
+ * with S001 on an unexpected error. Conflicts are retried. When one request makes the whole batch fail, the batch is
+ * split in half repeatedly until that request fails alone.
  */
-export async function postBatch(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+export async function postBatch(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await postOnce(store, postings)
+      return await postOnce(store, requests)
     } catch (error) {
-      if (error instanceof CommitUnknown) return resolveCommit(store, postings, attempt)
-      const fault = classifyDatabaseError(error)
-      if (fault === 'conflict' && attempt < maxAttempts) {
-        await backOff(attempt)
-        continue
-      }
-      if (fault === 'duplicate' && postings.some(posting => !posting.mayBePosted)) {
-        const results = await postBatch(store, withLookup(postings))
-        // From now on these ledgers are read first: a client that often repeats a bizId must not make every batch run
-        // twice.
-        const repeated = postings.filter((_, at) => results[at]!.kind !== 'posted')
-        store.remembered.distrust(workspacesOf(repeated))
-        return results
-      }
-      if (fault === 'unavailable' || fault === 'conflict') {
-        store.log.warn({ err: error, postings: postings.length }, 'a batch could not be posted')
-        return postings.map(unavailable)
-      }
-      const lockable =
-        fault === 'timeout' ? await findLockable(store.pool, workspacesOf(postings)).catch(() => null) : null
-      if (lockable && postings.some(({ workspaceId }) => !lockable.has(workspaceId)))
-        return postLockable(store, postings, lockable)
-      if (postings.length > 1) return postHalves(store, postings)
-      if (isDuplicateNumber(error)) {
-        const reason = 'a counter of the workspace or of a wallet was set back: its next number is already taken'
-        await halt(store, { workspaceId: postings[0]!.workspaceId, reason })
-        return [unavailable()]
-      }
-      store.log.error({ err: error, transferId: postings[0]?.transferId }, 'a posting failed')
-      return postings.map(fault === 'timeout' ? unavailable : internalError)
+      if (error instanceof CommitUnknown) return resolveCommit(store, requests, attempt)
+      if (classifyDatabaseError(error) !== 'conflict' || attempt >= maxAttempts)
+        return postAfterFailure(store, requests, error)
+      await backOff(attempt)
     }
   }
+}
+
+/** Posts what can be posted of a batch that failed as a whole, and was rolled back. */
+async function postAfterFailure(
+  store: LedgerStore,
+  requests: LedgerRequest[],
+  error: unknown,
+): Promise<RequestResult[]> {
+  const fault = classifyDatabaseError(error)
+  if (fault === 'duplicate' && requests.some(request => !request.mayBePosted)) return postRepeated(store, requests)
+  if (fault === 'unavailable' || fault === 'conflict') {
+    store.log.warn({ err: error, requests: requests.length }, 'a batch could not be posted')
+    return requests.map(unavailable)
+  }
+  const lockable = fault === 'timeout' ? await findLockable(store.pool, workspacesOf(requests)).catch(() => null) : null
+  if (lockable && requests.some(({ workspaceId }) => !lockable.has(workspaceId)))
+    return postLockable(store, requests, lockable)
+  if (requests.length > 1) return postHalves(store, requests)
+  if (isDuplicateNumber(error)) {
+    const reason = 'a counter of the workspace or of a wallet was set back: its next number is already taken'
+    await halt(store, { workspaceId: requests[0]!.workspaceId, reason })
+    return [unavailable()]
+  }
+  store.log.error({ err: error, requestId: requestIdOf(requests[0]!) }, 'a request failed')
+  return requests.map(fault === 'timeout' ? unavailable : internalError)
+}
+
+/** Posts a batch in which something exists already, after looking that up. */
+async function postRepeated(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
+  const results = await postBatch(store, withLookup(requests))
+  // From now on these ledgers are read first: a client that often repeats a bizId must not make every batch run twice.
+  const repeated = requests.filter((_, at) => results[at]!.kind !== 'posted')
+  store.remembered.distrust(workspacesOf(repeated))
+  return results
 }
 
 /**
@@ -70,34 +86,37 @@ function isDuplicateNumber(error: unknown): boolean {
 const numberConstraints = [
   // Raised by the function `post`.
   'entry_sequence',
-  'transfer_number',
+  'transfer_position',
+  'journal_pkey',
+  'hold_number',
+  'hold_wallet_number',
   'transfer_source',
   'transfer_target',
 ]
 
-/** Posts to the lockable workspaces; postings of the others fail with S002, because their locks timed out. */
+/** Posts to the lockable workspaces; requests of the others fail with S002, because their locks timed out. */
 async function postLockable(
   store: LedgerStore,
-  postings: Posting[],
+  requests: LedgerRequest[],
   lockable: ReadonlySet<string>,
-): Promise<PostingResult[]> {
-  const isLockable = ({ workspaceId }: Posting) => lockable.has(workspaceId)
-  const chosen = postings.filter(isLockable)
+): Promise<RequestResult[]> {
+  const isLockable = ({ workspaceId }: LedgerRequest) => lockable.has(workspaceId)
+  const chosen = requests.filter(isLockable)
   const results = (chosen.length > 0 ? await postBatch(store, chosen) : []).values()
-  return postings.map(posting => (isLockable(posting) ? results.next().value! : unavailable()))
+  return requests.map(request => (isLockable(request) ? results.next().value! : unavailable()))
 }
 
-/** Posts each half in its own transaction, so that one bad posting does not make the others fail. */
-async function postHalves(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+/** Posts each half in its own transaction, so that one bad request does not make the others fail. */
+async function postHalves(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   // Grouped by workspace, so that few splits isolate a locked one. Within a workspace the order is kept.
-  const order = postings.map((_, at) => at)
-  order.sort((a, b) => compareText(postings[a]!.workspaceId, postings[b]!.workspaceId) || a - b)
+  const order = requests.map((_, at) => at)
+  order.sort((a, b) => compareText(requests[a]!.workspaceId, requests[b]!.workspaceId) || a - b)
   const middle = order.length >> 1
-  const results = new Array<PostingResult>(postings.length)
+  const results = new Array<RequestResult>(requests.length)
   for (const half of [order.slice(0, middle), order.slice(middle)]) {
     const posted = await postBatch(
       store,
-      half.map(at => postings[at]!),
+      half.map(at => requests[at]!),
     )
     for (const [at, result] of posted.entries()) results[half[at]!] = result
   }
@@ -109,36 +128,43 @@ async function postHalves(store: LedgerStore, postings: Posting[]): Promise<Post
  * it committed are then found by transferId and returned as replays; the others are posted now. S003 if every
  * attempt fails.
  */
-async function resolveCommit(store: LedgerStore, postings: Posting[], attempt: number): Promise<PostingResult[]> {
-  if (attempt >= maxAttempts) return postings.map(outcomeUnknown)
+async function resolveCommit(store: LedgerStore, requests: LedgerRequest[], attempt: number): Promise<RequestResult[]> {
+  if (attempt >= maxAttempts) return requests.map(outcomeUnknown)
   await backOff(attempt)
   try {
-    return await postOnce(store, withLookup(postings))
+    return await postOnce(store, withLookup(requests))
   } catch (error) {
     store.log.warn({ err: error, attempt }, 'the outcome of COMMIT is still unknown')
-    return resolveCommit(store, postings, attempt + 1)
+    return resolveCommit(store, requests, attempt + 1)
   }
 }
 
-/** The same postings, to be looked up by transferId before they are posted. */
-function withLookup(postings: Posting[]): Posting[] {
-  return postings.map(posting => ({ ...posting, mayBePosted: true }))
+/** The same requests, to be looked up by transferId before they are posted. */
+function withLookup(requests: LedgerRequest[]): LedgerRequest[] {
+  return requests.map(request => ({ ...request, mayBePosted: true }))
 }
 
-const internalError = (): PostingResult => refusal(new DomainError('S001'))
-const outcomeUnknown = ({ transferId }: Posting): PostingResult => refusal(new DomainError('S003', { transferId }))
+const internalError = (): RequestResult => refusal(new DomainError('S001'))
 
-async function postOnce(store: LedgerStore, postings: Posting[]): Promise<PostingResult[]> {
+function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
+  const [first] = commands
+  return refusal(new DomainError('S003', first && 'transferId' in first ? { transferId: first.transferId } : undefined))
+}
+
+async function postOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   const { pool, chainKey, remembered } = store
   try {
-    const { results, posted, breaches } =
-      (await postRemembered(pool, chainKey, remembered, postings)) ?? (await postLocked(pool, chainKey, postings))
-    if (posted) remembered.remember(posted.postings, posted)
+    const { results, written, breaches } =
+      (await postRemembered(pool, chainKey, remembered, requests)) ?? (await postLocked(pool, chainKey, requests))
+    if (written) {
+      remembered.remember(written.rows, written)
+      store.onWritten?.(written.rows)
+    }
     // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
     for (const breach of breaches) await halt(store, breach)
     return results
   } catch (error) {
-    for (const workspaceId of workspacesOf(postings)) remembered.forget(workspaceId)
+    for (const workspaceId of workspacesOf(requests)) remembered.forget(workspaceId)
     throw error
   }
 }

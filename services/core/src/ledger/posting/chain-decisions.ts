@@ -1,46 +1,110 @@
 import type { KeyObject } from 'node:crypto'
-import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
+import { holdMac, type LedgerRow, ledgerMac, type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { entryMac, transferDigest } from '../chain/chain.ts'
+import { journalMac } from '../chain/journal.ts'
 import type { Entry } from '../chain/transfer.ts'
+import type { ChainedEvent, ChainedHold, ChainedHolds } from './change-holds.ts'
 import type { ChainedPostings, ChainedTransfer } from './post.ts'
-import type { Decision } from './posting.ts'
+import type { Decision, HoldState, WalletState } from './state.ts'
 
-/** Computes the MACs of new entries, which continue the chains of their wallets, and of the new wallet and ledger rows. */
-export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision[]): ChainedPostings {
-  const chained = decisions.map(decision => ({ ...decision, ...chainTransfers(chainKey, decision) }))
-  return {
-    transfers: chained.flatMap(({ chainedTransfers }) => chainedTransfers),
-    wallets: chained.flatMap(({ wallets, heads }) =>
-      wallets.map(wallet => {
-        const row = { ...wallet, head: heads.get(wallet.id)! }
-        return { ...row, mac: walletMac(chainKey, row), previousMac: wallet.mac }
-      }),
-    ),
-    ledgers: decisions.map(({ ledger }) => ({
-      ...ledger,
-      mac: ledgerMac(chainKey, ledger),
-      previousMac: ledger.mac,
-    })),
+/** The rows to write for one or more decisions: changes of holds first, then transfers. */
+export type ChainedDecisions = { holds: ChainedHolds; postings: ChainedPostings }
+
+/** The rows of a ledger while a decision is chained: stored, then with the changes of holds, then with the transfers. */
+type Rows = { ledger: LedgerRow & Replaced; wallets: Map<string, WalletRow & Replaced> }
+type Replaced = { mac: Buffer; version: string | null }
+
+/**
+ * Computes the MACs of the new rows: entries continue the chains of their wallets, events the journal. A ledger or wallet
+ * that both steps change is written twice, with a revision and a MAC each time.
+ */
+export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision[]): ChainedDecisions {
+  const chained: ChainedDecisions = {
+    holds: { ledgers: [], wallets: [], holds: [], events: [] },
+    postings: { ledgers: [], wallets: [], transfers: [] },
+  }
+  for (const decision of decisions) {
+    const rows: Rows = { ledger: decision.before, wallets: new Map() }
+    const holding = walletsWithHoldChanges(decision)
+    if (holding.length > 0) chainHolds(chainKey, decision, holding, rows, chained.holds)
+    if (decision.transfers.length > 0) chainTransfers(chainKey, decision, rows, chained.postings)
+  }
+  return chained
+}
+
+/** The wallets whose holds change, or that get another time until which they hold. */
+function walletsWithHoldChanges({ before, holds, wallets }: Decision): WalletState[] {
+  const holding = new Set(holds.map(({ walletId }) => walletId))
+  return wallets.filter(({ id, heldUntil }) => holding.has(id) || heldUntil !== before.wallets.get(id)!.heldUntil)
+}
+
+function chainHolds(
+  chainKey: KeyObject,
+  decision: Decision,
+  holding: WalletState[],
+  rows: Rows,
+  to: ChainedHolds,
+): void {
+  const { before, after, holds } = decision
+  const events = chainEvents(chainKey, decision)
+  const ledger = {
+    ...before,
+    position: before.position + events.length,
+    journalHead: events.at(-1)?.mac ?? before.journalHead,
+    holdCount: after.holdCount,
+    lastPostedAt: after.lastPostedAt,
+    revision: before.revision + 1,
+    mac: before.mac,
+  }
+  ledger.mac = ledgerMac(chainKey, ledger)
+  rows.ledger = { ...ledger, version: null }
+  to.ledgers.push({ ...ledger, previousMac: before.mac })
+  to.events.push(...events)
+  to.holds.push(...holds.map(hold => chainHold(chainKey, hold)))
+  for (const { id, held, heldUntil, holdCount } of holding) {
+    const stored = before.wallets.get(id)!
+    const wallet = { ...stored, held, heldUntil, holdCount, revision: stored.revision + 1 }
+    wallet.mac = walletMac(chainKey, wallet)
+    rows.wallets.set(id, { ...wallet, version: null })
+    to.wallets.push({ ...wallet, previousMac: stored.mac })
   }
 }
 
-type Chained = {
-  chainedTransfers: ChainedTransfer[]
-  /** The MAC of the last entry of each wallet. */
-  heads: Map<string, Buffer>
+function chainEvents(chainKey: KeyObject, { before, events }: Decision): ChainedEvent[] {
+  let previous = before.journalHead
+  return events.map(event => {
+    previous = journalMac(chainKey, event, previous)
+    return { ...event, mac: previous }
+  })
 }
 
-function chainTransfers(chainKey: KeyObject, { transfers, entries, wallets }: Decision): Chained {
+function chainHold(chainKey: KeyObject, hold: HoldState): ChainedHold {
+  const row = { ...hold, revision: hold.mac === null ? 1 : hold.revision + 1 }
+  return { ...row, mac: holdMac(chainKey, row), previousMac: hold.mac }
+}
+
+function chainTransfers(chainKey: KeyObject, decision: Decision, rows: Rows, to: ChainedPostings): void {
+  const { before, after, transfers, entries, wallets } = decision
   const heads = new Map(wallets.map(wallet => [wallet.id, wallet.head]))
   const chain = (entry: Entry, digest: string) => {
     const mac = entryMac(chainKey, entry, digest, heads.get(entry.walletId)!)
     heads.set(entry.walletId, mac)
     return { balanceAfter: entry.balanceAfter, orderCount: entry.orderCount, mac }
   }
-  const chainedTransfers = transfers.map((transfer, at) => {
+  for (const [at, transfer] of transfers.entries()) {
     const digest = transferDigest(transfer)
     const source = chain(entries[2 * at]!, digest)
-    return { transfer, source, target: chain(entries[2 * at + 1]!, digest) }
-  })
-  return { chainedTransfers, heads }
+    const chained: ChainedTransfer = { transfer, source, target: chain(entries[2 * at + 1]!, digest) }
+    to.transfers.push(chained)
+  }
+  const { orderCount, position, lastPostedAt } = after
+  const ledger = { ...rows.ledger, orderCount, position, lastPostedAt, revision: rows.ledger.revision + 1 }
+  to.ledgers.push({ ...ledger, mac: ledgerMac(chainKey, ledger), previousMac: rows.ledger.mac })
+  for (const wallet of wallets) {
+    const written = rows.wallets.get(wallet.id)
+    const previous = written ?? before.wallets.get(wallet.id)!
+    if (wallet.sequence === previous.sequence) continue
+    const row = { ...wallet, head: heads.get(wallet.id)!, revision: previous.revision + 1, version: previous.version }
+    to.wallets.push({ ...row, mac: walletMac(chainKey, row), previousMac: previous.mac })
+  }
 }

@@ -1,145 +1,104 @@
-import { Decimal, DomainError, decimalsOf, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
-import type { Entry, Transfer } from '../chain/transfer.ts'
+import { atBatchIndex, DomainError, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
+import { decideHoldCreation, decideHoldRelease, expireDueHolds } from './decide-hold.ts'
+import { decidePosting, decideReversal } from './decide-transfer.ts'
+import { Draft } from './draft.ts'
+import { repeatedBy } from './replays.ts'
 import {
-  type Decision,
-  type LedgerState,
-  type Posting,
-  type PostingResult,
+  type Command,
+  isAboutHolds,
+  isBatch,
+  type LedgerRequest,
+  type Made,
+  type RequestResult,
   refusal,
   unavailable,
-  type WalletState,
-} from './posting.ts'
+} from './requests.ts'
+import type { Decision, LedgerState } from './state.ts'
 
 /**
- * Applies postings to a ledger, in order. A pure function: it reads no clock and no database.
+ * Applies requests to a ledger. A pure function, except that it mints the IDs of events: it reads no clock and no database.
  *
- * The checks are in the order of section 4 of the specification: replay or T005, T004, W001 (source, target), W002, T003,
- * T002. S002 for a late posting, and GA2032 or S002 for a ledger that is not open, come after replay or T005. A refused
- * posting has no effect on the others. A posting that repeats an earlier one of the same batch is a replay, as if the
- * earlier one were already stored.
+ * Due holds of all wallets in the batch expire first. Then come the requests about holds, then those that move money, each
+ * group in order. A refused request has no effect on the others. A command that repeats an earlier one of the same batch is
+ * a replay, as if the earlier one were already stored. Replay or T005 come first; then S002 for a late request; then GA2032
+ * or S002 for a ledger that is not open; then the refusals of the command.
  *
- * @param now the database's clock: the time of the transfers
+ * @param now the database's clock: the time of what is posted
  * @param nowMs `performance.now()`, which is compared with the deadlines
  */
-export function decide(ledger: LedgerState, postings: readonly Posting[], now: Date, nowMs: number): Decision {
-  const wallets = new Map<string, WalletState>()
-  const byBizId = new Map(ledger.byBizId)
-  const byTransferId = new Map(ledger.byTransferId)
-  const transfers: Transfer[] = []
-  const entries: Entry[] = []
-  let orderCount = ledger.orderCount
-  // The times of a ledger never decrease, even when the clock is set back.
-  const postedAt = now > ledger.lastPostedAt ? now : ledger.lastPostedAt
+export function decide(ledger: LedgerState, requests: readonly LedgerRequest[], now: Date, nowMs: number): Decision {
+  const draft = new Draft(ledger, now)
+  if (ledger.status === 'OPEN') expireDueHolds(draft)
+  const results = new Array<RequestResult>(requests.length)
+  for (const areAboutHolds of [true, false])
+    for (const [at, request] of requests.entries())
+      if (isAboutHolds(request) === areAboutHolds) results[at] = decideRequest(draft, request, nowMs)
+  return draft.decision(results)
+}
 
-  const walletOf = (id: string): WalletState | undefined => wallets.get(id) ?? ledger.wallets.get(id)
+function decideRequest(draft: Draft, request: LedgerRequest, nowMs: number): RequestResult {
+  const repeated = decideRepeated(draft, request)
+  if (repeated) return repeated
+  // By now the caller may have received S002 from another core, which means "not posted".
+  if (nowMs > request.deadlineMs + postingGraceMs) return unavailable()
+  if (draft.ledger.status === 'CLOSED') return refusal(new DomainError('GA2032'))
+  if (draft.ledger.status === 'HALTED') return refusal(new DomainError('S002', { retryAfterSeconds: 60 }))
+  if (isBatch(request)) return decideBatch(draft, request)
+  const outcome = decideCommand(draft, request.commands[0]!)
+  return outcome instanceof DomainError ? refusal(outcome) : { kind: 'posted', made: [outcome] }
+}
 
-  const results = postings.map((posting): PostingResult => {
-    const earlier = posting.bizId === null ? undefined : byBizId.get(posting.bizId)
-    const existing = earlier ?? byTransferId.get(posting.transferId)
-    if (existing) {
-      return isSamePosting(existing, posting)
-        ? { kind: 'replayed', transfer: existing }
-        : refusal(new DomainError('T005', { bizId: posting.bizId ?? idFromUuid('transfer', posting.transferId) }))
+/** All commands of a request or none. The first one that fails names the refusal. */
+function decideBatch(draft: Draft, { commands }: LedgerRequest): RequestResult {
+  const made: Made[] = []
+  draft.begin()
+  for (const [index, command] of commands.entries()) {
+    const outcome = decideCommand(draft, command)
+    if (outcome instanceof DomainError) {
+      draft.undo()
+      return refusal(atBatchIndex(outcome, index))
     }
-    // By now the caller may have received S002 from another core, which means "not posted".
-    if (nowMs > posting.deadlineMs + postingGraceMs) return unavailable()
-    if (ledger.status === 'CLOSED') return refusal(new DomainError('GA2032'))
-    if (ledger.status === 'HALTED') return refusal(new DomainError('S002', { retryAfterSeconds: 60 }))
+    made.push(outcome)
+  }
+  draft.keep()
+  // A later item may have reversed an earlier one.
+  const records = made.map(each => (each && 'transfer' in each ? draft.made(each.transfer) : each))
+  return { kind: 'posted', made: records }
+}
 
-    if (posting.sourceWalletId === posting.targetWalletId) return refusal(new DomainError('T004'))
-    const source = walletOf(posting.sourceWalletId)
-    if (source?.kind !== (posting.type === 'DEPOSIT' ? 'EXTERNAL' : 'CUSTOMER'))
-      return refusal(new DomainError('W001', { field: 'sourceWalletId' }))
-    const target = walletOf(posting.targetWalletId)
-    if (target?.kind !== (posting.type === 'WITHDRAWAL' ? 'EXTERNAL' : 'CUSTOMER'))
-      return refusal(new DomainError('W001', { field: 'targetWalletId' }))
-    if (source.status !== 'ACTIVE')
-      return refusal(new DomainError('W002', { field: 'sourceWalletId', status: source.status }))
-    if (target.status !== 'ACTIVE')
-      return refusal(new DomainError('W002', { field: 'targetWalletId', status: target.status }))
-    if (source.currency !== posting.currency || target.currency !== posting.currency)
-      return refusal(new DomainError('T003', { currency: posting.currency }))
-    const amount = new Decimal(posting.amount)
-    // Not `lessThan`, which is false for NaN: a balance that is not a number must be refused too.
-    if (source.kind === 'CUSTOMER' && !source.balance.greaterThanOrEqualTo(amount))
-      return refusal(new DomainError('T002'))
-
-    const isOrder = posting.type === 'TRANSFER'
-    const sourceAfter = addToBalance(source, amount.negated(), isOrder)
-    const targetAfter = addToBalance(target, amount, isOrder)
-    wallets.set(sourceAfter.id, sourceAfter)
-    wallets.set(targetAfter.id, targetAfter)
-    if (isOrder) orderCount += 1
-
-    const { mayBePosted: _, deadlineMs: __, ...request } = posting
-    const transfer: Transfer = {
-      ...request,
-      number: isOrder ? orderCount : null,
-      sourceSequence: sourceAfter.sequence,
-      targetSequence: targetAfter.sequence,
-      createdAt: postedAt,
-    }
-    transfers.push(transfer)
-    entries.push(entryOf(transfer, sourceAfter, 'OUT'), entryOf(transfer, targetAfter, 'IN'))
-    if (transfer.bizId !== null) byBizId.set(transfer.bizId, transfer)
-    byTransferId.set(transfer.transferId, transfer)
-    return { kind: 'posted', transfer }
-  })
-
-  const { workspaceId, status, walletCount, haltReason, revision, mac, version } = ledger
-  return {
-    results,
-    transfers,
-    entries,
-    wallets: Array.from(wallets.values(), wallet => ({
-      ...wallet,
-      updatedAt: postedAt,
-      revision: wallet.revision + 1,
-    })),
-    ledger: {
-      workspaceId,
-      status,
-      walletCount,
-      orderCount,
-      lastPostedAt: postedAt,
-      haltReason,
-      revision: revision + 1,
-      mac,
-      version,
-    },
+/** A check of a command comes before any of its effects. */
+function decideCommand(draft: Draft, command: Command): Made | DomainError {
+  switch (command.kind) {
+    case 'posting':
+      return decidePosting(draft, command)
+    case 'reversal':
+      return decideReversal(draft, command)
+    case 'hold creation':
+      return decideHoldCreation(draft, command)
+    case 'hold release':
+      return decideHoldRelease(draft, command)
+    case 'expiry':
+      return null
   }
 }
 
-/** Whether a posting repeats this transfer. Remark, caller and time may differ; amounts are compared as numbers. */
-function isSamePosting(existing: Transfer, posting: Posting): boolean {
-  return (
-    existing.type === posting.type &&
-    existing.sourceWalletId === posting.sourceWalletId &&
-    existing.targetWalletId === posting.targetWalletId &&
-    existing.currency === posting.currency &&
-    new Decimal(existing.amount).equals(posting.amount)
-  )
+/**
+ * A replay, if all commands repeat what exists. T005 if one differs from what exists under its name, or if only some exist.
+ * Null if none exists.
+ */
+function decideRepeated(draft: Draft, request: LedgerRequest): RequestResult | null {
+  const { commands } = request
+  const repeated = commands.map(command => repeatedBy(draft, command))
+  if (repeated.every(each => each === null)) return null
+  const made = repeated.flatMap(each => (each === null || each === 'different' ? [] : [each]))
+  if (made.length === commands.length) return { kind: 'replayed', made }
+  const firstDifferent = repeated.indexOf('different')
+  const index = firstDifferent >= 0 ? firstDifferent : repeated.findIndex(each => each !== null)
+  const conflict = new DomainError('T005', { bizId: bizIdOf(commands[index]!) })
+  return refusal(isBatch(request) ? atBatchIndex(conflict, index) : conflict)
 }
 
-function addToBalance(wallet: WalletState, amount: Decimal, isOrder: boolean): WalletState {
-  return {
-    ...wallet,
-    balance: wallet.balance.plus(amount),
-    sequence: wallet.sequence + 1,
-    orderCount: wallet.orderCount + (isOrder ? 1 : 0),
-  }
-}
-
-function entryOf(transfer: Transfer, wallet: WalletState, direction: Entry['direction']): Entry {
-  return {
-    workspaceId: transfer.workspaceId,
-    walletId: wallet.id,
-    sequence: wallet.sequence,
-    transferId: transfer.transferId,
-    direction,
-    amount: transfer.amount,
-    balanceAfter: wallet.balance.toFixed(decimalsOf(wallet.currency)),
-    orderCount: wallet.orderCount,
-    createdAt: transfer.createdAt,
-  }
+function bizIdOf(command: Command): string {
+  if ('bizId' in command && command.bizId !== null) return command.bizId
+  return 'transferId' in command ? idFromUuid('transfer', command.transferId) : ''
 }

@@ -2,14 +2,16 @@ import { Decimal } from '@workspace-wallet/contract'
 import type { LedgerRow } from '../../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { Transfer } from '../chain/transfer.ts'
-import type { LedgerState, WalletState } from './posting.ts'
+import type { NameKey, RowKey } from './requests.ts'
+import type { HoldState, LedgerState, WalletState } from './state.ts'
 
 export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer; version: string }
 
 const lockLedgersStatement = statement<LockedLedger>(
   'lock-ledgers',
   `select (locked).workspace_id as "workspaceId", (locked).status, (locked).wallet_count as "walletCount",
-     (locked).order_count as "orderCount", (locked).last_posted_at as "lastPostedAt", (locked).halt_reason as "haltReason",
+     (locked).order_count as "orderCount", (locked).hold_count as "holdCount", (locked).position,
+     (locked).journal_head as "journalHead", (locked).last_posted_at as "lastPostedAt", (locked).halt_reason as "haltReason",
      (locked).revision, (locked).mac, version::text
    from lock_ledgers($1::uuid[])`,
 )
@@ -33,87 +35,195 @@ export async function findLockable(db: Queryable, workspaceIds: string[]): Promi
 /** A wallet as stored, and the database's clock when it was read. */
 export type LoadedWallet = { wallet: WalletState; now: Date }
 
+type StoredWallet = Omit<WalletState, 'balance' | 'held' | 'heldUntil' | 'createdAt' | 'updatedAt'> & {
+  balance: string
+  held: string
+  heldUntilMs: number | null
+  createdMs: number
+  updatedMs: number
+  now: Date
+}
+
+// Times as milliseconds: reading two more as dates takes longer than the rest of the row.
+const milliseconds = (column: string) => `round(extract(epoch from ${column}) * 1000)::float8`
+const walletColumns = `
+  w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.biz_id as "bizId", w.name, w.currency, w.status,
+  w.frozen_by as "frozenBy", w.balance, w.held, ${milliseconds('w.held_until')} as "heldUntilMs", w.sequence,
+  w.order_count as "orderCount", w.hold_count as "holdCount", w.head, ${milliseconds('w.created_at')} as "createdMs",
+  ${milliseconds('w.updated_at')} as "updatedMs", w.revision, w.mac, w.xmin::text as version,
+  date_trunc('milliseconds', clock_timestamp()) as now`
+
 // Separate from the statement that locks: it sees what was committed while that one waited, and its clock is read after
 // the locks were granted.
-const loadWalletsStatement = statement<
-  Omit<WalletState, 'balance' | 'createdAt' | 'updatedAt'> & {
-    balance: string
-    createdMs: number
-    updatedMs: number
-    now: Date
-  }
->(
+const loadWalletsStatement = statement<StoredWallet>(
   'load-wallets',
-  // Times as milliseconds: reading two more as dates takes longer than the rest of the row.
-  `select w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.name, w.currency, w.status, w.balance, w.sequence,
-     w.order_count as "orderCount", w.head, round(extract(epoch from w.created_at) * 1000)::float8 as "createdMs",
-     round(extract(epoch from w.updated_at) * 1000)::float8 as "updatedMs", w.revision, w.mac, w.xmin::text as version,
-     date_trunc('milliseconds', clock_timestamp()) as now
+  `select ${walletColumns}
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
    cross join lateral (
      select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
 )
 
 /** Reads wallets whose ledgers are locked. Wallets that do not exist are left out. */
-export async function loadWallets(db: Queryable, keys: { workspaceId: string; id: string }[]): Promise<LoadedWallet[]> {
+export async function loadWallets(db: Queryable, keys: readonly RowKey[]): Promise<LoadedWallet[]> {
   const rows = await run(db, loadWalletsStatement, [
     plainArray(keys.map(key => key.workspaceId)),
     plainArray(keys.map(key => key.id)),
   ])
-  return rows.map(({ now, balance, createdMs, updatedMs, ...row }) => ({
-    wallet: {
-      ...row,
-      balance: new Decimal(balance),
-      createdAt: new Date(createdMs),
-      updatedAt: new Date(updatedMs),
-    },
-    now,
-  }))
+  return rows.map(toWallet)
 }
 
-/** The columns of a transfer, in the shape of `Transfer`. */
+const loadNamedWalletsStatement = statement<StoredWallet>(
+  'load-wallets-of-holds-and-orders',
+  `select ${walletColumns}
+   from (
+     select h.workspace_id, h.wallet_id
+     from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id), lateral (
+       select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id
+       union all
+       select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id) h
+     union
+     select t.workspace_id, side.wallet_id
+     from unnest($4::uuid[], $5::uuid[], $6::text[]) as asked (workspace_id, id, biz_id), lateral (
+       select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id
+       union all
+       select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id) t,
+       unnest(array[t.source_wallet_id, t.target_wallet_id]) as side (wallet_id)) asked
+   cross join lateral (
+     select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.wallet_id limit 1) w`,
+)
+
+/** Reads the wallets of these holds and transfers, whose ledgers are locked. */
+export async function loadWalletsOf(
+  db: Queryable,
+  holds: readonly NameKey[],
+  transfers: readonly NameKey[],
+): Promise<LoadedWallet[]> {
+  const rows = await run(db, loadNamedWalletsStatement, [...namesAsArrays(holds), ...namesAsArrays(transfers)])
+  return rows.map(toWallet)
+}
+
+function toWallet(row: StoredWallet): LoadedWallet {
+  const { now, balance, held, heldUntilMs, createdMs, updatedMs, ...rest } = row
+  const wallet = {
+    ...rest,
+    balance: new Decimal(balance),
+    held: new Decimal(held),
+    heldUntil: heldUntilMs === null ? null : new Date(heldUntilMs),
+    createdAt: new Date(createdMs),
+    updatedAt: new Date(updatedMs),
+  }
+  return { wallet, now }
+}
+
+/** A transfer, and the sum of its reversals; null without any. */
+export type FoundTransfer = Transfer & { reversedAmount: string | null }
+
+/** The columns of a transfer, in the shape of `FoundTransfer`. */
 const transferColumns = `
-  t.workspace_id as "workspaceId", t.id as "transferId", t.type, t.biz_id as "bizId", t.number, t.amount, t.currency,
-  t.source_wallet_id as "sourceWalletId", t.target_wallet_id as "targetWalletId",
-  t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence", t.remark, t.actor,
-  t.request_id as "requestId", t.client_address as "clientAddress", t.created_at as "createdAt"`
+  t.workspace_id as "workspaceId", t.id as "transferId", t.position, t.order_count as "orderCount", t.type,
+  t.biz_id as "bizId", t.reference, t.amount, t.currency, t.source_wallet_id as "sourceWalletId",
+  t.target_wallet_id as "targetWalletId", t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence",
+  t.remark, t.hold_id as "holdId", t.hold_remaining as "holdRemaining", t.reverses_id as "reversesId",
+  t.reversed_total as "reversedTotal", t.batch_id as "batchId", t.actor, t.request_id as "requestId",
+  t.client_address as "clientAddress", t.created_at as "createdAt", ${reversedAmountOf('t.workspace_id', 't.id')} as "reversedAmount"`
 
-const findByBizIdStatement = statement<Transfer>(
-  'find-by-biz-id',
-  `select ${transferColumns}
-   from unnest($1::uuid[], $2::text[]) as asked (workspace_id, biz_id)
-   cross join lateral (
-     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1) t`,
-)
-
-/** The existing transfers with these bizIds. */
-export function findByBizId(
-  db: Queryable,
-  keys: readonly { workspaceId: string; bizId: string }[],
-): Promise<Transfer[]> {
-  return run(db, findByBizIdStatement, [
-    plainArray(keys.map(key => key.workspaceId)),
-    textArray(keys.map(key => key.bizId)),
-  ])
+/** Selects the sum of the reversals of an order, which its last reversal has; null without any. */
+export function reversedAmountOf(workspaceId: string, transferId: string): string {
+  return `(select r.reversed_total from transfer r where r.workspace_id = ${workspaceId}
+    and r.reverses_id = ${transferId} order by r.position desc limit 1)`
 }
 
-const findByIdStatement = statement<Transfer>(
-  'find-by-id',
+const findTransfersStatement = statement<FoundTransfer>(
+  'find-transfers',
   `select ${transferColumns}
-   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
+   from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
    cross join lateral (
-     select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1) t`,
+     (select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1)
+     union all
+     (select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1)) t`,
 )
 
-/** The existing transfers with these IDs. */
-export function findById(
-  db: Queryable,
-  keys: readonly { workspaceId: string; transferId: string }[],
-): Promise<Transfer[]> {
-  return run(db, findByIdStatement, [
-    plainArray(keys.map(key => key.workspaceId)),
-    plainArray(keys.map(key => key.transferId)),
+/** The existing transfers with these names. */
+export async function findTransfers(db: Queryable, names: readonly NameKey[]): Promise<FoundTransfer[]> {
+  return names.length === 0 ? [] : run(db, findTransfersStatement, namesAsArrays(names))
+}
+
+type StoredHold = Omit<HoldState, 'captured' | 'remaining'> & { captured: string; remaining: string }
+
+/** The columns of a hold, in the shape of `StoredHold`. */
+const holdColumns = `
+  h.workspace_id as "workspaceId", h.id, h.number, h.wallet_number as "walletNumber", h.biz_id as "bizId",
+  h.wallet_id as "walletId", h.currency, h.amount, h.captured, h.remaining, h.status, h.expires_at as "expiresAt",
+  h.reference, h.remark, h.created_at as "createdAt", h.updated_at as "updatedAt", h.revision, h.mac`
+
+const findHoldsStatement = statement<StoredHold>(
+  'find-holds',
+  `select ${holdColumns}
+   from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
+   cross join lateral (
+     (select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id limit 1)
+     union all
+     (select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id limit 1)) h`,
+)
+
+/** The existing holds with these names. */
+export async function findHolds(db: Queryable, names: readonly NameKey[]): Promise<HoldState[]> {
+  return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
+}
+
+/** Maximum number of holds that a batch expires. */
+export const dueHoldLimit = 1000
+
+const findDueHoldsStatement = statement<StoredHold>(
+  'find-due-holds',
+  `select ${holdColumns}
+   from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
+   cross join lateral (
+     select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
+       and hold.status = 'OPEN' and hold.expires_at <= asked.at
+     order by hold.expires_at limit ${dueHoldLimit + 1}) h
+   order by h.expires_at limit ${dueHoldLimit + 1}`,
+)
+
+const findNextExpiriesStatement = statement<RowKey & { expiresAt: Date | null }>(
+  'find-next-expiries',
+  `select asked.workspace_id as "workspaceId", asked.id, h.expires_at as "expiresAt"
+   from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
+   left join lateral (
+     select expires_at from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
+       and hold.status = 'OPEN' and hold.expires_at > asked.at
+     order by hold.expires_at limit 1) h on true`,
+)
+
+/** Holds that are due, and when the next hold of each wallet expires; null if it has no other. */
+export type DueHolds = { due: HoldState[]; hasMore: boolean; nextExpiries: (RowKey & { expiresAt: Date | null })[] }
+
+/** The due holds of these wallets at a time each, in the order in which they expire, up to the limit. */
+export async function findDueHolds(db: Queryable, wallets: readonly (RowKey & { at: Date })[]): Promise<DueHolds> {
+  if (wallets.length === 0) return { due: [], hasMore: false, nextExpiries: [] }
+  const values = [
+    plainArray(wallets.map(key => key.workspaceId)),
+    plainArray(wallets.map(key => key.id)),
+    plainArray(wallets.map(key => key.at.toISOString())),
+  ]
+  const [due, nextExpiries] = await Promise.all([
+    run(db, findDueHoldsStatement, values),
+    run(db, findNextExpiriesStatement, values),
   ])
+  return { due: due.slice(0, dueHoldLimit).map(toHold), hasMore: due.length > dueHoldLimit, nextExpiries }
+}
+
+function toHold({ captured, remaining, ...row }: StoredHold): HoldState {
+  return { ...row, captured: new Decimal(captured), remaining: new Decimal(remaining) }
+}
+
+/** Workspaces, IDs and bizIds as arrays; null where a name is of the other kind. */
+function namesAsArrays(names: readonly NameKey[]): [string, string, string] {
+  return [
+    plainArray(names.map(key => key.workspaceId)),
+    plainArray(names.map(({ name }) => ('id' in name ? name.id : null))),
+    textArray(names.map(({ name }) => ('bizId' in name ? name.bizId : null))),
+  ]
 }
 
 type SourceEntry = {

@@ -1,9 +1,10 @@
-import { type KeyObject, randomBytes } from 'node:crypto'
+import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { connect, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { ledgerStateOf, postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
 import { databaseOf } from '../../database/snapshot.ts'
 import type { Queryable } from '../../database/statement.ts'
@@ -12,8 +13,8 @@ import { verifyLedger } from '../verify/verify.ts'
 import { chainDecisions } from './chain-decisions.ts'
 import { decide } from './decide.ts'
 import { findSourceEntries, loadWallets, lockLedgers } from './load.ts'
-import { type ChainedPostings, type Posted, post } from './post.ts'
-import { type Posting, walletsOf, workspacesOf } from './posting.ts'
+import { type ChainedPostings, post, type Written } from './post.ts'
+import { type LedgerRequest, walletsOf, workspacesOf } from './requests.ts'
 
 /**
  * Calls the database function `post` with the service role. A batch that does not continue from the stored rows is refused
@@ -63,50 +64,32 @@ async function newWorkspace() {
 }
 
 /** A valid batch for these workspaces. */
-function newPostings(among = workspaces): Posting[] {
+function newPostings(among = workspaces): LedgerRequest[] {
   return Array.from({ length: random.int(6) + 1 }, () => {
     const { id, own, external } = random.pick(among)
     const [a, b] = random.chance(0.5) ? own : own.toReversed()
     const type = random.pick(['TRANSFER', 'TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const)
-    return {
+    const posting = postingOf({
       type,
-      workspaceId: id,
-      transferId: uuidFromId('transfer', mintId('transfer'))!,
-      bizId: null,
       sourceWalletId: type === 'DEPOSIT' ? external : a!,
       targetWalletId: type === 'WITHDRAWAL' ? external : b!,
       amount: random.pick(['0.01', '1.00', '2.50']),
-      currency: 'USD',
-      remark: null,
-      actor: 'test',
-      requestId: 'test',
-      clientAddress: null,
-      mayBePosted: false,
-      deadlineMs: Number.POSITIVE_INFINITY,
-    }
+    })
+    return requestOf(id, posting)
   })
 }
 
 /** The rows that core would write; with `status`, as if the ledgers had that status. */
-async function chained(postings: Posting[], status?: 'OPEN'): Promise<ChainedPostings> {
-  const ledgers = await lockLedgers(service, workspacesOf(postings))
-  const wallets = await loadWallets(service, walletsOf(postings))
+async function chained(requests: LedgerRequest[], status?: 'OPEN'): Promise<ChainedPostings> {
+  const ledgers = await lockLedgers(service, workspacesOf(requests))
+  const wallets = await loadWallets(service, walletsOf(requests))
   const decisions = ledgers.map(ledger => {
     const inLedger = ({ workspaceId }: { workspaceId: string }) => workspaceId === ledger.workspaceId
-    const own = wallets.filter(({ wallet }) => inLedger(wallet)).map(({ wallet }) => [wallet.id, wallet] as const)
-    const state = {
-      ...ledger,
-      ...(status && { status }),
-      wallets: new Map(own),
-      byBizId: new Map(),
-      byTransferId: new Map(),
-    }
-    return decide(state, postings.filter(inLedger), wallets[0]!.now, 0)
+    const own = wallets.map(({ wallet }) => wallet).filter(inLedger)
+    const state = ledgerStateOf(own, { ...ledger, ...(status && { status }) })
+    return decide(state, requests.filter(inLedger), wallets[0]!.now, 0)
   })
-  return chainDecisions(
-    chainKey,
-    decisions.filter(({ transfers }) => transfers.length > 0),
-  )
+  return chainDecisions(chainKey, decisions).postings
 }
 
 const pick = <Item>(items: readonly Item[]): Item => random.pick(items)
@@ -135,9 +118,21 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
     const { transfer } = pick(transfers)
     transfer.targetWalletId = anotherWallet(transfer.targetWalletId)
   },
-  'a number': ({ transfers }) => {
+  'a position': ({ transfers }) => {
     const { transfer } = pick(transfers)
-    transfer.number = transfer.number === null ? 1 : pick([null, offByOneOrTwo(transfer.number)])
+    transfer.position = offByOneOrTwo(transfer.position)
+  },
+  'an order count': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.orderCount = offByOneOrTwo(transfer.orderCount)
+  },
+  'a hold that does not exist': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    Object.assign(transfer, { holdId: transfer.transferId, holdRemaining: pick(['0', '1.00']) })
+  },
+  'a reversal of nothing': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    Object.assign(transfer, { reversesId: randomUUID(), reversedTotal: transfer.amount })
   },
   'a sequence of a source': ({ transfers }) => {
     const { transfer } = pick(transfers)
@@ -196,6 +191,10 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
     const ledger = pick(ledgers)
     ledger.orderCount = offByOneOrTwo(ledger.orderCount)
   },
+  'a position of a ledger': ({ ledgers }) => {
+    const ledger = pick(ledgers)
+    ledger.position = offByOneOrTwo(ledger.position)
+  },
   'a ledger of another version': ({ ledgers }) => {
     const ledger = pick(ledgers)
     ledger.version = String(Number(ledger.version) - 1)
@@ -239,7 +238,7 @@ async function storedHash(): Promise<string> {
 }
 
 /** Posts a batch; null when it was refused. */
-async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Posted | null> {
+async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Written | null> {
   return post(service, batch, notAfter).catch(error => {
     expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|40001|23502|23505|23514|22P02)$/)
     return null
@@ -287,7 +286,7 @@ test('a batch that is invalid in one place, or in two, is refused and writes not
   expect(await storedHash()).toBe(before)
 })
 
-const arrayCount = 36
+const arrayCount = 44
 /** Other shapes for an array of `length` elements, in which subscripts and `unnest` find different elements. */
 const shapes: Record<string, (literal: string, length: number) => string | null> = {
   'with another lower bound': (literal, length) => `[0:${length - 1}]=${literal}`,
@@ -323,13 +322,13 @@ test('entries are written to the wallets that were checked, whatever the subscri
   const batch = await chained(
     newPostings([workspaces[0]!])
       .slice(0, 1)
-      .map(posting => ({ ...posting, type: 'TRANSFER', sourceWalletId: own[0]!, targetWalletId: own[1]! })),
+      .map(() => requestOf(id, postingOf({ sourceWalletId: own[0]!, targetWalletId: own[1]! }))),
   )
   // Adds an unchanged third wallet. With subscripts from 0, entries would go to the second and third wallets.
   const [third] = await loadWallets(service, [key(euro)])
   batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
   const attempted = post(
-    reshaping(7, (literal, length) => `[0:${length - 1}]=${literal}`),
+    reshaping(8, (literal, length) => `[0:${length - 1}]=${literal}`),
     batch,
     null,
   )

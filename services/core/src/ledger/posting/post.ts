@@ -1,29 +1,28 @@
 import { formatBalance } from '@workspace-wallet/contract'
+import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
-import type { Decision, WalletState } from './posting.ts'
+import type { Replacing } from './state.ts'
 
-const parameters = Array.from({ length: 37 }, (_, at) => `$${at + 1}`).join(', ')
-const postStatement = statement<Posted | { now: null }>(
+const parameters = Array.from({ length: 45 }, (_, at) => `$${at + 1}`).join(', ')
+const postStatement = statement<Written | { now: null }>(
   'post-transfers',
   `select now, version::text from post(${parameters})`,
 )
 
-/** The database's time after posting, and the version (`xmin`) of the rows that were written. */
-export type Posted = { now: Date; version: string }
+/** The database's time after writing, and the version (`xmin`) of the rows that were written. */
+export type Written = { now: Date; version: string }
 
 /** The fields of an entry that its transfer does not have. */
 type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderCount'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
-/** The rows to write for one or more decisions, each with the version and the MAC of the row that it replaces. */
+/** The transfers to write, and the wallets and ledgers as these leave them. */
 export type ChainedPostings = {
   transfers: ChainedTransfer[]
-  wallets: (WalletState & Replaced)[]
-  ledgers: (Decision['ledger'] & Replaced)[]
+  wallets: Replacing<WalletRow>[]
+  ledgers: Replacing<LedgerRow>[]
 }
-
-type Replaced = { previousMac: Buffer }
 
 /**
  * Writes decisions with one call of the database function `post`, the only way to write entries (see
@@ -37,7 +36,7 @@ export async function post(
   db: Queryable,
   { transfers, wallets, ledgers }: ChainedPostings,
   notAfter: Date | null,
-): Promise<Posted | null> {
+): Promise<Written | null> {
   const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
   const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
   const placeOfWallet = (row: Transfer, walletId: string) => walletPlaces.get(row.workspaceId + walletId)!
@@ -50,6 +49,7 @@ export async function post(
     bytesArray(ledgers.map(row => row.previousMac)),
     plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
     plainArray(ledgers.map(row => row.orderCount)),
+    plainArray(ledgers.map(row => row.position)),
     bytesArray(ledgers.map(row => row.mac)),
     plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
     plainArray(wallets.map(row => row.id)),
@@ -62,9 +62,11 @@ export async function post(
     bytesArray(wallets.map(row => row.mac)),
     plainArray(rows.map(row => ledgerPlaces.get(row.workspaceId)!)),
     plainArray(rows.map(row => row.transferId)),
+    plainArray(rows.map(row => row.position)),
+    plainArray(rows.map(row => row.orderCount)),
     plainArray(rows.map(row => row.type)),
     textArray(rows.map(row => row.bizId)),
-    plainArray(rows.map(row => row.number)),
+    textArray(rows.map(row => row.reference)),
     plainArray(rows.map(row => row.amount)),
     plainArray(rows.map(row => row.currency)),
     plainArray(rows.map(row => placeOfWallet(row, row.sourceWalletId))),
@@ -81,6 +83,11 @@ export async function post(
     plainArray(targets.map(entry => entry.orderCount)),
     bytesArray(sources.map(entry => entry.mac)),
     bytesArray(targets.map(entry => entry.mac)),
+    plainArray(rows.map(row => row.holdId)),
+    plainArray(rows.map(row => row.holdRemaining)),
+    plainArray(rows.map(row => row.reversesId)),
+    plainArray(rows.map(row => row.reversedTotal)),
+    plainArray(rows.map(row => row.batchId)),
     notAfter?.toISOString() ?? null,
   ])
   return posted!.now === null ? null : posted!

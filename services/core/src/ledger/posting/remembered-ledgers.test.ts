@@ -1,15 +1,16 @@
 import type { KeyObject } from 'node:crypto'
-import { mintId, postingGraceMs, uuidFromId } from '@workspace-wallet/contract'
+import { postingGraceMs, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { connect, execute, query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { openPool } from '../../database/pool.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
-import type { Posting, PostingResult } from './posting.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
+import type { LedgerRequest, Posting, RequestResult } from './requests.ts'
 import { type Outcome, postRemembered } from './transaction.ts'
 
 /** When a core posts from memory, without reading first, and when it reads again. */
@@ -52,33 +53,31 @@ async function newWallet(): Promise<string> {
   return walletId
 }
 
-function posting(given: Partial<Posting> = {}): Posting {
-  return {
-    type: 'TRANSFER',
-    workspaceId: uuidFromId('workspace', workspaceId)!,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
-    bizId: null,
-    sourceWalletId: uuidFromId('wallet', a)!,
-    targetWalletId: uuidFromId('wallet', b)!,
-    amount: '1.00',
-    currency: 'USD',
-    remark: null,
-    actor: 'test',
-    requestId: 'test',
-    clientAddress: null,
-    mayBePosted: false,
-    deadlineMs: Number.POSITIVE_INFINITY,
-    ...given,
-  }
+function request(given: Partial<Posting> = {}, changes?: Partial<LedgerRequest>): LedgerRequest {
+  const wallets = { sourceWalletId: uuidFromId('wallet', a)!, targetWalletId: uuidFromId('wallet', b)! }
+  return requestOf(uuidFromId('workspace', workspaceId)!, postingOf({ ...wallets, ...given }), changes)
 }
 
-const kinds = (results: PostingResult[] = []) => results.map(({ kind }) => kind)
-const pay = async (store: LedgerStore, given?: Partial<Posting>) => kinds(await postBatch(store, [posting(given)]))
+/** The same request with a new transferId. */
+function resent({ commands, ...rest }: LedgerRequest): LedgerRequest {
+  const { transferId } = postingOf()
+  return { ...rest, commands: commands.map(command => ({ ...command, transferId }) as Posting) }
+}
+
+const isRecalled = (store: LedgerStore, given?: Partial<Posting>) =>
+  store.remembered.recall([request(given)], new Date()) !== null
+
+const kinds = (results: RequestResult[] = []) => results.map(({ kind }) => kind)
+const pay = async (store: LedgerStore, given?: Partial<Posting>) => kinds(await postBatch(store, [request(given)]))
 
 /** Posts from memory, which `postBatch` tries first. */
-async function payFromMemory(store: LedgerStore, given?: Partial<Posting>): Promise<Outcome | null> {
-  const outcome = await postRemembered(pool, chainKey, store.remembered, [posting(given)])
-  if (outcome?.posted) store.remembered.remember(outcome.posted.postings, outcome.posted)
+async function payFromMemory(
+  store: LedgerStore,
+  given?: Partial<Posting>,
+  changes?: Partial<LedgerRequest>,
+): Promise<Outcome | null> {
+  const outcome = await postRemembered(pool, chainKey, store.remembered, [request(given, changes)])
+  if (outcome?.written) store.remembered.remember(outcome.written.rows, outcome.written)
   return outcome
 }
 
@@ -101,35 +100,35 @@ test('a wallet that is not remembered, a posting that may exist, and a deposit r
   const c = uuidFromId('wallet', await newWallet())!
   await settle(ours)
   expect(await payFromMemory(ours, { targetWalletId: c })).toBeNull()
-  expect(await payFromMemory(ours, { mayBePosted: true })).toBeNull()
+  expect(await payFromMemory(ours, {}, { mayBePosted: true })).toBeNull()
   expect(await payFromMemory(ours, { type: 'DEPOSIT' })).toBeNull()
   expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
 })
 
 test('no posting is refused from memory, because its bizId was not looked up', async () => {
-  const again = posting({ bizId: 'salary', amount: '60.00' })
+  const again = request({ bizId: 'salary', amount: '60.00' })
   expect(kinds(await postBatch(ours, [again]))).toEqual(['posted'])
-  const second = { ...again, transferId: uuidFromId('transfer', mintId('transfer'))! }
+  const second = resent(again)
   // The balance of 40.00 is too low, but this is a replay.
   expect(await postRemembered(pool, chainKey, ours.remembered, [second])).toBeNull()
   expect(kinds(await postBatch(ours, [second]))).toEqual(['replayed'])
   // With a sufficient balance, writing finds the duplicate bizId.
-  const rent = posting({ bizId: 'rent' })
+  const rent = request({ bizId: 'rent' })
   expect(kinds(await postBatch(ours, [rent]))).toEqual(['posted'])
-  const rentAgain = { ...rent, transferId: uuidFromId('transfer', mintId('transfer'))! }
+  const rentAgain = resent(rent)
   expect(kinds(await postBatch(ours, [rentAgain]))).toEqual(['replayed'])
 })
 
 test('a client that repeats a bizId does not make every batch run twice', async () => {
   const bizId = 'salary'
   await settle(ours)
-  expect(kinds(await postBatch(ours, [posting({ bizId })]))).toEqual(['posted'])
-  expect(ours.remembered.recall([posting()])).not.toBeNull()
+  expect(kinds(await postBatch(ours, [request({ bizId })]))).toEqual(['posted'])
+  expect(isRecalled(ours)).toBe(true)
   // Writing the whole batch finds the duplicate bizId.
-  expect(kinds(await postBatch(ours, [posting({ bizId }), posting()]))).toEqual(['replayed', 'posted'])
-  expect(ours.remembered.recall([posting()])).toBeNull()
+  expect(kinds(await postBatch(ours, [request({ bizId }), request()]))).toEqual(['replayed', 'posted'])
+  expect(isRecalled(ours)).toBe(false)
   await settle(ours)
-  expect(ours.remembered.recall([posting()])).not.toBeNull()
+  expect(isRecalled(ours)).toBe(true)
 })
 
 test('a delayed batch is not written after its callers may have received S002', async () => {
@@ -137,13 +136,15 @@ test('a delayed batch is not written after its callers may have received S002', 
   const locker = await connect(database.ownerUrl)
   await locker.query('begin')
   await locker.query('select from ledger where workspace_id = $1 for update', [uuidFromId('workspace', workspaceId)])
-  const late = posting({ deadlineMs: performance.now() + 500 - postingGraceMs })
+  const late = request({}, { deadlineMs: performance.now() + 500 - postingGraceMs })
   // On a busy machine, the wait for the lock may time out.
   const sent = postRemembered(pool, chainKey, ours.remembered, [late]).catch(() => null)
   await until('the posting is too late', () => performance.now() > late.deadlineMs + postingGraceMs)
   await locker.end()
   expect(await sent).toBeNull()
-  expect(await query(database.ownerUrl, `select from transfer where id = '${late.transferId}'`)).toEqual([])
+  expect(
+    await query(database.ownerUrl, `select from transfer where id = '${(late.commands[0] as Posting).transferId}'`),
+  ).toEqual([])
 })
 
 test('a core detects that another core has posted, and reads the ledger until it stays unchanged', async () => {
@@ -151,7 +152,7 @@ test('a core detects that another core has posted, and reads the ledger until it
   expect(await pay(theirs)).toEqual(['posted'])
   expect(await payFromMemory(ours)).toBeNull()
   for (let at = 0; at < 9; at++) {
-    expect(ours.remembered.recall([posting()])).toBeNull()
+    expect(isRecalled(ours)).toBe(false)
     expect(await pay(ours)).toEqual(['posted'])
   }
   expect(kinds((await payFromMemory(ours))?.results)).toEqual(['posted'])
@@ -160,7 +161,7 @@ test('a core detects that another core has posted, and reads the ledger until it
 test('a transfer to a wallet that was frozen since is refused', async () => {
   expect(await pay(ours)).toEqual(['posted'])
   await admin().wallets.freeze({ workspaceId, walletId: b })
-  expect(await postBatch(ours, [posting()])).toMatchObject([{ kind: 'refused', error: { code: 'W002' } }])
+  expect(await postBatch(ours, [request()])).toMatchObject([{ kind: 'refused', error: { code: 'W002' } }])
 })
 
 test.each([
@@ -175,7 +176,7 @@ test.each([
 ])('%s that was modified outside the service halts the workspace', async (_, damage) => {
   expect(await pay(ours)).toEqual(['posted'])
   await execute(database.ownerUrl, damage())
-  expect(await postBatch(ours, [posting()])).toMatchObject([{ kind: 'refused', error: { code: 'S002' } }])
+  expect(await postBatch(ours, [request()])).toMatchObject([{ kind: 'refused', error: { code: 'S002' } }])
   const { ledgers } = await admin().ledger.halted()
   expect(ledgers.map(ledger => ledger.workspaceId)).toContain(workspaceId)
 })
@@ -184,8 +185,8 @@ test('transfer times come from the database and never decrease', async () => {
   for (let at = 0; at < 20; at++) expect(await pay(ours)).toEqual(['posted'])
   const rows = await query(
     database.ownerUrl,
-    `select created_at >= lag(created_at, 1, created_at) over (order by number) and created_at <= clock_timestamp() as sound
-     from transfer where workspace_id = '${uuidFromId('workspace', workspaceId)}' and number is not null`,
+    `select created_at >= lag(created_at, 1, created_at) over (order by position) and created_at <= clock_timestamp() as sound
+     from transfer where workspace_id = '${uuidFromId('workspace', workspaceId)}' and type = 'TRANSFER'`,
   )
   expect(rows).toEqual(Array.from({ length: 20 }, () => ({ sound: true })))
 })
@@ -195,6 +196,6 @@ test('only the most recently used wallets are remembered, up to the limit', asyn
   expect(await pay(small)).toEqual(['posted'])
   const [c, d] = [uuidFromId('wallet', await newWallet())!, uuidFromId('wallet', await newWallet())!]
   await settle(small, { sourceWalletId: c, targetWalletId: d })
-  expect(small.remembered.recall([posting({ sourceWalletId: c, targetWalletId: d })])).not.toBeNull()
-  expect(small.remembered.recall([posting()])).toBeNull()
+  expect(isRecalled(small, { sourceWalletId: c, targetWalletId: d })).toBe(true)
+  expect(isRecalled(small)).toBe(false)
 })

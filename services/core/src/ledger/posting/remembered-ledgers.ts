@@ -1,5 +1,7 @@
-import type { ChainedPostings, Posted } from './post.ts'
-import { type LedgerState, type Posting, type WalletState, walletsOf, workspacesOf } from './posting.ts'
+import type { ChainedDecisions } from './chain-decisions.ts'
+import type { Written } from './post.ts'
+import { type LedgerRequest, walletsOf, workspacesOf } from './requests.ts'
+import { type LedgerState, nothingLoaded, type WalletState } from './state.ts'
 
 /** Maximum number of wallets in memory, over all ledgers. Each takes about 1 kB. */
 const defaultWalletLimit = 20_000
@@ -26,15 +28,20 @@ export class RememberedLedgers {
     this.#walletLimit = walletLimit
   }
 
-  /** The ledgers of these postings, by workspace; null unless all ledgers and wallets of the postings can be recalled. */
-  recall(postings: readonly Posting[]): Map<string, LedgerState> | null {
+  /**
+   * The ledgers of these requests, by workspace; null unless all ledgers and wallets can be recalled, and no hold of these
+   * wallets is due.
+   */
+  recall(requests: readonly LedgerRequest[], now: Date): Map<string, LedgerState> | null {
     const ledgers = new Map<string, LedgerState>()
-    for (const workspaceId of workspacesOf(postings)) {
+    for (const workspaceId of workspacesOf(requests)) {
       const found = this.#ledgers.get(workspaceId)
       if (!found || found.undisturbed < undisturbedBatches) return null
       ledgers.set(workspaceId, found.ledger)
     }
-    return walletsOf(postings).every(({ workspaceId, id }) => ledgers.get(workspaceId)!.wallets.has(id))
+    const isUsable = (wallet: WalletState | undefined) =>
+      wallet && (wallet.heldUntil === null || wallet.heldUntil > now)
+    return walletsOf(requests).every(({ workspaceId, id }) => isUsable(ledgers.get(workspaceId)!.wallets.get(id)))
       ? ledgers
       : null
   }
@@ -47,26 +54,29 @@ export class RememberedLedgers {
   }
 
   /** Stores the rows of a batch that was just posted. */
-  remember({ ledgers, wallets }: ChainedPostings, { now, version }: Posted): void {
+  remember({ holds, postings }: ChainedDecisions, { now, version }: Written): void {
+    // Rows that were written twice are remembered as they were written last.
+    const ledgers = new Map([...holds.ledgers, ...postings.ledgers].map(row => [row.workspaceId, row]))
+    const replaced = new Map([...postings.ledgers, ...holds.ledgers].map(row => [row.workspaceId, row.version]))
+    const wallets = new Map([...holds.wallets, ...postings.wallets].map(row => [row.id, row]))
     this.#clock = { databaseMs: now.getTime(), readAtMs: performance.now() }
-    const byWorkspace = Map.groupBy(wallets, ({ workspaceId }) => workspaceId)
-    for (const row of ledgers) {
+    const byWorkspace = Map.groupBy(wallets.values(), ({ workspaceId }) => workspaceId)
+    for (const row of ledgers.values()) {
       const known = this.#ledgers.get(row.workspaceId)
-      const isUndisturbed = known === undefined || known.ledger.version === row.version
+      const isUndisturbed = known === undefined || known.ledger.version === replaced.get(row.workspaceId)
       const undisturbed = isUndisturbed ? (known?.undisturbed ?? undisturbedBatches) + 1 : 0
       const remembered = isUndisturbed && known ? known.wallets : new Map<string, WalletState>()
       this.forget(row.workspaceId)
       for (const { previousMac: _, ...wallet } of byWorkspace.get(row.workspaceId) ?? []) {
         // Deleted first, so that the map stays in order of last use.
         remembered.delete(wallet.id)
-        remembered.set(wallet.id, { ...wallet, version })
+        remembered.set(wallet.id, { ...wallet, version } as WalletState)
       }
       const ledger = {
         ...row,
         version,
         wallets: remembered,
-        byBizId: new Map(),
-        byTransferId: new Map(),
+        ...nothingLoaded,
       } as LedgerState
       this.#ledgers.set(row.workspaceId, { ledger, wallets: remembered, undisturbed })
       this.#walletCount += remembered.size

@@ -1,7 +1,6 @@
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
-import type { Transfer } from '../chain/transfer.ts'
-import type { Posting, PostingResult } from './posting.ts'
+import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
+import type { LedgerRequest, Posting, RequestResult } from './requests.ts'
 import { Shards } from './shards.ts'
 
 /** One shard, whose batches stay in flight until the test finishes them. */
@@ -10,34 +9,18 @@ function heldShard(queueLimit = 100) {
   const shards = new Shards({
     shards: 1,
     queueLimit,
-    post: postings =>
+    post: requests =>
       new Promise(resolve => {
-        const results = postings.map(
-          (posting): PostingResult => ({ kind: 'posted', transfer: posting as unknown as Transfer }),
-        )
-        batches.push({ names: postings.map(({ remark }) => remark!), finish: () => resolve(results) })
+        const results = requests.map((): RequestResult => ({ kind: 'posted', made: [] }))
+        const names = requests.map(({ commands }) => (commands[0] as Posting).remark!)
+        batches.push({ names, finish: () => resolve(results) })
       }),
   })
   return { shards, batches }
 }
 
-function posting(workspaceId: string, remark: string, budgetMs = 10_000): Posting {
-  return {
-    type: 'TRANSFER',
-    workspaceId,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
-    bizId: null,
-    sourceWalletId: 'source',
-    targetWalletId: 'target',
-    amount: '1',
-    currency: 'USD',
-    remark,
-    actor: 'test',
-    requestId: 'test',
-    clientAddress: null,
-    mayBePosted: false,
-    deadlineMs: performance.now() + budgetMs,
-  }
+function posting(workspaceId: string, remark: string, budgetMs = 10_000): LedgerRequest {
+  return requestOf(workspaceId, postingOf({ remark }), { deadlineMs: performance.now() + budgetMs })
 }
 
 /** Waits until the shard has started every batch that it can start. */
@@ -92,4 +75,25 @@ test('a posting whose deadline passes behind a stuck batch fails with S002', asy
   expect(batches[1]!.names).toEqual(['patient'])
   batches[1]!.finish()
   await patient
+})
+
+test('a request with many commands weighs as many', async () => {
+  const { shards, batches } = heldShard(1_000)
+  const first = shards.post(posting('a', 'first'))
+  await settled()
+  const heavy = Array.from({ length: 4 }, (_, at) => {
+    const commands = Array.from({ length: 100 }, () => postingOf({ remark: `heavy ${at}` }))
+    return shards.post({ ...posting('a', ''), commands })
+  })
+  expect(shards.depth).toEqual({ waiting: 400, posting: 1 })
+  batches[0]!.finish()
+  await first
+  await settled()
+  // The third request reaches the limit of 256.
+  expect(batches[1]!.names).toEqual(['heavy 0', 'heavy 1', 'heavy 2'])
+  expect(shards.depth).toEqual({ waiting: 100, posting: 300 })
+  batches[1]!.finish()
+  await settled()
+  batches[2]!.finish()
+  await Promise.all(heavy)
 })

@@ -1,28 +1,27 @@
 import { DomainError, FairQueue, hashText, type QueueItem } from '@workspace-wallet/contract'
-import type { Transfer } from '../chain/transfer.ts'
-import type { Posting, PostingResult } from './posting.ts'
+import type { LedgerRequest, Made, RequestResult } from './requests.ts'
 
-type WaitingPosting = QueueItem & {
-  posting: Posting
-  resolve: (transfer: Transfer) => void
+type WaitingRequest = QueueItem & {
+  request: LedgerRequest
+  resolve: (made: Made[]) => void
   reject: (error: unknown) => void
 }
 
 export type ShardOptions = {
   shards: number
-  /** Maximum number of postings that wait in one shard. */
+  /** Maximum number of commands that wait in one shard. */
   queueLimit: number
-  post: (postings: Posting[]) => Promise<PostingResult[]>
+  post: (requests: LedgerRequest[]) => Promise<RequestResult[]>
 }
 
-/** Maximum number of postings in a batch. Larger batches add latency without adding throughput. */
+/** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
-/** How often a shard rejects waiting postings whose deadline has passed, even while its batch is stuck. */
+/** How often a shard rejects waiting requests whose deadline has passed, even while its batch is stuck. */
 const sweepMs = 500
 
 /**
- * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight; postings that arrive
- * meanwhile form the next batch, and an idle shard starts immediately, so no timer delays a posting. The workspaces of a
+ * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight; requests that arrive
+ * meanwhile form the next batch, and an idle shard starts immediately, so no timer delays a request. The workspaces of a
  * shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others.
  */
 export class Shards {
@@ -34,17 +33,17 @@ export class Shards {
   }
 
   /**
-   * Queues one posting. Resolves when it is durable.
+   * Queues a request. Resolves with what its commands made when it is durable.
    *
-   * @throws DomainError the ledger's refusal, or S002 when the queue is full, the deadline passed before the posting was
+   * @throws DomainError the ledger's refusal, or S002 when the queue is full, the deadline passed before the request was
    *   taken into a batch, or the shards are closed
    */
-  post(posting: Posting): Promise<Transfer> {
+  post(request: LedgerRequest): Promise<Made[]> {
     if (this.#closed) return Promise.reject(unavailable())
-    return this.#shards[hashText(posting.workspaceId) % this.#shards.length]!.add(posting)
+    return this.#shards[hashText(request.workspaceId) % this.#shards.length]!.add(request)
   }
 
-  /** How many postings wait, and how many are in batches in flight. */
+  /** How many commands wait, and how many are in batches in flight. */
   get depth(): { waiting: number; posting: number } {
     return {
       waiting: this.#shards.reduce((sum, shard) => sum + shard.waiting, 0),
@@ -52,7 +51,7 @@ export class Shards {
     }
   }
 
-  /** Accepts no more postings. Resolves when every accepted posting has a result. */
+  /** Accepts no more requests. Resolves when every accepted request has a result. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(this.#shards.map(shard => shard.idle()))
@@ -61,7 +60,7 @@ export class Shards {
 
 class Shard {
   readonly #post: ShardOptions['post']
-  readonly #queue: FairQueue<WaitingPosting>
+  readonly #queue: FairQueue<WaitingRequest>
   #run: Promise<void> | undefined
   #sweeper: NodeJS.Timeout | undefined
   posting = 0
@@ -75,16 +74,16 @@ class Shard {
     return this.#queue.size
   }
 
-  add(posting: Posting): Promise<Transfer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Transfer>()
-    const { workspaceId, deadlineMs } = posting
+  add(request: LedgerRequest): Promise<Made[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Made[]>()
+    const { workspaceId, deadlineMs, commands } = request
     const expire = () => reject(unavailable())
-    if (!this.#queue.add(workspaceId, { posting, deadlineMs, resolve, reject, expire })) {
+    if (!this.#queue.add(workspaceId, { request, weight: commands.length, deadlineMs, resolve, reject, expire })) {
       expire()
       return promise
     }
     this.#run ??= this.#work()
-    // The batch in flight may take longer than the deadlines of the postings behind it.
+    // The batch in flight may take longer than the deadlines of the requests behind it.
     this.#sweeper ??= setInterval(() => this.#queue.sweep(), sweepMs)
     return promise
   }
@@ -98,7 +97,7 @@ class Shard {
     await new Promise(setImmediate)
     while (this.waiting > 0) {
       const batch = this.#queue.take(batchLimit)
-      this.posting = batch.length
+      this.posting = batch.reduce((sum, { weight }) => sum + weight, 0)
       if (batch.length > 0) await this.#postAll(batch)
       this.posting = 0
     }
@@ -107,13 +106,13 @@ class Shard {
     this.#sweeper = undefined
   }
 
-  async #postAll(batch: WaitingPosting[]): Promise<void> {
+  async #postAll(batch: WaitingRequest[]): Promise<void> {
     try {
-      const results = await this.#post(batch.map(({ posting }) => posting))
+      const results = await this.#post(batch.map(({ request }) => request))
       for (const [at, { resolve, reject }] of batch.entries()) {
         const result = results[at]!
         if (result.kind === 'refused') reject(result.error)
-        else resolve(result.transfer)
+        else resolve(result.made)
       }
     } catch (error) {
       for (const { reject } of batch) reject(error)

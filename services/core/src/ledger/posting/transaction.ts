@@ -3,71 +3,91 @@ import { DomainError, idFromUuid, postingGraceMs } from '@workspace-wallet/contr
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { ledgerMac, walletMac } from '../../database/signed-rows.ts'
+import { holdMac, ledgerMac, walletMac } from '../../database/signed-rows.ts'
 import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
-import { chainDecisions } from './chain-decisions.ts'
+import { type ChainedDecisions, chainDecisions } from './chain-decisions.ts'
+import { changeHolds } from './change-holds.ts'
 import { decide } from './decide.ts'
+import { postingTime } from './draft.ts'
 import type { Breach } from './halt.ts'
-import { findByBizId, findById, findSourceEntries, loadWallets, lockLedgers } from './load.ts'
-import { type ChainedPostings, type Posted, post } from './post.ts'
 import {
-  type Decision,
-  type LedgerState,
-  type Posting,
-  type PostingResult,
+  type DueHolds,
+  type FoundTransfer,
+  findDueHolds,
+  findHolds,
+  findSourceEntries,
+  findTransfers,
+  type LoadedWallet,
+  type LockedLedger,
+  loadWallets,
+  loadWalletsOf,
+  lockLedgers,
+} from './load.ts'
+import { type ChainedPostings, post, type Written } from './post.ts'
+import type { RememberedLedgers } from './remembered-ledgers.ts'
+import {
+  holdNamesOf,
+  isPlain,
+  type LedgerRequest,
+  type RequestResult,
+  type RowKey,
   refusal,
+  reversedNamesOf,
+  transferNamesOf,
   unavailable,
   walletsOf,
   workspacesOf,
-} from './posting.ts'
-import type { RememberedLedgers } from './remembered-ledgers.ts'
+} from './requests.ts'
+import type { Decision, HoldState, LedgerState } from './state.ts'
 
 /** The connection was lost after COMMIT was sent and before its result arrived: the outcome is unknown. */
 export class CommitUnknown extends Error {}
 
-/** The outcome of a batch. Results are in the order of its postings. */
+/** The outcome of a batch. Results are in the order of its requests. */
 export type Outcome = {
-  results: PostingResult[]
+  results: RequestResult[]
   /** The rows that were written; null when there were none. */
-  posted: (Posted & { postings: ChainedPostings }) | null
+  written: (Written & { rows: ChainedDecisions }) | null
   /** Workspaces whose rows were modified outside the service. Nothing was posted to them. */
   breaches: Breach[]
 }
 
 /** Posts a batch in one transaction of two round trips: lock and load, then write and commit. */
-export async function postLocked(pool: Pool, chainKey: KeyObject, postings: Posting[]): Promise<Outcome> {
+export async function postLocked(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
   return withConnection(pool, async client => {
-    const { ledgers, forged, audit, now } = await load(client, chainKey, postings)
+    const { ledgers, forged, audit, now } = await load(client, chainKey, requests)
     const decisions: Decision[] = []
     const breaches: Breach[] = []
-    const results = byWorkspace(postings, (workspaceId, own) => {
+    const results = byWorkspace(requests, (workspaceId, own) => {
       const ledger = ledgers.get(workspaceId)
       if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
-      const reason = ledger.status === 'OPEN' ? breachOf(chainKey, ledger, forged) : null
+      const isOpen = ledger.status === 'OPEN'
+      // In a ledger that is not open, only replays succeed, which show nothing but these records.
+      const reason = forgedRecordOf(chainKey, ledger, forged) ?? (isOpen ? modifiedRowOf(chainKey, ledger) : null)
       if (reason) {
-        breaches.push({ workspaceId, reason })
+        if (isOpen) breaches.push({ workspaceId, reason })
         return own.map(unavailable)
       }
       const decision = decide(ledger, own, now, performance.now())
-      if (decision.transfers.length > 0) decisions.push(decision)
+      if (decision.wallets.length > 0) decisions.push(decision)
       return decision.results
     })
-    return { results, posted: await write(client, chainKey, decisions, audit), breaches }
+    return { results, written: await write(client, chainKey, decisions, audit), breaches }
   })
 }
 
-/** Calls `decideOwn` with the postings of each workspace. Returns the results in the order of all postings. */
+/** Calls `decideOwn` with the requests of each workspace. Returns the results in the order of all requests. */
 export function byWorkspace(
-  postings: readonly Posting[],
-  decideOwn: (workspaceId: string, own: Posting[]) => PostingResult[],
-): PostingResult[] {
-  const results = new Array<PostingResult>(postings.length)
-  for (const [workspaceId, places] of Map.groupBy(postings.keys(), at => postings[at]!.workspaceId)) {
+  requests: readonly LedgerRequest[],
+  decideOwn: (workspaceId: string, own: LedgerRequest[]) => RequestResult[],
+): RequestResult[] {
+  const results = new Array<RequestResult>(requests.length)
+  for (const [workspaceId, places] of Map.groupBy(requests.keys(), at => requests[at]!.workspaceId)) {
     const own = decideOwn(
       workspaceId,
-      places.map(at => postings[at]!),
+      places.map(at => requests[at]!),
     )
     for (const [at, result] of own.entries()) results[places[at]!] = result
   }
@@ -102,41 +122,78 @@ type Loaded = {
   now: Date
 }
 
-async function load(client: PoolClient, chainKey: KeyObject, postings: Posting[]): Promise<Loaded> {
-  const withBizId = postings.flatMap(({ workspaceId, bizId }) => (bizId === null ? [] : [{ workspaceId, bizId }]))
-  const resent = postings.filter(posting => posting.mayBePosted)
-  const audited = workspacesOf(postings.filter(({ type }) => type !== 'TRANSFER'))
-
+async function load(client: PoolClient, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Loaded> {
+  const holdNames = holdNamesOf(requests)
+  const reversedNames = reversedNamesOf(requests)
+  const audited = workspacesOf(requests.filter(isFunding))
   const queries = [
-    client.query(beginFor(postings)),
-    lockLedgers(client, workspacesOf(postings)),
-    loadWallets(client, walletsOf(postings)),
-    withBizId.length > 0 ? findByBizId(client, withBizId) : [],
-    resent.length > 0 ? findById(client, resent) : [],
+    client.query(beginFor(requests)),
+    lockLedgers(client, workspacesOf(requests)),
+    loadWallets(client, walletsOf(requests)),
+    holdNames.length + reversedNames.length > 0 ? loadWalletsOf(client, holdNames, reversedNames) : [],
+    findTransfers(client, [...transferNamesOf(requests), ...reversedNames]),
+    findHolds(client, holdNames),
     audited.length > 0 ? lockAudit(runOn(client), audited) : [],
   ] as const
   await Promise.allSettled(queries)
-  const [, ledgers, wallets, byBizId, byId, audit] = await Promise.all(queries)
+  const [, ledgers, wallets, namedWallets, transfers, holds, audit] = await Promise.all(queries)
 
-  const existing = [...byBizId, ...byId]
-  const walletsByWorkspace = Map.groupBy(wallets, ({ wallet }) => wallet.workspaceId)
-  const transfersByWorkspace = Map.groupBy(existing, ({ workspaceId }) => workspaceId)
-  const states = ledgers.map((ledger): LedgerState => {
-    const transfers = transfersByWorkspace.get(ledger.workspaceId) ?? []
-    const own = walletsByWorkspace.get(ledger.workspaceId) ?? []
+  const loadedWallets = [...wallets, ...namedWallets]
+  const now = loadedWallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
+  const readings = [
+    transfers.length > 0 ? findForged(client, chainKey, transfers) : [],
+    findDueHolds(client, dueWallets(ledgers, loadedWallets, now)),
+  ] as const
+  await Promise.allSettled(readings)
+  const [forged, dueHolds] = await Promise.all(readings)
+  const states = statesOf(ledgers, loadedWallets, transfers, holds, dueHolds)
+  return { ledgers: new Map(states.map(state => [state.workspaceId, state])), forged, audit, now }
+}
+
+/** The wallets with holds that may be due at the posting time. */
+function dueWallets(ledgers: readonly LockedLedger[], wallets: readonly LoadedWallet[], now: Date) {
+  const postedAt = new Map(ledgers.map(ledger => [ledger.workspaceId, postingTime(ledger, now)]))
+  const due = new Map<string, RowKey & { at: Date }>()
+  for (const { wallet } of wallets) {
+    const at = postedAt.get(wallet.workspaceId)
+    if (at && wallet.heldUntil !== null && wallet.heldUntil <= at)
+      due.set(wallet.id, { workspaceId: wallet.workspaceId, id: wallet.id, at })
+  }
+  return [...due.values()]
+}
+
+function statesOf(
+  ledgers: readonly LockedLedger[],
+  wallets: readonly LoadedWallet[],
+  transfers: readonly FoundTransfer[],
+  holds: readonly HoldState[],
+  { due, hasMore, nextExpiries }: DueHolds,
+): LedgerState[] {
+  const byWorkspace = <Row extends { workspaceId: string }>(rows: readonly Row[]) => {
+    const groups = Map.groupBy(rows, ({ workspaceId }) => workspaceId)
+    return (workspaceId: string) => groups.get(workspaceId) ?? []
+  }
+  const walletsOfWorkspace = byWorkspace(wallets.map(({ wallet }) => wallet))
+  const transfersOfWorkspace = byWorkspace(transfers)
+  const holdsOfWorkspace = byWorkspace([...holds, ...due])
+  const expiriesOfWorkspace = byWorkspace(nextExpiries)
+  return ledgers.map(ledger => {
+    const own = transfersOfWorkspace(ledger.workspaceId)
     return {
       ...ledger,
-      wallets: new Map(own.map(({ wallet }) => [wallet.id, wallet])),
-      byBizId: new Map(transfers.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
-      byTransferId: new Map(transfers.map(transfer => [transfer.transferId, transfer])),
+      wallets: new Map(walletsOfWorkspace(ledger.workspaceId).map(wallet => [wallet.id, wallet])),
+      byBizId: new Map(own.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
+      byTransferId: new Map(own.map(transfer => [transfer.transferId, transfer])),
+      reversedAmounts: new Map(
+        own.flatMap(({ transferId, reversedAmount }) =>
+          reversedAmount === null ? [] : [[transferId, reversedAmount]],
+        ),
+      ),
+      holds: new Map(holdsOfWorkspace(ledger.workspaceId).map(hold => [hold.id, hold])),
+      nextExpiries: new Map(expiriesOfWorkspace(ledger.workspaceId).map(({ id, expiresAt }) => [id, expiresAt])),
+      hasMoreDueHolds: hasMore,
     }
   })
-  return {
-    ledgers: new Map(states.map(state => [state.workspaceId, state])),
-    forged: existing.length > 0 ? await findForged(client, chainKey, existing) : [],
-    audit,
-    now: wallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0)),
-  }
 }
 
 /** The transfers whose entry does not continue the chain of the source wallet: they were written outside the service. */
@@ -152,10 +209,18 @@ async function findForged(client: PoolClient, chainKey: KeyObject, existing: Tra
   })
 }
 
-/** Names the first row of a ledger that was modified outside the service; null when all MACs are valid. */
-function breachOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
+/** Names the first transfer or hold of a ledger that was written outside the service; null when all are genuine. */
+function forgedRecordOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
   const forgedHere = forged.find(({ workspaceId }) => workspaceId === ledger.workspaceId)
   if (forgedHere) return `transfer ${idFromUuid('transfer', forgedHere.transferId)} was written outside the service`
+  for (const hold of ledger.holds.values())
+    if (!holdMac(chainKey, hold).equals(hold.mac!))
+      return `the row of hold ${idFromUuid('hold', hold.id)} was modified outside the service`
+  return null
+}
+
+/** Names the row of a ledger, or of a wallet, that was modified outside the service; null when their MACs are valid. */
+function modifiedRowOf(chainKey: KeyObject, ledger: LedgerState): string | null {
   if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) return 'the row of its ledger was modified outside the service'
   for (const wallet of ledger.wallets.values())
     if (!walletMac(chainKey, wallet).equals(wallet.mac))
@@ -167,37 +232,38 @@ function breachOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Tra
  * Posts a batch in one round trip, from the remembered ledgers and without reading first.
  *
  * @returns null when nothing was posted and the batch must be posted with `postLocked`: a ledger or wallet is not
- *   remembered, another core has posted since, it is too late, or a posting would be refused. Such a refusal may be
+ *   remembered, another core has posted since, it is too late, or a request would be refused. Such a refusal may be
  *   wrong, because existing transfers with the same bizId were not looked up.
  */
 export async function postRemembered(
   pool: Pool,
   chainKey: KeyObject,
   remembered: RememberedLedgers,
-  postings: Posting[],
+  requests: LedgerRequest[],
 ): Promise<Outcome | null> {
   const now = remembered.now()
-  const ledgers = postings.every(canPostFromMemory) ? remembered.recall(postings) : null
+  // Deposits and withdrawals have to lock the audit; holds, and a request that may already be posted, have to be looked up.
+  const ledgers = now && requests.every(isPlain) ? remembered.recall(requests, now) : null
   if (!now || !ledgers) return null
   const decisions: Decision[] = []
-  const results = byWorkspace(postings, (workspaceId, own) => {
+  const results = byWorkspace(requests, (workspaceId, own) => {
     const decision = decide(ledgers.get(workspaceId)!, own, now, performance.now())
     decisions.push(decision)
     return decision.results
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
-  const chained = chainDecisions(chainKey, decisions)
-  const posted = await postUnlocked(pool, chained, beginFor(postings), postableUntil(postings, now))
-  if (!posted) remembered.distrust(workspacesOf(postings))
-  return posted && { results, posted: { ...posted, postings: chained }, breaches: [] }
+  const rows = chainDecisions(chainKey, decisions)
+  const written = await postUnlocked(pool, rows.postings, beginFor(requests), postableUntil(requests, now))
+  if (!written) remembered.distrust(workspacesOf(requests))
+  return written && { results, written: { ...written, rows }, breaches: [] }
 }
 
 /**
  * The latest time at which PostgreSQL may write a batch that is decided from memory now. No lock is held while the batch
  * is in transit, and a stalled connection may deliver it late: after its callers have received S002, "not posted".
  */
-function postableUntil(postings: readonly Posting[], now: Date): Date {
-  const leftMs = postings.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
+function postableUntil(requests: readonly LedgerRequest[], now: Date): Date {
+  const leftMs = requests.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
   return new Date(now.getTime() + Math.min(...leftMs, maxTransitMs))
 }
 
@@ -207,7 +273,7 @@ async function postUnlocked(
   postings: ChainedPostings,
   begin: string,
   notAfter: Date,
-): Promise<Posted | null> {
+): Promise<Written | null> {
   try {
     return await withConnection(pool, async client => {
       const writes = [client.query(begin), post(client, postings, notAfter)] as const
@@ -226,9 +292,8 @@ const maxTransitMs = 3_000
 /** The SQLSTATE of `post` for a decision that does not continue from the stored rows. */
 const restrictViolation = '23001'
 
-/** Deposits and withdrawals have to lock the audit; a posting that may already exist has to be looked up. */
-function canPostFromMemory({ type, mayBePosted }: Posting): boolean {
-  return type === 'TRANSFER' && !mayBePosted
+function isFunding({ commands }: LedgerRequest): boolean {
+  return commands.some(command => command.kind === 'posting' && command.type !== 'TRANSFER')
 }
 
 async function write(
@@ -236,15 +301,17 @@ async function write(
   chainKey: KeyObject,
   decisions: Decision[],
   audit: AuditHead[],
-): Promise<Outcome['posted']> {
-  const postings = chainDecisions(chainKey, decisions)
+): Promise<Outcome['written']> {
+  const rows = chainDecisions(chainKey, decisions)
   const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
-  const posting = decisions.length > 0 ? post(client, postings, null) : null
+  const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
+  const posting = rows.postings.transfers.length > 0 ? post(client, rows.postings, null) : null
   // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
   const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
-  const writes = [posting, appending].filter(each => each !== null)
+  const writes = [changing, posting, appending].filter(each => each !== null)
   await committed(writes, client.query('commit'))
-  return posting && { ...(await posting)!, postings }
+  const written = (await posting) ?? (await changing)
+  return written && { ...written, rows }
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { DomainError, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { query, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
 import { openPool } from '../../database/pool.ts'
 import { databaseOf } from '../../database/snapshot.ts'
@@ -12,9 +13,10 @@ import type { Core } from '../../trpc/context.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { postBatch } from './batch.ts'
-import type { LedgerState, Posting } from './posting.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
+import type { LedgerRequest, Posting } from './requests.ts'
 import { Shards } from './shards.ts'
+import type { LedgerState } from './state.ts'
 
 /**
  * Two cores post to the same workspaces from memory, while sessions are terminated and wallets are frozen. Every result
@@ -41,8 +43,8 @@ class CountingMemory extends RememberedLedgers {
   recallCount = 0
   distrustCount = 0
 
-  override recall(postings: readonly Posting[]): Map<string, LedgerState> | null {
-    const ledgers = super.recall(postings)
+  override recall(requests: readonly LedgerRequest[], now: Date): Map<string, LedgerState> | null {
+    const ledgers = super.recall(requests, now)
     if (ledgers) this.recallCount++
     return ledgers
   }
@@ -62,7 +64,7 @@ beforeAll(async () => {
     const pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, queryTimeoutMs: 4_000 })
     // Fewer than there are wallets, so that some are evicted.
     const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
-    const post = (postings: Posting[]) => postBatch(store, postings)
+    const post = (requests: LedgerRequest[]) => postBatch(store, requests)
     return { shards: new Shards({ shards: 2, queueLimit: 1_000, post }), pool, remembered: store.remembered }
   })
   workspaces = await Promise.all(Array.from({ length: 4 }, (_, at) => newWorkspace(at % 2)))
@@ -85,37 +87,32 @@ async function newWorkspace(coreAt: number) {
 }
 
 /** Some postings repeat an earlier bizId, with the same or another amount. Calm ones have no bizId and small amounts. */
-function newPosting({ id, wallets }: (typeof workspaces)[number], isCalm: boolean): Posting {
+function newPosting({ id, wallets }: (typeof workspaces)[number], isCalm: boolean): Sent {
   const named = !isCalm && random.chance(0.3) ? random.int(60) : null
   const [source, target] = named === null ? random.shuffled(wallets) : [wallets[named % 3], wallets[3]]
   // Most transfers have the first wallet as target.
   const isHot = named === null && source !== wallets[0] && random.chance(0.8)
-  return {
-    type: 'TRANSFER',
-    workspaceId: id,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
+  const posting = postingOf({
     bizId: named === null ? null : `order ${named}`,
     sourceWalletId: source!,
     targetWalletId: isHot ? wallets[0]! : target!,
     amount: random.pick(isCalm ? ['0.01', '0.02'] : ['0.01', '1.00', '1.00', '1.00', '7.50', '80.00']),
-    currency: 'USD',
-    remark: null,
-    actor: 'test',
-    requestId: 'test',
-    clientAddress: null,
-    mayBePosted: false,
-    deadlineMs: performance.now() + 60_000,
-  }
+  })
+  return { workspaceId: id, posting, mayBePosted: false }
 }
 
-type Answer = { posting: Posting; transfer: Transfer | null; code: string | null }
+type Sent = { workspaceId: string; posting: Posting; mayBePosted: boolean }
+type Answer = Sent & { transfer: Transfer | null; code: string | null }
 
-async function send(posting: Posting, { shards }: (typeof cores)[number]): Promise<Answer> {
+async function send(sent: Sent, { shards }: (typeof cores)[number]): Promise<Answer> {
+  const { workspaceId, posting, mayBePosted } = sent
+  const deadlineMs = performance.now() + 60_000
   try {
-    return { posting, transfer: await shards.post(posting), code: null }
+    const [made] = await shards.post(requestOf(workspaceId, posting, { mayBePosted, deadlineMs }))
+    return { ...sent, transfer: (made as { transfer: Transfer }).transfer, code: null }
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
-    return { posting, transfer: null, code: error.code }
+    return { ...sent, transfer: null, code: error.code }
   }
 }
 
@@ -158,8 +155,7 @@ async function sendAll(): Promise<Answer[]> {
 /** Resolves an unknown outcome as clients do: by retrying with the same transferId. */
 async function resolveUnknown(answer: Answer): Promise<Answer> {
   if (answer.code !== 'S003') return answer
-  const posting = { ...answer.posting, mayBePosted: true, deadlineMs: performance.now() + 60_000 }
-  return send(posting, random.pick(cores))
+  return send({ ...answer, mayBePosted: true }, random.pick(cores))
 }
 
 const cents = (amount: string) => BigInt(amount.replace('.', ''))
@@ -168,7 +164,7 @@ test('every result of two cores matches the stored rows', async () => {
   const answers = await Promise.all((await sendAll()).map(resolveUnknown))
   const rows = await query(
     database.ownerUrl,
-    `select id, biz_id, amount::text, source_wallet_id, target_wallet_id from transfer where number is not null order by number`,
+    `select id, biz_id, amount::text, source_wallet_id, target_wallet_id from transfer where type = 'TRANSFER' order by position`,
   )
   const stored = new Map(rows.map(row => [row.id as string, row]))
 

@@ -2,6 +2,7 @@ import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, execute, query } from '../../../../../test/setup/database.ts'
+import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 
@@ -20,7 +21,7 @@ afterAll(async () => {
 const caller = { requestId: 'test' }
 type Books = { workspaceId: string; a: string; b: string; empty: string; pay(): Promise<unknown> }
 
-/** Three wallets: the first two have money, and the first one paid the second one. */
+/** Three wallets: the first two have money, and the first one has two open holds and paid the second one. */
 async function newBooks(): Promise<Books> {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
@@ -30,6 +31,10 @@ async function newBooks(): Promise<Books> {
   for (const walletId of [a, b]) await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00', caller })
   const order = { sourceWalletId: a, targetWalletId: b, amount: '1.00', currency: 'USD' }
   const pay = () => service.transfers.create.mutate({ workspaceId, caller, order })
+  for (const expiresInSeconds of [3600, 7200]) {
+    const hold = { walletId: a, amount: '5.00', currency: 'USD', expiresInSeconds, bizId: `hold-${expiresInSeconds}` }
+    await service.holds.create.mutate({ workspaceId, caller, hold })
+  }
   await pay()
   return { workspaceId, a, b, empty, pay }
 }
@@ -42,21 +47,25 @@ const repair = ({ workspaceId }: Books, dryRun = false) => repairLedger(system.a
 const rowsOf = (books: Books) =>
   query(
     system.database.ownerUrl,
-    `select id, balance, sequence, order_count, head::text, null as time from wallet where ${isIn(books)}
+    `select id, balance, sequence, order_count, head::text, held_until as time, hold_count, held::float, 0 as position
+     from wallet where ${isIn(books)}
      union all
-     select workspace_id, null, wallet_count, order_count, null, last_posted_at from ledger where ${isIn(books)}
+     select workspace_id, null, wallet_count, order_count, journal_head::text, last_posted_at, hold_count, 0, position
+     from ledger where ${isIn(books)}
      order by 1`,
   )
 
-test('repair recomputes rows and counters from the entries; a dry run lists the changes without making them', async () => {
+test('repair recomputes rows and counters from entries, holds and journal; a dry run lists the changes without making them', async () => {
   const books = await newBooks()
   const sound = await rowsOf(books)
   await damage(`
-    update wallet set balance = 7, sequence = 9, order_count = 4, head = '\\x01' where ${isWallet(books.a)};
+    update wallet set balance = 7, sequence = 9, order_count = 4, head = '\\x01', held = 2, hold_count = 7,
+      held_until = held_until + interval '1 day' where ${isWallet(books.a)};
     update wallet set balance = 100, sequence = 1, order_count = 0, head = (
       select target_mac from transfer where target_wallet_${isWallet(books.b)} and target_sequence = 1) where ${isWallet(books.b)};
     update wallet set balance = 5000 where ${isWallet(books.empty)};
-    update ledger set wallet_count = 9, order_count = 0, last_posted_at = last_posted_at - interval '1 day'
+    update ledger set wallet_count = 9, order_count = 0, hold_count = 0, position = 3, journal_head = '',
+      last_posted_at = last_posted_at - interval '1 day'
       where ${isIn(books)};
     ${halt(books)}`)
   const damaged = await rowsOf(books)
@@ -64,6 +73,14 @@ test('repair recomputes rows and counters from the entries; a dry run lists the 
   const shown = await repair(books, true)
   expect(shown).toMatchObject({ repaired: false, reopened: false, moreChanges: 0, report: { ok: false } })
   expect(shown.changes.map(({ target }) => target)).toEqual([books.a, books.b, books.empty, books.workspaceId])
+  expect(shown.changes[0]).toMatchObject({
+    before: { held: '2', holdCount: 7 },
+    after: { held: '10.00', holdCount: 2 },
+  })
+  expect(shown.changes[3]).toMatchObject({
+    before: { holdCount: 0, position: 3, journalHead: '' },
+    after: { holdCount: 2, position: 8, journalHead: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  })
   expect(shown.changes[1]).toMatchObject({
     before: { balance: '100', sequence: 1, orderCount: 0 },
     after: { balance: '101.00', sequence: 2, orderCount: 1 },
@@ -83,7 +100,9 @@ test('repair recomputes rows and counters from the entries; a dry run lists the 
   expect((await verifyLedger(system.admin, books)).ok).toBe(true)
 })
 
-/** Damage that cannot be repaired from the entries. */
+const ofFirstHold = (walletId: string) => `wallet_${isWallet(walletId)} and wallet_number = 1`
+
+/** Damage that cannot be repaired. */
 const damages: [string, (books: Books) => string, string][] = [
   [
     'a changed amount',
@@ -100,6 +119,10 @@ const damages: [string, (books: Books) => string, string][] = [
     ({ a }) => `delete from transfer where target_wallet_${isWallet(a)} and target_sequence = 1`,
     'flow-sequence',
   ],
+  ['a changed hold', ({ a }) => `update hold set amount = 6, remaining = 6 where ${ofFirstHold(a)}`, 'hold-mac'],
+  ['a deleted hold', ({ a }) => `delete from hold where ${ofFirstHold(a)}`, 'hold-life'],
+  ['a changed journal entry', books => `update journal set actor = 'x' where ${isIn(books)}`, 'journal-chain'],
+  ['a deleted journal entry', books => `delete from journal where position = 2 and ${isIn(books)}`, 'log-position'],
   ['a deleted wallet', ({ empty }) => `delete from wallet where ${isWallet(empty)}`, 'wallet-number'],
 ]
 
@@ -126,30 +149,96 @@ test('repair refuses wallets whose last entries were deleted', async () => {
   expect(await rowsOf(books)).toEqual(damaged)
 })
 
+test('repair refuses a ledger whose last events were deleted', async () => {
+  const books = await newBooks()
+  await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.empty })
+  await damage(`delete from journal where position = 9 and ${isIn(books)}; ${halt(books)}`)
+  await signRows(system.database.ownerUrl, system.chainKey, 'ledger', isIn(books))
+  const damaged = await rowsOf(books)
+  await expect(repair(books)).rejects.toThrow('up to position 9 were deleted outside the service')
+  expect(await rowsOf(books)).toEqual(damaged)
+})
+
 test('repair refuses a workspace that is not halted', async () => {
   const books = await newBooks()
   await expect(repair(books)).rejects.toThrow(`${books.workspaceId} is not halted: it takes postings.`)
 })
 
-test("the service's role can set a wallet of a halted workspace only to what its last flow says", async () => {
+test("the service's role can set a wallet of a halted workspace only to what its last flow and its holds say", async () => {
   const books = await newBooks()
-  const asService = (sql: string) => execute(system.database.serviceUrl, sql)
-  const repairTo = (balance: string, sequence: string, orders: string, head: string) =>
-    asService(`
-      select repair_wallet(w.workspace_id, w.id, ${balance}, ${sequence}, ${orders}, ${head}, w.name, w.status, w.mac)
-      from wallet w left join flow f on f.workspace_id = w.workspace_id and f.wallet_id = w.id and f.sequence = 1
-      where w.${isWallet(books.a)}`)
-  const asIs = ['w.balance', 'w.sequence', 'w.order_count', 'w.head'] as const
+  const asIs = {
+    balance: 'w.balance',
+    sequence: 'w.sequence',
+    orders: 'w.order_count',
+    head: 'w.head',
+    held: 'w.held',
+    until: 'w.held_until',
+    holds: 'w.hold_count',
+  }
+  const repairTo = (change: Partial<typeof asIs>) =>
+    execute(
+      system.database.serviceUrl,
+      `select repair_wallet(w.workspace_id, w.id, ${Object.values({ ...asIs, ...change })}, w.name, w.biz_id, w.status,
+         w.frozen_by, w.mac)
+       from wallet w left join flow f on f.workspace_id = w.workspace_id and f.wallet_id = w.id and f.sequence = 1
+       where w.${isWallet(books.a)}`,
+    )
   const refused = 'a repair of a wallet is refused'
-  await expect(repairTo(...asIs)).rejects.toThrow(refused)
-  await asService(`select change_ledger_status(workspace_id, 'HALTED', 'test', mac) from ledger where ${isIn(books)}`)
-  await expect(repairTo('5000', 'w.sequence', 'w.order_count', 'w.head')).rejects.toThrow(refused)
-  await expect(repairTo('w.balance', 'w.sequence', 'w.order_count', "'\\\\x01'")).rejects.toThrow(refused)
-  // What an earlier flow says, and what no flow says.
-  await expect(repairTo('f.balance_after', '1', '0', 'f.mac')).rejects.toThrow(refused)
-  await expect(repairTo('0', '0', '0', "''")).rejects.toThrow(refused)
-  await repairTo(...asIs)
+  await expect(repairTo({})).rejects.toThrow(refused)
+  await haltAsService(books)
+  const changes: Partial<typeof asIs>[] = [
+    { balance: '5000' },
+    { orders: '7' },
+    { head: "'\\\\x01'" },
+    // What an earlier flow says, and what no flow says.
+    { balance: 'f.balance_after', sequence: '1', orders: '0', head: 'f.mac' },
+    { balance: '0', sequence: '0', orders: '0', head: "''" },
+    { held: '0', until: 'null' },
+    { held: '5' },
+    { until: 'null' },
+    { until: `w.held_until + interval '1 s'` },
+    { holds: '1' },
+  ]
+  for (const change of changes) await expect(repairTo(change), JSON.stringify(change)).rejects.toThrow(refused)
+  await repairTo({ until: `w.held_until - interval '1 s'` })
+  await repairTo({})
 })
+
+test("the service's role can set a ledger only to what its wallets, transfers, holds and journal come to", async () => {
+  const books = await newBooks()
+  const asIs = {
+    wallets: 'wallet_count',
+    orders: 'order_count',
+    holds: 'hold_count',
+    position: 'position',
+    head: 'journal_head',
+    at: 'last_posted_at',
+  }
+  const repairTo = (change: Partial<typeof asIs>) =>
+    execute(
+      system.database.serviceUrl,
+      `select repair_ledger(workspace_id, ${Object.values({ ...asIs, ...change })}, mac) from ledger where ${isIn(books)}`,
+    )
+  const refused = 'a repair of a ledger is refused'
+  await expect(repairTo({})).rejects.toThrow(refused)
+  await haltAsService(books)
+  const changes: Partial<typeof asIs>[] = [
+    { wallets: '2' },
+    { orders: '0' },
+    { holds: '0' },
+    { position: '7' },
+    { head: "''" },
+    { at: `now() + interval '1 hour'` },
+  ]
+  for (const change of changes) await expect(repairTo(change), JSON.stringify(change)).rejects.toThrow(refused)
+  await repairTo({})
+})
+
+const haltAsService = (books: Books) =>
+  execute(
+    system.database.serviceUrl,
+    `select change_ledger_status(workspace_id, 'HALTED', 'test', mac) from ledger where ${isIn(books)}`,
+  )
 
 /** Leaves a row of the ledger that is not genuine. */
 const haltByHand = (books: Books) => damage(halt(books))
@@ -180,11 +269,27 @@ const insertions: [string, (books: Books) => string, string][] = [
     'transfers',
     ({ a }) => `
       insert into transfer
-      select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'number', 2, 'amount', 1000,
-        'source_sequence', 3, 'source_order_count', 2, 'source_balance', 5000,
+      select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'position', 9, 'order_count', 2,
+        'amount', 1000, 'source_sequence', 3, 'source_order_count', 2, 'source_balance', 5000,
         'target_sequence', 3, 'target_order_count', 2, 'target_balance', 5000))).*
-      from transfer t where source_wallet_${isWallet(a)} and number = 1`,
+      from transfer t where source_wallet_${isWallet(a)} and source_sequence = 2`,
     'Flows of',
+  ],
+  [
+    'holds',
+    ({ a }) => `
+      insert into hold
+      select (jsonb_populate_record(h, jsonb_build_object('id', gen_random_uuid(), 'biz_id', 'forged', 'number', 3,
+        'wallet_number', 3))).*
+      from hold h where ${ofFirstHold(a)}`,
+    'Holds of',
+  ],
+  [
+    'journal entries',
+    books => `
+      insert into journal select (jsonb_populate_record(j, '{"position": 9}')).* from journal j
+      where position = 2 and ${isIn(books)}`,
+    'Journal entries of',
   ],
   [
     'actions',

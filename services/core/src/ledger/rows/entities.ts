@@ -14,6 +14,9 @@ const LedgerSchema = defineEntity({
     status: p.enum(['OPEN', 'CLOSED', 'HALTED']),
     walletCount: p.bigint('number'),
     orderCount: p.bigint('number'),
+    holdCount: p.bigint('number'),
+    position: p.bigint('number'),
+    journalHead: p.blob(),
     lastPostedAt: p.datetime(3),
     haltReason: p.text().nullable(),
     ...signature(),
@@ -22,9 +25,11 @@ const LedgerSchema = defineEntity({
 export class Ledger extends LedgerSchema.class implements SignedEntity {
   /** The row that the MAC covers. Its `workspaceId` is a UUID. */
   get row(): LedgerRow {
-    const { status, walletCount, orderCount, lastPostedAt, haltReason = null, revision } = this
+    const { status, walletCount, orderCount, holdCount, position, lastPostedAt, haltReason = null, revision } = this
     const workspaceId = uuidFromId('workspace', this.workspaceId)!
-    return { workspaceId, status, walletCount, orderCount, lastPostedAt, haltReason, revision }
+    const journalHead = Buffer.from(this.journalHead)
+    const counts = { walletCount, orderCount, holdCount, position }
+    return { workspaceId, status, ...counts, journalHead, lastPostedAt, haltReason, revision }
   }
 
   macUnder(chainKey: KeyObject): Buffer {

@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import { mintId, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
 import type { Run } from '../../database/run.ts'
 import { type LedgerRow, ledgerMac, type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { statement } from '../../database/statement.ts'
+import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } from '../chain/journal.ts'
 
 /**
  * Database functions write the rows of ledgers and wallets and check each change (see
@@ -21,6 +23,9 @@ export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: str
     status: 'OPEN',
     walletCount: 0,
     orderCount: 0,
+    holdCount: 0,
+    position: 0,
+    journalHead: emptyJournalHead,
     lastPostedAt: now,
     haltReason: null,
     revision: 1,
@@ -28,41 +33,124 @@ export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: str
   await run(openLedgerStatement, [workspaceId, now, ledgerMac(chainKey, ledger)])
 }
 
-const createWalletStatement = statement('create-wallet', 'select create_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9)')
+const createWalletStatement = statement(
+  'create-wallet',
+  'select create_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+)
 
-/** Inserts an empty wallet. A number, if it has one, must be the next one of the ledger. */
+/**
+ * Inserts an empty wallet. One of a customer has the next number of the ledger, and is an event by `author`. A hidden one
+ * has neither.
+ */
 export async function insertWallet(
   run: Run,
   chainKey: KeyObject,
   before: LedgerRow,
   wallet: WalletRow,
+  author: EventAuthor,
 ): Promise<Changed> {
-  const { workspaceId, id, number, kind, name, currency, createdAt } = wallet
-  const walletCount = number ?? before.walletCount
-  const ledger = { ...before, walletCount, lastPostedAt: createdAt, revision: before.revision + 1 }
+  const { workspaceId, id, number, bizId, name, currency, createdAt } = wallet
+  const isHidden = number === null
+  const event = isHidden ? null : chainEvent(chainKey, before, wallet, 'wallet.created', author)
+  const ledger = {
+    ...before,
+    walletCount: number ?? before.walletCount,
+    position: event?.position ?? before.position,
+    journalHead: event?.mac ?? before.journalHead,
+    lastPostedAt: createdAt,
+    revision: before.revision + 1,
+  }
   const macs = [walletMac(chainKey, wallet), ledgerMac(chainKey, ledger)]
-  await run(createWalletStatement, [workspaceId, id, number, kind, name, currency, createdAt, ...macs])
+  await run(createWalletStatement, [
+    workspaceId,
+    id,
+    number,
+    bizId,
+    name,
+    currency,
+    createdAt,
+    ...macs,
+    event && toJson(event),
+  ])
   return { ledger, wallet }
 }
 
 const changeWalletStatusStatement = statement(
   'change-wallet-status',
-  'select change_wallet_status($1, $2, $3, $4, $5, $6)',
+  'select change_wallet_status($1, $2, $3, $4, $5, $6, $7, $8)',
 )
 
-/** Freezes, unfreezes or closes a wallet. */
+/** Freezes, unfreezes or closes a wallet, which is an event by `author`. `frozenBy` is null unless it becomes FROZEN. */
 export async function changeWalletStatus(
   run: Run,
   chainKey: KeyObject,
   before: Changed,
-  status: string,
-  at: Date,
+  { status, frozenBy, at }: { status: WalletStatus; frozenBy: WalletChanger | null; at: Date },
+  author: EventAuthor,
 ): Promise<Changed> {
-  const ledger = { ...before.ledger, lastPostedAt: at, revision: before.ledger.revision + 1 }
-  const wallet = { ...before.wallet, status, updatedAt: at, revision: before.wallet.revision + 1 }
+  const wallet = { ...before.wallet, status, frozenBy, updatedAt: at, revision: before.wallet.revision + 1 }
+  const event = chainEvent(chainKey, before.ledger, wallet, eventOfStatus[status], author)
+  const ledger = {
+    ...before.ledger,
+    position: event.position,
+    journalHead: event.mac,
+    lastPostedAt: at,
+    revision: before.ledger.revision + 1,
+  }
   const macs = [walletMac(chainKey, wallet), ledgerMac(chainKey, ledger)]
-  await run(changeWalletStatusStatement, [wallet.workspaceId, wallet.id, status, at, ...macs])
+  const { workspaceId, id } = wallet
+  await run(changeWalletStatusStatement, [workspaceId, id, status, frozenBy, at, ...macs, toJson(event)])
   return { ledger, wallet }
+}
+
+/** The event of a change to this status. */
+const eventOfStatus = {
+  ACTIVE: 'wallet.unfrozen',
+  FROZEN: 'wallet.frozen',
+  CLOSED: 'wallet.closed',
+} as const satisfies Record<WalletStatus, JournalType>
+
+/** Who caused an event, for its row in the journal. */
+export type EventAuthor = Pick<JournalEntry, 'actor' | 'requestId' | 'clientAddress'>
+
+type ChainedEvent = JournalEntry & { mac: Buffer }
+
+/** The next event of the ledger: what happened to a wallet, whose row is given as the event leaves it. */
+function chainEvent(
+  chainKey: KeyObject,
+  { position, orderCount, journalHead }: LedgerRow,
+  { workspaceId, id: walletId, status, updatedAt }: WalletRow,
+  type: JournalType,
+  author: EventAuthor,
+): ChainedEvent {
+  const entry: JournalEntry = {
+    workspaceId,
+    position: position + 1,
+    orderCount,
+    id: uuidFromId('event', mintId('event'))!,
+    type,
+    walletId,
+    holdId: null,
+    captured: null,
+    remaining: null,
+    status,
+    ...author,
+    createdAt: updatedAt,
+  }
+  return { ...entry, mac: journalMac(chainKey, entry, journalHead) }
+}
+
+/** What the database functions do not know of an event. */
+function toJson({ position, id, type, actor, requestId, clientAddress, mac }: ChainedEvent): string {
+  return JSON.stringify({
+    position,
+    id,
+    type,
+    actor,
+    request_id: requestId,
+    client_address: clientAddress,
+    mac: `\\x${mac.toString('hex')}`,
+  })
 }
 
 const changeLedgerStatusStatement = statement('change-ledger-status', 'select change_ledger_status($1, $2, $3, $4)')
@@ -85,9 +173,12 @@ export async function changeLedgerStatus(
   await run(changeLedgerStatusStatement, [ledger.workspaceId, status, haltReason, mac])
 }
 
-const repairWalletStatement = statement('repair-wallet', 'select repair_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9)')
+const repairWalletStatement = statement(
+  'repair-wallet',
+  'select repair_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)',
+)
 
-/** Writes a wallet's values as recomputed from its entries. The ledger must be halted. */
+/** Writes a wallet's values as recomputed from its entries and holds. The ledger must be halted. */
 export async function repairWalletRow(
   run: Run,
   chainKey: KeyObject,
@@ -95,14 +186,15 @@ export async function repairWalletRow(
   change: Partial<WalletRow>,
 ): Promise<void> {
   const wallet = { ...before, ...change, revision: before.revision + 1 }
-  const { workspaceId, id, balance, sequence, orderCount, head, name, status } = wallet
-  const state = [balance.toFixed(), sequence, orderCount, head, name, status]
-  await run(repairWalletStatement, [workspaceId, id, ...state, walletMac(chainKey, wallet)])
+  const { workspaceId, id, balance, sequence, orderCount, head, held, heldUntil, holdCount } = wallet
+  const state = [balance.toFixed(), sequence, orderCount, head, held.toFixed(), heldUntil, holdCount]
+  const labels = [wallet.name, wallet.bizId, wallet.status, wallet.frozenBy]
+  await run(repairWalletStatement, [workspaceId, id, ...state, ...labels, walletMac(chainKey, wallet)])
 }
 
-const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5)')
+const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5, $6, $7, $8)')
 
-/** Writes a ledger's counters as recomputed from its wallets and transfers. The ledger must be halted. */
+/** Writes a ledger's counters and the end of its event log as recomputed. The ledger must be halted. */
 export async function repairLedgerRow(
   run: Run,
   chainKey: KeyObject,
@@ -110,6 +202,7 @@ export async function repairLedgerRow(
   counters: Partial<LedgerRow>,
 ): Promise<void> {
   const ledger = { ...before, ...counters, revision: before.revision + 1 }
-  const { workspaceId, walletCount, orderCount, lastPostedAt } = ledger
-  await run(repairLedgerStatement, [workspaceId, walletCount, orderCount, lastPostedAt, ledgerMac(chainKey, ledger)])
+  const { workspaceId, walletCount, orderCount, holdCount, position, journalHead, lastPostedAt } = ledger
+  const state = [walletCount, orderCount, holdCount, position, journalHead, lastPostedAt]
+  await run(repairLedgerStatement, [workspaceId, ...state, ledgerMac(chainKey, ledger)])
 }

@@ -105,15 +105,16 @@ const wallets: AuditedRows = {
   actions: Object.keys(statusAfter) as (keyof typeof statusAfter)[],
   idInAudit: 'target',
   sql: `
-    select workspace_id, id, name, currency, status
+    select workspace_id, id, name, biz_id, currency, status, frozen_by
     from public.wallet where kind is distinct from 'EXTERNAL' and ${isInScope} order by workspace_id, id`,
   publicId: id => publicId('wallet', id),
   idName: 'walletId',
   audited: ({ action, after }, before) => {
-    const { name, currency } = action === 'wallet.create' ? after : (before ?? {})
-    return { name, currency, status: statusAfter[action as keyof typeof statusAfter] }
+    const { name, bizId, currency } = action === 'wallet.create' ? after : (before ?? {})
+    const { frozenBy } = after
+    return { name, bizId, currency, status: statusAfter[action as keyof typeof statusAfter], frozenBy }
   },
-  stored: ([name, currency, status]) => ({ name, currency, status }),
+  stored: ([name, bizId, currency, status, frozenBy]) => ({ name, bizId, currency, status, frozenBy }),
 }
 
 const funding: AuditedRows = {

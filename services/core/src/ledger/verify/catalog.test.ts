@@ -153,7 +153,7 @@ const attacks: [() => string, string[]][] = [
     () => `create or replace view flow with (security_invoker = true) as
       select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
         source_order_count as order_count, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
-        amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+        amount, currency, source_wallet_id, target_wallet_id, reference, hold_id, reverses_id, batch_id, remark, created_at
       from transfer`,
     ['database-object rule public.flow."_RETURN"'],
   ],

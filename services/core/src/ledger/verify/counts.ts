@@ -1,14 +1,12 @@
-import type { Violation } from '@workspace-wallet/contract'
-import type { Snapshot, TextRow } from '../../database/snapshot.ts'
-import { type Findings, publicId } from './findings.ts'
+import type { VerifyReport } from '@workspace-wallet/contract'
+import type { Snapshot } from '../../database/snapshot.ts'
+import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
+import type { Findings } from './findings.ts'
 
-/**
- * A check that needs no key, so PostgreSQL does it. The statement returns the rows that break its rule; its one parameter
- * is the workspace, null for all. Sums with damaged numbers are numeric, so that they cannot overflow.
- */
-type Check = { sql: string; violation: (row: TextRow) => Violation }
-
-export type RowCounts = { workspaces: number; wallets: number; transfers: number; flows: number }
+export type RowCounts = Pick<
+  VerifyReport,
+  'workspaces' | 'wallets' | 'transfers' | 'flows' | 'holds' | 'journalEntries'
+>
 
 /** The number of rows to verify. Flows are not counted here: their number is the sum of the wallets' sequences. */
 export async function countRows(snapshot: Snapshot, workspaceId: string | null): Promise<RowCounts> {
@@ -17,27 +15,36 @@ export async function countRows(snapshot: Snapshot, workspaceId: string | null):
        (select count(*) from public.workspace where $1::uuid is null or id = $1),
        (select count(*) from public.wallet where $1::uuid is null or workspace_id = $1),
        (select count(*) from public.transfer where $1::uuid is null or workspace_id = $1),
-       (select coalesce(sum(sequence), 0) from public.wallet where $1::uuid is null or workspace_id = $1)`,
+       (select coalesce(sum(sequence), 0) from public.wallet where $1::uuid is null or workspace_id = $1),
+       (select count(*) from public.hold where $1::uuid is null or workspace_id = $1),
+       (select count(*) from public.journal where $1::uuid is null or workspace_id = $1)`,
     [workspaceId],
   )
-  const [workspaces, wallets, transfers, flows] = row!.map(Number)
-  return { workspaces: workspaces!, wallets: wallets!, transfers: transfers!, flows: flows! }
+  const [workspaces, wallets, transfers, flows, holds, journalEntries] = row!.map(Number)
+  return {
+    workspaces: workspaces!,
+    wallets: wallets!,
+    transfers: transfers!,
+    flows: flows!,
+    holds: holds!,
+    journalEntries: journalEntries!,
+  }
 }
 
-/** Checks counters, numbers, names and times of everything except flows. */
+/** Checks counters, numbers, names and times of wallets, transfers and audits. */
 export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
-  return run(snapshot, workspaceId, findings, [
+  return runChecks(snapshot, workspaceId, findings, [
     ledgerOfWorkspace,
     walletNumbers,
     walletCounts,
     externalWallets,
-    transferNumbers,
-    numberedTypes,
     sameWallets,
     orderCounts,
-    timesInOrder('transfer'),
     bizIds,
+    reversals,
+    batches,
     timesInOrder('wallet'),
+    timesInOrder('hold'),
     auditHeads,
   ])
 }
@@ -103,33 +110,6 @@ const externalWallets: Check = {
   }),
 }
 
-const transferNumbers: Check = {
-  sql: `
-    select workspace_id, id, number, expected from (
-      select workspace_id, id, number,
-        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as expected
-      from public.transfer where number is not null and ($1::uuid is null or workspace_id = $1)) t
-    where number <> expected
-    order by workspace_id, number`,
-  violation: ([workspace, id, number, expected]) => ({
-    rule: 'transfer-number',
-    message: `its number is ${number}, expected ${expected}`,
-    ids: rowIds('transfer', workspace, id),
-  }),
-}
-
-const numberedTypes: Check = {
-  sql: `
-    select workspace_id, id, type, number from public.transfer
-    where (type is not distinct from 'TRANSFER') <> (number is not null) and ($1::uuid is null or workspace_id = $1)
-    order by workspace_id, id`,
-  violation: ([workspace, id, type, number]) => ({
-    rule: 'transfer-number',
-    message: `its type is ${type}, but its number is ${number}`,
-    ids: rowIds('transfer', workspace, id),
-  }),
-}
-
 const sameWallets: Check = {
   sql: `
     select workspace_id, id from public.transfer
@@ -146,8 +126,8 @@ const orderCounts: Check = {
   sql: `
     select l.workspace_id, l.order_count, coalesce(t.found, 0)
     from public.ledger l left join (
-      select workspace_id, count(number) as found from public.transfer
-      where $1::uuid is null or workspace_id = $1
+      select workspace_id, count(*) as found from public.transfer
+      where type = 'TRANSFER' and ($1::uuid is null or workspace_id = $1)
       group by workspace_id) t on t.workspace_id = l.workspace_id
     where ($1::uuid is null or l.workspace_id = $1) and l.order_count is distinct from coalesce(t.found, 0)
     order by l.workspace_id`,
@@ -171,8 +151,51 @@ const bizIds: Check = {
   }),
 }
 
+const reversals: Check = {
+  sql: `
+    select r.workspace_id, r.id, r.amount, r.reversed_total, r.expected, o.amount
+    from (
+      select *, amount + lag(reversed_total, 1, 0::numeric)
+        over (partition by workspace_id, reverses_id order by position) as expected
+      from public.transfer where reverses_id is not null and ($1::uuid is null or workspace_id = $1)) r
+    left join public.transfer o on o.workspace_id = r.workspace_id and o.id = r.reverses_id
+      and o.position < r.position and o.type = 'TRANSFER' and r.type = 'TRANSFER' and o.reverses_id is null
+      and o.currency = r.currency and o.source_wallet_id = r.target_wallet_id and o.target_wallet_id = r.source_wallet_id
+    where (r.reversed_total = r.expected and r.reversed_total <= o.amount) is not true
+    order by r.workspace_id, r.position`,
+  violation: ([workspace, id, amount, total, expected, original]) => ({
+    rule: 'reversal',
+    message:
+      original === null
+        ? 'it does not reverse an earlier transfer between its wallets'
+        : `it reverses ${amount}, and ${total} with the reversals before it (expected ${expected}) of ${original}`,
+    ids: rowIds('transfer', workspace, id),
+  }),
+}
+
+const batches: Check = {
+  sql: `
+    select workspace_id, id, before from (
+      select workspace_id, id, batch_id, type, position, created_at, lag(position) over batch as before,
+        lag(created_at) over batch as earlier
+      from public.transfer where batch_id is not null and ($1::uuid is null or workspace_id = $1)
+      window batch as (partition by workspace_id, batch_id order by position)) t
+    where (type = 'TRANSFER' and case
+        when before is null then id = batch_id
+        else position = before::numeric + 1 and created_at = earlier end) is not true
+    order by workspace_id, position`,
+  violation: ([workspace, id, before]) => ({
+    rule: 'batch',
+    message:
+      before === null
+        ? 'it is the first transfer of its batch, and its batch_id does not name it'
+        : `it does not directly follow position ${before} of its batch, at the same time`,
+    ids: rowIds('transfer', workspace, id),
+  }),
+}
+
 /** The creation times of numbered rows follow their numbers. */
-function timesInOrder(table: 'transfer' | 'wallet'): Check {
+function timesInOrder(table: 'hold' | 'wallet'): Check {
   return {
     sql: `
       select workspace_id, id, created_at, earlier from (
@@ -207,32 +230,4 @@ const auditHeads: Check = {
     message: `its audit ends with action ${last ?? 'none'}, but its head names action ${head ?? 'none'} or another MAC`,
     ids: workspace === null ? {} : workspaceIds(workspace),
   }),
-}
-
-const rowsPerCheck = 20
-
-async function run(
-  snapshot: Snapshot,
-  workspaceId: string | null,
-  findings: Findings,
-  checks: readonly Check[],
-): Promise<void> {
-  for (const { sql, violation } of checks) {
-    const rows = await snapshot.rows(`select *, count(*) over () from (${sql}) broken limit ${rowsPerCheck}`, [
-      workspaceId,
-    ])
-    for (const row of rows) findings.add(violation(row))
-    const found = Number(rows[0]?.at(-1) ?? 0)
-    findings.addUnlisted(found - rows.length)
-  }
-}
-
-type Column = TextRow[number] | undefined
-
-function workspaceIds(workspace: Column) {
-  return { workspaceId: publicId('workspace', workspace ?? null) }
-}
-
-function rowIds(kind: 'transfer' | 'wallet', workspace: Column, id: Column) {
-  return { ...workspaceIds(workspace), [`${kind}Id`]: publicId(kind, id ?? null) }
 }

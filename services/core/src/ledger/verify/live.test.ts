@@ -154,6 +154,8 @@ test('verifies a single workspace; an unknown workspace is NOT_FOUND', async () 
     wallets: 3,
     transfers: 3,
     flows: 6,
+    holds: 0,
+    journalEntries: 2,
     violations: [],
     more: 0,
     brokenRules: [],

@@ -20,6 +20,11 @@ export type WalletText = {
   updatedAt: Text
   revision: Text
   mac: Text
+  bizId: Text
+  frozenBy: Text
+  held: Text
+  heldUntil: Text
+  holdCount: Text
 }
 
 /** One entry of a transfer as stored, with the rest of its transfer. */
@@ -34,7 +39,14 @@ export type FlowText = {
   transferId: Text
   type: Text
   bizId: Text
-  number: Text
+  position: Text
+  ledgerOrderCount: Text
+  reference: Text
+  holdId: Text
+  holdRemaining: Text
+  reversesId: Text
+  reversedTotal: Text
+  batchId: Text
   amount: Text
   currency: Text
   sourceWalletId: Text
@@ -52,7 +64,8 @@ export type FlowText = {
 export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<WalletText[]> {
   const sql = `
     select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at,
-      w.number, w.name, w.status, w.created_at, w.updated_at, w.revision, w.mac
+      w.number, w.name, w.status, w.created_at, w.updated_at, w.revision, w.mac, w.biz_id,
+      w.frozen_by, w.held, w.held_until, w.hold_count
     from public.wallet w left join public.ledger l on l.workspace_id = w.workspace_id
     where $1::uuid is null or w.workspace_id = $1
     order by w.workspace_id, w.id`
@@ -64,7 +77,8 @@ function entriesOf(side: 'source' | 'target'): string {
   return `
     select workspace_id, ${side}_wallet_id as wallet_id, ${side}_sequence as sequence,
       '${side === 'source' ? 'OUT' : 'IN'}' as direction, ${side}_order_count as order_count, ${side}_balance as balance_after,
-      ${side}_mac as mac, id, type, biz_id, number, amount, currency, source_wallet_id, target_wallet_id,
+      ${side}_mac as mac, id, type, biz_id, position, order_count as ledger_order_count, reference,
+      hold_id, hold_remaining, reverses_id, reversed_total, batch_id, amount, currency, source_wallet_id, target_wallet_id,
       source_sequence, target_sequence, remark, actor, request_id, client_address, created_at
     from public.transfer where $1::uuid is null or workspace_id = $1`
 }
@@ -93,6 +107,11 @@ function toWallet(row: TextRow): WalletText {
     updatedAt: row[13]!,
     revision: row[14]!,
     mac: row[15]!,
+    bizId: row[16]!,
+    frozenBy: row[17]!,
+    held: row[18]!,
+    heldUntil: row[19]!,
+    holdCount: row[20]!,
   }
 }
 
@@ -108,17 +127,24 @@ function toFlow(row: TextRow): FlowText {
     transferId: row[7]!,
     type: row[8]!,
     bizId: row[9]!,
-    number: row[10]!,
-    amount: row[11]!,
-    currency: row[12]!,
-    sourceWalletId: row[13]!,
-    targetWalletId: row[14]!,
-    sourceSequence: row[15]!,
-    targetSequence: row[16]!,
-    remark: row[17]!,
-    actor: row[18]!,
-    requestId: row[19]!,
-    clientAddress: row[20]!,
-    createdAt: row[21]!,
+    position: row[10]!,
+    ledgerOrderCount: row[11]!,
+    reference: row[12]!,
+    holdId: row[13]!,
+    holdRemaining: row[14]!,
+    reversesId: row[15]!,
+    reversedTotal: row[16]!,
+    batchId: row[17]!,
+    amount: row[18]!,
+    currency: row[19]!,
+    sourceWalletId: row[20]!,
+    targetWalletId: row[21]!,
+    sourceSequence: row[22]!,
+    targetSequence: row[23]!,
+    remark: row[24]!,
+    actor: row[25]!,
+    requestId: row[26]!,
+    clientAddress: row[27]!,
+    createdAt: row[28]!,
   }
 }

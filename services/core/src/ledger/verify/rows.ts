@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { LedgerRule } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
-import { apiKeyMac, ledgerMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
+import { apiKeyMac, holdMac, ledgerMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
-import { bytesOf, dateOf, wholeOf } from './values.ts'
+import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
 
 /** What to verify, and where to add the findings. */
 type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
@@ -21,14 +21,32 @@ type SignedTable = {
 const ledgers: SignedTable = {
   rule: 'ledger-mac',
   sql: `
-    select status, wallet_count, order_count, last_posted_at, halt_reason, revision, workspace_id, mac
+    select status, wallet_count, order_count, hold_count, position, journal_head, last_posted_at, halt_reason, revision,
+      workspace_id, mac
     from public.ledger where $1::uuid is null or workspace_id = $1 order by workspace_id`,
-  macOf: (key, [status, walletCount, orderCount, lastPostedAt, haltReason, revision, workspaceId]) =>
+  macOf: (
+    key,
+    [
+      status,
+      walletCount,
+      orderCount,
+      holdCount,
+      position,
+      journalHead,
+      lastPostedAt,
+      haltReason,
+      revision,
+      workspaceId,
+    ],
+  ) =>
     ledgerMac(key, {
       workspaceId: workspaceId!,
       status: status!,
       walletCount: wholeOf(walletCount!),
       orderCount: wholeOf(orderCount!),
+      holdCount: wholeOf(holdCount!),
+      position: wholeOf(position!),
+      journalHead: bytesOf(journalHead!),
       lastPostedAt: dateOf(lastPostedAt!),
       haltReason: haltReason!,
       revision: wholeOf(revision!),
@@ -51,6 +69,35 @@ const workspaces: SignedTable = {
       revision: wholeOf(revision!),
     }),
   ids: () => ({}),
+}
+
+const holds: SignedTable = {
+  rule: 'hold-mac',
+  sql: `
+    select id, number, wallet_number, biz_id, wallet_id, currency, amount, captured, remaining, status, expires_at,
+      reference, remark, created_at, updated_at, revision, workspace_id, mac
+    from public.hold where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
+  macOf: (key, row) =>
+    holdMac(key, {
+      id: row[0]!,
+      number: wholeOf(row[1]!),
+      walletNumber: wholeOf(row[2]!),
+      bizId: row[3]!,
+      walletId: row[4]!,
+      currency: row[5]!,
+      amount: row[6]!,
+      captured: decimalOf(row[7]!),
+      remaining: decimalOf(row[8]!),
+      status: row[9]!,
+      expiresAt: dateOf(row[10]!),
+      reference: row[11]!,
+      remark: row[12]!,
+      createdAt: dateOf(row[13]!),
+      updatedAt: dateOf(row[14]!),
+      revision: wholeOf(row[15]!),
+      workspaceId: row[16]!,
+    }),
+  ids: ([id]) => ({ holdId: publicId('hold', id!) }),
 }
 
 const members: SignedTable = {
@@ -99,7 +146,7 @@ const apiKeys: SignedTable = {
 
 /** Checks the MAC of each row that controls money or access. Wallets are checked while their flows are replayed. */
 export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, members, apiKeys])
+  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, members, apiKeys])
     for await (const rows of snapshot.batches(sql, [workspaceId]))
       for (const row of rows) {
         const [workspace, mac] = row.slice(-2)

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import {
   type CheckpointFindings,
+  type CheckpointLog,
   type CheckpointPart,
   type CheckpointRow,
   checkpointPart,
@@ -9,7 +10,7 @@ import {
 } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { isGenuine } from '../checkpoints/checkpoint.ts'
-import { actionMacs, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
+import { actionMacs, logsNow, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
 import type { Findings } from './findings.ts'
 
 /** The last flow of a wallet at the checkpoint. IDs are UUIDs. */
@@ -43,9 +44,14 @@ export class UploadedCheckpointReader {
     }
   }
 
-  /** Compares the revisions of rows and the ends of the audits, part by part. */
+  /** Compares the revisions of rows and the ends of event logs and audits, part by part. */
   async checkRows(findings: Findings): Promise<void> {
-    for await (const { rows, audits } of this.#parts()) {
+    for await (const { rows, logs, audits } of this.#parts()) {
+      const currentLogs = await logsNow(this.#snapshot, logs)
+      for (const [at, log] of logs.entries()) {
+        const message = currentLogs[at] ? differenceOfLogs(log, currentLogs[at]) : null
+        if (message) findings.add({ rule: 'checkpoint-journal', message, ids: { workspaceId: log.workspaceId } })
+      }
       const revisions = await revisionsNow(this.#snapshot, rows)
       for (const [at, row] of rows.entries()) {
         const revision = revisions[at] === null ? null : Number(revisions[at])
@@ -90,7 +96,22 @@ function parsePart(content: string): CheckpointPart | null {
   }
 }
 
-const nameOfKind = { workspace: 'workspace', ledger: 'ledger', member: 'membership', key: 'API key' } as const
+/** A ledger that no longer exists is reported once, with its revision. */
+function differenceOfLogs(log: CheckpointLog, now: { position: string | null; head: string }): string | null {
+  if (!(Number(now.position) >= log.position))
+    return `its event log is at position ${now.position}, and at ${log.position} in the checkpoint`
+  return now.head === log.head
+    ? null
+    : `its last journal entry up to position ${log.position} has another MAC than in the checkpoint`
+}
+
+const nameOfKind = {
+  workspace: 'workspace',
+  ledger: 'ledger',
+  hold: 'hold',
+  member: 'membership',
+  key: 'API key',
+} as const
 
 function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): string {
   const name = nameOfKind[kind]
@@ -100,6 +121,7 @@ function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): st
 }
 
 function idsOfRow({ kind, workspaceId, id }: CheckpointRow): Record<string, string> {
+  if (kind === 'hold') return { workspaceId, holdId: id }
   if (kind === 'member') return { workspaceId, userId: id }
   return kind === 'key' ? { workspaceId, apiKey: id } : { workspaceId }
 }

@@ -1,8 +1,9 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { idFromUuid, listedViolations, mintId, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
-import { createCoreClient } from '@workspace-wallet/core-client'
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { execute, query, urlOf } from '../../../../../test/setup/database.ts'
+import { connect, execute, query, urlOf } from '../../../../../test/setup/database.ts'
+import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { Snapshot } from '../../database/snapshot.ts'
@@ -16,9 +17,26 @@ let system: System
 let books: Books
 
 type Books = {
-  workspaces: Record<'books' | 'others' | 'deleted', string>
-  wallets: Record<'a' | 'b' | 'c' | 'euro' | 'yen' | 'x' | 'y' | 'externalDollar' | 'externalOfOthers', string>
-  transfers: Record<'rent' | 'back' | 'big' | 'small' | 'last' | 'deposit' | 'withdrawal', string>
+  workspaces: Record<'books' | 'others' | 'deleted' | 'escrow', string>
+  wallets: Record<
+    'a' | 'b' | 'c' | 'euro' | 'yen' | 'x' | 'y' | 'externalDollar' | 'externalOfOthers' | 'payer' | 'payee',
+    string
+  >
+  transfers: Record<
+    'rent' | 'back' | 'big' | 'small' | 'last' | 'deposit' | 'withdrawal' | 'euroDeposit' | keyof Escrow['transfers'],
+    string
+  >
+  holds: Escrow['holds']
+}
+
+type Escrow = {
+  workspaceId: string
+  wallets: Record<'payer' | 'payee', string>
+  transfers: Record<
+    'draw' | 'capture' | 'order' | 'half' | 'rest' | 'otherOrder' | 'batched' | 'batchedNext' | 'batchedLast',
+    string
+  >
+  holds: Record<'open' | 'drawn' | 'captured' | 'released' | 'expired' | 'later', string>
 }
 
 beforeAll(async () => {
@@ -60,8 +78,8 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
     small: await pay(b, c, '5.00'),
     withdrawal: await fund('withdraw', ours, a, '9.75'),
     last: await pay(a, b, '1'),
+    euroDeposit: await fund('deposit', ours, euro, '50.0'),
   }
-  await fund('deposit', ours, euro, '50.0')
   await fund('deposit', ours, yen, '5000')
 
   const others = await newWorkspace('Others')
@@ -72,6 +90,7 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   const deleted = await newWorkspace('Deleted')
   await fund('deposit', deleted, await newWallet(deleted, 'BTC'), '0.00000001')
   await newWorkspace('Empty')
+  const escrow = await keepEscrow(await newWorkspace('Escrow'), system, service)
   await service.close()
 
   const { workspaceId } = system
@@ -89,8 +108,9 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
     return idFromUuid('wallet', row!.id as string)
   }
   return {
-    workspaces: { books: ours, others, deleted },
+    workspaces: { books: ours, others, deleted, escrow: escrow.workspaceId },
     wallets: {
+      ...escrow.wallets,
       a,
       b,
       c,
@@ -101,14 +121,73 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
       externalDollar: await external(ours),
       externalOfOthers: await external(others),
     },
-    transfers,
+    transfers: { ...transfers, ...escrow.transfers },
+    holds: escrow.holds,
+  }
+}
+
+/** Holds in every status, draws, two reversals of one transfer, and a batch. */
+async function keepEscrow(workspaceId: string, { admin }: System, service: CoreClient): Promise<Escrow> {
+  const caller = { requestId: 'test', address: '203.0.113.9' }
+  const newWallet = async () =>
+    (await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+  const [payer, payee] = [await newWallet(), await newWallet()]
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: payer, amount: '1000.00', caller })
+  const reserve = async (bizId: string, amount: string, expiresInSeconds = 3600) => {
+    const body = { walletId: payer, amount, currency: 'USD', expiresInSeconds, bizId }
+    const created = await service.holds.create.mutate({ workspaceId, caller, hold: body })
+    await until('the clock advances', () => Date.now() > created.createdAt.getTime())
+    return created
+  }
+  const order = { sourceWalletId: payer, targetWalletId: payee, currency: 'USD' }
+  const pay = async (amount: string, extra = {}) => {
+    const input = { workspaceId, caller, order: { ...order, amount, ...extra } }
+    const { transferId, createdAt } = await service.transfers.create.mutate(input)
+    await until('the clock advances', () => Date.now() > createdAt.getTime())
+    return transferId
+  }
+  const reverse = async (reversesTransferId: string, amount: string, bizId: string) => {
+    const reversal = { reversesTransferId, amount, currency: 'USD', bizId }
+    return (await service.transfers.reverse.mutate({ workspaceId, caller, reversal })).transferId
+  }
+
+  const open = await reserve('open', '10.00')
+  const drawn = await reserve('drawn', '20.00')
+  const captured = await reserve('captured', '8.00')
+  const released = await reserve('released', '3.00')
+  const expired = await reserve('expired', '4.00', 1)
+  const draw = await pay('5.00', { holdId: drawn.holdId, holdRemainder: 'KEEP' })
+  const capture = await pay('6.00', { holdId: captured.holdId })
+  await service.holds.release.mutate({ workspaceId, caller, holdId: released.holdId })
+  const paid = await pay('30.00')
+  const half = await reverse(paid, '15.00', 'half')
+  const rest = await reverse(paid, '15.00', 'rest')
+  const otherOrder = await pay('40.00')
+  const items = ['1.00', '2.00', '3.00'].map((amount, at) => ({ ...order, amount, bizId: `item-${at}` }))
+  const { transfers } = await service.transfers.batch.mutate({ workspaceId, caller, batch: { transfers: items } })
+  const [batched, batchedNext, batchedLast] = transfers.map(({ transferId }) => transferId) as [string, string, string]
+  await until('the hold expires', () => Date.now() > expired.expiresAt.getTime())
+  // Writes that the other one has expired.
+  const later = await reserve('later', '1.00')
+  return {
+    workspaceId,
+    wallets: { payer, payee },
+    transfers: { draw, capture, order: paid, half, rest, otherOrder, batched, batchedNext, batchedLast },
+    holds: {
+      open: open.holdId,
+      drawn: drawn.holdId,
+      captured: captured.holdId,
+      released: released.holdId,
+      expired: expired.holdId,
+      later: later.holdId,
+    },
   }
 }
 
 /** Copies the rows that later actions change, so that a test can put genuine earlier rows back. */
 async function keepRows(ownerUrl: string): Promise<void> {
   await execute(ownerUrl, 'create schema kept')
-  for (const table of ['api_key', 'ledger', 'member', 'wallet', 'workspace'])
+  for (const table of ['api_key', 'hold', 'ledger', 'member', 'wallet', 'workspace'])
     await execute(ownerUrl, `create table kept.${table} as table ${table}`)
 }
 
@@ -135,7 +214,7 @@ async function verifyRows(serviceUrl: string): Promise<{ ok: boolean }> {
   const snapshot = await Snapshot.open({ connectionString: serviceUrl }, 'test')
   try {
     const findings = new Findings()
-    const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
     for await (const _ of checkRows(snapshot, createSecretKey(chainKey), null, findings, null, counts));
     return findings.summary
   } finally {
@@ -158,52 +237,79 @@ async function inCopy<Result>(use: (copy: Copy) => Promise<Result>): Promise<Res
   }
 }
 
+async function sign(ownerUrl: string, table: 'hold' | 'wallet'): Promise<void> {
+  const client = await connect(ownerUrl)
+  try {
+    await client.query('set session_replication_role = replica')
+    await signRows(client, chainKey.toString('base64'), table)
+  } finally {
+    await client.end()
+  }
+}
+
 const damage = (ownerUrl: string, sql: string) => execute(ownerUrl, `set session_replication_role = replica; ${sql}`)
 
-/** Violations with the names of this file: "flow-chain b#2", "transfer-number rent", "workspace-sum books USD". */
+/** Violations with the names of this file: "flow-chain b#2", "batch rent", "journal-chain books@3", "workspace-sum books USD". */
 function named({ violations }: VerifyReport): string[] {
   const names = new Map(
-    Object.entries({ ...books.workspaces, ...books.wallets, ...books.transfers, orphan, stray }).map(([name, id]) => [
-      id,
-      name,
-    ]),
+    Object.entries({
+      ...books.workspaces,
+      ...books.wallets,
+      ...books.transfers,
+      ...books.holds,
+      orphan,
+      stray,
+      strange,
+    }).map(([name, id]) => [id, name]),
   )
   const nameOf = (id: unknown) => names.get(id as string) ?? id
-  return violations.map(
-    ({ rule, ids: { workspaceId, walletId, transferId, sequence, currency, object, action, userId, apiKey } }) => {
-      if (object) return `${rule} ${object}`
-      if (action ?? userId ?? apiKey) return `${rule} ${action ?? userId ?? 'key'}`
-      if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
-      if (transferId) return `${rule} ${nameOf(transferId)}`
-      return [rule, nameOf(workspaceId), currency].filter(each => each !== undefined).join(' ')
-    },
-  )
+  return violations.map(({ rule, ids }) => {
+    const { workspaceId, walletId, transferId, holdId, sequence, position, currency } = ids
+    const { object, action, userId, apiKey } = ids
+    if (object) return `${rule} ${object}`
+    if (action ?? userId ?? apiKey) return `${rule} ${action ?? userId ?? 'key'}`
+    if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
+    if (holdId) return `${rule} ${nameOf(holdId)}`
+    if (transferId) return `${rule} ${nameOf(transferId)}`
+    if (position) return `${rule} ${nameOf(workspaceId)}@${position}`
+    return [rule, nameOf(workspaceId), currency].filter(each => each !== undefined).join(' ')
+  })
 }
 
 // SQL literals.
 const wallet = (name: keyof Books['wallets']) => `'${uuidFromId('wallet', books.wallets[name])}'`
 const transfer = (name: keyof Books['transfers']) => `'${uuidFromId('transfer', books.transfers[name])}'`
+const hold = (name: keyof Books['holds']) => `'${uuidFromId('hold', books.holds[name])}'`
 const workspace = (name: keyof Books['workspaces']) => `'${uuidFromId('workspace', books.workspaces[name])}'`
 /** Changes columns of one transfer. */
 const change = (name: keyof Books['transfers'], columns: string) =>
   `update transfer set ${columns} where id = ${transfer(name)};`
+const changeHold = (name: keyof Books['holds'], columns: string) =>
+  `update hold set ${columns} where id = ${hold(name)};`
+/** A condition for one journal entry. */
+const entry = (name: keyof Books['workspaces'], position: number) =>
+  `workspace_id = ${workspace(name)} and position = ${position}`
 /** The unique indexes of transfers other than the primary key, and bizIds. */
-const uniqueness = ['number', 'source', 'target'].map(name => `transfer_${name}`)
+const uniqueness = ['position', 'source', 'target'].map(name => `transfer_${name}`)
 
 test('an undamaged ledger has no violations, as a whole and for one workspace', () =>
   inCopy(async ({ serviceUrl }) => {
     const sound = { ok: true, violations: [], more: 0, brokenRules: [] }
     // The workspace of every test system has three wallets and three deposits.
-    expect(await verify(serviceUrl)).toEqual({ ...sound, workspaces: 5, wallets: 18, transfers: 14, flows: 28 })
+    const all = { workspaces: 6, wallets: 21, transfers: 24, flows: 48, holds: 6, journalEntries: 22 }
+    expect(await verify(serviceUrl)).toEqual({ ...sound, ...all })
     const one = await verify(serviceUrl, { workspaceId: books.workspaces.books })
-    expect(one).toEqual({ ...sound, workspaces: 1, wallets: 8, transfers: 9, flows: 18 })
+    const ofOne = { workspaces: 1, wallets: 8, transfers: 9, flows: 18, holds: 0, journalEntries: 6 }
+    expect(one).toEqual({ ...sound, ...ofOne })
   }))
 
-/** The IDs of a transfer and of a wallet that core did not create. */
+/** The IDs of a transfer, a wallet and a hold that core did not create. */
 const orphan = mintId('transfer')
 const stray = mintId('wallet')
+const strange = mintId('hold')
 
-type Damage = { what: string; sql: () => string; expected: string[] }
+/** `signed`: the table whose rows get genuine MACs afterwards, so that only other rules can report the damage. */
+type Damage = { what: string; sql: () => string; signed?: 'hold' | 'wallet'; expected: string[] }
 
 const damages: Damage[] = [
   {
@@ -259,6 +365,7 @@ const damages: Damage[] = [
       'wallet-balance b',
       'wallet-head b',
       'ledger-order-count books',
+      'log-position euroDeposit',
     ],
   },
   {
@@ -273,8 +380,8 @@ const damages: Damage[] = [
       'wallet-sequence b',
       'wallet-order-count b',
       'wallet-balance b',
-      'transfer-number big',
       'ledger-order-count books',
+      'log-position big',
     ],
   },
   {
@@ -289,8 +396,8 @@ const damages: Damage[] = [
       'wallet-sequence b',
       'wallet-order-count b',
       'wallet-balance b',
-      'transfer-number back',
       'ledger-order-count books',
+      'log-position back',
     ],
   },
   {
@@ -411,7 +518,7 @@ const damages: Damage[] = [
     sql: () => `
       insert into transfer
       select (jsonb_populate_record(t, '{
-        "id": "${uuidFromId('transfer', orphan)}", "number": 6,
+        "id": "${uuidFromId('transfer', orphan)}", "position": 16, "order_count": 6,
         "source_sequence": 5, "source_order_count": 5, "target_sequence": 3, "target_order_count": 3}')).*
       from transfer t where id = ${transfer('small')}`,
     expected: [
@@ -429,6 +536,7 @@ const damages: Damage[] = [
       'wallet-balance c',
       'ledger-order-count books',
       'transfer-time orphan',
+      'ledger-position books',
     ],
   },
   {
@@ -439,8 +547,8 @@ const damages: Damage[] = [
       insert into transfer select * from transfer where id = ${transfer('back')}`,
     expected: [
       'database-object constraint public.transfer.transfer_pkey',
-      'database-object index public.transfer_number',
       'database-object index public.transfer_pkey',
+      'database-object index public.transfer_position',
       'database-object index public.transfer_source',
       'database-object index public.transfer_target',
       'flow-sequence a#3',
@@ -451,8 +559,8 @@ const damages: Damage[] = [
       'wallet-sequence b',
       'wallet-order-count b',
       'wallet-balance b',
-      'transfer-number back',
       'ledger-order-count books',
+      'log-position back',
     ],
   },
   {
@@ -506,29 +614,21 @@ const damages: Damage[] = [
     expected: ['flow-format b#2'],
   },
   {
-    what: "a transfer's number changed",
-    sql: () => `update transfer set number = 9 where id = ${transfer('small')}`,
+    what: "a transfer's position changed",
+    sql: () => change('small', 'position = 99'),
     expected: [
       'flow-chain b#3',
       'flow-chain c#2',
-      'transfer-number last',
-      'transfer-number small',
+      'log-position withdrawal',
+      'log-position small',
       'transfer-time small',
+      'ledger-position books',
     ],
   },
   {
-    what: "a transfer's number removed",
-    sql: () => `
-      alter table transfer drop constraint transfer_check1;
-      update transfer set number = null where id = ${transfer('back')}`,
-    expected: [
-      'database-object constraint public.transfer.transfer_check1',
-      'flow-chain a#3',
-      'flow-chain b#2',
-      'transfer-number big',
-      'transfer-number back',
-      'ledger-order-count books',
-    ],
+    what: "a transfer's order_count changed",
+    sql: () => change('back', 'order_count = 9'),
+    expected: ['flow-chain a#3', 'flow-chain b#2', 'transfer-order-count back'],
   },
   {
     what: "a ledger's order_count changed",
@@ -554,7 +654,7 @@ const damages: Damage[] = [
     what: "a ledger's last_posted_at changed",
     sql: () =>
       `update ledger set last_posted_at = last_posted_at - interval '1 hour' where workspace_id = ${workspace('others')}`,
-    expected: ['ledger-time externalOfOthers', 'ledger-time x', 'ledger-mac others'],
+    expected: ['ledger-time externalOfOthers', 'ledger-time x', 'ledger-mac others', 'ledger-time others'],
   },
   {
     what: "a customer's wallet below zero",
@@ -599,9 +699,12 @@ const damages: Damage[] = [
       'flow-sequence a#6',
       'flow-wallet b#4',
       'flow-sequence b#4',
-      'transfer-number last',
       'ledger-order-count books',
       'ledger-order-count others',
+      'log-position euroDeposit',
+      'log-position last',
+      'transfer-time last',
+      'ledger-position others',
     ],
   },
   {
@@ -609,7 +712,7 @@ const damages: Damage[] = [
     sql: () => `
       insert into transfer
       select (jsonb_populate_record(t, '{
-        "id": "${uuidFromId('transfer', orphan)}", "type": "DEPOSIT", "number": null,
+        "id": "${uuidFromId('transfer', orphan)}", "type": "DEPOSIT", "position": 16,
         "source_sequence": 77, "source_order_count": 0, "target_sequence": 77, "target_order_count": 0}')).*
       from transfer t where id = ${transfer('last')}`,
     expected: [
@@ -621,6 +724,8 @@ const damages: Damage[] = [
       'wallet-sequence b',
       'wallet-balance b',
       'transfer-audit orphan',
+      'transfer-time orphan',
+      'ledger-position books',
     ],
   },
   {
@@ -633,12 +738,13 @@ const damages: Damage[] = [
       'audit-target c',
       'wallet-number euro',
       'ledger-wallet-count books',
+      'wallet-journal c',
     ],
   },
   {
     what: 'an empty wallet deleted',
     sql: () => `delete from wallet where id = ${wallet('y')}`,
-    expected: ['audit-target y', 'ledger-wallet-count others'],
+    expected: ['audit-target y', 'ledger-wallet-count others', 'wallet-journal y'],
   },
   {
     what: 'a duplicate bizId',
@@ -654,9 +760,9 @@ const damages: Damage[] = [
     what: 'a second EXTERNAL wallet',
     sql: () => `
       drop index wallet_external;
-      insert into wallet
-      select workspace_id, '${uuidFromId('wallet', stray)}', number, kind, name, currency, status, 0, 0, 0, '',
-        created_at, updated_at, revision, mac
+      insert into wallet (workspace_id, id, kind, name, currency, status, created_at, updated_at, revision, mac)
+      select workspace_id, '${uuidFromId('wallet', stray)}', kind, name, currency, status, created_at, updated_at,
+        revision, mac
       from wallet where id = ${wallet('externalDollar')}`,
     expected: ['database-object index public.wallet_external', 'wallet-mac stray', 'wallet-external books USD'],
   },
@@ -698,8 +804,8 @@ const damages: Damage[] = [
   },
   {
     what: 'a wallet unfrozen',
-    sql: () => `update wallet set status = 'ACTIVE' where id = ${wallet('c')}`,
-    expected: ['wallet-mac c', 'wallet-audit c'],
+    sql: () => `update wallet set status = 'ACTIVE', frozen_by = null where id = ${wallet('c')}`,
+    expected: ['wallet-mac c', 'wallet-audit c', 'wallet-journal c'],
   },
   {
     what: 'two wallets with swapped numbers',
@@ -710,11 +816,11 @@ const damages: Damage[] = [
     expected: ['wallet-mac a', 'wallet-mac b', 'wallet-time a'],
   },
   {
-    what: 'two transfers with swapped numbers',
-    sql: () => `
-      update transfer set number = 100 where id = ${transfer('rent')};
-      update transfer set number = 1 where id = ${transfer('back')};
-      update transfer set number = 2 where id = ${transfer('rent')}`,
+    what: 'two transfers with swapped positions',
+    sql: () =>
+      change('rent', 'position = 100') +
+      change('back', 'position = 7, order_count = 1') +
+      change('rent', 'position = 8, order_count = 2'),
     expected: ['flow-chain a#2', 'flow-chain a#3', 'flow-chain b#1', 'flow-chain b#2', 'transfer-time rent'],
   },
   {
@@ -789,7 +895,7 @@ const damages: Damage[] = [
   {
     what: 'a frozen wallet reset to its genuine earlier row',
     sql: () => reset('wallet', `id = ${wallet('c')}`),
-    expected: ['wallet-audit c'],
+    expected: ['wallet-audit c', 'wallet-journal c'],
   },
   {
     what: 'a removed member reset to the genuine earlier row',
@@ -838,6 +944,7 @@ const damages: Damage[] = [
       'wallet-sequence a',
       'wallet-balance a',
       'audit-target deposit',
+      'log-position rent',
     ],
   },
   {
@@ -857,12 +964,265 @@ const damages: Damage[] = [
     sql: () => `delete from workspace where id = ${workspace('others')}`,
     expected: ['audit-target others', 'workspace-ledger others'],
   },
+  {
+    what: 'a journal entry deleted',
+    sql: () => `delete from journal where ${entry('escrow', 4)}`,
+    expected: ['journal-chain escrow@5', 'log-position escrow@5', 'hold-life open'],
+  },
+  {
+    what: 'the last journal entry deleted',
+    sql: () => `delete from journal where ${entry('escrow', 20)}`,
+    expected: ['ledger-position escrow', 'journal-head escrow', 'hold-life later'],
+  },
+  {
+    what: 'a journal entry that core did not write',
+    sql: () => `
+      insert into journal select (jsonb_populate_record(j, '{"position": 16}')).* from journal j where ${entry('books', 15)}`,
+    expected: ['journal-chain books@16', 'ledger-position books'],
+  },
+  {
+    what: 'the actor of a journal entry changed',
+    sql: () => `update journal set actor = 'nobody' where ${entry('escrow', 11)}`,
+    expected: ['journal-chain escrow@11'],
+  },
+  {
+    what: 'the MAC of a journal entry changed',
+    sql: () => `update journal set mac = sha256('x') where ${entry('escrow', 11)}`,
+    expected: ['journal-chain escrow@11'],
+  },
+  {
+    what: 'the MAC of the last journal entry changed',
+    sql: () => `update journal set mac = sha256('x') where ${entry('books', 15)}`,
+    expected: ['journal-chain books@15', 'journal-head books'],
+  },
+  {
+    what: 'the time of a journal entry changed',
+    sql: () => `update journal set created_at = created_at - interval '1 hour' where ${entry('books', 15)}`,
+    expected: ['journal-chain books@15', 'journal-time books@15'],
+  },
+  {
+    what: 'the order_count of a journal entry changed',
+    sql: () => `update journal set order_count = 9 where ${entry('escrow', 11)}`,
+    expected: ['journal-chain escrow@11', 'journal-order-count escrow@11'],
+  },
+  {
+    what: "a ledger's position changed",
+    sql: () => `update ledger set position = 99 where workspace_id = ${workspace('books')}`,
+    expected: ['ledger-mac books', 'ledger-position books'],
+  },
+  {
+    what: "a ledger's journal_head changed",
+    sql: () => `update ledger set journal_head = '' where workspace_id = ${workspace('books')}`,
+    expected: ['ledger-mac books', 'journal-head books'],
+  },
+  {
+    what: "a ledger's hold_count changed",
+    sql: () => `update ledger set hold_count = 9 where workspace_id = ${workspace('escrow')}`,
+    expected: ['ledger-mac escrow', 'ledger-hold-count escrow'],
+  },
+  {
+    what: "a wallet's hold_count changed",
+    sql: () => `update wallet set hold_count = 9 where id = ${wallet('payer')}`,
+    expected: ['wallet-mac payer', 'wallet-hold-count payer'],
+  },
+  {
+    what: 'the time at which a wallet was created changed',
+    sql: () => `update wallet set created_at = created_at - interval '1 ms' where id = ${wallet('a')}`,
+    signed: 'wallet',
+    expected: ['wallet-journal a'],
+  },
+  {
+    what: 'less held than the holds reserve',
+    sql: () => `update wallet set held = 1 where id = ${wallet('payer')}`,
+    signed: 'wallet',
+    expected: ['hold-sum payer'],
+  },
+  {
+    what: 'held_until after the first expiry',
+    sql: () => `update wallet set held_until = held_until + interval '1 year' where id = ${wallet('payer')}`,
+    signed: 'wallet',
+    expected: ['hold-sum payer'],
+  },
+  {
+    what: 'more held than the balance',
+    sql: () => `
+      alter table wallet drop constraint wallet_check4;
+      update wallet set held = balance + 1 where id = ${wallet('payer')}`,
+    signed: 'wallet',
+    expected: ['database-object constraint public.wallet.wallet_check4', 'hold-sum payer', 'wallet-held payer'],
+  },
+  {
+    what: 'the remark of a hold changed',
+    sql: () => changeHold('open', `remark = 'gift'`),
+    expected: ['hold-mac open'],
+  },
+  {
+    what: "a hold's number changed",
+    sql: () => changeHold('later', 'number = 9'),
+    expected: ['hold-mac later', 'hold-number later'],
+  },
+  {
+    what: "a hold's number among those of its wallet changed",
+    sql: () => changeHold('later', 'wallet_number = 9'),
+    signed: 'hold',
+    expected: ['hold-number later'],
+  },
+  {
+    what: 'two holds with swapped numbers',
+    sql: () =>
+      changeHold('open', 'number = 100') + changeHold('drawn', 'number = 1') + changeHold('open', 'number = 2'),
+    signed: 'hold',
+    expected: ['hold-time open'],
+  },
+  {
+    what: 'more reserved than the hold was created with',
+    sql: () => `
+      ${changeHold('open', 'amount = 11.00, remaining = 11.00')}
+      update wallet set held = held + 1 where id = ${wallet('payer')}`,
+    signed: 'hold',
+    expected: ['wallet-mac payer', 'hold-life open'],
+  },
+  {
+    what: 'a released hold opened again',
+    sql: () => `
+      ${changeHold('released', `status = 'OPEN', remaining = 3.00`)}
+      update wallet set held = held + 3 where id = ${wallet('payer')}`,
+    signed: 'hold',
+    expected: ['wallet-mac payer', 'hold-life released'],
+  },
+  {
+    what: 'an open hold released without an event',
+    sql: () => `
+      ${changeHold('open', `status = 'RELEASED', remaining = 0`)}
+      update wallet set held = held - 10 where id = ${wallet('payer')}`,
+    signed: 'hold',
+    expected: ['wallet-mac payer', 'hold-life open'],
+  },
+  {
+    what: 'an expired hold shown as released',
+    sql: () => changeHold('expired', `status = 'RELEASED'`),
+    signed: 'hold',
+    expected: ['hold-life expired'],
+  },
+  {
+    what: 'the time of the end of a hold changed',
+    sql: () => changeHold('released', `updated_at = updated_at + interval '1 s'`),
+    signed: 'hold',
+    expected: ['hold-life released'],
+  },
+  {
+    what: 'a hold that ended twice',
+    sql: () => `
+      insert into journal select (jsonb_populate_record(j, jsonb_build_object(
+          'position', 21, 'order_count', l.order_count, 'created_at', l.last_posted_at))).*
+      from journal j join ledger l using (workspace_id) where j.${entry('escrow', 11).replace('position', 'j.position')}`,
+    expected: ['journal-chain escrow@21', 'ledger-position escrow', 'journal-head escrow', 'hold-life released'],
+  },
+  {
+    what: 'a hold that expired before its draw',
+    sql: () => changeHold('captured', `expires_at = created_at + interval '1 ms'`),
+    signed: 'hold',
+    expected: ['hold-captured capture'],
+  },
+  {
+    what: 'another captured amount',
+    sql: () => changeHold('captured', 'captured = 7.00'),
+    signed: 'hold',
+    expected: ['hold-captured captured'],
+  },
+  {
+    what: 'a draw detached from its hold',
+    sql: () => change('draw', 'hold_id = null, hold_remaining = null'),
+    expected: ['flow-chain payer#2', 'flow-chain payee#1', 'hold-captured drawn', 'hold-life drawn'],
+  },
+  {
+    what: 'a transfer that draws more than the hold has',
+    sql: () => change('otherOrder', `hold_id = ${hold('open')}, hold_remaining = 0`),
+    expected: [
+      'flow-chain payer#7',
+      'flow-chain payee#6',
+      'hold-captured open',
+      'hold-captured otherOrder',
+      'hold-life open',
+    ],
+  },
+  {
+    what: 'a draw from another wallet than that of the hold',
+    sql: () => `
+      update wallet set hold_count = hold_count - 1 where id = ${wallet('payer')};
+      update wallet set hold_count = 1 where id = ${wallet('payee')};
+      ${changeHold('captured', `wallet_id = ${wallet('payee')}, wallet_number = 1`)}
+      update hold set wallet_number = wallet_number - 1
+      where workspace_id = ${workspace('escrow')} and wallet_number > 3 and wallet_id = ${wallet('payer')}`,
+    signed: 'hold',
+    expected: ['wallet-mac payer', 'wallet-mac payee', 'hold-captured capture', 'hold-life captured'],
+  },
+  {
+    what: 'the rest of a draw changed',
+    sql: () => change('draw', 'hold_remaining = 14.00'),
+    expected: ['flow-chain payer#2', 'flow-chain payee#1', 'hold-captured draw', 'hold-life drawn'],
+  },
+  {
+    what: 'a hold deleted',
+    sql: () => `delete from hold where id = ${hold('later')}`,
+    expected: ['ledger-hold-count escrow', 'wallet-hold-count payer', 'hold-sum payer', 'hold-life later'],
+  },
+  {
+    what: 'a hold that core did not create',
+    sql: () => `
+      insert into hold select (jsonb_populate_record(h, '{
+        "id": "${uuidFromId('hold', strange)}", "biz_id": "strange", "number": 7, "wallet_number": 7}')).*
+      from hold h where id = ${hold('later')}`,
+    expected: [
+      'hold-mac strange',
+      'ledger-hold-count escrow',
+      'wallet-hold-count payer',
+      'hold-sum payer',
+      'hold-life strange',
+    ],
+  },
+  {
+    what: 'the total of a reversal changed',
+    sql: () => change('rest', 'reversed_total = 15.00'),
+    expected: ['flow-chain payer#6', 'flow-chain payee#5', 'reversal rest'],
+  },
+  {
+    what: 'a reversal of a later transfer',
+    sql: () => change('rest', `reverses_id = ${transfer('otherOrder')}, reversed_total = 15.00`),
+    expected: ['flow-chain payer#6', 'flow-chain payee#5', 'reversal rest'],
+  },
+  {
+    what: 'a reversal in the direction of its original',
+    sql: () => change('rest', `reverses_id = ${transfer('half')}, reversed_total = 15.00`),
+    expected: ['flow-chain payer#6', 'flow-chain payee#5', 'reversal rest'],
+  },
+  {
+    what: 'a reversal of more than its original',
+    sql: () => change('rest', `reverses_id = ${transfer('draw')}, reversed_total = 15.00`),
+    expected: ['flow-chain payer#6', 'flow-chain payee#5', 'reversal rest'],
+  },
+  {
+    what: 'a transfer in the middle of a batch removed from it',
+    sql: () => change('batchedNext', 'batch_id = null'),
+    expected: ['flow-chain payer#9', 'flow-chain payee#8', 'batch batchedLast'],
+  },
+  {
+    what: 'the first transfer of a batch removed from it',
+    sql: () => change('batched', 'batch_id = null'),
+    expected: ['flow-chain payer#8', 'flow-chain payee#7', 'batch batchedNext'],
+  },
+  {
+    what: 'a transfer added to a batch',
+    sql: () => change('otherOrder', `batch_id = ${transfer('batched')}`),
+    expected: ['flow-chain payer#7', 'flow-chain payee#6', 'batch otherOrder', 'batch batched'],
+  },
 ]
 
 describe('each damage is reported with its rule and place, and nothing else is', () => {
-  test.each(damages)('$what', ({ sql, expected }) =>
+  test.each(damages)('$what', ({ sql, signed, expected }) =>
     inCopy(async ({ ownerUrl, serviceUrl }) => {
       await damage(ownerUrl, sql())
+      if (signed) await sign(ownerUrl, signed)
       const report = await verify(serviceUrl)
       expect(report.ok).toBe(false)
       expect(named(report)).toEqual(expected)
@@ -885,6 +1245,8 @@ test('no column value stops the verification, and every change of a covered colu
       transfer: `id = ${transfer('back')}`,
       wallet: `id = ${wallet('b')}`,
       ledger: `workspace_id = ${workspace('books')}`,
+      hold: `id = ${hold('drawn')}`,
+      journal: entry('escrow', 11),
       workspace: `id = ${workspace('books')}`,
       member: `user_id = 'gone'`,
       api_key: 'true',
@@ -912,7 +1274,7 @@ test('no column value stops the verification, and every change of a covered colu
   }))
 
 /** For the other tables only the MAC is checked, so one value is enough. */
-const hasManyRules = (table: string) => ['transfer', 'wallet', 'ledger'].includes(table)
+const hasManyRules = (table: string) => ['transfer', 'wallet', 'ledger', 'hold', 'journal'].includes(table)
 
 /** Values that a column may hold once its constraints are gone. */
 const oddValues = {
@@ -951,7 +1313,7 @@ test('reports a policy that hides rows from everybody but the verification, and 
       ownerUrl,
       `alter table transfer enable row level security;
        create policy hidden on transfer for select to wallet_service
-         using (current_setting('application_name') = 'core verify' or number < 4)`,
+         using (current_setting('application_name') = 'core verify' or position < 9)`,
     )
     const report = await verify(serviceUrl)
     expect(report.ok).toBe(false)

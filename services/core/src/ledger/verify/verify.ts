@@ -7,6 +7,8 @@ import { checkAuditedRows } from './audited-rows.ts'
 import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
 import { checkNumbers, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
+import { checkHolds } from './holds.ts'
+import { checkLog } from './log.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
 import { checkAudit, checkSignedRows } from './rows.ts'
@@ -39,7 +41,7 @@ export async function* verifyLedger({
   try {
     const findings = new Findings()
     const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
-    const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0 }
+    const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
     const version = await readCatalogVersion(snapshot)
     await checkCatalog(snapshot, findings)
     try {
@@ -90,6 +92,8 @@ export async function* checkRows(
   await checkAuditedRows({ snapshot, workspaceId, findings })
   await checkpoint?.checkRows(findings)
   await checkNumbers(snapshot, workspaceId, findings)
+  await checkLog({ snapshot, chainKey, workspaceId, findings })
+  await checkHolds(snapshot, workspaceId, findings)
 }
 
 /** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */

@@ -39,37 +39,69 @@ export const ledgerRows = `
     insert into public.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
   end $$;
 
-  -- A new, empty wallet: the next one of its ledger, or a hidden one without a number.
-  create function create_wallet(workspace uuid, wallet uuid, wallet_number bigint, wallet_kind text, wallet_name text,
-    wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea) returns void language plpgsql
+  -- A new, empty wallet: a numbered one, which is the next of its ledger and an event (entry), or a hidden one (entry null).
+  create function create_wallet(workspace uuid, wallet uuid, wallet_number bigint, wallet_biz_id text, wallet_name text,
+    wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     update public.ledger l
     set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
-      mac = new_ledger_mac
+      mac = new_ledger_mac, position = case when entry is null then l.position else (entry ->> 'position')::bigint end,
+      journal_head = case when entry is null then l.journal_head else (entry ->> 'mac')::bytea end
     where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
-      and (wallet_number is null or wallet_number = l.wallet_count + 1);
+      and (wallet_number is null) = (entry is null)
+      and (wallet_number is null
+        or wallet_number = l.wallet_count + 1 and (entry ->> 'position')::bigint = l.position + 1);
     if not found then
       perform public.refuse_write('a new wallet');
     end if;
-    insert into public.wallet (workspace_id, id, number, kind, name, currency, status, created_at, updated_at, revision, mac)
-      values (workspace, wallet, wallet_number, wallet_kind, wallet_name, wallet_currency, 'ACTIVE', at, at, 1, new_mac);
+    insert into public.wallet (workspace_id, id, number, kind, biz_id, name, currency, status, created_at, updated_at,
+        revision, mac)
+      values (workspace, wallet, wallet_number, case when entry is null then 'EXTERNAL' else 'CUSTOMER' end, wallet_biz_id,
+        wallet_name, wallet_currency, 'ACTIVE', at, at, 1, new_mac);
+    if entry is not null then
+      perform public.append_wallet_event(workspace, wallet, at, entry);
+    end if;
   end $$;
 
   -- A wallet that is closed stays closed. The ledger counts the change, so that no core posts from what it remembers.
-  create function change_wallet_status(workspace uuid, wallet uuid, new_status text, at timestamptz, new_mac bytea,
-    new_ledger_mac bytea) returns void language plpgsql
+  create function change_wallet_status(workspace uuid, wallet uuid, new_status text, new_frozen_by text, at timestamptz,
+    new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at);
+    update public.ledger l
+    set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac, position = (entry ->> 'position')::bigint,
+      journal_head = (entry ->> 'mac')::bytea
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+      and (entry ->> 'position')::bigint = l.position + 1;
     if not found then
       perform public.refuse_write('a change of a wallet');
     end if;
-    update public.wallet w set status = new_status, updated_at = at, revision = w.revision + 1, mac = new_mac
-    where w.workspace_id = workspace and w.id = wallet and w.kind = 'CUSTOMER' and w.status not in ('CLOSED', new_status);
+    update public.wallet w
+    set status = new_status, frozen_by = new_frozen_by, updated_at = at, revision = w.revision + 1, mac = new_mac
+    where w.workspace_id = workspace and w.id = wallet and w.kind = 'CUSTOMER' and w.status <> 'CLOSED'
+      and row (w.status, w.frozen_by) is distinct from row (new_status, new_frozen_by);
     if not found then
       perform public.refuse_write('a change of a wallet');
+    end if;
+    perform public.append_wallet_event(workspace, wallet, at, entry);
+  end $$;
+
+  -- An event that has led to the status of the wallet.
+  create function append_wallet_event(workspace uuid, wallet uuid, at timestamptz, entry jsonb) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp as $$
+  begin
+    insert into public.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
+        client_address, created_at, mac)
+      select workspace, j.position, l.order_count, j.id, j.type, wallet, w.status, j.actor, j.request_id, j.client_address,
+        at, j.mac
+      from jsonb_to_record(entry) as j (position bigint, id uuid, type text, actor text, request_id text,
+          client_address text, mac bytea), public.ledger l, public.wallet w
+      where l.workspace_id = workspace and w.workspace_id = workspace and w.id = wallet
+        and (j.type, w.status) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
+          ('wallet.closed', 'CLOSED'));
+    if not found then
+      perform public.refuse_write('an event of a wallet');
     end if;
   end $$;
 
@@ -85,34 +117,49 @@ export const ledgerRows = `
     end if;
   end $$;
 
-  -- Of a halted ledger: a wallet gets what its last entry says, and nothing else.
+  -- Of a halted ledger: a wallet gets what its last entry and its holds say, and nothing else.
   create function repair_wallet(workspace uuid, wallet uuid, new_balance numeric, new_sequence bigint,
-    new_order_count bigint, new_head bytea, new_name text, new_status text, new_mac bytea) returns void language plpgsql
+    new_order_count bigint, new_head bytea, new_held numeric, new_held_until timestamptz, new_hold_count bigint,
+    new_name text, new_biz_id text, new_status text, new_frozen_by text, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     perform from public.ledger l where l.workspace_id = workspace and l.status = 'HALTED' for no key update;
-    if not found or row (new_balance, new_sequence, new_head) is distinct from coalesce(
-      (select row (f.balance_after, f.sequence, f.mac) from public.flow f
-       where f.workspace_id = workspace and f.wallet_id = wallet order by f.sequence desc limit 1),
-      row (0::numeric, 0::bigint, ''::bytea))
+    if not found
+      or row (new_balance, new_sequence, new_order_count, new_head) is distinct from coalesce(
+        (select row (f.balance_after, f.sequence, f.order_count, f.mac) from public.flow f
+         where f.workspace_id = workspace and f.wallet_id = wallet order by f.sequence desc limit 1),
+        row (0::numeric, 0::bigint, 0::bigint, ''::bytea))
+      or (select new_hold_count = count(*)
+          and new_held = coalesce(sum(h.remaining) filter (where h.status = 'OPEN'), 0)
+          and coalesce(new_held_until <= min(h.expires_at) filter (where h.status = 'OPEN'),
+            new_held_until is null and new_held = 0)
+        from public.hold h where h.workspace_id = workspace and h.wallet_id = wallet) is not true
     then
       perform public.refuse_write('a repair of a wallet');
     end if;
     update public.wallet w set balance = new_balance, sequence = new_sequence, order_count = new_order_count,
-      head = new_head, name = new_name, status = new_status, revision = w.revision + 1, mac = new_mac
+      head = new_head, held = new_held, held_until = new_held_until, hold_count = new_hold_count, name = new_name,
+      biz_id = new_biz_id, status = new_status, frozen_by = new_frozen_by, revision = w.revision + 1, mac = new_mac
     where w.workspace_id = workspace and w.id = wallet;
   end $$;
 
-  -- A halted ledger gets the counters that its wallets and transfers come to.
-  create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, at timestamptz,
-    new_mac bytea) returns void language plpgsql
+  -- A halted ledger gets the counters that its wallets, transfers and holds come to, and the end of its event log.
+  create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, new_hold_count bigint,
+    new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l set wallet_count = new_wallet_count, order_count = new_order_count, last_posted_at = at,
+    update public.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
+      hold_count = new_hold_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
       and new_wallet_count = (select count(w.number) from public.wallet w where w.workspace_id = workspace)
-      and new_order_count = (select count(t.number) from public.transfer t where t.workspace_id = workspace);
+      and new_order_count = (
+        select count(*) from public.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')
+      and new_hold_count = (select count(*) from public.hold h where h.workspace_id = workspace)
+      and new_position = (select count(*) from public.transfer t where t.workspace_id = workspace)
+        + (select count(*) from public.journal j where j.workspace_id = workspace)
+      and new_journal_head = coalesce(
+        (select j.mac from public.journal j where j.workspace_id = workspace order by j.position desc limit 1), '');
     if not found then
       perform public.refuse_write('a repair of a ledger');
     end if;

@@ -6,19 +6,22 @@
  */
 export const posting = `
   create function post(
-    -- A ledger each: its version (xmin) and MAC now, when it is posted to, and its counter and MAC afterwards.
+    -- Each ledger: its version (xmin) and MAC now, the time, and its counters and MAC afterwards. The version is null for a
+    -- row that this transaction has written.
     ledger_ids uuid[], ledger_versions xid[], old_ledger_macs bytea[], posted_at timestamptz[], order_counts bigint[],
-    ledger_macs bytea[],
-    -- A wallet each: its version and MAC now, and its row afterwards.
+    ledger_positions bigint[], ledger_macs bytea[],
+    -- Each wallet: its version and MAC now, and its row afterwards.
     wallet_ledgers integer[], wallet_ids uuid[], wallet_versions xid[], old_wallet_macs bytea[], balances numeric[],
     sequences bigint[], wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
-    -- A transfer each, in the order of posting, and the entries that it leaves on its source and its target.
-    ledgers integer[], ids uuid[], types text[], biz_ids text[], numbers bigint[], amounts numeric[], currencies text[],
-    sources integer[], targets integer[], source_sequences bigint[], target_sequences bigint[], remarks text[],
-    actors text[], request_ids text[], client_addresses text[], source_balances numeric[], target_balances numeric[],
-    source_order_counts bigint[], target_order_counts bigint[], source_macs bytea[], target_macs bytea[],
-    -- For ledgers that are not locked: until when to post. Afterwards, and when somebody else has written to one of them,
-    -- \`post\` returns null. For locked ledgers null: then it fails.
+    -- Each transfer, in the order of posting, with its entries on source and target.
+    ledgers integer[], ids uuid[], positions bigint[], transfer_order_counts bigint[], types text[], biz_ids text[], refs text[],
+    amounts numeric[], currencies text[], sources integer[], targets integer[], source_sequences bigint[],
+    target_sequences bigint[], remarks text[], actors text[], request_ids text[], client_addresses text[],
+    source_balances numeric[], target_balances numeric[], source_order_counts bigint[], target_order_counts bigint[],
+    source_macs bytea[], target_macs bytea[], holds uuid[], hold_remainders numeric[], reversed_ids uuid[],
+    reversed_totals numeric[], batches uuid[],
+    -- For ledgers that are not locked: the latest time to post. After it, and when another transaction has written to one of
+    -- them, \`post\` writes nothing and returns nulls. For locked ledgers null: then \`post\` fails instead.
     not_after timestamptz,
     -- The time afterwards, and the version of the rows that were written.
     out now timestamptz, out version xid) language plpgsql
@@ -27,6 +30,7 @@ export const posting = `
     found_count integer;
     -- The rows as the transfers so far leave them.
     ledger_orders bigint[];
+    at_position bigint[];
     kinds text[];
     wallet_currencies text[];
     at_balance numeric[];
@@ -39,28 +43,31 @@ export const posting = `
   begin
     -- Subscripts and unnest read the same elements only of arrays with one dimension that begin at 1.
     if ('[1:' || cardinality(ledger_ids) || ']' = all (array[array_dims(ledger_ids), array_dims(ledger_versions),
-        array_dims(old_ledger_macs), array_dims(posted_at), array_dims(order_counts), array_dims(ledger_macs)])
+        array_dims(old_ledger_macs), array_dims(posted_at), array_dims(order_counts),
+        array_dims(ledger_positions), array_dims(ledger_macs)])
       and '[1:' || cardinality(wallet_ids) || ']' = all (array[array_dims(wallet_ledgers), array_dims(wallet_ids),
         array_dims(wallet_versions), array_dims(old_wallet_macs), array_dims(balances), array_dims(sequences),
         array_dims(wallet_orders), array_dims(heads), array_dims(wallet_macs)])
-      and '[1:' || cardinality(ids) || ']' = all (array[array_dims(ledgers), array_dims(ids), array_dims(types),
-        array_dims(biz_ids), array_dims(numbers), array_dims(amounts), array_dims(currencies), array_dims(sources),
-        array_dims(targets), array_dims(source_sequences), array_dims(target_sequences), array_dims(remarks),
+      and '[1:' || cardinality(ids) || ']' = all (array[array_dims(ledgers), array_dims(ids), array_dims(positions),
+        array_dims(transfer_order_counts), array_dims(types), array_dims(biz_ids), array_dims(refs), array_dims(amounts),
+        array_dims(currencies), array_dims(sources), array_dims(targets), array_dims(source_sequences), array_dims(target_sequences), array_dims(remarks),
         array_dims(actors), array_dims(request_ids), array_dims(client_addresses), array_dims(source_balances),
         array_dims(target_balances), array_dims(source_order_counts), array_dims(target_order_counts),
-        array_dims(source_macs), array_dims(target_macs)])) is not true
+        array_dims(source_macs), array_dims(target_macs), array_dims(holds), array_dims(hold_remainders),
+        array_dims(reversed_ids), array_dims(reversed_totals), array_dims(batches)])) is not true
     then
       raise exception 'post refuses these transfers: its arrays do not have one element each, counted from 1'
         using errcode = 'restrict_violation';
     end if;
 
     -- In one order everywhere.
-    select count(distinct workspace_id), array_agg(l.order_count order by n.place) into found_count, ledger_orders
-    from (select l.workspace_id, l.status, l.xmin, l.mac, l.last_posted_at, l.order_count from public.ledger l
+    select count(distinct workspace_id), array_agg(l.order_count order by n.place), array_agg(l.position order by n.place)
+    into found_count, ledger_orders, at_position
+    from (select l.workspace_id, l.status, l.xmin, l.mac, l.last_posted_at, l.order_count, l.position from public.ledger l
         where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
       join unnest(ledger_ids, ledger_versions, old_ledger_macs, posted_at) with ordinality
         as n (workspace_id, version, mac, posted_at, place) using (workspace_id)
-    where l.status = 'OPEN' and l.xmin = n.version and l.mac = n.mac
+    where l.status = 'OPEN' and l.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid) and l.mac = n.mac
       and public.is_now(n.posted_at, l.last_posted_at);
     if found_count is distinct from cardinality(ledger_ids) or clock_timestamp() > not_after then
       if not_after is not null then
@@ -76,8 +83,8 @@ export const posting = `
       from unnest(wallet_ledgers, wallet_ids, wallet_versions, old_wallet_macs, balances, sequences, wallet_orders, heads,
           wallet_macs) with ordinality
         as n (ledger, id, version, old_mac, balance, sequence, order_count, head, mac, place)
-      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.xmin = n.version and w.mac = n.old_mac
-        and w.status = 'ACTIVE'
+      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.mac = n.old_mac and w.status = 'ACTIVE'
+        and w.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
       returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
     select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
       array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)
@@ -90,7 +97,8 @@ export const posting = `
       source := sources[at];
       target := targets[at];
       is_order := types[at] = 'TRANSFER';
-      if (wallet_ledgers[source] = ledgers[at] and wallet_ledgers[target] = ledgers[at]
+      if (positions[at] = at_position[ledgers[at]] + 1 and transfer_order_counts[at] = ledger_orders[ledgers[at]] + is_order::integer
+        and wallet_ledgers[source] = ledgers[at] and wallet_ledgers[target] = ledgers[at]
         and wallet_currencies[source] = currencies[at] and wallet_currencies[target] = currencies[at]
         and kinds[source] = case types[at] when 'DEPOSIT' then 'EXTERNAL' else 'CUSTOMER' end
         and kinds[target] = case types[at] when 'WITHDRAWAL' then 'EXTERNAL' else 'CUSTOMER' end
@@ -99,8 +107,7 @@ export const posting = `
         and (source_balances[at] >= 0 or types[at] = 'DEPOSIT')
         and source_sequences[at] = at_sequence[source] + 1 and target_sequences[at] = at_sequence[target] + 1
         and source_order_counts[at] = at_order[source] + is_order::integer
-        and target_order_counts[at] = at_order[target] + is_order::integer
-        and case when is_order then numbers[at] = ledger_orders[ledgers[at]] + 1 else numbers[at] is null end) is not true
+        and target_order_counts[at] = at_order[target] + is_order::integer) is not true
       then
         raise exception 'post refuses transfer %: it does not continue from its wallets and its ledger', ids[at]
           using errcode = 'restrict_violation';
@@ -113,12 +120,11 @@ export const posting = `
       at_mac[target] := target_macs[at];
       at_order[source] := source_order_counts[at];
       at_order[target] := target_order_counts[at];
-      if is_order then
-        ledger_orders[ledgers[at]] := numbers[at];
-      end if;
+      at_position[ledgers[at]] := positions[at];
+      ledger_orders[ledgers[at]] := transfer_order_counts[at];
     end loop;
     if (at_balance = balances and at_sequence = sequences and at_order = wallet_orders and at_mac = heads
-      and ledger_orders = order_counts) is not true
+      and ledger_orders = order_counts and at_position = ledger_positions) is not true
     then
       raise exception 'post refuses these transfers: the rows of wallets and ledgers do not follow from them'
         using errcode = 'restrict_violation';
@@ -145,22 +151,27 @@ export const posting = `
     end if;
 
     update public.ledger l
-    set order_count = n.order_count, last_posted_at = n.posted_at, revision = l.revision + 1, mac = n.mac
-    from unnest(ledger_ids, posted_at, order_counts, ledger_macs) as n (workspace_id, posted_at, order_count, mac)
+    set order_count = n.order_count, position = n.position, last_posted_at = n.posted_at, revision = l.revision + 1,
+      mac = n.mac
+    from unnest(ledger_ids, posted_at, order_counts, ledger_positions, ledger_macs)
+      as n (workspace_id, posted_at, order_count, position, mac)
     where l.workspace_id = n.workspace_id;
 
-    insert into public.transfer (workspace_id, id, type, biz_id, number, amount, currency, remark, actor, request_id,
-      client_address, created_at, source_wallet_id, source_sequence, source_order_count, source_balance,
-      source_mac, target_wallet_id, target_sequence, target_order_count, target_balance, target_mac)
-    select ledger_ids[ledger], id, type, biz_id, number, amount, currency, remark, actor, request_id, client_address,
-      posted_at[ledger], wallet_ids[p.source], source_sequence, source_order_count, source_balance, source_mac,
-      wallet_ids[p.target], target_sequence, target_order_count, target_balance, target_mac
-    from unnest(ledgers, ids, types, biz_ids, numbers, amounts, currencies, sources, targets, source_sequences,
-        target_sequences, remarks, actors, request_ids, client_addresses, source_balances, target_balances,
-        source_order_counts, target_order_counts, source_macs, target_macs)
-      as p (ledger, id, type, biz_id, number, amount, currency, source, target, source_sequence, target_sequence, remark,
-        actor, request_id, client_address, source_balance, target_balance, source_order_count,
-        target_order_count, source_mac, target_mac);
+    insert into public.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
+      hold_id, hold_remaining, reverses_id, reversed_total, batch_id, actor, request_id, client_address, created_at,
+      source_wallet_id, source_sequence, source_order_count, source_balance, source_mac, target_wallet_id, target_sequence,
+      target_order_count, target_balance, target_mac)
+    select ledger_ids[ledger], id, position, order_count, type, biz_id, reference, amount, currency, remark, hold, hold_remaining,
+      reversed_id, reversed_total, batch, actor, request_id, client_address, posted_at[ledger], wallet_ids[p.source],
+      source_sequence, source_order_count, source_balance, source_mac, wallet_ids[p.target], target_sequence,
+      target_order_count, target_balance, target_mac
+    from unnest(ledgers, ids, positions, transfer_order_counts, types, biz_ids, refs, amounts, currencies, sources, targets,
+        source_sequences, target_sequences, remarks, actors, request_ids, client_addresses, source_balances,
+        target_balances, source_order_counts, target_order_counts, source_macs, target_macs, holds, hold_remainders,
+        reversed_ids, reversed_totals, batches)
+      as p (ledger, id, position, order_count, type, biz_id, reference, amount, currency, source, target, source_sequence,
+        target_sequence, remark, actor, request_id, client_address, source_balance, target_balance, source_order_count,
+        target_order_count, source_mac, target_mac, hold, hold_remaining, reversed_id, reversed_total, batch);
     now := clock_timestamp();
     version := pg_current_xact_id()::xid;
   end $$;

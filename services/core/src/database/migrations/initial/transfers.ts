@@ -3,15 +3,26 @@ export const transfers = `
   create table transfer (
     workspace_id uuid not null,
     id uuid not null,
+    -- The place among the events of the workspace (see journal.ts).
+    position bigint not null check (position > 0),
+    -- How many of the workspace's transfers up to this one are orders, which is what transfers between wallets are called.
+    order_count bigint not null,
     type text collate "C" not null check (type in ('TRANSFER', 'DEPOSIT', 'WITHDRAWAL')),
     -- The bizId that the client chose, if any.
     biz_id text collate "C",
-    -- Counts the workspace's transfers between wallets 1…n, in order of posting.
-    number bigint,
+    reference text collate "C",
     -- 38 digits at most, as in the contract.
     amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
     currency text collate "C" not null,
     remark text,
+    -- The hold that this transfer draws on, and what remains of it afterwards.
+    hold_id uuid,
+    hold_remaining numeric,
+    -- The order that this one reverses, and the sum of that one's reversals up to this one.
+    reverses_id uuid,
+    reversed_total numeric,
+    -- The first transfer of the batch.
+    batch_id uuid,
     actor text not null,
     request_id text not null,
     client_address text,
@@ -31,12 +42,19 @@ export const transfers = `
     target_mac bytea not null,
     primary key (workspace_id, id),
     check (source_wallet_id <> target_wallet_id),
-    check ((number is not null) = (type = 'TRANSFER'))
+    check ((hold_id is null) = (hold_remaining is null) and (reverses_id is null) = (reversed_total is null)),
+    check (hold_id is null or type in ('TRANSFER', 'WITHDRAWAL')),
+    check (reverses_id is null or type = 'TRANSFER' and hold_id is null),
+    check (batch_id is null or type = 'TRANSFER')
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
-  create unique index transfer_number on transfer (workspace_id, number) where number is not null;
-  create index transfer_amount on transfer (workspace_id, amount, number) include (currency) where number is not null;
-  create index transfer_currency on transfer (workspace_id, currency, number) where number is not null;
+  create unique index transfer_position on transfer (workspace_id, position);
+  create index transfer_amount on transfer (workspace_id, amount, position) include (currency) where type = 'TRANSFER';
+  create index transfer_currency on transfer (workspace_id, currency, position) where type = 'TRANSFER';
+  create index transfer_reference on transfer (workspace_id, reference, position) where reference is not null;
+  create index transfer_hold on transfer (workspace_id, hold_id, position) where hold_id is not null;
+  create index transfer_reverses on transfer (workspace_id, reverses_id, position) where reverses_id is not null;
+  create index transfer_batch on transfer (workspace_id, batch_id, position) where batch_id is not null;
 
   -- Each wallet's entries, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
   create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
@@ -45,11 +63,12 @@ export const transfers = `
     include (type);
   create index transfer_target_amount on transfer (workspace_id, target_wallet_id, amount, target_sequence)
     include (type);
-  -- Deposits and withdrawals by sequence, for lists of them, and by the number of orders before them, from which follows the
-  -- sequence of each order (see wallets/queries.ts).
+  -- Deposits and withdrawals by sequence, for lists of them, and by the number of orders before them: from it follow the
+  -- sequence and the position of each order (see wallets/queries.ts, transfers/queries.ts).
   create index transfer_deposit on transfer (workspace_id, target_wallet_id, target_sequence) where type = 'DEPOSIT';
   create index transfer_withdrawal on transfer (workspace_id, source_wallet_id, source_sequence)
     where type = 'WITHDRAWAL';
+  create index transfer_funding on transfer (workspace_id, order_count, position) where type <> 'TRANSFER';
   create index transfer_deposit_order on transfer (workspace_id, target_wallet_id, target_order_count, target_sequence)
     where type = 'DEPOSIT';
   create index transfer_withdrawal_order on transfer (workspace_id, source_wallet_id, source_order_count, source_sequence)
@@ -58,14 +77,52 @@ export const transfers = `
   create trigger transfer_is_immutable before update or delete on transfer for each row execute function refuse_change();
   create trigger transfer_is_kept before truncate on transfer for each statement execute function refuse_change();
 
+  create function check_transfer_links() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+  declare
+    available numeric;
+    reversed numeric;
+  begin
+    if new.hold_id is not null then
+      select coalesce(
+        (select t.hold_remaining from public.transfer t
+         where t.workspace_id = new.workspace_id and t.hold_id = new.hold_id and t.position < new.position
+         order by t.position desc limit 1), h.amount)
+      into available from public.hold h
+      where h.workspace_id = new.workspace_id and h.id = new.hold_id and h.wallet_id = new.source_wallet_id
+        and h.currency = new.currency;
+      if (new.amount <= available and new.hold_remaining in (available - new.amount, 0)) is not true then
+        raise exception 'transfer % is refused: its hold does not have this amount left', new.id
+          using errcode = 'restrict_violation';
+      end if;
+    end if;
+    if new.reverses_id is not null then
+      select o.amount, coalesce(
+        (select t.reversed_total from public.transfer t
+         where t.workspace_id = new.workspace_id and t.reverses_id = new.reverses_id and t.position < new.position
+         order by t.position desc limit 1), 0)
+      into available, reversed from public.transfer o
+      where o.workspace_id = new.workspace_id and o.id = new.reverses_id and o.position < new.position
+        and o.type = 'TRANSFER' and o.reverses_id is null and o.currency = new.currency
+        and o.source_wallet_id = new.target_wallet_id and o.target_wallet_id = new.source_wallet_id;
+      if (new.reversed_total = reversed + new.amount and new.reversed_total <= available) is not true then
+        raise exception 'transfer % is refused: it does not reverse what is left of an order between its wallets', new.id
+          using errcode = 'restrict_violation';
+      end if;
+    end if;
+    return null;
+  end $$;
+  create trigger transfer_links_are_checked after insert on transfer for each row
+    when (new.hold_id is not null or new.reverses_id is not null) execute function check_transfer_links();
+
   -- The entries, one for each wallet and sequence.
   create view flow with (security_invoker = true) as
     select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
       source_order_count as order_count, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,
-      amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+      amount, currency, source_wallet_id, target_wallet_id, reference, hold_id, reverses_id, batch_id, remark, created_at
     from transfer
     union all
     select workspace_id, target_wallet_id, target_sequence, 'IN', target_order_count, target_balance, target_mac, id, type,
-      biz_id, amount, currency, source_wallet_id, target_wallet_id, remark, created_at
+      biz_id, amount, currency, source_wallet_id, target_wallet_id, reference, hold_id, reverses_id, batch_id, remark,
+      created_at
     from transfer;
 `

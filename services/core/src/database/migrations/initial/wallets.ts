@@ -15,6 +15,10 @@ export const wallets = `
     status text not null default 'OPEN' check (status in ('OPEN', 'CLOSED', 'HALTED')),
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,
+    hold_count bigint not null default 0,
+    -- The position of the last event, and the MAC of the last row of the journal; empty before the first.
+    position bigint not null default 0,
+    journal_head bytea not null default '',
     last_posted_at timestamptz(3) not null,
     halt_reason text,
     ${signature},
@@ -27,13 +31,20 @@ export const wallets = `
     -- 1…n within the workspace; null for the hidden EXTERNAL wallets.
     number bigint,
     kind text not null check (kind in ('CUSTOMER', 'EXTERNAL')),
+    -- The bizId that the client chose, if any.
+    biz_id text collate "C",
     name text collate "C" not null,
     currency text collate "C" not null references currency,
     status text collate "C" not null check (status in ('ACTIVE', 'FROZEN', 'CLOSED')),
+    frozen_by text collate "C" check (frozen_by in ('WORKSPACE', 'OPERATOR')),
     balance numeric not null default 0,
+    -- The sum that open holds reserve, and a time that is not after the first of them expires.
+    held numeric not null default 0,
+    held_until timestamptz(3),
     sequence bigint not null default 0,
     -- Number of entries that belong to transfers between wallets, not to deposits and withdrawals.
     order_count bigint not null default 0,
+    hold_count bigint not null default 0,
     -- The MAC of the last entry; empty before the first.
     head bytea not null default '',
     created_at timestamptz(3) not null,
@@ -45,9 +56,16 @@ export const wallets = `
     check (kind = 'EXTERNAL' or balance >= 0),
     check ((kind = 'CUSTOMER') = (number is not null)),
     check (status <> 'CLOSED' or balance = 0),
+    check ((status = 'FROZEN') = (frozen_by is not null)),
+    check (held >= 0 and (kind = 'EXTERNAL' or held <= balance)),
+    check (kind = 'CUSTOMER' or num_nonnulls(held_until, biz_id) = 0),
+    check ((held = 0) = (held_until is null)),
     check (order_count <= sequence),
-    check (isfinite(created_at) and isfinite(updated_at))
+    check (isfinite(created_at) and isfinite(updated_at) and isfinite(held_until))
   ) with (fillfactor = 50);
+  create unique index wallet_biz_id on wallet (workspace_id, biz_id) where biz_id is not null;
+  -- Referenced by holds.
+  create unique index wallet_id_currency on wallet (workspace_id, id, currency);
   create unique index wallet_external on wallet (workspace_id, currency) where kind = 'EXTERNAL';
   -- For the lists of section 4 of the specification. No index has a column that a posting changes, so that wallet updates
   -- stay HOT.

@@ -1,7 +1,8 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { CallAborted, type CoreClient, CoreUnreachable } from '@workspace-wallet/core-client'
 import { expect, test } from 'vitest'
-import { createTransferWithRetry } from './create-transfer.ts'
+import { createBatch, createTransfer, createWallet } from './commands.ts'
+import { toDomainError } from './domain-errors.ts'
 
 type Attempt = { atMs: number; resend: boolean }
 /** How long an attempt takes, and the error that it fails with; without one it succeeds. */
@@ -43,7 +44,7 @@ async function create(...outcomes: Outcome[]): Promise<{ result: string; attempt
   const clock = { nowMs: () => nowMs, pause, timeout }
   const core = { transfers: { create: { mutate } } } as unknown as CoreClient
   const input = { workspaceId: 'w', caller: { requestId: 'r' }, order: {} as never }
-  const result = await createTransferWithRetry(core, input, clock).then(
+  const result = await createTransfer(core, input, clock).then(
     () => 'done',
     error => error.code as string,
   )
@@ -96,4 +97,36 @@ test.each<[string, Outcome[]]>([
   ['a second attempt that gets no answer', [{ takesMs: 10, error: lost() }, { takesMs: 60_000 }]],
 ])('the deadline holds in every case: %s', async (_, outcomes) => {
   expect(await create(...outcomes)).toMatchObject({ result: 'S003', endMs: deadlineMs })
+})
+
+test('the attempts of a batch name the same transfers, one for each item', async () => {
+  const attempts: { transferIds: string[]; resend: boolean }[] = []
+  const mutate = async (attempt: (typeof attempts)[number]) => {
+    attempts.push(attempt)
+    if (attempts.length === 1) throw unreachable(true, performance.now())
+    return {}
+  }
+  const core = { transfers: { batch: { mutate } } } as unknown as CoreClient
+  const batch = { transfers: [{}, {}] } as never
+  await createBatch(core, { workspaceId: 'w', caller: { requestId: 'r' }, batch })
+  const [first, second] = attempts
+  expect(first).toMatchObject({ resend: false, transferIds: [expect.any(String), expect.any(String)] })
+  expect(second).toMatchObject({ resend: true, transferIds: first!.transferIds })
+})
+
+test.each<[string, Error, object]>([
+  ['S003 without an order if its answer is lost', unreachable(true, 0), { code: 'S003', details: undefined }],
+  ['S002 if it was not sent', unreachable(false, 0), { code: 'S002' }],
+  ['the error of core', new DomainError('T005', { bizId: 'a' }), { code: 'T005' }],
+])('a wallet command is sent once and gets %s', async (_, error, expected) => {
+  let attempts = 0
+  const mutate = async () => {
+    attempts++
+    throw error
+  }
+  const core = { wallets: { create: { mutate } } } as unknown as CoreClient
+  const input = { workspaceId: 'w', name: 'Main', currency: 'USD', bizId: 'a' }
+  const rejection = await createWallet(core, input).catch(toDomainError)
+  expect(rejection).toMatchObject(expected)
+  expect(attempts).toBe(1)
 })

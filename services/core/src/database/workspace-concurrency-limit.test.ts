@@ -7,6 +7,7 @@ const limits: ConcurrencyLimits = {
   waitingPerWorkspace: 2,
   waiting: 3,
   waitMs: 60_000,
+  reason: 'TOO_MANY_LISTS',
 }
 
 const tooMany = { code: 'S002', details: { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' } }

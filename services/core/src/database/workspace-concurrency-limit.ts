@@ -1,4 +1,4 @@
-import { DomainError } from '@workspace-wallet/contract'
+import { DomainError, type ErrorDetails } from '@workspace-wallet/contract'
 
 export type ConcurrencyLimits = {
   /** Maximum number that run at the same time, over all workspaces. */
@@ -11,6 +11,8 @@ export type ConcurrencyLimits = {
   waiting: number
   /** Maximum time to wait, in milliseconds. */
   waitMs: number
+  /** Why, in S002, a call may not wait or has waited too long. */
+  reason?: ErrorDetails['S002']['reason']
 }
 
 type Waiter = { start: () => void; timer: NodeJS.Timeout }
@@ -97,7 +99,7 @@ export class WorkspaceConcurrencyLimit {
   #wait(share: Share): Promise<void> {
     const { waitingPerWorkspace, waiting, waitMs } = this.#limits
     const limit = this.#waiting < waiting ? waitingPerWorkspace : 1
-    if (share.waiters.length >= limit) throw tooMany()
+    if (share.waiters.length >= limit) throw this.#tooMany()
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(waiter.timer)
@@ -113,12 +115,17 @@ export class WorkspaceConcurrencyLimit {
         },
         timer: setTimeout(() => {
           stopWaiting()
-          reject(tooMany())
+          reject(this.#tooMany())
         }, waitMs),
       }
       share.waiters.push(waiter)
       this.#waiting++
     })
+  }
+
+  #tooMany(): DomainError<'S002'> {
+    const { reason } = this.#limits
+    return new DomainError('S002', { retryAfterSeconds: 1, ...(reason && { reason }) })
   }
 
   #startNext(): void {
@@ -139,8 +146,4 @@ export class WorkspaceConcurrencyLimit {
       if (share.running === 0 && share.waiters.length === 0 && this.#usedMsOf(share) < 1) this.#shares.delete(workspace)
     this.#sweepAt = Math.max(sweepThreshold, 2 * this.#shares.size)
   }
-}
-
-function tooMany(): DomainError<'S002'> {
-  return new DomainError('S002', { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' })
 }

@@ -1,0 +1,146 @@
+import {
+  type ChangeWalletStatusInput,
+  type CreateBatchInput,
+  type CreateHoldInput,
+  type CreateTransferInput,
+  type CreateWalletInput,
+  DomainError,
+  errorTable,
+  type Hold,
+  mintId,
+  postingGraceMs,
+  type ReleaseHoldInput,
+  type ReverseTransferInput,
+  type TransferBatch,
+  type TransferOrder,
+  type Wallet,
+} from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
+import { noAnswerCause, toDomainError } from './domain-errors.ts'
+
+/** How long core may keep a command in its queue before it rejects it. */
+const commandBudgetMs = 5_000
+/** How long a call may take to reach core. */
+const transitMs = 1_000
+/** How long after it was sent an attempt can still be executed. */
+const attemptLifeMs = transitMs + commandBudgetMs + postingGraceMs
+/** When a command fails with S003, whatever the state of its attempts. */
+const commandDeadlineMs = attemptLifeMs + 3_000
+const retryPauseMs = 200
+
+/** What only the gateway adds to a command. */
+type Added = 'resend' | 'budgetMs' | 'transferId' | 'transferIds'
+
+export function createTransfer(
+  core: CoreClient,
+  input: Omit<CreateTransferInput, Added>,
+  clock?: Clock,
+): Promise<TransferOrder> {
+  const transferId = mintId('transfer')
+  const send: Send<TransferOrder> = (attempt, options) =>
+    core.transfers.create.mutate({ ...input, transferId, ...attempt }, options)
+  return sendWithRetry(send, { transferId }, clock)
+}
+
+export function createBatch(core: CoreClient, input: Omit<CreateBatchInput, Added>): Promise<TransferBatch> {
+  const transferIds = input.batch.transfers.map(() => mintId('transfer'))
+  return sendWithRetry((attempt, options) =>
+    core.transfers.batch.mutate({ ...input, transferIds, ...attempt }, options),
+  )
+}
+
+export function reverseTransfer(core: CoreClient, input: Omit<ReverseTransferInput, Added>): Promise<TransferOrder> {
+  const transferId = mintId('transfer')
+  return sendWithRetry((attempt, options) =>
+    core.transfers.reverse.mutate({ ...input, transferId, ...attempt }, options),
+  )
+}
+
+export function createHold(core: CoreClient, input: Omit<CreateHoldInput, Added | 'holdId'>): Promise<Hold> {
+  const holdId = mintId('hold')
+  return sendWithRetry((attempt, options) => core.holds.create.mutate({ ...input, holdId, ...attempt }, options))
+}
+
+export function releaseHold(core: CoreClient, input: Omit<ReleaseHoldInput, Added>): Promise<Hold> {
+  return sendWithRetry((attempt, options) => core.holds.release.mutate({ ...input, ...attempt }, options))
+}
+
+export function createWallet(core: CoreClient, input: CreateWalletInput): Promise<Wallet> {
+  return sendOnce(() => core.wallets.create.mutate(input))
+}
+
+export function changeWalletStatus(core: CoreClient, input: ChangeWalletStatusInput): Promise<Wallet> {
+  return sendOnce(() => core.wallets.changeStatus.mutate(input))
+}
+
+/** Sends one attempt. `resend`: whether an earlier one may have been executed. */
+type Send<Answer> = (
+  attempt: { resend: boolean; budgetMs: number },
+  options: { signal: AbortSignal },
+) => Promise<Answer>
+
+/**
+ * Sends a command. If an answer is lost, it sends the same command again with the same IDs, and core first looks up whether
+ * it was executed. At the deadline, a pending attempt is aborted; it counts as lost if it was sent.
+ *
+ * The rejection of a retry is final only when no attempt with a lost answer can still be executed by another core.
+ * Otherwise a transfer could be made after its client was told that it was rejected.
+ *
+ * @param details of S003
+ * @throws DomainError core's error; S002 if the command was certainly not executed; S003 if the outcome is unknown at the
+ *   deadline
+ */
+async function sendWithRetry<Answer>(
+  send: Send<Answer>,
+  details?: { transferId: string },
+  clock: Clock = realClock,
+): Promise<Answer> {
+  const deadlineMs = clock.nowMs() + commandDeadlineMs
+  /** When the last attempt with a lost answer was sent. */
+  let lostMs: number | undefined
+  for (;;) {
+    const leftMs = Math.ceil(deadlineMs - clock.nowMs())
+    if (leftMs <= 0) throw new DomainError('S003', details)
+    const timeout = clock.timeout(leftMs)
+    try {
+      const attempt = { resend: lostMs !== undefined, budgetMs: Math.min(commandBudgetMs, leftMs) }
+      return await send(attempt, { signal: timeout.signal })
+    } catch (error) {
+      const noAnswer = noAnswerCause(error)
+      if (noAnswer?.sent) lostMs = noAnswer.sentAtMs
+      const rejection = toDomainError(error)
+      if (lostMs === undefined) throw rejection ?? error
+      const isFinal = rejection !== null && errorTable[rejection.code].http < 500
+      if (isFinal && clock.nowMs() - lostMs > attemptLifeMs) throw rejection
+      await clock.pause(Math.min(retryPauseMs, deadlineMs - clock.nowMs()))
+    } finally {
+      timeout.clear()
+    }
+  }
+}
+
+/**
+ * Sends a command that core does not execute from its queue, and so not within a budget.
+ *
+ * @throws DomainError core's error; S002 if the command was not sent; S003 if its answer was lost
+ */
+async function sendOnce<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await send()
+  } catch (error) {
+    throw noAnswerCause(error)?.sent ? new DomainError('S003') : error
+  }
+}
+
+type Clock = typeof realClock
+
+const realClock = {
+  nowMs: () => performance.now(),
+  pause: (ms: number): Promise<unknown> => new Promise(resolve => setTimeout(resolve, ms)),
+  /** Unlike AbortSignal.timeout, its timer is cleared when the call ends: at thousands of calls a second, timers would pile up. */
+  timeout(ms: number): { signal: AbortSignal; clear: () => void } {
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(new DOMException('out of time', 'TimeoutError')), ms)
+    return { signal: controller.signal, clear: () => clearTimeout(timer) }
+  },
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { type IdKind, idPrefixes, looksLikeId } from './ids.ts'
+
+const bizIdLength = 64
+
+/**
+ * The idempotency key of a command, chosen by the client and unique in a workspace for ever: among its transfers of every
+ * kind, its holds, or its wallets. It cannot have the form of an ID where a path or a field can name the object by either.
+ */
+function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
+  const forms = [...words, ...kinds.map(kind => `${idPrefixes[kind]}_…`)]
+  return z
+    .string('NOT_A_STRING')
+    .min(1, 'EMPTY')
+    .max(bizIdLength, 'TOO_LONG')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'NOT_A_BIZ_ID')
+    .refine(text => !words.includes(text) && !looksLikeId(kinds, text), {
+      error: 'RESERVED',
+      params: { limit: forms.join(', ') },
+    })
+    .describe(
+      `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; none of ${forms.map(form => `\`${form}\``).join(', ')}.`,
+    )
+}
+
+/** Of transfers, deposits and withdrawals. Events and holds of other systems may name them. */
+export const transferBizId = bizIdExcept({
+  words: ['wallet'],
+  kinds: ['workspace', 'apiKey', 'wallet', 'transfer', 'flow'],
+})
+export const holdBizId = bizIdExcept({ words: [], kinds: ['hold'] })
+export const walletBizId = bizIdExcept({ words: [], kinds: ['wallet'] })

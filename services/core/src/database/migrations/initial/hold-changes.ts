@@ -1,0 +1,100 @@
+/**
+ * The only way to write holds. Like `post`, `change_holds` runs with the rights of the owner of the tables, and checks
+ * every change against the rows that it locks. If transfers draw on these holds, `post` follows in the same transaction.
+ */
+export const holdChanges = `
+  create function change_holds(
+    -- Each ledger: its MAC now, and its time, position, journal head, hold count and MAC afterwards.
+    ledgers jsonb,
+    -- Each wallet whose holds change, or whose time is outdated: its MAC now, and how much is held until when, its hold count
+    -- and its MAC afterwards.
+    wallets jsonb,
+    -- Each hold afterwards, and its MAC now, which a new one does not have.
+    holds jsonb,
+    -- The events, in the order of their positions.
+    events jsonb) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    found_count bigint;
+    changed_holds bigint;
+  begin
+    update public.ledger l
+    set position = n.position, journal_head = n.journal_head, hold_count = n.hold_count, last_posted_at = n.at,
+      revision = l.revision + 1, mac = n.mac
+    from jsonb_to_recordset(ledgers) as n (workspace_id uuid, old_mac bytea, at timestamptz, position bigint,
+        journal_head bytea, hold_count bigint, mac bytea)
+    where l.workspace_id = n.workspace_id and l.status = 'OPEN' and l.mac = n.old_mac
+      and public.is_now(n.at, l.last_posted_at)
+      and n.position = l.position + (
+        select count(*) from jsonb_to_recordset(events) as e (workspace_id uuid) where e.workspace_id = n.workspace_id)
+      and n.hold_count = l.hold_count + (
+        select count(*) from jsonb_to_recordset(holds) as h (workspace_id uuid, old_mac bytea)
+        where h.workspace_id = n.workspace_id and h.old_mac is null);
+    get diagnostics found_count = row_count;
+    if found_count <> jsonb_array_length(ledgers) then
+      perform public.refuse_write('a change of holds');
+    end if;
+
+    with given as (
+      select * from jsonb_to_recordset(holds) as h (workspace_id uuid, id uuid, number bigint, wallet_number bigint,
+        biz_id text, wallet_id uuid, currency text, amount numeric, captured numeric, remaining numeric, status text,
+        expires_at timestamptz, reference text, remark text, created_at timestamptz, updated_at timestamptz, old_mac bytea,
+        mac bytea)),
+    updated as (
+      update public.hold h
+      set captured = n.captured, remaining = n.remaining, status = n.status, updated_at = n.updated_at,
+        revision = h.revision + 1, mac = n.mac
+      from given n where h.workspace_id = n.workspace_id and h.id = n.id and h.mac = n.old_mac
+      returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change, 0 as added),
+    inserted as (
+      insert into public.hold (workspace_id, id, number, wallet_number, biz_id, wallet_id, currency, amount, captured,
+          remaining, status, expires_at, reference, remark, created_at, updated_at, revision, mac)
+        select workspace_id, id, number, wallet_number, biz_id, wallet_id, currency, amount, captured, remaining, status,
+          expires_at, reference, remark, created_at, updated_at, 1, mac
+        from given where old_mac is null
+      returning workspace_id, wallet_id, remaining as change, 1 as added),
+    changed as (
+      select workspace_id, wallet_id, sum(change) as change, sum(added) as added, count(*) as holds
+      from (table updated union all table inserted) h group by workspace_id, wallet_id),
+    held as (
+      update public.wallet w
+      set held = n.held, held_until = n.held_until, hold_count = n.hold_count, revision = w.revision + 1, mac = n.mac
+      from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, old_mac bytea, held numeric,
+          held_until timestamptz, hold_count bigint, mac bytea)
+        left join changed c on c.workspace_id = n.workspace_id and c.wallet_id = n.id
+      where w.workspace_id = n.workspace_id and w.id = n.id and w.mac = n.old_mac
+        and w.held + coalesce(c.change, 0) = n.held and w.hold_count + coalesce(c.added, 0) = n.hold_count
+      returning coalesce(c.holds, 0) as holds)
+    select count(*), coalesce(sum(h.holds), 0) into found_count, changed_holds from held h;
+    if found_count <> jsonb_array_length(wallets) or changed_holds is distinct from jsonb_array_length(holds) or exists (
+      -- Without the row of its ledger, a change would not be locked, and could give an event the position of a transfer.
+      select from jsonb_to_recordset(wallets || events) as n (workspace_id uuid)
+      where n.workspace_id not in (select l.workspace_id from jsonb_to_recordset(ledgers) as l (workspace_id uuid))
+    ) or exists (
+      select from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, held_until timestamptz), lateral (
+        select from public.hold h
+        where h.workspace_id = n.workspace_id and h.wallet_id = n.id and h.status = 'OPEN' and h.expires_at < n.held_until
+        limit 1) earlier)
+    then
+      perform public.refuse_write('a change of holds');
+    end if;
+
+    insert into public.journal (workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining,
+        status, actor, request_id, client_address, created_at, mac)
+      select e.workspace_id, e.position, l.order_count, e.id, e.type, h.wallet_id, h.id, e.captured, e.remaining, e.status,
+        e.actor, e.request_id, e.client_address, l.last_posted_at, e.mac
+      from (
+          select *, count(*) over (partition by workspace_id)
+            - row_number() over (partition by workspace_id order by position) as later
+          from jsonb_to_recordset(events) as e (workspace_id uuid, position bigint, id uuid, type text, hold_id uuid,
+            captured numeric, remaining numeric, status text, actor text, request_id text, client_address text,
+            mac bytea)) e
+        join public.ledger l on l.workspace_id = e.workspace_id and e.position = l.position - e.later
+        join public.hold h on h.workspace_id = e.workspace_id and h.id = e.hold_id
+      where e.type like 'hold.%';
+    get diagnostics found_count = row_count;
+    if found_count <> jsonb_array_length(events) then
+      perform public.refuse_write('an event of a hold');
+    end if;
+  end $$;
+`

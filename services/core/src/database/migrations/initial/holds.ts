@@ -1,0 +1,53 @@
+import { signature } from './signature.ts'
+
+/** Holds, which reserve a part of a wallet's balance. `change_holds` writes them (hold-changes.ts). */
+export const holds = `
+  create table hold (
+    workspace_id uuid not null,
+    id uuid not null,
+    -- Counts the holds of the workspace, and those of the wallet, 1…n.
+    number bigint not null,
+    wallet_number bigint not null,
+    biz_id text collate "C" not null,
+    wallet_id uuid not null,
+    currency text collate "C" not null,
+    amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
+    captured numeric not null default 0 check (captured >= 0),
+    remaining numeric not null check (remaining >= 0),
+    status text collate "C" not null check (status in ('OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED')),
+    expires_at timestamptz(3) not null,
+    reference text collate "C",
+    remark text,
+    created_at timestamptz(3) not null,
+    -- For an expired hold, expires_at.
+    updated_at timestamptz(3) not null,
+    ${signature},
+    primary key (workspace_id, id),
+    foreign key (workspace_id, wallet_id, currency) references wallet (workspace_id, id, currency),
+    check (captured <= amount),
+    check ((status = 'OPEN') = (remaining > 0)),
+    check (status <> 'OPEN' or captured + remaining = amount),
+    check (isfinite(created_at) and isfinite(updated_at) and isfinite(expires_at) and expires_at > created_at)
+  );
+  create unique index hold_biz_id on hold (workspace_id, biz_id);
+  create unique index hold_number on hold (workspace_id, number);
+  create unique index hold_wallet_number on hold (workspace_id, wallet_id, wallet_number);
+  create index hold_reference on hold (workspace_id, reference, number) where reference is not null;
+  create index hold_open on hold (workspace_id, wallet_id, expires_at) where status = 'OPEN';
+  create index hold_due on hold (expires_at) where status = 'OPEN';
+
+  create function refuse_hold_change() returns trigger language plpgsql as $$
+  begin
+    raise exception 'this update of a hold is refused: its terms are fixed, captures only grow, and an ended hold stays as it is'
+      using errcode = 'restrict_violation';
+  end $$;
+  create trigger hold_update_is_checked before update on hold for each row
+    when (old.status <> 'OPEN' or new.revision <> old.revision + 1 or new.captured < old.captured
+      or row (old.workspace_id, old.id, old.number, old.wallet_number, old.biz_id, old.wallet_id, old.currency, old.amount,
+        old.expires_at, old.reference, old.remark, old.created_at)
+      is distinct from row (new.workspace_id, new.id, new.number, new.wallet_number, new.biz_id, new.wallet_id,
+        new.currency, new.amount, new.expires_at, new.reference, new.remark, new.created_at))
+    execute function refuse_hold_change();
+  create trigger hold_is_kept before delete on hold for each row execute function refuse_change();
+  create trigger hold_is_not_truncated before truncate on hold for each statement execute function refuse_change();
+`

@@ -1,0 +1,35 @@
+/**
+ * The events of a workspace that are not transfers. Transfers and these rows share one sequence of positions, 1…n without
+ * gaps, which is the workspace's event log.
+ */
+export const journal = `
+  create table journal (
+    workspace_id uuid not null references ledger,
+    position bigint not null check (position > 0),
+    -- How many of the workspace's orders have lower positions.
+    order_count bigint not null,
+    id uuid not null,
+    type text collate "C" not null check (type in ('hold.created', 'hold.released', 'hold.expired', 'wallet.created',
+      'wallet.frozen', 'wallet.unfrozen', 'wallet.closed')),
+    wallet_id uuid not null,
+    -- The hold as the event leaves it.
+    hold_id uuid,
+    captured numeric,
+    remaining numeric,
+    -- The status of the hold or the wallet afterwards.
+    status text collate "C" not null,
+    actor text not null,
+    request_id text not null,
+    client_address text,
+    created_at timestamptz(3) not null,
+    -- Covers the row, and the MAC of the row before it in the workspace.
+    mac bytea not null,
+    primary key (workspace_id, position),
+    check (num_nonnulls(hold_id, captured, remaining) = case when type like 'hold.%' then 3 else 0 end)
+  );
+  create index journal_order_count on journal (workspace_id, order_count, position);
+  create index journal_hold on journal (workspace_id, hold_id, position) where hold_id is not null;
+
+  create trigger journal_is_immutable before update or delete on journal for each row execute function refuse_change();
+  create trigger journal_is_kept before truncate on journal for each statement execute function refuse_change();
+`

@@ -1,0 +1,92 @@
+import {
+  type CreateHoldInput,
+  Decimal,
+  type Hold,
+  type HoldStatus,
+  idFromUuid,
+  type ReleaseHoldInput,
+  uuidFromId,
+} from '@workspace-wallet/contract'
+import type { HoldRow } from '../database/signed-rows.ts'
+import { callerOf, nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
+import { type Made, malformedWallet } from '../ledger/posting/requests.ts'
+import type { Shards } from '../ledger/posting/shards.ts'
+
+type Ledger = { shards: Shards }
+
+/**
+ * Reserves a part of a wallet until it expires. Idempotent by bizId.
+ *
+ * @throws DomainError GA2032, T005, W001, W002, T003, T002; S002 not done; S003 outcome unknown
+ */
+export async function createHold({ shards }: Ledger, actor: string, input: CreateHoldInput): Promise<Hold> {
+  const { walletId, amount, currency, expiresInSeconds, bizId, remark, reference } = input.hold
+  const [made] = await shards.post(
+    requestOf(input, [
+      {
+        kind: 'hold creation',
+        holdId: newId('hold', input.holdId),
+        bizId,
+        walletId: uuidFromId('wallet', walletId) ?? malformedWallet(walletId),
+        amount,
+        currency,
+        expiresInSeconds,
+        remark: remark ?? null,
+        reference: reference ?? null,
+        ...callerOf(actor, input),
+      },
+    ]),
+  )
+  return holdOf(made!)
+}
+
+/**
+ * Ends a hold and returns what remains of it to its wallet. A hold that is released already is returned as it is.
+ *
+ * @throws DomainError GA2032, H001, H002; S002 not done; S003 outcome unknown
+ */
+export async function releaseHold({ shards }: Ledger, actor: string, input: ReleaseHoldInput): Promise<Hold> {
+  const hold = nameOf('hold', input.holdId)
+  const [made] = await shards.post(requestOf(input, [{ kind: 'hold release', hold, ...callerOf(actor, input) }]))
+  return holdOf(made!)
+}
+
+function holdOf(made: Made): Hold {
+  if (!made || !('hold' in made)) throw new Error('a command about a hold made no hold')
+  return toHold(made.hold)
+}
+
+/** The columns of a hold that its record contains. */
+export type ShownHold = Pick<
+  HoldRow,
+  | 'id'
+  | 'bizId'
+  | 'walletId'
+  | 'currency'
+  | 'amount'
+  | 'status'
+  | 'expiresAt'
+  | 'reference'
+  | 'remark'
+  | 'createdAt'
+  | 'updatedAt'
+> & { captured: Decimal | string; remaining: Decimal | string }
+
+export function toHold(hold: ShownHold): Hold {
+  const { bizId, currency, amount, expiresAt, reference, remark, createdAt, updatedAt } = hold
+  return {
+    holdId: idFromUuid('hold', hold.id),
+    bizId,
+    walletId: idFromUuid('wallet', hold.walletId),
+    currency,
+    amount,
+    capturedAmount: new Decimal(hold.captured),
+    remainingAmount: new Decimal(hold.remaining),
+    status: hold.status as HoldStatus,
+    expiresAt,
+    reference,
+    remark,
+    createdAt,
+    updatedAt,
+  }
+}

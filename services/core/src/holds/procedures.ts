@@ -1,0 +1,45 @@
+import {
+  createHoldInput,
+  DomainError,
+  getHoldInput,
+  hold,
+  holdPage,
+  listHoldsInput,
+  releaseHoldInput,
+} from '@workspace-wallet/contract'
+import { router } from '../trpc/init.ts'
+import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { createHold, releaseHold } from './operations.ts'
+import { findHold, listHolds } from './queries.ts'
+
+export const holds = router({
+  create: workspaceProcedure
+    .input(createHoldInput)
+    .output(hold)
+    .mutation(({ ctx, input }) => createHold(ctx.core, ctx.actor, input)),
+
+  release: workspaceCommandProcedure
+    .input(releaseHoldInput)
+    .output(hold)
+    .mutation(({ ctx, input }) => releaseHold(ctx.core, ctx.actor, input)),
+
+  get: workspaceReadProcedure
+    .input(getHoldInput)
+    .output(hold)
+    .query(async ({ ctx, input }) => {
+      const found = await findHold(ctx.core, input.workspaceId, input.bizId)
+      if (!found) throw new DomainError('H001')
+      return found
+    }),
+
+  list: workspaceReadProcedure
+    .input(listHoldsInput)
+    .output(holdPage)
+    .query(async ({ ctx, input }) => {
+      const { workspaceId, walletId } = input
+      const page = await listHolds(ctx.core, workspaceId, walletId, input)
+      if (!page)
+        throw walletId === undefined ? new DomainError('GA2032') : new DomainError('W001', { field: 'walletId' })
+      return page
+    }),
+})

@@ -1,0 +1,141 @@
+import { type Hold, type HoldFilter, type Page, uuidFromId } from '@workspace-wallet/contract'
+import { batched } from '../database/batched.ts'
+import { textBeginsWith, Values } from '../database/lists/conditions.ts'
+import type { List, ListRequest, Sequence } from '../database/lists/list.ts'
+import type { ListDatabase } from '../database/lists/list-reader.ts'
+import { readPage } from '../database/lists/page.ts'
+import { plainArray, run, statement, textArray } from '../database/statement.ts'
+import { nameOf } from '../ledger/posting/commands.ts'
+import type { NameKey } from '../ledger/posting/requests.ts'
+import { readSettled, type SettledReads } from './due-holds.ts'
+import { type ShownHold, toHold } from './operations.ts'
+
+/**
+ * Whether a hold is stored as OPEN and has expired. Reads do not depend on when that is written: they compare with
+ * PostgreSQL's clock, which is the same in all of a statement.
+ */
+const isDue = `h.status = 'OPEN' and h.expires_at <= statement_timestamp()`
+const status = `case when ${isDue} then 'EXPIRED' else h.status end`
+const updatedAt = `case when ${isDue} then h.expires_at else h.updated_at end`
+
+/** The columns of a hold as it is now, in the shape of `ShownHold`. */
+const holdColumns = `
+  h.id, h.biz_id as "bizId", h.wallet_id as "walletId", h.currency, h.amount, h.captured,
+  case when ${isDue} then 0 else h.remaining end as remaining, ${status} as status, h.expires_at as "expiresAt",
+  h.reference, h.remark, h.created_at as "createdAt", ${updatedAt} as "updatedAt", ${isDue} as "isDue"`
+
+type FoundHold = ShownHold & { isDue: boolean }
+
+const findHoldsStatement = statement<FoundHold & { key: string }>(
+  'find-current-holds',
+  `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${holdColumns}
+   from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
+   cross join lateral (
+     (select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id limit 1)
+     union all
+     (select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id limit 1)) h`,
+)
+
+const readHold = batched(
+  (db, keys: readonly NameKey[]) =>
+    run(db, findHoldsStatement, [
+      plainArray(keys.map(key => key.workspaceId)),
+      plainArray(keys.map(({ name }) => ('id' in name ? name.id : null))),
+      textArray(keys.map(({ name }) => ('bizId' in name ? name.bizId : null))),
+    ]),
+  {
+    key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
+    row: row => row.key,
+  },
+)
+
+/** A hold by its holdId or bizId, which never have the same form; null if it is absent or of another workspace. */
+export async function findHold(core: SettledReads, workspaceId: string, name: string): Promise<Hold | null> {
+  const workspace = uuidFromId('workspace', workspaceId)
+  if (!workspace) return null
+  const key = { workspaceId: workspace, name: nameOf('hold', name) }
+  const row = await readSettled(
+    core,
+    workspaceId,
+    () => readHold(core.reads, key),
+    found => found?.isDue ?? false,
+  )
+  return row && toHold(row)
+}
+
+const holdsOfWorkspace: Sequence = {
+  owner: 'select hold_count as total from ledger where workspace_id = $1',
+  table: 'hold h',
+  where: 'h.workspace_id = $1',
+  number: 'h.number',
+  createdAt: 'h.created_at',
+  sortable: { createdAt: 'h.created_at', updatedAt, amount: 'h.amount', status },
+}
+
+const holdsOfWallet: Sequence = {
+  ...holdsOfWorkspace,
+  owner: `select hold_count as total from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER'`,
+  where: 'h.workspace_id = $1 and h.wallet_id = $2',
+  number: 'h.wallet_number',
+}
+
+/** A page of the holds of a workspace, or of one wallet; null if there is no such workspace or wallet. */
+export async function listHolds(
+  core: { lists: ListDatabase } & Pick<SettledReads, 'ledgerWaits'>,
+  workspaceId: string,
+  walletId: string | undefined,
+  request: ListRequest<HoldFilter>,
+): Promise<Page<Hold> | null> {
+  const workspace = uuidFromId('workspace', workspaceId)
+  const wallet = walletId === undefined ? undefined : uuidFromId('wallet', walletId)
+  if (!workspace || wallet === null) return null
+  const found = await readSettled(
+    core,
+    workspaceId,
+    () => readHolds(core.lists, workspace, wallet, request),
+    shown => shown?.content.some(({ isDue }) => isDue) ?? false,
+  )
+  return found && { ...found, content: found.content.map(({ hold }) => hold) }
+}
+
+function readHolds(
+  db: ListDatabase,
+  workspace: string,
+  wallet: string | undefined,
+  { filter, sort, page, size }: ListRequest<HoldFilter>,
+): Promise<Page<{ hold: Hold; isDue: boolean }> | null> {
+  const sequence = wallet === undefined ? holdsOfWorkspace : holdsOfWallet
+  const values = wallet === undefined ? new Values(workspace) : new Values(workspace, wallet)
+  const list: List = {
+    workspace,
+    sequence,
+    conditions: conditionsOf(filter, values),
+    findIn: hasIndex(filter) ? sequence : undefined,
+    shows: { columns: holdColumns, from: 'hold h' },
+    filter,
+    sort,
+    page,
+    size,
+  }
+  return readPage(db, list, values, (row: FoundHold) => ({ hold: toHold(row), isDue: row.isDue }))
+}
+
+function conditionsOf({ status, currency, reference, bizIdPrefix }: HoldFilter, values: Values): string[] {
+  return [
+    ...(status ? [conditionOfStatus(status)] : []),
+    ...(currency ? [`h.currency = ${values.bind(currency, 'text')}`] : []),
+    ...(reference ? [`h.reference = ${values.bind(reference, 'text')}`] : []),
+    ...(bizIdPrefix ? [textBeginsWith(values, 'h.biz_id', bizIdPrefix)] : []),
+  ]
+}
+
+/** Constants, so that PostgreSQL recognizes the index of the open holds. */
+function conditionOfStatus(status: NonNullable<HoldFilter['status']>): string {
+  if (status === 'OPEN') return `h.status = 'OPEN' and h.expires_at > statement_timestamp()`
+  return status === 'EXPIRED' ? `(h.status = 'EXPIRED' or ${isDue})` : `h.status = '${status}'`
+}
+
+/** Whether an index has the matches of the filter, which are usually few. */
+function hasIndex({ status, reference, bizIdPrefix }: HoldFilter): boolean {
+  return status === 'OPEN' || reference !== undefined || bizIdPrefix !== undefined
+}

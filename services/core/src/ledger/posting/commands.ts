@@ -1,0 +1,37 @@
+import { type Caller, DomainError, type IdKind, mintId, uuidFromId } from '@workspace-wallet/contract'
+import type { Command, LedgerRequest, Name } from './requests.ts'
+
+const defaultBudgetMs = 10_000
+
+/** The input of a command, as far as all commands have it. */
+type CommandCall = { workspaceId: string; caller: Caller; resend?: boolean | undefined; budgetMs?: number | undefined }
+
+/** A request with these commands. @throws DomainError GA2032 if the workspace ID is malformed */
+export function requestOf(input: CommandCall, commands: Command[]): LedgerRequest {
+  const workspaceId = uuidFromId('workspace', input.workspaceId)
+  if (!workspaceId) throw new DomainError('GA2032')
+  return {
+    workspaceId,
+    commands,
+    mayBePosted: input.resend ?? false,
+    deadlineMs: performance.now() + (input.budgetMs ?? defaultBudgetMs),
+  }
+}
+
+export function callerOf(actor: string, { caller }: Pick<CommandCall, 'caller'>) {
+  return { actor, requestId: caller.requestId, clientAddress: caller.address ?? null }
+}
+
+/** The UUID of the ID that the caller generated, or a new one. @throws DomainError S012 if it is malformed */
+export function newId(kind: 'hold' | 'transfer', given: string | undefined): string {
+  const id = uuidFromId(kind, given ?? mintId(kind))
+  if (!id) throw new DomainError('S012', { field: `${kind}Id`, reason: 'NOT_A_BIZ_ID' })
+  return id
+}
+
+/** An ID of this kind, or a bizId, which never has the form of such an ID. */
+export function nameOf(kind: IdKind, text: string): Name {
+  const id = uuidFromId(kind, text)
+  // PostgreSQL cannot store the null character, so nothing has such a bizId. Nor is it empty.
+  return id ? { id } : { bizId: text.includes('\u0000') ? '' : text }
+}

@@ -1,0 +1,63 @@
+import { Decimal, DomainError } from '@workspace-wallet/contract'
+import type { Draft } from './draft.ts'
+import type { HoldCreation, HoldRelease, Made } from './requests.ts'
+import type { HoldState } from './state.ts'
+
+const zero = new Decimal(0)
+/** Who expires holds. */
+const core = { actor: 'core', requestId: 'core', clientAddress: null }
+
+/** Expires the due holds of the wallets in the batch. From `expiresAt` on, a hold reserves nothing. */
+export function expireDueHolds(draft: Draft): void {
+  const due = draft.holds().filter(hold => hold.status === 'OPEN' && hold.expiresAt <= draft.postedAt)
+  for (const hold of due.toSorted((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime())) {
+    // What a client reads from this time on, whether or not the hold has been written since.
+    const expired = draft.changeHold(hold, { status: 'EXPIRED', remaining: zero, updatedAt: hold.expiresAt })
+    draft.addEvent('hold.expired', expired, core)
+  }
+  if (draft.ledger.hasMoreDueHolds) return
+  for (const [walletId, next] of draft.ledger.nextExpiries) if (next) draft.setHeldUntil(walletId, next)
+}
+
+/** A new hold: W001, W002, T003, T002. */
+export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made | DomainError {
+  const { holdId, bizId, walletId, amount, currency, expiresInSeconds, reference, remark } = creation
+  const wallet = draft.wallet(walletId)
+  if (wallet?.kind !== 'CUSTOMER') return new DomainError('W001', { field: 'walletId' })
+  if (wallet.status !== 'ACTIVE') return new DomainError('W002', { field: 'walletId', status: wallet.status })
+  if (wallet.currency !== currency) return new DomainError('T003', { currency })
+  const missing = draft.missingFunds(wallet, new Decimal(amount))
+  if (missing) return missing
+  const hold = draft.addHold({
+    id: holdId,
+    bizId,
+    walletId,
+    currency,
+    amount,
+    captured: zero,
+    remaining: new Decimal(amount),
+    status: 'OPEN',
+    expiresAt: new Date(draft.postedAt.getTime() + expiresInSeconds * 1000),
+    reference,
+    remark,
+  })
+  draft.addEvent('hold.created', hold, creation)
+  return { hold }
+}
+
+/** The release of an open hold, on a frozen wallet too: H001, H002. */
+export function decideHoldRelease(draft: Draft, release: HoldRelease): Made | DomainError {
+  const hold = draft.hold(release.hold)
+  if (!hold) return new DomainError('H001')
+  if (hold.status !== 'OPEN') return new DomainError('H002', { status: hold.status })
+  const released = draft.changeHold(hold, { status: 'RELEASED', remaining: zero })
+  draft.addEvent('hold.released', released, release)
+  return { hold: released }
+}
+
+/** Captures an amount that the hold has left. The rest is released, unless it is kept. */
+export function drawOnHold(draft: Draft, hold: HoldState, amount: Decimal, keepsRest: boolean): HoldState {
+  const remaining = keepsRest ? hold.remaining.minus(amount) : zero
+  const status = remaining.isZero() ? 'CAPTURED' : 'OPEN'
+  return draft.changeHold(hold, { status, remaining, captured: hold.captured.plus(amount) })
+}

@@ -1,0 +1,37 @@
+import type { Violation } from '@workspace-wallet/contract'
+import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { type Findings, publicId } from './findings.ts'
+
+/**
+ * A check that needs no key, so PostgreSQL does it. The statement returns the rows that break its rule; its one parameter
+ * is the workspace, null for all. Sums with damaged numbers are numeric, so that they cannot overflow.
+ */
+export type Check = { sql: string; violation: (row: TextRow) => Violation }
+
+const rowsPerCheck = 20
+
+export async function runChecks(
+  snapshot: Snapshot,
+  workspaceId: string | null,
+  findings: Findings,
+  checks: readonly Check[],
+): Promise<void> {
+  for (const { sql, violation } of checks) {
+    const rows = await snapshot.rows(`select *, count(*) over () from (${sql}) broken limit ${rowsPerCheck}`, [
+      workspaceId,
+    ])
+    for (const row of rows) findings.add(violation(row))
+    const found = Number(rows[0]?.at(-1) ?? 0)
+    findings.addUnlisted(found - rows.length)
+  }
+}
+
+type Column = TextRow[number] | undefined
+
+export function workspaceIds(workspace: Column) {
+  return { workspaceId: publicId('workspace', workspace ?? null) }
+}
+
+export function rowIds(kind: 'event' | 'hold' | 'transfer' | 'wallet', workspace: Column, id: Column) {
+  return { ...workspaceIds(workspace), [`${kind}Id`]: publicId(kind, id ?? null) }
+}

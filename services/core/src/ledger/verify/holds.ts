@@ -1,0 +1,177 @@
+import type { Snapshot } from '../../database/snapshot.ts'
+import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
+import type { Findings } from './findings.ts'
+
+/** Checks holds against wallets, draws and journal. Their MACs are checked with the other signed rows. */
+export function checkHolds(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+  return runChecks(snapshot, workspaceId, findings, [
+    numbers,
+    ledgerCounts,
+    walletCounts,
+    sums,
+    available,
+    captured,
+    draws,
+    lives,
+  ])
+}
+
+const numbers: Check = {
+  sql: `
+    select workspace_id, id, number, expected, wallet_number, expected_of_wallet from (
+      select workspace_id, id, number, wallet_number,
+        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as expected,
+        lag(wallet_number, 1, 0::bigint)
+          over (partition by workspace_id, wallet_id order by wallet_number)::numeric + 1 as expected_of_wallet
+      from public.hold where $1::uuid is null or workspace_id = $1) h
+    where number is distinct from expected or wallet_number is distinct from expected_of_wallet
+    order by workspace_id, number, wallet_number`,
+  violation: ([workspace, id, number, expected, walletNumber, expectedOfWallet]) => ({
+    rule: 'hold-number',
+    message:
+      number === expected
+        ? `its number among the holds of its wallet is ${walletNumber}, expected ${expectedOfWallet}`
+        : `its number is ${number}, expected ${expected}`,
+    ids: rowIds('hold', workspace, id),
+  }),
+}
+
+const ledgerCounts: Check = {
+  sql: `
+    select l.workspace_id, l.hold_count, coalesce(h.found, 0)
+    from public.ledger l left join (
+      select workspace_id, count(*) as found from public.hold where $1::uuid is null or workspace_id = $1
+      group by workspace_id) h on h.workspace_id = l.workspace_id
+    where ($1::uuid is null or l.workspace_id = $1) and l.hold_count is distinct from coalesce(h.found, 0)
+    order by l.workspace_id`,
+  violation: ([workspace, counted, found]) => ({
+    rule: 'ledger-hold-count',
+    message: `its ledger's hold_count is ${counted}, but it has ${found} holds`,
+    ids: workspaceIds(workspace),
+  }),
+}
+
+const walletCounts: Check = {
+  sql: `
+    select w.workspace_id, w.id, w.hold_count, coalesce(h.found, 0)
+    from public.wallet w left join (
+      select workspace_id, wallet_id, count(*) as found from public.hold where $1::uuid is null or workspace_id = $1
+      group by workspace_id, wallet_id) h on h.workspace_id = w.workspace_id and h.wallet_id = w.id
+    where ($1::uuid is null or w.workspace_id = $1) and w.hold_count is distinct from coalesce(h.found, 0)
+    order by w.workspace_id, w.id`,
+  violation: ([workspace, id, counted, found]) => ({
+    rule: 'wallet-hold-count',
+    message: `its hold_count is ${counted}, but it has ${found} holds`,
+    ids: rowIds('wallet', workspace, id),
+  }),
+}
+
+const sums: Check = {
+  sql: `
+    select w.workspace_id, w.id, w.held, coalesce(h.remaining, 0), w.held_until, h.expires_at
+    from public.wallet w left join (
+      select workspace_id, wallet_id, sum(remaining) as remaining, min(expires_at) as expires_at
+      from public.hold where status = 'OPEN' and ($1::uuid is null or workspace_id = $1)
+      group by workspace_id, wallet_id) h on h.workspace_id = w.workspace_id and h.wallet_id = w.id
+    where ($1::uuid is null or w.workspace_id = $1) and (w.held is distinct from coalesce(h.remaining, 0)
+      or (w.held_until is null) <> (h.expires_at is null) or w.held_until > h.expires_at)
+    order by w.workspace_id, w.id`,
+  violation: ([workspace, id, held, remaining, until, expiresAt]) => ({
+    rule: 'hold-sum',
+    message: `it holds ${held} until ${until}, but ${remaining} remains of its open holds, of which the first expires at ${expiresAt}`,
+    ids: rowIds('wallet', workspace, id),
+  }),
+}
+
+const available: Check = {
+  sql: `
+    select workspace_id, id, held, balance from public.wallet
+    where kind = 'CUSTOMER' and held > balance and ($1::uuid is null or workspace_id = $1)
+    order by workspace_id, id`,
+  violation: ([workspace, id, held, balance]) => ({
+    rule: 'wallet-held',
+    message: `it holds ${held}, and its balance is ${balance}`,
+    ids: rowIds('wallet', workspace, id),
+  }),
+}
+
+const captured: Check = {
+  sql: `
+    select h.workspace_id, h.id, h.captured, coalesce(d.amount, 0)
+    from public.hold h left join (
+      select workspace_id, hold_id, sum(amount) as amount
+      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      group by workspace_id, hold_id) d on d.workspace_id = h.workspace_id and d.hold_id = h.id
+    where ($1::uuid is null or h.workspace_id = $1) and h.captured is distinct from coalesce(d.amount, 0)
+    order by h.workspace_id, h.id`,
+  violation: ([workspace, id, counted, found]) => ({
+    rule: 'hold-captured',
+    message: `its captured is ${counted}, but its draws sum to ${found}`,
+    ids: rowIds('hold', workspace, id),
+  }),
+}
+
+const draws: Check = {
+  sql: `
+    select d.workspace_id, d.id, d.amount, d.hold_remaining, coalesce(d.before, h.amount), h.expires_at
+    from (
+      select *, lag(hold_remaining) over (partition by workspace_id, hold_id order by position) as before
+      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)) d
+    left join public.hold h on h.workspace_id = d.workspace_id and h.id = d.hold_id
+      and h.wallet_id = d.source_wallet_id and h.currency = d.currency
+    where (d.created_at >= h.created_at and d.created_at < h.expires_at and d.amount <= coalesce(d.before, h.amount)
+      and d.hold_remaining in (coalesce(d.before, h.amount) - d.amount, 0)) is not true
+    order by d.workspace_id, d.position`,
+  violation: ([workspace, id, amount, remaining, before, expiresAt]) => ({
+    rule: 'hold-captured',
+    message:
+      expiresAt === null
+        ? 'it draws on a hold that is not on its source wallet'
+        : `it draws ${amount} of ${before}, and ${remaining} remains; or it is not within the time of the hold`,
+    ids: rowIds('transfer', workspace, id),
+  }),
+}
+
+/** The events of each hold: `c` is the first one, which must create it, `e` the second one, and `d` its last draw. */
+const lives: Check = {
+  sql: `
+    with event as (
+      select *, row_number() over life as place, count(*) over (partition by workspace_id, hold_id) as events
+      from public.journal where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      window life as (partition by workspace_id, hold_id order by position))
+    select coalesce(h.workspace_id, c.workspace_id), coalesce(h.id, c.hold_id), h.status, c.type, e.type, c.events
+    from (select * from public.hold where $1::uuid is null or workspace_id = $1) h
+    full join (select * from event where place = 1) c on c.workspace_id = h.workspace_id and c.hold_id = h.id
+    left join event e on e.workspace_id = h.workspace_id and e.hold_id = h.id and e.place = 2
+    left join (
+      select distinct on (workspace_id, hold_id) workspace_id, hold_id, position, created_at, hold_remaining,
+        min(position) over (partition by workspace_id, hold_id) as first_position
+      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      order by workspace_id, hold_id, position desc) d on d.workspace_id = h.workspace_id and d.hold_id = h.id
+    where (
+      c.type = 'hold.created' and c.status = 'OPEN' and c.captured = 0 and c.remaining = h.amount
+      and c.wallet_id = h.wallet_id and c.created_at = h.created_at and coalesce(d.first_position > c.position, true)
+      and case
+        when h.status = 'OPEN' then
+          c.events = 1 and h.remaining = coalesce(d.hold_remaining, h.amount)
+          and h.updated_at = coalesce(d.created_at, h.created_at)
+        when h.status = 'CAPTURED' then
+          c.events = 1 and h.remaining = 0 and d.hold_remaining = 0 and h.updated_at = d.created_at
+        else
+          c.events = 2 and e.type = 'hold.' || lower(h.status) and e.status = h.status and e.wallet_id = h.wallet_id
+          and e.captured = h.captured and e.remaining = 0 and h.remaining = 0
+          and coalesce(d.hold_remaining > 0 and d.position < e.position, true)
+          and case h.status
+            when 'RELEASED' then e.created_at < h.expires_at and h.updated_at = e.created_at
+            when 'EXPIRED' then e.created_at >= h.expires_at and h.updated_at = h.expires_at end
+        end) is not true
+    order by 1, 2`,
+  violation: ([workspace, id, status, first, second, events]) => ({
+    rule: 'hold-life',
+    message:
+      status === null
+        ? 'it is in the journal, and its row does not exist'
+        : `it is ${status}, which is not what its draws and its ${events ?? 0} events say (${first ?? 'none'}, then ${second ?? 'none'})`,
+    ids: rowIds('hold', workspace, id),
+  }),
+}

@@ -1,0 +1,71 @@
+import { uuidFromId } from '@workspace-wallet/contract'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { execute } from '../../../../test/setup/database.ts'
+import { until } from '../../../../test/setup/until.ts'
+
+let testCore: TestCore
+beforeAll(async () => {
+  testCore = await openTestCore()
+})
+afterAll(() => testCore.close())
+
+const caller = { requestId: 'test' }
+
+async function newWallets() {
+  const { workspaceId } = await testCore.as('admin').workspaces.create({ name: 'Test' })
+  const create = () => testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+  const [source, target] = [await create(), await create()]
+  await testCore.as('admin').wallets.deposit({ workspaceId, walletId: source.walletId, amount: '100' })
+  return { workspaceId, source: source.walletId, target: target.walletId }
+}
+
+function reserve({ workspaceId, source }: { workspaceId: string; source: string }, bizId: string, seconds: number) {
+  const hold = { walletId: source, amount: '10', currency: 'USD', expiresInSeconds: seconds, bizId }
+  return testCore.as('service').holds.create({ workspaceId, caller, hold })
+}
+
+/** The value of a series at /metrics. */
+async function read(series: string): Promise<number> {
+  const lines = (await testCore.core.metrics.registry.metrics()).split('\n')
+  return Number(lines.find(line => line.startsWith(`${series} `))?.slice(series.length + 1))
+}
+
+test('events are counted by type once they are written, and open holds', async () => {
+  expect([await read('core_open_holds'), await read('core_events_total{type="hold.expired"}')]).toEqual([0, 0])
+  const wallets = await newWallets()
+  const { workspaceId, source, target } = wallets
+  await reserve(wallets, 'kept', 3600)
+  await reserve(wallets, 'released', 3600)
+  await reserve(wallets, 'captured', 3600)
+  expect(await read('core_open_holds')).toBe(3)
+  await testCore.as('service').holds.release({ workspaceId, caller, holdId: 'released' })
+  const order = { sourceWalletId: source, targetWalletId: target, amount: '1', currency: 'USD', bizId: 'order' }
+  for (let attempt = 1; attempt <= 2; attempt++)
+    await testCore.as('service').transfers.create({ workspaceId, caller, order: { ...order, holdId: 'captured' } })
+  expect(await read('core_open_holds')).toBe(1)
+  const counted = ['wallet.deposited', 'hold.created', 'hold.released', 'transfer.completed', 'wallet.withdrawn']
+  const counts = await Promise.all(counted.map(type => read(`core_events_total{type="${type}"}`)))
+  expect(counts).toEqual([1, 3, 1, 1, 0])
+
+  await reserve(wallets, 'expiring', 1)
+  await until('the expiry is counted', async () => (await read('core_events_total{type="hold.expired"}')) === 1)
+  expect(await read('core_open_holds')).toBe(1)
+})
+
+test('the delay of expiries is that of the oldest due hold of an open workspace', async () => {
+  const wallets = await newWallets()
+  await reserve(wallets, 'overdue', 3600)
+  expect(await read('core_hold_expiry_delay_seconds')).toBe(0)
+  // The row of the wallet still says that nothing is due, so that the sweeper leaves the hold open.
+  const workspace = uuidFromId('workspace', wallets.workspaceId)
+  await execute(
+    testCore.database.ownerUrl,
+    `set session_replication_role = replica;
+     update hold set created_at = now() - interval '1 hour', expires_at = now() - interval '5 minutes'
+     where workspace_id = '${workspace}'`,
+  )
+  expect(await read('core_hold_expiry_delay_seconds')).toBeGreaterThanOrEqual(300)
+  await testCore.as('admin').workspaces.delete({ workspaceId: wallets.workspaceId, force: true })
+  expect(await read('core_hold_expiry_delay_seconds')).toBe(0)
+})
