@@ -53,7 +53,7 @@ function errorPage(): string {
     '',
     'Generated from `packages/contract/src/errors.ts` by `npm run golden`. Every failure has the envelope of section 2.1',
     'of the [specification](specification.md): `success` is false, `data` is null, and `message` is the symbolic name',
-    'below, whatever the language. If the request sends `X-LOCALE` or `Accept-Language`, `detail` is a sentence in the best',
+    'below, whatever the language. If the request sends `X-LOCALE`, `detail` is a sentence in the best',
     'matching language.',
     '',
     '| Code | HTTP | Message | When |',
