@@ -17,7 +17,7 @@ import { createTenant, createWallet } from './setup/workspaces.ts'
 
 describe('many times more transfers than core can queue', () => {
   const queue = 64
-  const rounds = 4
+  const rounds = 5
   const flood = 1_000
   let system: System
   let modest: Credentials & { order: object }
@@ -61,8 +61,8 @@ describe('many times more transfers than core can queue', () => {
       expect(body.data.page.totalElements).toBe(done.length)
       memories.push(await Promise.all(programs.map(memory)))
     }
-    // A coarse bound: V8 returns freed memory late, so this varies by 100 MB.
-    for (const at of programs.keys()) expect(memories.at(-1)![at]!).toBeLessThan(memories[0]![at]! + 200 * 2 ** 20)
+    // Since the second round: in the first one the heaps have not grown to what a flood needs.
+    for (const at of programs.keys()) expect(memories.at(-1)![at]!).toBeLessThan(memories[1]![at]! + 100 * 2 ** 20)
     expect(await readMetric(system.coreUrl, 'core_postings{state="waiting"}')).toBe(0)
     expect(await readMetric(system.gateways[0]!.internalUrl, 'gateway_core_calls{state="waiting"}')).toBe(0)
     expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })

@@ -1,7 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { holdStatuses } from '@workspace-wallet/contract'
 import { DecimalType, PublicId, signature } from '../database/types.ts'
-
-export const holdStatuses = ['OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED'] as const
 
 /** Written and read in SQL only: see ledger/posting and queries.ts. */
 const HoldSchema = defineEntity({

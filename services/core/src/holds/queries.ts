@@ -4,8 +4,9 @@ import { textBeginsWith, Values } from '../database/lists/conditions.ts'
 import type { List, ListRequest, Sequence } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
-import { plainArray, run, statement, textArray } from '../database/statement.ts'
+import { run, statement } from '../database/statement.ts'
 import { nameOf } from '../ledger/posting/commands.ts'
+import { namesAsArrays } from '../ledger/posting/load.ts'
 import type { NameKey } from '../ledger/posting/requests.ts'
 import { readSettled, type SettledReads } from './due-holds.ts'
 import { type ShownHold, toHold } from './operations.ts'
@@ -36,18 +37,10 @@ const findHoldsStatement = statement<FoundHold & { key: string }>(
      (select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id limit 1)) h`,
 )
 
-const readHold = batched(
-  (db, keys: readonly NameKey[]) =>
-    run(db, findHoldsStatement, [
-      plainArray(keys.map(key => key.workspaceId)),
-      plainArray(keys.map(({ name }) => ('id' in name ? name.id : null))),
-      textArray(keys.map(({ name }) => ('bizId' in name ? name.bizId : null))),
-    ]),
-  {
-    key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
-    row: row => row.key,
-  },
-)
+const readHold = batched((db, keys: readonly NameKey[]) => run(db, findHoldsStatement, namesAsArrays(keys)), {
+  key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
+  row: row => row.key,
+})
 
 /** A hold by its holdId or bizId, which never have the same form; null if it is absent or of another workspace. */
 export async function findHold(core: SettledReads, workspaceId: string, name: string): Promise<Hold | null> {

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { DomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { type Queryable, run, statement } from '../database/statement.ts'
-import type { LedgerRequest } from '../ledger/posting/requests.ts'
+import { coreItself, type LedgerRequest } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 const intervalMs = 1_000
@@ -49,22 +49,12 @@ export async function sweepDueHolds(
 async function sweepOnce(reads: Queryable, shards: Shards, sinceSeconds: number): Promise<void> {
   const due = await run(reads, findDueStatement, [sinceSeconds])
   const byWorkspace = Map.groupBy(due, ({ workspaceId }) => workspaceId)
-  const sent = Array.from(byWorkspace, ([workspaceId, wallets]) =>
-    shards
-      .post(
-        expiryOf(
-          workspaceId,
-          wallets.map(({ walletId }) => walletId),
-        ),
-      )
-      .catch(ignoreRefusal),
-  )
-  await Promise.all(sent)
+  const requests = Array.from(byWorkspace, ([workspaceId, wallets]) => expiryOf(workspaceId, wallets))
+  await Promise.all(requests.map(request => shards.post(request).catch(ignoreRefusal)))
 }
 
-function expiryOf(workspaceId: string, walletIds: string[]): LedgerRequest {
-  const caller = { actor: 'core', requestId: 'core', clientAddress: null }
-  const commands = walletIds.map(walletId => ({ kind: 'expiry' as const, walletId, ...caller }))
+function expiryOf(workspaceId: string, wallets: { walletId: string }[]): LedgerRequest {
+  const commands = wallets.map(({ walletId }) => ({ kind: 'expiry' as const, walletId, ...coreItself }))
   return { workspaceId, commands, mayBePosted: false, deadlineMs: performance.now() + intervalMs }
 }
 

@@ -1,16 +1,14 @@
 import { createHmac, type KeyObject } from 'node:crypto'
+import { type EventType, eventTypes } from '@workspace-wallet/contract'
+
+const transferEvents = ['transfer.completed', 'wallet.deposited', 'wallet.withdrawn'] as const
+type TransferEvent = (typeof transferEvents)[number]
 
 /** The event types of the journal: every event of a workspace that is not a transfer. */
-export const journalTypes = [
-  'hold.created',
-  'hold.released',
-  'hold.expired',
-  'wallet.created',
-  'wallet.frozen',
-  'wallet.unfrozen',
-  'wallet.closed',
-] as const
-export type JournalType = (typeof journalTypes)[number]
+export type JournalType = Exclude<EventType, TransferEvent>
+export const journalTypes = eventTypes.filter(
+  (type): type is JournalType => !transferEvents.includes(type as TransferEvent),
+)
 
 /** A row of the journal, without its MAC. IDs are UUIDs. */
 export type JournalEntry = {

@@ -1,11 +1,9 @@
 import { Decimal, DomainError } from '@workspace-wallet/contract'
 import type { Draft } from './draft.ts'
-import type { HoldCreation, HoldRelease, Made } from './requests.ts'
+import { coreItself, type HoldCreation, type HoldRelease, type Made } from './requests.ts'
 import type { HoldState } from './state.ts'
 
 const zero = new Decimal(0)
-/** Who expires holds. */
-const core = { actor: 'core', requestId: 'core', clientAddress: null }
 
 /** Expires the due holds of the wallets in the batch. From `expiresAt` on, a hold reserves nothing. */
 export function expireDueHolds(draft: Draft): void {
@@ -13,7 +11,7 @@ export function expireDueHolds(draft: Draft): void {
   for (const hold of due.toSorted((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime())) {
     // What a client reads from this time on, whether or not the hold has been written since.
     const expired = draft.changeHold(hold, { status: 'EXPIRED', remaining: zero, updatedAt: hold.expiresAt })
-    draft.addEvent('hold.expired', expired, core)
+    draft.addEvent('hold.expired', expired, coreItself)
   }
   if (draft.ledger.hasMoreDueHolds) return
   for (const [walletId, next] of draft.ledger.nextExpiries) if (next) draft.setHeldUntil(walletId, next)

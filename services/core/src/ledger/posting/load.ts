@@ -218,7 +218,7 @@ function toHold({ captured, remaining, ...row }: StoredHold): HoldState {
 }
 
 /** Workspaces, IDs and bizIds as arrays; null where a name is of the other kind. */
-function namesAsArrays(names: readonly NameKey[]): [string, string, string] {
+export function namesAsArrays(names: readonly NameKey[]): [string, string, string] {
   return [
     plainArray(names.map(key => key.workspaceId)),
     plainArray(names.map(({ name }) => ('id' in name ? name.id : null))),

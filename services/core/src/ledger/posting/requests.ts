@@ -20,6 +20,9 @@ export type Name = { id: string } | { bizId: string }
 /** Who sent a command, for its row. */
 type Caller = { actor: string; requestId: string; clientAddress: string | null }
 
+/** The caller of commands that core itself sends: it expires holds. */
+export const coreItself: Caller = { actor: 'core', requestId: 'core', clientAddress: null }
+
 /** A transfer to post: money to move between two wallets of one workspace. IDs are UUIDs. */
 export type Posting = Caller & {
   kind: 'posting'
