@@ -1,8 +1,17 @@
-/** Finds programs that npm does not install: on the PATH, or, as root on Debian, by installing their package. */
-import { execFile } from 'node:child_process'
-import { access, constants, rm, writeFile } from 'node:fs/promises'
+/** Finds programs that npm does not install: on the PATH, or, as root on Debian, by installing their packages. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+
+export interface WantedProgram {
+  /** In order of preference. */
+  names: string[]
+  /** The Debian package that contains one of them. */
+  aptPackage: string
+}
 
 /**
  * The path of the first of these programs that is installed.
@@ -12,12 +21,29 @@ import { promisify } from 'node:util'
  * @throws Error that says what to install
  */
 export async function findProgram(names: string[], aptPackage: string): Promise<string> {
-  const found = await findOnPath(names)
-  if (found) return found
-  await install(aptPackage)
-  const installed = await findOnPath(names)
-  if (installed) return installed
-  throw new Error(`${names.join(' or ')} is not installed: install it (see README.md).`)
+  const [path] = await findPrograms([{ names, aptPackage }])
+  return path!
+}
+
+/**
+ * The path of each of these programs, in order. Installs the packages of all missing ones in one go.
+ *
+ * @throws Error that says what to install
+ */
+export async function findPrograms(wanted: WantedProgram[]): Promise<string[]> {
+  if ((await missingOf(wanted)).length > 0 && (await canInstall())) await oneAtATime(() => install(wanted))
+  const missing = await missingOf(wanted)
+  if (missing.length > 0) throw new Error(missing.map(howToInstall).join(' '))
+  return (await Promise.all(wanted.map(({ names }) => findOnPath(names)))) as string[]
+}
+
+async function missingOf(wanted: WantedProgram[]): Promise<WantedProgram[]> {
+  const paths = await Promise.all(wanted.map(({ names }) => findOnPath(names)))
+  return wanted.filter((_, index) => !paths[index])
+}
+
+function howToInstall({ names, aptPackage }: WantedProgram): string {
+  return `${names.join(' or ')} is not installed: install it, on Debian with "apt-get install ${aptPackage}" as root.`
 }
 
 async function findOnPath(names: string[]): Promise<string | undefined> {
@@ -34,34 +60,80 @@ async function findOnPath(names: string[]): Promise<string | undefined> {
   return undefined
 }
 
-/** Installs a package as root on a system with apt. Does nothing elsewhere. */
-async function install(aptPackage: string): Promise<void> {
-  if (process.getuid?.() !== 0 || !(await findOnPath(['apt-get']))) return
-  console.error(`Installing ${aptPackage} …`)
+async function canInstall(): Promise<boolean> {
+  return process.getuid?.() === 0 && (await findOnPath(['apt-get'])) !== undefined
+}
+
+/** Another process may have installed some of them in the meantime. */
+async function install(wanted: WantedProgram[]): Promise<void> {
+  const packages = (await missingOf(wanted)).map(({ aptPackage }) => aptPackage)
+  if (packages.length === 0) return
+  const startedAt = performance.now()
+  console.error(`Installing ${packages.join(', ')} …`)
   const allowServices = await preventServiceStarts()
   try {
-    const options = ['-qq', '-o', 'DPkg::Lock::Timeout=120']
-    await aptGet([...options, 'update'])
-    await aptGet([...options, 'install', '-y', '--no-install-recommends', aptPackage])
+    await aptGet(['update'])
+    await aptGet(['install', '-y', '--no-install-recommends', ...packages])
   } catch (error) {
-    throw new Error(`Cannot install ${aptPackage}: install it yourself (see README.md). ${(error as Error).message}`)
+    throw new Error(`Cannot install ${packages.join(', ')}: install it yourself (see README.md). ${causeOf(error)}`)
   } finally {
     await allowServices()
   }
+  console.error(`Installed ${packages.join(', ')} in ${Math.round((performance.now() - startedAt) / 1000)} s.`)
 }
 
+/** Waits up to two minutes for another program that uses apt: DPkg::Lock::Timeout does not cover the lock of the lists. */
 async function aptGet(args: string[]): Promise<void> {
-  await promisify(execFile)('apt-get', args, { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } })
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await promisify(execFile)('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...args], { env })
+      return
+    } catch (error) {
+      if (attempt === 120 || !causeOf(error).includes('Could not get lock')) throw error
+      await sleep(1000)
+    }
+  }
 }
 
-/** Keeps the package from starting a server on its default port: Debian asks this file for permission. */
-async function preventServiceStarts(): Promise<() => Promise<void>> {
-  const policy = '/usr/sbin/policy-rc.d'
+function causeOf(error: unknown): string {
+  return (error as Error).message
+}
+
+/**
+ * Runs one installation at a time on this machine, whichever process starts it. `flock` holds the lock until its standard
+ * input closes, so a killed process releases it too.
+ */
+async function oneAtATime(run: () => Promise<void>): Promise<void> {
+  const holder = spawn('flock', ['/var/lib/apt', 'sh', '-c', 'echo locked && cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const closed = once(holder, 'close')
+  await Promise.race([
+    once(holder.stdout, 'data'),
+    closed.then(() =>
+      Promise.reject(new Error('Cannot lock /var/lib/apt with flock: check that util-linux is installed.')),
+    ),
+  ])
   try {
-    await writeFile(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' })
+    await run()
+  } finally {
+    holder.stdin.end()
+    await closed
+  }
+}
+
+const policyFile = '/usr/sbin/policy-rc.d'
+const denyAll = '#!/bin/sh\n# Written by tools/services/programs.ts for the time of an installation.\nexit 101\n'
+
+/** Keeps the packages from starting servers on their default ports: Debian asks this file for permission. */
+async function preventServiceStarts(): Promise<() => Promise<void>> {
+  try {
+    await writeFile(policyFile, denyAll, { mode: 0o755, flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return async () => {}
+    // The file of a killed installation is removed like one's own; that of the operator stays.
+    if ((await readFile(policyFile, 'utf8')) !== denyAll) return async () => {}
   }
-  return () => rm(policy, { force: true })
+  return () => rm(policyFile, { force: true })
 }
