@@ -6,6 +6,7 @@
 FROM node:24.21.0-trixie-slim AS manifests
 WORKDIR /app
 COPY --chmod=755 package.json package-lock.json .npmrc ./
+COPY --chmod=755 packages/client/package.json packages/client/
 COPY --chmod=755 packages/contract/package.json packages/contract/
 COPY --chmod=755 packages/core-client/package.json packages/core-client/
 COPY --chmod=755 packages/runtime/package.json packages/runtime/

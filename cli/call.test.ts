@@ -127,15 +127,19 @@ test('flags override the environment, which overrides the demo', async () => {
   expect(await codeOf(wanted, { ...nowhere, BASE_URL: baseUrl })).toBe('GA2024')
 })
 
-test('an error response exits with 1, and --locale adds the reason in words', async () => {
+test("an error response exits with 1, and gives the reason in the user's language", async () => {
   const wrong = ['GET', '/api/v1/wallets', '--key', apiKey, '--secret', 'wrong']
   const plain = await run(wrong)
-  expect(plain).toMatchObject({ exitCode: 1, stderr: 'To see the reason in words, add --locale en-US.\n' })
+  expect(plain).toMatchObject({ exitCode: 1, stderr: '' })
   expect(plain.stdout).toMatch(/^401 Unauthorized\n\{\n/)
   expect(plain.stdout).toContain('"code": "GA2012"')
-  const explained = await run([...wrong, '--locale', 'zh-CN'])
-  expect(explained).toMatchObject({ exitCode: 1, stderr: '' })
-  expect(explained.stdout).toMatch(/"detail": "[^"]*\p{Script=Han}/u)
+  const english = /"detail": "[\x20-\x7e]+"/
+  const chinese = /"detail": "[^"]*\p{Script=Han}/u
+  expect(plain.stdout).toMatch(english)
+  expect((await run(wrong, { LANG: 'C.UTF-8' })).stdout).toMatch(english)
+  expect((await run(wrong, { LANG: 'zh_CN.UTF-8' })).stdout).toMatch(chinese)
+  expect((await run(wrong, { LANG: 'zh_CN.UTF-8', LC_ALL: 'en_US.UTF-8' })).stdout).toMatch(english)
+  expect((await run([...wrong, '--locale', 'zh-CN'], { LANG: 'en_US.UTF-8' })).stdout).toMatch(chinese)
 })
 
 describe('an invalid call fails with one sentence', () => {

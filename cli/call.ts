@@ -1,11 +1,10 @@
 /** `npm run call -- METHOD PATH` signs one request (section 5.2), sends it, and prints the response. */
-import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { join } from 'node:path'
 import { buffer as readBytes, text as readText } from 'node:stream/consumers'
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/gateway/signing'
+import { bodyHash, type Credentials, canonicalMessage, signedHeaders } from '@workspace-wallet/client'
 import { anyText, UsageError, type Values } from './command-line/flags.ts'
 import { createCommand, runProgram } from './command-line/program.ts'
 import { readJson } from './start/private-file.ts'
@@ -28,7 +27,7 @@ const flags = {
   },
   locale: {
     value: 'TAG',
-    help: 'the language of error details: en-US or zh-CN',
+    help: 'the language of error details: en-US or zh-CN (default: that of LC_ALL or LANG, else en-US)',
     choices: ['en-US', 'zh-CN'],
     parse: anyText,
   },
@@ -37,11 +36,10 @@ const flags = {
 } as const
 
 type Given = Values<typeof flags>
-type Access = { baseUrl: string; apiKey: string; apiSecret: string }
+type Access = Credentials & { baseUrl: string }
 type SignedRequest = {
   url: URL
   method: string
-  path: string
   message: string
   headers: Record<string, string>
   body: Buffer
@@ -51,7 +49,8 @@ type Answer = { status: string; headers: IncomingHttpHeaders; body: string }
 async function call(values: Given, words: string[]): Promise<void> {
   const { method, target } = readTarget(words)
   const body = await readBody(values)
-  const request = signRequest(await findAccess(values, process.env), method, target, body, values.locale)
+  const locale = values.locale ?? localeOf(process.env)
+  const request = await signRequest(await findAccess(values, process.env), method, target, body, locale)
   if (values.verbose) showRequest(request, values.json)
   const answer = await send(request, target)
   if (!show(answer, values)) process.exitCode = 1
@@ -133,28 +132,35 @@ async function readDemo(dataDir: string): Promise<Access> {
   return { baseUrl, apiKey, apiSecret }
 }
 
-function signRequest(
-  { baseUrl, apiKey, apiSecret }: Access,
+/** The user's language as a language tag: zh-CN for zh_CN.UTF-8, en-US for C. */
+function localeOf({ LC_ALL, LC_MESSAGES, LANG }: NodeJS.ProcessEnv): string {
+  const [, language, region] = /^([a-z]{2,3})(?:_([A-Z]{2}))?(?:[.@]|$)/.exec(LC_ALL || LC_MESSAGES || LANG || '') ?? []
+  return language ? [language, region].filter(Boolean).join('-') : 'en-US'
+}
+
+async function signRequest(
+  { baseUrl, ...credentials }: Access,
   method: string,
   target: string,
   body: Buffer | undefined,
-  locale: string | undefined,
-): SignedRequest {
-  const path = target.split('?', 1)[0]!
-  const timestamp = String(Math.floor(Date.now() / 1000))
-  const nonce = randomUUID()
+  locale: string,
+): Promise<SignedRequest> {
   const bytes = body ?? Buffer.alloc(0)
-  const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: bodyHash(bytes) })
+  const signed = await signedHeaders(credentials, { method, target, body: bytes })
+  const message = canonicalMessage({
+    method,
+    path: target.split('?', 1)[0]!,
+    timestamp: signed['X-Timestamp'],
+    nonce: signed['X-Nonce'],
+    bodyHash: await bodyHash(bytes),
+  })
   const headers = {
-    'X-Api-Key': apiKey,
-    'X-Timestamp': timestamp,
-    'X-Nonce': nonce,
-    'X-Signature': sign(apiSecret, message),
+    ...signed,
     ...(locale ? { 'X-LOCALE': locale } : {}),
     ...(body ? { 'Content-Type': 'application/json' } : {}),
     ...(body || method === 'POST' ? { 'Content-Length': String(bytes.length) } : {}),
   }
-  return { url: new URL(baseUrl), method, path, message, headers, body: bytes }
+  return { url: new URL(baseUrl), method, message, headers, body: bytes }
 }
 
 /** Sends the target as it was typed. A URL parser would normalize dots and encodings, and so break the signature. */
@@ -195,7 +201,7 @@ function showRequest({ method, message, headers }: SignedRequest, json: boolean)
 }
 
 /** Prints the response. Returns whether it reports success. */
-function show({ status, headers, body }: Answer, { json, verbose, locale }: Given): boolean {
+function show({ status, headers, body }: Answer, { json, verbose }: Given): boolean {
   const envelope = parseEnvelope(body)
   if (!envelope) throw new Error(`The response (${status}) is not one of this service: check the URL.`)
   if (json) {
@@ -205,7 +211,6 @@ function show({ status, headers, body }: Answer, { json, verbose, locale }: Give
   console.log(status)
   if (verbose) for (const [name, value] of Object.entries(headers)) console.log(`  ${name}: ${value}`)
   console.log(JSON.stringify(envelope, null, 2))
-  if (!envelope.success && !locale) console.error('To see the reason in words, add --locale en-US.')
   return envelope.success
 }
 
@@ -232,7 +237,7 @@ await runProgram(
     examples: [
       'GET /api/v1/wallets',
       "GET '/api/v1/wallets?page=0&size=5&sort=createdAt,desc' --verbose",
-      `POST /api/v1/transfer/command/create --locale en-US \\
+      `POST /api/v1/transfer/command/create \\
     --body '{"sourceWalletId":"wal_…","targetWalletId":"wal_…","amount":"1.00","currency":"USD","bizId":"rent-1"}'`,
       `POST /api/v1/hold/command/create \\
     --body '{"walletId":"wal_…","amount":"50.00","currency":"USD","expiresInSeconds":3600,"bizId":"booking-1"}'`,

@@ -91,7 +91,7 @@ test('X-Forwarded-For gives no access on a gateway without trusted proxies, and 
 
 test('a target in absolute form is signed and routed by its path', async () => {
   const path = '/api/v1/wallets'
-  const headers = signedHeaders(system, 'GET', path, undefined)
+  const headers = await signedHeaders(system, 'GET', path, undefined)
   const target = `http://elsewhere.example${path}?size=1`
   const text = await exchange(system.baseUrl, requestText('GET', target, headers, ['Connection: close']))
   expect(text).toMatch(/^HTTP\/1\.1 200 /)

@@ -1,3 +1,4 @@
+import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client'
 import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Redis, startRedis } from '../tools/services/redis.ts'
@@ -121,6 +122,8 @@ describe('the pipeline', () => {
     const wrong = ['', 'x', `${'A'.repeat(43)}=`, 'A'.repeat(44), `${'A'.repeat(43)}=, ${'A'.repeat(43)}=`]
     for (const signature of wrong)
       expectCode(await call(system, 'GET', list, undefined, { nonce, headers: { 'X-Signature': signature } }), 'GA2012')
+    const timestamp = String(Math.floor(Date.now() / 1000))
+    const sent = { method: 'GET', path: list, timestamp, nonce, bodyHash: await bodyHash('') }
     for (const signed of [
       { method: 'POST' },
       { path: `${list}/` },
@@ -129,8 +132,10 @@ describe('the pipeline', () => {
       { nonce: 'other' },
       { bodyHash: '' },
       { bodyHash: 'E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855' },
-    ])
-      expectCode(await call(system, 'GET', list, undefined, { nonce, signed }), 'GA2012')
+    ]) {
+      const headers = { 'X-Signature': await sign(system.apiSecret, canonicalMessage({ ...sent, ...signed })) }
+      expectCode(await call(system, 'GET', list, undefined, { timestamp, nonce, headers }), 'GA2012')
+    }
     expectCode(await call(system, 'GET', list, undefined, { nonce, secret: 'x' }), 'GA2012')
     expect((await call(system, 'GET', list, undefined, { nonce })).status).toBe(200)
   })

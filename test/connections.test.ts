@@ -21,9 +21,9 @@ async function open(text?: string) {
   return socket
 }
 
-function signedRequest(method: string, path: string, body?: string): string {
+async function signedRequest(method: string, path: string, body?: string): Promise<string> {
   const length = body === undefined ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]
-  return requestText(method, path, signedHeaders(system, method, path, body), length, body)
+  return requestText(method, path, await signedHeaders(system, method, path, body), length, body)
 }
 
 const isServed = async () => (await call(system, 'GET', '/api/v1/wallets')).status === 200
@@ -34,7 +34,7 @@ test('the gateway survives a client that resets its connection at any point', as
     'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET /api/v1/wal',
     'garbage\r\n\r\n',
-    signedRequest('GET', '/api/v1/wallets'),
+    await signedRequest('GET', '/api/v1/wallets'),
   ])
     for (let count = 0; count < 10; count++) {
       const socket = await open(text)
@@ -63,7 +63,7 @@ test('an idle connection is closed, even if its client never closes it', async (
 
 test('garbage after a create does not change its answer', async () => {
   const body = JSON.stringify(transferOrder(system, { bizId: `pipelined-${randomUUID()}` }))
-  const socket = await open(`${signedRequest('POST', createPath, body)}GARBAGE\r\n\r\n`)
+  const socket = await open(`${await signedRequest('POST', createPath, body)}GARBAGE\r\n\r\n`)
   const answer = await received(socket)
   expect(answer).not.toContain('S012')
   expect(await isServed()).toBe(true)
@@ -79,21 +79,24 @@ test('thousands of pipelined requests close the connection, and others are serve
 
 test('a few pipelined requests are answered in order', async () => {
   const paths = ['/api/v1/wallets', '/api/v1/nowhere', `/api/v1/wallets/${system.wallets[0]!.walletId}`]
-  const last = signedRequest('GET', '/api/v1/transfer/query/orders').replace('Host: x', 'Host: x\r\nConnection: close')
-  const socket = await open(paths.map(path => signedRequest('GET', path)).join('') + last)
+  const requests = await Promise.all(
+    [...paths, '/api/v1/transfer/query/orders'].map(path => signedRequest('GET', path)),
+  )
+  const last = requests.pop()!.replace('Host: x', 'Host: x\r\nConnection: close')
+  const socket = await open(requests.join('') + last)
   const codes = [...(await received(socket)).matchAll(/"code":"(\w+)"/g)].map(([, code]) => code)
   expect(codes).toEqual(['2000', '50090201', '2000', '2000'])
 })
 
 test('100 Continue is sent only to clients with a known key', async () => {
-  const expecting = (key: string) =>
-    signedRequest('POST', createPath, '{}')
+  const expecting = async (key: string) =>
+    (await signedRequest('POST', createPath, '{}'))
       .replace(/\{\}$/, '')
       .replace('Host: x', 'Host: x\r\nExpect: 100-continue')
       .replace(system.apiKey, key)
-  const unknownKey = await received(await open(expecting('ak_01h455vb4pex5vsknk084sn02q')))
+  const unknownKey = await received(await open(await expecting('ak_01h455vb4pex5vsknk084sn02q')))
   expect(unknownKey).toMatch(/^HTTP\/1\.1 401 /)
-  const socket = await open(expecting(system.apiKey))
+  const socket = await open(await expecting(system.apiKey))
   const answer = received(socket)
   socket.once('data', () => socket.write('{}'))
   await until('the answer', async () => (await Promise.race([answer, null])) ?? socket.bytesRead > 200)

@@ -164,7 +164,7 @@ test('a request whose body arrives after its key was disabled is rejected', asyn
     const request = httpRequest(proxied.url + createPath, {
       method: 'POST',
       headers: {
-        ...signedHeaders(credentials, 'POST', createPath, text),
+        ...(await signedHeaders(credentials, 'POST', createPath, text)),
         'Content-Length': text.length,
         Expect: '100-continue',
       },

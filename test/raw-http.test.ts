@@ -17,14 +17,14 @@ afterAll(() => system.stop())
 const open = () => openConnection(system.baseUrl)
 
 /** A request without its body, whose hash is signed. */
-const signedHead = (method: string, path: string, lines: string[], body: string) =>
-  requestText(method, path, signedHeaders(system, method, path, body), lines)
+const signedHead = async (method: string, path: string, lines: string[], body: string) =>
+  requestText(method, path, await signedHeaders(system, method, path, body), lines)
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
 const isServed = async () => (await call(system, 'GET', '/api/v1/wallets')).status === 200
 
 test('requests that arrive a byte at a time time out, and others are served meanwhile', async () => {
-  const request = signedHead('POST', createPath, ['Content-Length: 1000'], 'x'.repeat(1000))
+  const request = await signedHead('POST', createPath, ['Content-Length: 1000'], 'x'.repeat(1000))
   const answers = Array.from({ length: 200 }, async (_, at) => {
     const socket = await open()
     const answer = received(socket)
@@ -67,9 +67,10 @@ test.each([
 })
 
 test('an endless body is rejected at the limit, and its connection closed', async () => {
+  const head = await signedHead('POST', createPath, ['Transfer-Encoding: chunked'], 'x')
   const socket = await open()
   const answer = received(socket)
-  socket.write(signedHead('POST', createPath, ['Transfer-Encoding: chunked'], 'x'))
+  socket.write(head)
   const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
   const writeMore = () => socket.writable && socket.write(chunk, writeMore)
   writeMore()

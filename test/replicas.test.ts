@@ -109,7 +109,7 @@ test('the first key works at the public address, also with npm run call in its c
 
 test('a nonce that was used at one gateway is rejected by the other', async () => {
   const target = '/api/v1/wallets'
-  const headers = signedHeaders(credentials, 'GET', target, undefined)
+  const headers = await signedHeaders(credentials, 'GET', target, undefined)
   const [first, second] = [gateway('gateway-1').baseUrl, gateway('gateway-2').baseUrl]
   expect((await fetch(first + target, { headers })).status).toBe(200)
   expect(await (await fetch(second + target, { headers })).json()).toMatchObject({ code: 'GA2013' })
@@ -153,8 +153,8 @@ test('with a certificate, the public address serves only TLS', async () => {
   await promisify(execFile)('openssl', made)
   await appendFile(certificate, await readFile(key))
   const { url } = await cluster.startTlsBalancer(certificate)
+  const headers = await signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
   const status = await new Promise((resolve, reject) => {
-    const headers = signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
     get(`${url}/api/v1/wallets`, { headers, rejectUnauthorized: false }, ({ statusCode }) => resolve(statusCode)).on(
       'error',
       reject,
@@ -368,7 +368,7 @@ test('no log contains a secret, after all of these tests and further errors', as
   try {
     const rotated = await admin('key', 'rotate', '--key', credentials.apiKey, '--grace', '1h')
     // A wrong signature, a token without the right, malformed HTTP.
-    const headers = signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
+    const headers = await signedHeaders(credentials, 'GET', '/api/v1/wallets', undefined)
     await call(credentials, 'GET', '/api/v1/wallets', undefined, { secret: rotated.apiSecret.slice(1) })
     await fetch(`${cluster.programs['core-1']!.url}/trpc/workspaces.create`, {
       method: 'POST',

@@ -1,4 +1,4 @@
-import { signedHeaders as authenticationHeaders, type Signer } from '../../tools/services/signed-headers.ts'
+import { signedHeaders as authenticationHeaders, type Credentials as Signer } from '@workspace-wallet/client'
 
 export type Credentials = Signer & { baseUrl: string }
 
@@ -15,7 +15,11 @@ export type Envelope = {
 
 export type Answer = { status: number; headers: Headers; body: Envelope }
 
-export type Overrides = NonNullable<Parameters<typeof authenticationHeaders>[4]> & {
+export type Overrides = {
+  /** In seconds; by default the current time. */
+  timestamp?: string
+  /** By default a new one. */
+  nonce?: string
   /** Set after signing; null removes a header. */
   headers?: Record<string, string | null>
   /** Signs with another secret than that of the key. */
@@ -23,15 +27,22 @@ export type Overrides = NonNullable<Parameters<typeof authenticationHeaders>[4]>
 }
 
 /** All headers of section 5.1 for one request. */
-export function signedHeaders(
+export async function signedHeaders(
   { apiKey, apiSecret }: Credentials,
   method: string,
   target: string,
   body: string | undefined,
   overrides: Overrides = {},
-): Record<string, string> {
+): Promise<Record<string, string>> {
   const signer = { apiKey, apiSecret: overrides.secret ?? apiSecret }
-  const headers = authenticationHeaders(signer, method, target, body, overrides)
+  const { timestamp, nonce } = overrides
+  const headers: Record<string, string> = await authenticationHeaders(signer, {
+    method,
+    target,
+    body,
+    timestamp,
+    nonce,
+  })
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   for (const [name, value] of Object.entries(overrides.headers ?? {}))
     if (value === null) delete headers[name]
@@ -50,7 +61,7 @@ export async function call(
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   const response = await fetch(credentials.baseUrl + target, {
     method,
-    headers: signedHeaders(credentials, method, target, text, overrides),
+    headers: await signedHeaders(credentials, method, target, text, overrides),
     ...(text === undefined ? {} : { body: text }),
   })
   return { status: response.status, headers: response.headers, body: (await response.json()) as Envelope }

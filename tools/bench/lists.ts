@@ -3,11 +3,11 @@
  * and filter; and the time of a first page in PostgreSQL compared with reading one row by its key.
  */
 import { readFile } from 'node:fs/promises'
+import { signedHeaders } from '@workspace-wallet/client'
 import { type EventPage, type Page, uuidFromId } from '@workspace-wallet/contract'
 import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
-import { signedHeaders } from '../services/signed-headers.ts'
 import { timePageReads } from './lists/page-reads.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
@@ -228,7 +228,8 @@ async function get<Answer = Page<Record<string, string>>>(
   { signer }: Filled,
   target: string,
 ): Promise<Answer> {
-  const response = await fetch(gateway.url + target, { headers: signedHeaders(signer, 'GET', target) })
+  const headers = await signedHeaders(signer, { method: 'GET', target })
+  const response = await fetch(gateway.url + target, { headers })
   const { success, code, data } = (await response.json()) as { success: boolean; code: string; data: never }
   if (!success) throw new Error(`GET ${target} failed with ${code}`)
   return data

@@ -1,5 +1,5 @@
 /** Sends one signed request as a client does. Every outcome is a value, not an exception. */
-import { type Signer, signedHeaders } from '../services/signed-headers.ts'
+import { type Credentials, signedHeaders } from '@workspace-wallet/client'
 
 /** `unsent`: the connection was refused. `lost`: the request was sent, and no answer arrived in time. */
 export type Answer =
@@ -8,7 +8,7 @@ export type Answer =
   | { kind: 'lost' }
 
 export async function send(
-  signer: Signer,
+  signer: Credentials,
   baseUrl: string,
   method: 'GET' | 'POST',
   target: string,
@@ -20,7 +20,7 @@ export async function send(
     const response = await fetch(baseUrl + target, {
       method,
       headers: {
-        ...signedHeaders(signer, method, target, text),
+        ...(await signedHeaders(signer, { method, target, body: text })),
         ...(body && { 'Content-Type': 'application/json' }),
       },
       ...(body && { body: text }),

@@ -1,10 +1,10 @@
 /** Clients that transfer, reverse, hold and batch through both gateways, and record every answer. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Credentials } from '@workspace-wallet/client'
 import { scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Random } from '../services/random.ts'
-import type { Signer } from '../services/signed-headers.ts'
 import { type Answer, send } from './call.ts'
 import {
   batch,
@@ -21,13 +21,13 @@ import {
   type Wallet,
 } from './commands.ts'
 
-export type Tenant = { workspaceId: string; signers: Signer[]; wallets: Wallet[]; empty: Wallet }
+export type Tenant = { workspaceId: string; signers: Credentials[]; wallets: Wallet[]; empty: Wallet }
 
 /** A command with the knowledge of its client. */
 export type Sent = {
   command: Command
   tenant: Tenant
-  signer: Signer
+  signer: Credentials
   /** A wallet without money pays, so that it must be rejected. */
   isExcessive: boolean
   /** `open`: in progress. `unknown`: an answer was lost, or was S003. `not done`: every answer was S002. */
@@ -124,7 +124,7 @@ export class Traffic {
   }
 
   /** Sends an idempotent request until it gets an answer other than S002 and S003. */
-  async settle(signer: Signer, method: 'GET' | 'POST', target: string, body?: object): Promise<Answer> {
+  async settle(signer: Credentials, method: 'GET' | 'POST', target: string, body?: object): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const gatewayUrl = this.#gatewayUrls[attempt % this.#gatewayUrls.length]!
       const answer = await this.#ask(signer, gatewayUrl, method, target, patient.timeoutMs, body)
@@ -241,7 +241,14 @@ export class Traffic {
       this.unexplained.push(`${nameOf(sent.command)} was acknowledged with another hold`)
   }
 
-  async #ask(signer: Signer, url: string, method: 'GET' | 'POST', target: string, timeoutMs: number, body?: object) {
+  async #ask(
+    signer: Credentials,
+    url: string,
+    method: 'GET' | 'POST',
+    target: string,
+    timeoutMs: number,
+    body?: object,
+  ) {
     this.requests++
     const answer = await send(signer, url, method, target, timeoutMs, body)
     const name =

@@ -27,6 +27,8 @@ test.each([
   ['packages/contract/src/money.ts', "import { run } from '../../../services/core/src/database/statement.ts'"],
   ['packages/contract/src/money.ts', "import { readEnvironment } from '../../runtime/src/index.ts'"],
   ['packages/contract/src/money.ts', "import { createHash } from 'node:crypto'"],
+  ['packages/client/src/signing.ts', "import { createHmac } from 'node:crypto'"],
+  ['packages/client/src/errors.ts', "import { errorTable } from '@workspace-wallet/contract'"],
   ['packages/core-client/src/batch-link.ts', "import { appRouter } from '../../../services/core/src/router.ts'"],
   [
     'packages/core-client/src/pending-call.ts',

@@ -13,6 +13,7 @@ const isProduct = (path: string) => isIn(path, 'packages', 'services', 'gateway'
 
 /** From bottom to top. A file may import its own layer and those below it. */
 const layers = [
+  'packages/client',
   'packages/contract',
   'packages/runtime',
   'services/core',
@@ -30,7 +31,7 @@ const layerOf = (path: string) => layers.findIndex(layer => isIn(path, layer))
 
 const rules: Rule[] = [
   {
-    why: 'imports go down the layers: contract, runtime, core, core-client, gateway, tools/services, cli, other tools',
+    why: 'imports go down the layers: client, contract, runtime, core, core-client, gateway, tools/services, cli, other tools',
     forbids: ({ from, to }) => !isTest(from) && layerOf(from) >= 0 && layerOf(to) > layerOf(from),
   },
   {
@@ -47,7 +48,11 @@ const rules: Rule[] = [
     forbids: ({ from, to }) => isIn(from, 'packages/contract') && !isTest(from) && to.startsWith('node:'),
   },
   {
-    why: "the client knows the type of core's router and nothing else of core",
+    why: 'the client of the public API runs in browsers and has no dependencies: it imports its own files only',
+    forbids: ({ from, to }) => isIn(from, 'packages/client') && !isTest(from) && !isIn(to, 'packages/client'),
+  },
+  {
+    why: "the client of core knows the type of core's router and nothing else of core",
     forbids: ({ from, to, isType }) =>
       isIn(from, 'packages/core-client') &&
       !isTest(from) &&
@@ -130,7 +135,7 @@ export function cycles(sources: readonly Source[]): string[] {
 
 /** The index file of one of our packages, or the path itself. */
 function fileOf(target: string): string {
-  return target.replace(/^@workspace-wallet\/(contract|runtime|core-client)$/, 'packages/$1/src/index.ts')
+  return target.replace(/^@workspace-wallet\/(client|contract|runtime|core-client)$/, 'packages/$1/src/index.ts')
 }
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>
