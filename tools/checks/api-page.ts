@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
-import { eventDataAnswers } from '../../gateway/src/api/records.ts'
+import { eventAnswer, eventDataAnswers } from '../../gateway/src/api/records.ts'
+import { commandErrors, commonErrors } from './endpoint-errors.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
@@ -10,8 +11,11 @@ export function apiPage(): string {
     '',
     'Generated from `gateway/src/api/endpoints.ts` by `npm run golden`. Every request is signed: see',
     '[signing.md](signing.md). Answers have the envelope of section 2.1 of the [specification](specification.md), and the',
-    'fields below are those of its `data`. [errors.md](errors.md) lists the error codes; an invalid parameter or field',
-    'gets `S012`.',
+    'fields below are those of its `data`. The same reference for programs is [openapi.json](../gateway/openapi.json), which the',
+    'gateway serves at `/openapi.json`.',
+    '',
+    `Every endpoint can return ${codeList(commonErrors)}, and a POST endpoint also ${codeList(commandErrors)}. The errors below are`,
+    'those of the endpoint itself. [errors.md](errors.md) explains the codes.',
     '',
     'Lists return a page: `content`, an array of records, and `page` with `size`, `number` (zero-based), `totalElements`',
     'and `totalPages`. Endpoints with query parameters reject unknown ones; all others ignore the query string.',
@@ -31,16 +35,18 @@ export function apiPage(): string {
 }
 
 function section(endpoint: Endpoint): string[] {
-  const { title, scope, params, query, body } = endpoint
+  const { title, description, scope, params, query, body, errors } = endpoint
   return [
     `## ${title}`,
     '',
     `\`${lineOf(endpoint)}\`, scope \`${scope}\`.`,
     '',
+    ...(description ? [description, ''] : []),
     ...table('Path parameter', fieldsOf(params)),
     ...table('Query parameter', query ? fieldsOf(z.object(query.parameters)) : []),
     ...table('Body field', body ? fieldsOf(body) : [], ({ isRequired }) => (isRequired ? 'required' : 'optional')),
     ...answerTables(endpoint),
+    ...(errors.length > 0 ? [`Errors: ${codeList(errors)}.`, ''] : []),
     ...exampleOf(endpoint),
   ]
 }
@@ -55,8 +61,21 @@ function answerTables({ answer }: Endpoint): string[] {
         ? table(`Field of a record in \`${name}\``, fieldsOf(field.element))
         : [],
     ),
-    ...('lastEventId' in shape ? eventDataTables() : []),
+    ...('lastEventId' in shape ? [...eventTable(), ...eventDataTables()] : []),
   ]
+}
+
+/** The fields that all events have. */
+function eventTable(): string[] {
+  const fields = fieldsOf(eventAnswer.options[0])
+  const type = { type: 'string', meaning: meaningOf({ enum: Object.keys(eventDataAnswers) }) }
+  const data = { type: 'object', meaning: 'By type: see below.' }
+  const common = fields.map(field => ({
+    ...field,
+    ...(field.name === 'type' && type),
+    ...(field.name === 'data' && data),
+  }))
+  return table('Field of a record in `content`', common)
 }
 
 /** The fields of `data` of an event, a table for the types that share them. */
@@ -66,6 +85,10 @@ function eventDataTables(): string[] {
     const names = group.map(([type]) => `\`${type}\``).join(', ')
     return table(`Field of \`data\` of ${names}`, fieldsOf(group[0]![1]))
   })
+}
+
+function codeList(codes: readonly string[]): string {
+  return codes.map(code => `\`${code}\``).join(', ')
 }
 
 type Field = { name: string; type: string; meaning: string; isRequired: boolean }

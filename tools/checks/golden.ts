@@ -5,12 +5,14 @@ import type { z } from 'zod'
 import { gatewaySchema } from '../../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
 import { apiPage } from './api-page.ts'
+import { openApiDocument } from './openapi/document.ts'
 
-/** Pages that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
+/** Files that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
 const pages: Record<string, () => string> = {
   'docs/api.md': apiPage,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorPage,
+  'gateway/openapi.json': openApiDocument,
 }
 
 function configurationPage(): string {

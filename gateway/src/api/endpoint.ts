@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Scope } from '@workspace-wallet/contract'
+import type { ErrorCode, Scope } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { z } from 'zod'
 import { issueFault } from './field-fault.ts'
@@ -32,9 +32,13 @@ export type EndpointRequest = RequestContext & {
 /** The path parameters. Their error messages are FieldReasons. */
 type Params = z.ZodObject<Record<string, z.ZodType<unknown, string>>>
 
-/** An endpoint of section 4. It requires the scope that it declares. docs/api.md is generated from it. */
+/** An endpoint of section 4. It requires the scope that it declares. docs/api.md and gateway/openapi.json are generated from it. */
 export type Endpoint = {
+  /** The name of the operation in gateway/openapi.json, and so of the functions of generated clients. */
+  operationId: string
   title: string
+  /** What a reader must know besides title and parameters, in Markdown. */
+  description?: string
   method: 'GET' | 'POST'
   path: string
   scope: Scope
@@ -45,6 +49,8 @@ export type Endpoint = {
   body?: BodySchema
   /** Raises the limit of the operator, in bytes. */
   bodyLimitBytes?: number
+  /** The error codes of the endpoint itself, besides those that every endpoint of its kind can return. */
+  errors: readonly ErrorCode[]
   /** `data` of the success envelope. */
   answer: z.ZodType
   /** A recorded request, and the `data` of its answer. */
@@ -53,7 +59,10 @@ export type Endpoint = {
   handle: (request: EndpointRequest) => Promise<unknown>
 }
 
-type Declared<ParamsSchema, Answer, Parsed> = Pick<Endpoint, 'title' | 'path' | 'scope' | 'example'> & {
+type Declared<ParamsSchema, Answer, Parsed> = Pick<
+  Endpoint,
+  'operationId' | 'title' | 'description' | 'path' | 'scope' | 'errors' | 'example'
+> & {
   params: ParamsSchema
   answer: Answer
   handle: (request: RequestContext & { params: z.output<ParamsSchema> } & Parsed) => Promise<z.output<Answer>>

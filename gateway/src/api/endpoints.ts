@@ -15,7 +15,6 @@ import {
   isReversal,
   maxEvents,
   type Page,
-  pageOf,
   releaseHoldBody,
   reverseTransferBody,
   transferSortFields,
@@ -54,13 +53,16 @@ import {
   completionRecord,
   eventPageAnswer,
   eventPageRecord,
-  flowAnswer,
+  flowPageAnswer,
   flowRecord,
   holdAnswer,
+  holdPageAnswer,
   holdRecord,
   orderAnswer,
+  orderPageAnswer,
   orderRecord,
   walletAnswer,
+  walletPageAnswer,
   walletRecord,
 } from './records.ts'
 
@@ -73,17 +75,21 @@ const created = {
 const noParams = z.object({})
 /** Any string: malformed and unknown IDs get the same error, W001. */
 const walletParams = z.object({
-  walletId: z.string().describe('ID of a wallet of the workspace. Any other text is `W001`.'),
+  walletId: pathParameter('ID of a wallet of the workspace. Any other text is `W001`.'),
 })
 /** Any string: malformed and unknown identifiers get the same error, T001. */
 const orderParams = z.object({
-  bizId: z.string().describe("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
+  bizId: pathParameter("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
 })
-
 /** Any string: malformed and unknown identifiers get the same error, H001. */
 const holdParams = z.object({
-  bizId: z.string().describe("A hold's bizId or holdId, percent-encoded. Any other text is `H001`."),
+  bizId: pathParameter("A hold's bizId or holdId, percent-encoded. Any other text is `H001`."),
 })
+
+/** A path with a slash, encoded or not, names no endpoint: see requirePlainPath. The length is that of the longest bizId. */
+function pathParameter(description: string) {
+  return z.string().meta({ minLength: 1, maxLength: 64, pattern: '^[^/\\\\]+$', description })
+}
 
 const orderQuery = listQuery(transferSortFields, {
   status: enumParameter(transferStatuses),
@@ -113,9 +119,14 @@ const eventQuery = {
   repeatable: 'type',
 } as const
 
+/** In the order in which they are checked. */
+const createErrors = ['T005', 'T004', 'W001', 'H001', 'H004', 'W002', 'H002', 'T003', 'H003', 'T002'] as const
+const reverseErrors = ['T005', 'T001', 'T006', 'W002', 'T003', 'T007', 'T002'] as const
+
 /** The endpoints of section 4. Express matches them in this order. */
 export const endpoints: readonly Endpoint[] = [
   listEndpoint({
+    operationId: 'listWallets',
     title: 'List wallets',
     path: '/api/v1/wallets',
     scope: 'wallet:read',
@@ -126,29 +137,35 @@ export const endpoints: readonly Endpoint[] = [
       ...created,
       walletIdPrefix: prefixParameter,
     }),
-    answer: pageOf(walletAnswer),
+    errors: [],
+    answer: walletPageAnswer,
     example: examples.listWallets,
     handle: async ({ core, on, list }) => mapPage(await core.wallets.list.query({ ...on, ...list }), walletRecord),
   }),
   getEndpoint({
+    operationId: 'getWallet',
     title: 'Get a wallet',
     path: '/api/v1/wallets/:walletId',
     scope: 'wallet:read',
     params: walletParams,
+    errors: ['W001'],
     answer: walletAnswer,
     example: examples.getWallet,
     handle: async ({ core, on, params }) => walletRecord(await core.wallets.get.query({ ...on, ...params })),
   }),
   getEndpoint({
+    operationId: 'getWalletBalance',
     title: "Get a wallet's balance",
     path: '/api/v1/wallets/:walletId/balance',
     scope: 'wallet:read',
     params: walletParams,
+    errors: ['W001'],
     answer: balanceAnswer,
     example: examples.getBalance,
     handle: async ({ core, on, params }) => balanceRecord(await core.wallets.balance.query({ ...on, ...params })),
   }),
   listEndpoint({
+    operationId: 'listWalletFlows',
     title: "List a wallet's flows",
     path: '/api/v1/wallets/:walletId/flows',
     scope: 'wallet:read',
@@ -159,67 +176,82 @@ export const endpoints: readonly Endpoint[] = [
       ...created,
       transferIdPrefix: prefixParameter,
     }),
-    answer: pageOf(flowAnswer),
+    errors: ['W001'],
+    answer: flowPageAnswer,
     example: examples.listFlows,
     handle: async ({ core, on, params, list }) =>
       mapPage(await core.wallets.flows.query({ ...on, ...params, ...list }), flowRecord),
   }),
   listEndpoint({
+    operationId: 'listTransfers',
     title: 'List transfer orders',
     path: '/api/v1/transfer/query/orders',
     scope: 'transfer:read',
     params: noParams,
     query: orderQuery,
-    answer: pageOf(orderAnswer),
+    errors: [],
+    answer: orderPageAnswer,
     example: examples.listOrders,
     handle: async ({ core, on, list }) => mapPage(await core.transfers.list.query({ ...on, ...list }), orderRecord),
   }),
   listEndpoint({
+    operationId: 'listWalletTransfers',
     title: "List a wallet's transfer orders",
     path: '/api/v1/transfer/query/orders/wallet/:walletId',
     scope: 'transfer:read',
     params: walletParams,
     query: orderQuery,
-    answer: pageOf(orderAnswer),
+    errors: ['W001'],
+    answer: orderPageAnswer,
     example: examples.listWalletOrders,
     handle: async ({ core, on, params, list }) =>
       mapPage(await core.transfers.list.query({ ...on, ...params, ...list }), orderRecord),
   }),
   getEndpoint({
+    operationId: 'getTransfer',
     title: 'Get a transfer order',
     path: '/api/v1/transfer/query/orders/:bizId',
     scope: 'transfer:read',
     params: orderParams,
+    errors: ['T001'],
     answer: orderAnswer,
     example: examples.getOrder,
     handle: async ({ core, on, params }) => orderRecord(await core.transfers.get.query({ ...on, ...params })),
   }),
   getEndpoint({
+    operationId: 'getTransferCompletion',
     title: 'Check whether a transfer is completed',
     path: '/api/v1/transfer/query/orders/:bizId/completed',
     scope: 'transfer:read',
     params: orderParams,
+    errors: ['T001'],
     answer: completionAnswer,
     example: examples.getCompletion,
     handle: async ({ core, on, params }) => completionRecord(await core.transfers.get.query({ ...on, ...params })),
   }),
   postEndpoint({
+    operationId: 'createTransfer',
     title: 'Create a transfer order',
     path: '/api/v1/transfer/command/create',
     scope: 'transfer:create',
     params: noParams,
     body: createTransferBody,
+    errors: [...createErrors],
     answer: orderAnswer,
     example: examples.createOrder,
     handle: async ({ core, on, body }) => orderRecord(await createTransfer(core, { ...on, order: body })),
   }),
   postEndpoint({
+    operationId: 'createTransferBatch',
     title: 'Create a batch of transfers',
+    description:
+      'All items are applied, or none. If one is refused, its code is that of the answer, and `X-Batch-Index` has its place. A batch with a reversal also requires the scope `transfer:reverse`.',
     path: '/api/v1/transfer/command/batch',
     scope: 'transfer:create',
     params: noParams,
     body: createBatchBody,
     bodyLimitBytes: 256 * 1024,
+    errors: [...new Set([...createErrors, ...reverseErrors])],
     answer: batchAnswer,
     example: examples.createBatch,
     handle: async ({ core, on, requireScope, body }) => {
@@ -228,66 +260,79 @@ export const endpoints: readonly Endpoint[] = [
     },
   }),
   postEndpoint({
+    operationId: 'reverseTransfer',
     title: 'Reverse a transfer',
     path: '/api/v1/transfer/command/reverse',
     scope: 'transfer:reverse',
     params: noParams,
     body: reverseTransferBody,
+    errors: [...reverseErrors],
     answer: orderAnswer,
     example: examples.reverseOrder,
     handle: async ({ core, on, body }) => orderRecord(await reverseTransfer(core, { ...on, reversal: body })),
   }),
   listEndpoint({
+    operationId: 'listHolds',
     title: 'List holds',
     path: '/api/v1/hold/query/holds',
     scope: 'hold:read',
     params: noParams,
     query: holdQuery,
-    answer: pageOf(holdAnswer),
+    errors: [],
+    answer: holdPageAnswer,
     example: examples.listHolds,
     handle: async ({ core, on, list }) => mapPage(await core.holds.list.query({ ...on, ...list }), holdRecord),
   }),
   listEndpoint({
+    operationId: 'listWalletHolds',
     title: "List a wallet's holds",
     path: '/api/v1/hold/query/holds/wallet/:walletId',
     scope: 'hold:read',
     params: walletParams,
     query: holdQuery,
-    answer: pageOf(holdAnswer),
+    errors: ['W001'],
+    answer: holdPageAnswer,
     example: examples.listWalletHolds,
     handle: async ({ core, on, params, list }) =>
       mapPage(await core.holds.list.query({ ...on, ...params, ...list }), holdRecord),
   }),
   getEndpoint({
+    operationId: 'getHold',
     title: 'Get a hold',
     path: '/api/v1/hold/query/holds/:bizId',
     scope: 'hold:read',
     params: holdParams,
+    errors: ['H001'],
     answer: holdAnswer,
     example: examples.getHold,
     handle: async ({ core, on, params }) => holdRecord(await core.holds.get.query({ ...on, ...params })),
   }),
   postEndpoint({
+    operationId: 'createHold',
     title: 'Create a hold',
     path: '/api/v1/hold/command/create',
     scope: 'hold:create',
     params: noParams,
     body: createHoldBody,
+    errors: ['T005', 'W001', 'W002', 'T003', 'T002'],
     answer: holdAnswer,
     example: examples.createHold,
     handle: async ({ core, on, body }) => holdRecord(await createHold(core, { ...on, hold: body })),
   }),
   postEndpoint({
+    operationId: 'releaseHold',
     title: 'Release a hold',
     path: '/api/v1/hold/command/release',
     scope: 'hold:create',
     params: noParams,
     body: releaseHoldBody,
+    errors: ['H001', 'H002'],
     answer: holdAnswer,
     example: examples.releaseHold,
     handle: async ({ core, on, body }) => holdRecord(await releaseHold(core, { ...on, ...body })),
   }),
   queryEndpoint({
+    operationId: 'readEvents',
     title: 'Read events',
     path: '/api/v1/event/query/events/:after',
     scope: 'event:read',
@@ -295,27 +340,32 @@ export const endpoints: readonly Endpoint[] = [
       after: positionParameter.describe('A position: events after it. Or `head`: the end of the log, without events.'),
     }),
     query: eventQuery,
+    errors: ['E001'],
     answer: eventPageAnswer,
     example: examples.readEvents,
     handle: async ({ core, on, params, query: { size, type: types } }) =>
       eventPageRecord(await core.events.read.query({ ...on, ...params, size, types })),
   }),
   postEndpoint({
+    operationId: 'createWallet',
     title: 'Create a wallet',
     path: '/api/v1/wallet/command/create',
     scope: 'wallet:manage',
     params: noParams,
     body: createWalletBody,
+    errors: ['T005'],
     answer: walletAnswer,
     example: examples.createWallet,
     handle: async ({ core, on, body }) => walletRecord(await createWallet(core, { ...on, ...body })),
   }),
   postEndpoint({
+    operationId: 'changeWalletStatus',
     title: "Change a wallet's status",
     path: '/api/v1/wallet/command/change-status',
     scope: 'wallet:manage',
     params: noParams,
     body: changeWalletStatusBody,
+    errors: ['W001', 'W002', 'W004', 'W003'],
     answer: walletAnswer,
     example: examples.changeWalletStatus,
     handle: async ({ core, on, body }) => walletRecord(await changeWalletStatus(core, { ...on, ...body })),

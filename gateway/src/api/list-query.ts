@@ -99,10 +99,22 @@ export const positionParameter = z
   .regex(/^(?:\d+|head)$/, 'NOT_AN_INTEGER')
   .transform(text => (text === 'head' ? text : Number(text)))
   .refine(position => position === 'head' || Number.isSafeInteger(position), tooLarge)
+  .meta({
+    type: undefined,
+    pattern: undefined,
+    anyOf: [
+      { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      { type: 'string', const: 'head' },
+    ],
+  })
 
-const pageParameter = integer
-  .refine(Number.isSafeInteger, tooLarge)
-  .meta({ type: 'integer', description: 'Page number, zero-based. Default: 0.' })
+const pageParameter = integer.refine(Number.isSafeInteger, tooLarge).meta({
+  type: 'integer',
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  default: 0,
+  description: 'Page number, zero-based. Default: 0.',
+})
 
 /** The size of a page. A value above `most` is reduced to it. */
 export function sizeParameter(byDefault: number, most: number) {
@@ -111,6 +123,8 @@ export function sizeParameter(byDefault: number, most: number) {
     .transform(wanted => Math.min(wanted, most))
     .meta({
       type: 'integer',
+      minimum: 1,
+      default: byDefault,
       description: `Items per page, at least 1. Values above ${most} are capped. Default: ${byDefault}.`,
     })
 }
@@ -124,9 +138,10 @@ function sortBy<Field extends string>(sortable: readonly Field[]): Parameter<Sor
       if (!sortable.includes(field as Field)) return addIssue(context, 'NOT_SORTABLE', sortable.join(', '))
       return { field: field as Field, direction: direction as 'asc' | 'desc' }
     })
-    .describe(
-      `\`field,direction\`, direction \`asc\` or \`desc\`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: ${sortable.map(field => `\`${field}\``).join(', ')}. Default: newest first.`,
-    )
+    .meta({
+      pattern: `^(${sortable.join('|')}),(asc|desc)$`,
+      description: `\`field,direction\`, direction \`asc\` or \`desc\`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: ${sortable.map(field => `\`${field}\``).join(', ')}. Default: newest first.`,
+    })
 }
 
 function addIssue(context: z.RefinementCtx, reason: FieldReason, limit?: string): never {
@@ -163,16 +178,22 @@ const timePattern =
  * An ISO 8601 time with a zone, or a date, which means midnight UTC. Stored times are whole milliseconds, so a time between
  * two milliseconds becomes the later one.
  */
-export const timeParameter = z.string().transform((text, context) => {
-  const match = timePattern.exec(text)
-  // An unencoded plus in a query is decoded to a space.
-  if (!match) return addIssue(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')
-  const [, year, month, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match
-  // Date would accept 30 February as 2 March.
-  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  if (Number(month) > 12 || Number(day) > daysOfMonth) return addIssue(context, 'NOT_A_TIME')
-  const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
-  const value = new Date(`${year}-${month}-${day}T${minutes}:${seconds}.${milliseconds}${zone}`)
-  if (Number.isNaN(value.getTime())) return addIssue(context, 'NOT_A_TIME')
-  return /[1-9]/.test(fraction.slice(3)) ? new Date(value.getTime() + 1) : value
-})
+export const timeParameter = z
+  .string()
+  .transform((text, context) => {
+    const match = timePattern.exec(text)
+    // An unencoded plus in a query is decoded to a space.
+    if (!match) return addIssue(context, timePattern.test(text.replace(' ', '+')) ? 'UNESCAPED_PLUS' : 'NOT_A_TIME')
+    const [, year, month, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match
+    // Date would accept 30 February as 2 March.
+    const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+    if (Number(month) > 12 || Number(day) > daysOfMonth) return addIssue(context, 'NOT_A_TIME')
+    const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
+    const value = new Date(`${year}-${month}-${day}T${minutes}:${seconds}.${milliseconds}${zone}`)
+    if (Number.isNaN(value.getTime())) return addIssue(context, 'NOT_A_TIME')
+    return /[1-9]/.test(fraction.slice(3)) ? new Date(value.getTime() + 1) : value
+  })
+  .meta({
+    anyOf: [{ format: 'date-time' }, { format: 'date' }],
+    pattern: timePattern.source,
+  })

@@ -11,6 +11,9 @@ import {
   formatBalance,
   type Hold,
   holdStatuses,
+  type IdKind,
+  idPrefixes,
+  pageOf,
   type TransferBatch,
   type TransferOrder,
   transferStatuses,
@@ -28,18 +31,30 @@ import { z } from 'zod'
  * real answers with them.
  */
 
-const time = z.iso.datetime({ precision: 3 })
+const time = z.iso
+  .datetime({ precision: 3 })
+  // For the OpenAPI document: the pattern of zod also knows the days of months.
+  .meta({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$' })
 const createdAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const updatedAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const currency = z.string().describe('Currency code.')
-const balance = z.string().describe("Decimal, with exactly its currency's decimals.")
-const amount = z.string().describe('Decimal, as it was sent.')
-const walletId = z.string().describe('`wal_…`')
-const transferId = z.string().describe('`trf_…`')
+const decimal = { pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$' }
+const balance = z.string().meta({ ...decimal, description: "Decimal, with exactly its currency's decimals." })
+const amount = z.string().meta({ ...decimal, description: 'Decimal, as it was sent.' })
+const walletId = idOf('wallet')
+const transferId = idOf('transfer')
+const holdId = idOf('hold')
+const sequence = z.int().min(0)
 const bizId = z.string().describe('As it was sent, otherwise the transferId.')
 const orderStatus = z.enum(transferStatuses)
 const remark = z.string().nullable().describe('As it was sent, or null.')
 const reference = z.string().nullable().describe('As it was sent, or null.')
+
+/** The ID of an object, with a pattern for the OpenAPI document. */
+function idOf(kind: IdKind) {
+  const prefix = idPrefixes[kind]
+  return z.string().meta({ description: `\`${prefix}_…\``, pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })
+}
 
 export const walletAnswer = z.strictObject({
   walletId,
@@ -58,29 +73,28 @@ export const balanceAnswer = z.strictObject({
   balance,
   held: balance.describe('The part of the balance that open holds reserve.'),
   available: balance.describe('The rest of the balance, which can be spent.'),
-  sequence: z.int().describe('The sequence of the last flow, 0 without any.'),
+  sequence: sequence.describe('The sequence of the last flow, 0 without any.'),
   updatedAt,
 })
 
 export const flowAnswer = z.strictObject({
-  flowId: z.string().describe('`flw_…`'),
+  flowId: idOf('flow'),
   walletId,
-  sequence: z.int().describe("Numbers the wallet's flows: 1, 2, 3, without gaps."),
+  sequence: sequence.describe("Numbers the wallet's flows: 1, 2, 3, without gaps."),
   direction: z.enum(flowDirections),
   type: z.enum(transferTypes),
   amount,
   balanceAfter: balance,
   currency,
   transferId,
-  counterpartyWalletId: z
-    .string()
+  counterpartyWalletId: walletId
     .nullable()
     .describe('The other wallet of the transfer. Null for deposits and withdrawals.'),
   createdAt,
 })
 
 /** An order as of its transfer. */
-const completedOrderAnswer = z.strictObject({
+export const completedOrderAnswer = z.strictObject({
   transferId,
   bizId,
   status: orderStatus,
@@ -90,9 +104,9 @@ const completedOrderAnswer = z.strictObject({
   targetWalletId: walletId,
   remark,
   reference,
-  holdId: z.string().nullable().describe('`hld_…`, the hold that it drew on, or null.'),
-  batchId: z.string().nullable().describe('The transferId of the first transfer of its batch. Null outside batches.'),
-  reversesTransferId: z.string().nullable().describe('The transferId of the transfer that it reverses, or null.'),
+  holdId: holdId.nullable().describe('`hld_…`, the hold that it drew on, or null.'),
+  batchId: transferId.nullable().describe('The transferId of the first transfer of its batch. Null outside batches.'),
+  reversesTransferId: transferId.nullable().describe('The transferId of the transfer that it reverses, or null.'),
   createdAt,
   updatedAt,
   completedAt: time.describe('ISO 8601, UTC, in milliseconds.'),
@@ -114,7 +128,7 @@ export const completionAnswer = z.strictObject({
 })
 
 export const holdAnswer = z.strictObject({
-  holdId: z.string().describe('`hld_…`'),
+  holdId,
   bizId: z.string().describe('As it was sent.'),
   walletId,
   currency,
@@ -129,22 +143,22 @@ export const holdAnswer = z.strictObject({
   updatedAt,
 })
 
-const fundingAnswer = z.strictObject({
+export const fundingAnswer = z.strictObject({
   transferId,
   bizId,
   walletId,
   type: z.enum(['DEPOSIT', 'WITHDRAWAL']),
   amount,
   currency,
-  holdId: z.string().nullable(),
+  holdId: holdId.nullable(),
   createdAt,
 })
 
-const balanceAfterAnswer = z.strictObject({ walletId, sequence: z.int(), balanceAfter: balance })
+export const balanceAfterAnswer = z.strictObject({ walletId, sequence, balanceAfter: balance })
 const holdRemaining = balance
   .nullable()
   .describe('What remains of the hold that it drew on, 0 if the rest was released. Null without a hold.')
-const walletChangeAnswer = z.strictObject({
+export const walletChangeAnswer = z.strictObject({
   walletId,
   bizId: z.string().nullable().describe('As it was sent, or null.'),
   currency,
@@ -193,29 +207,52 @@ export const eventDataAnswers = {
 } as const satisfies Record<EventType, z.ZodObject>
 type EventDataAnswers = { [Type in EventType]: z.output<(typeof eventDataAnswers)[Type]> }
 
-const eventAnswer = z
-  .strictObject({
-    eventId: z.string().describe('`evt_…`, stable, and never used for another event.'),
-    position: z.int().describe("Numbers the workspace's events in order of commit: 1, 2, 3, without gaps."),
-    type: z.enum(eventTypes),
+function eventAnswerOf<const Type extends EventType>(type: Type) {
+  return z.strictObject({
+    eventId: idOf('event').describe('`evt_…`, stable, and never used for another event.'),
+    position: sequence.describe("Numbers the workspace's events in order of commit: 1, 2, 3, without gaps."),
+    type: z.literal(type),
     timestamp: time.describe('ISO 8601, UTC, in milliseconds. Never earlier than that of the position before.'),
-    workspaceId: z.string().describe('`wsp_…`'),
-    data: z.union(Object.values(eventDataAnswers)).describe('By type: see below.'),
+    workspaceId: idOf('workspace'),
+    data: eventDataAnswers[type],
   })
-  .refine(({ type, data }) => eventDataAnswers[type].safeParse(data).success, 'data is of another type')
+}
+
+/** The schemas of events by type. */
+export const eventAnswers = {
+  'transfer.completed': eventAnswerOf('transfer.completed'),
+  'wallet.deposited': eventAnswerOf('wallet.deposited'),
+  'wallet.withdrawn': eventAnswerOf('wallet.withdrawn'),
+  'hold.created': eventAnswerOf('hold.created'),
+  'hold.released': eventAnswerOf('hold.released'),
+  'hold.expired': eventAnswerOf('hold.expired'),
+  'wallet.created': eventAnswerOf('wallet.created'),
+  'wallet.frozen': eventAnswerOf('wallet.frozen'),
+  'wallet.unfrozen': eventAnswerOf('wallet.unfrozen'),
+  'wallet.closed': eventAnswerOf('wallet.closed'),
+} as const satisfies Record<EventType, z.ZodObject>
+
+export const eventAnswer = z.discriminatedUnion(
+  'type',
+  Object.values(eventAnswers) as [(typeof eventAnswers)[EventType]],
+)
 
 export const eventPageAnswer = z.strictObject({
   content: z.array(eventAnswer).describe('Events, in order of position.'),
-  after: z.int().describe('The position that was sent. For `head`: the end of the log.'),
-  afterEventId: z
-    .string()
+  after: sequence.describe('The position that was sent. For `head`: the end of the log.'),
+  afterEventId: idOf('event')
     .nullable()
     .describe('The eventId at `after`. If you stored another one, history was replaced. Null at 0 and for `head`.'),
   types: z.array(z.enum(eventTypes)).describe('The types that were sent. Empty: all types.'),
-  last: z.int().describe('The `after` of the next call. It passes events of other types.'),
-  lastEventId: z.string().nullable().describe('The eventId at `last`. Null at 0.'),
+  last: sequence.describe('The `after` of the next call. It passes events of other types.'),
+  lastEventId: idOf('event').nullable().describe('The eventId at `last`. Null at 0.'),
   more: z.boolean().describe('Whether the log continues after `last`.'),
 })
+
+export const walletPageAnswer = pageOf(walletAnswer)
+export const flowPageAnswer = pageOf(flowAnswer)
+export const orderPageAnswer = pageOf(orderAnswer)
+export const holdPageAnswer = pageOf(holdAnswer)
 
 export function walletRecord(wallet: Wallet): z.output<typeof walletAnswer> {
   const { balance, currency, createdAt, updatedAt } = wallet
@@ -285,7 +322,8 @@ export type EventRecord = z.output<typeof eventAnswer>
 
 export function eventRecord({ eventId, position, type, timestamp, workspaceId, data }: Event): EventRecord {
   const toRecord = eventDataRecords[type] as (data: Event['data']) => EventRecord['data']
-  return { eventId, position, type, timestamp: formatTime(timestamp), workspaceId, data: toRecord(data) }
+  const record = { eventId, position, type, timestamp: formatTime(timestamp), workspaceId, data: toRecord(data) }
+  return record as EventRecord
 }
 
 const eventDataRecords: { [Type in EventType]: (data: EventData[Type]) => EventDataAnswers[Type] } = {

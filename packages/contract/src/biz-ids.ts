@@ -8,6 +8,8 @@ const bizIdLength = 64
  * kind, its holds, or its wallets. It cannot have the form of an ID where a path or a field can name the object by either.
  */
 function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
+  const prefixes = kinds.map(kind => [...idPrefixes[kind]].map(letter => `[${letter}${letter.toUpperCase()}]`).join(''))
+  const reserved = [...words, `(${prefixes.join('|')})_[0-9A-Za-z]*`].join('|')
   const forms = [...words, ...kinds.map(kind => `${idPrefixes[kind]}_…`)]
   return z
     .string('NOT_A_STRING')
@@ -21,6 +23,7 @@ function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
     .describe(
       `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; none of ${forms.map(form => `\`${form}\``).join(', ')}.`,
     )
+    .meta({ not: { pattern: `^(${reserved})$` } })
 }
 
 /** Of transfers, deposits and withdrawals. Events and holds of other systems may name them. */

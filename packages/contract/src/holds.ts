@@ -3,7 +3,7 @@ import { holdBizId } from './biz-ids.ts'
 import { commandCall, workspaceCall } from './caller.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { reference, remark } from './text.ts'
+import { nameOfExisting, reference, remark } from './text.ts'
 
 /**
  * An OPEN hold reserves what remains of it. A transfer that draws on it and does not keep the rest makes it CAPTURED, a
@@ -20,7 +20,7 @@ const maxHoldSeconds = 31_536_000
  */
 export const createHoldBody = z
   .strictObject({
-    walletId: z.string('NOT_A_STRING').describe('The wallet whose funds are reserved.'),
+    walletId: nameOfExisting('The wallet whose funds are reserved.'),
     amount: amountText,
     currency: currencyCode.describe('Currency code, upper case. The currency of the wallet.'),
     expiresInSeconds: z
@@ -41,7 +41,7 @@ export type CreateHoldBody = z.infer<typeof createHoldBody>
 
 /** The body of `POST /api/v1/hold/command/release`. Malformed and unknown IDs get the same error, H001. */
 export const releaseHoldBody = z.strictObject({
-  holdId: z.string('NOT_A_STRING').describe('The hold to release, by holdId or bizId.'),
+  holdId: nameOfExisting('The hold to release, by holdId or bizId.'),
 })
 
 /**

@@ -40,11 +40,17 @@ export const amountText = z
   .describe(
     `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, exponent or leading zero.`,
   )
+  .meta({
+    // The digits of a fraction are limited by the length, which includes the decimal point.
+    pattern: `^([1-9][0-9]{0,${maxDigits - 1}}|[1-9][0-9]*\\.[0-9]+|0\\.[0-9]*[1-9][0-9]*)$`,
+    maxLength: maxDigits + 1,
+  })
 
 /** A currency code, upper case, that is in the table of currencies. */
 export const currencyCode = z
   .string('NOT_A_STRING')
   .refine(code => currencyDecimals.has(code), { error: 'UNKNOWN_CURRENCY', abort: true })
+  .meta({ enum: [...currencyDecimals.keys()] })
 
 function amountTextFault(amount: string): FieldReason | null {
   if (!amountPattern.test(amount)) return 'NOT_AN_AMOUNT'

@@ -19,17 +19,17 @@ export function pageRequest<const Fields extends readonly [string, ...string[]]>
   })
 }
 
-/** A page (section 2.2). Totals are exact. */
+/** The metadata of a page (section 2.2). Totals are exact. */
+export const pageMetadata = z.object({
+  size: z.int().min(1).describe('The page size in effect.'),
+  number: z.int().min(0).describe('The number of the page, zero-based. 0 if the list is empty.'),
+  totalElements: z.int().min(0).describe('How many items all pages have together.'),
+  totalPages: z.int().min(0).describe('How many pages there are. 0 if the list is empty.'),
+})
+
+/** A page (section 2.2). */
 export function pageOf<Item extends z.ZodType>(item: Item) {
-  return z.object({
-    content: z.array(item),
-    page: z.object({
-      size: z.int(),
-      number: z.int(),
-      totalElements: z.int(),
-      totalPages: z.int(),
-    }),
-  })
+  return z.object({ content: z.array(item), page: pageMetadata })
 }
 
 export type Page<Item> = {

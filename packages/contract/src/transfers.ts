@@ -3,7 +3,7 @@ import { transferBizId } from './biz-ids.ts'
 import { commandCall, workspaceCall } from './caller.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { reference, remark } from './text.ts'
+import { nameOfExisting, reference, remark } from './text.ts'
 
 /** Every stored transfer is completed, because it is written in one commit or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
@@ -13,12 +13,9 @@ export const holdRemainders = ['KEEP', 'RELEASE'] as const
 
 /** The hold that a transfer or withdrawal draws on. */
 export const draw = {
-  holdId: z
-    .string('NOT_A_STRING')
-    .optional()
-    .describe(
-      "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's.",
-    ),
+  holdId: nameOfExisting(
+    "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's.",
+  ).optional(),
   holdRemainder: z
     .enum(holdRemainders, 'NOT_ONE_OF')
     .optional()
@@ -35,8 +32,8 @@ export function checkDraw(
 }
 
 const createFields = {
-  sourceWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds leave.'),
-  targetWalletId: z.string('NOT_A_STRING').describe('The wallet that the funds enter.'),
+  sourceWalletId: nameOfExisting('The wallet that the funds leave.'),
+  targetWalletId: nameOfExisting('The wallet that the funds enter.'),
   amount: amountText,
   currency: currencyCode.describe('Currency code, upper case. The currency of both wallets.'),
   bizId: transferBizId,
@@ -58,7 +55,7 @@ export const createTransferBody = z
 export type CreateTransferBody = z.infer<typeof createTransferBody>
 
 /** A create in a batch, where `bizId` is required. */
-const createItem = z.strictObject(createFields).check(checkAmount, checkDraw)
+export const createItem = z.strictObject(createFields).check(checkAmount, checkDraw)
 export type CreateItem = z.infer<typeof createItem>
 
 /**
@@ -67,7 +64,7 @@ export type CreateItem = z.infer<typeof createItem>
  */
 export const reverseTransferBody = z
   .strictObject({
-    reversesTransferId: z.string('NOT_A_STRING').describe('The transfer to reverse, by transferId or bizId.'),
+    reversesTransferId: nameOfExisting('The transfer to reverse, by transferId or bizId.'),
     amount: amountText,
     currency: currencyCode.describe('Currency code, upper case. The currency of the transfer to reverse.'),
     bizId: transferBizId,
@@ -85,7 +82,7 @@ export function isReversal(item: BatchItem): item is ReverseTransferBody {
 }
 
 /** Parses an item by the schema that `reversesTransferId` selects, so that a fault is that of one schema. */
-const batchItem = z.unknown().transform((value, context): BatchItem => {
+export const batchItem = z.unknown().transform((value, context): BatchItem => {
   const isReverse = typeof value === 'object' && value !== null && Object.hasOwn(value, 'reversesTransferId')
   const result = (isReverse ? reverseTransferBody : createItem).safeParse(value)
   if (result.success) return result.data

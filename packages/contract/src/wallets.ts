@@ -3,7 +3,7 @@ import { transferBizId, walletBizId } from './biz-ids.ts'
 import { caller, workspaceCall } from './caller.ts'
 import { amountText, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { displayName } from './text.ts'
+import { displayName, nameOfExisting } from './text.ts'
 import { checkDraw, draw } from './transfers.ts'
 
 export const walletStatuses = ['ACTIVE', 'FROZEN', 'CLOSED'] as const
@@ -118,7 +118,7 @@ export type CreateWalletInput = z.infer<typeof createWalletInput>
  * same error, W001.
  */
 export const changeWalletStatusBody = z.strictObject({
-  walletId: z.string('NOT_A_STRING').describe('`wal_…`'),
+  walletId: nameOfExisting('`wal_…`'),
   status: z
     .enum(walletStatuses, 'NOT_ONE_OF')
     .describe('The status that the wallet gets. A closed wallet stays closed; only an empty one can be closed.'),

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
@@ -148,7 +148,8 @@ const internalError = (): RequestResult => refusal(new DomainError('S001'))
 
 function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
   const [first] = commands
-  return refusal(new DomainError('S003', first && 'transferId' in first ? { transferId: first.transferId } : undefined))
+  if (!first || !('transferId' in first)) return refusal(new DomainError('S003'))
+  return refusal(new DomainError('S003', { transferId: idFromUuid('transfer', first.transferId) }))
 }
 
 async function postOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {

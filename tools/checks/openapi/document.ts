@@ -1,0 +1,154 @@
+import { scopes } from '@workspace-wallet/contract'
+import type { z } from 'zod'
+import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
+import { endpoints } from '../../../gateway/src/api/endpoints.ts'
+import { componentSchemas, type JsonSchema, parameterSchema, refTo } from './components.ts'
+import { commonResponses, failureSchema, headers, responsesOf } from './responses.ts'
+
+/** The text of gateway/openapi.json, generated from the table of endpoints. */
+export function openApiDocument(): string {
+  return `${JSON.stringify(buildDocument(), null, 2)}\n`
+}
+
+const description = `Wallets and transfers of a workspace.
+
+Every request is signed with the secret of an API key: the headers \`X-Api-Key\`, \`X-Timestamp\`, \`X-Nonce\` and \`X-Signature\` are all required. \`X-Signature\` is the Base64 of the HMAC-SHA256, under the secret, of five lines joined by a line feed: the method, the path without the query, the timestamp, the nonce, and the SHA-256 of the body in lowercase hexadecimal.
+
+Every answer has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`.
+
+A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution.`
+
+const tags = {
+  wallet: { name: 'Wallets', description: 'Wallets, their balances and their flows.' },
+  transfer: { name: 'Transfers', description: 'Transfer orders: single, in batches, and reversals.' },
+  hold: { name: 'Holds', description: 'Parts of balances that are reserved until they are captured.' },
+  event: { name: 'Events', description: 'The event log of the workspace, without gaps.' },
+}
+const tagOf = ({ scope }: Endpoint) => tags[scope.split(':')[0] as keyof typeof tags].name
+
+function buildDocument() {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Workspace Wallet and Transfer API',
+      version: '1.3.0',
+      description,
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/' }],
+    tags: Object.values(tags),
+    paths: paths(),
+    components: {
+      schemas: { ...componentSchemas(), Failure: failureSchema },
+      parameters,
+      headers,
+      responses: commonResponses(),
+      securitySchemes,
+    },
+  }
+}
+
+function paths(): Record<string, object> {
+  const byPath = Map.groupBy(endpoints, ({ path }) => path.replace(/:(\w+)/g, '{$1}'))
+  return Object.fromEntries(
+    [...byPath].map(([path, group]) => [
+      path,
+      Object.fromEntries(group.map(endpoint => [endpoint.method.toLowerCase(), operation(endpoint)])),
+    ]),
+  )
+}
+
+function operation(endpoint: Endpoint) {
+  const { operationId, title, description, scope, params, query, body, example } = endpoint
+  const pathParameters = Object.entries(params.shape).map(([name, schema]) => ({
+    in: 'path',
+    name,
+    required: true,
+    ...described(schema, example.params![name]),
+  }))
+  const sent = new URLSearchParams(example.query)
+  const queryParameters = Object.entries(query?.parameters ?? {}).map(([name, schema]) =>
+    name === query!.repeatable
+      ? repeatable(name, schema, sent.getAll(name))
+      : { in: 'query', name, ...described(schema, sent.get(name) ?? undefined) },
+  )
+  return {
+    operationId,
+    tags: [tagOf(endpoint)],
+    summary: title,
+    description: [`Requires the scope \`${scope}\`.`, description].filter(Boolean).join(' '),
+    // The array of the API key has the scope that it needs, as OpenAPI 3.1 allows for schemes other than OAuth.
+    security: [{ ApiKey: [scope], Timestamp: [], Nonce: [], Signature: [] }],
+    parameters: [
+      ...pathParameters,
+      ...queryParameters,
+      ...Object.keys(parameters).map(name => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: refTo(body), example: example.body } },
+      },
+    }),
+    responses: responsesOf(endpoint),
+  }
+}
+
+/** A parameter's schema, with its description and its recorded text, if there is one, beside it. */
+function described(schema: z.ZodType, text?: string): { description?: string; schema: JsonSchema; example?: unknown } {
+  const { description, ...rest } = parameterSchema(schema)
+  const isNumber = [rest, ...(rest.anyOf ?? [])].some(({ type }) => type === 'integer')
+  return {
+    ...(description !== undefined && { description }),
+    schema: rest,
+    ...(text !== undefined && { example: isNumber ? Number(text) : text }),
+  }
+}
+
+/** A parameter that can be repeated, with different values. */
+function repeatable(name: string, schema: z.ZodType, example: string[]) {
+  const { description, ...items } = parameterSchema(schema)
+  return {
+    in: 'query',
+    name,
+    description,
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', items, uniqueItems: true, ...(items.enum && { maxItems: items.enum.length }) },
+    ...(example.length > 0 && { example }),
+  }
+}
+
+const language = (name: string, description: string) => ({
+  in: 'header',
+  name,
+  description,
+  schema: { type: 'string', maxLength: 1024 },
+  example: 'en-US',
+})
+const parameters = {
+  'X-LOCALE': language(
+    'X-LOCALE',
+    'A language tag, such as `en-US` or `zh-CN`. With it, a failure has a sentence in `detail` that says what to fix.',
+  ),
+}
+
+const headerScheme = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
+const securitySchemes = {
+  ApiKey: headerScheme(
+    'X-Api-Key',
+    `The ID of the API key, \`ak_…\`. It belongs to one workspace, and has some of these scopes: ${scopes.map(scope => `\`${scope}\``).join(', ')}.`,
+  ),
+  Timestamp: headerScheme(
+    'X-Timestamp',
+    'The current Unix time in whole seconds, at most 60 seconds from the time of the server. Computed for each request.',
+  ),
+  Nonce: headerScheme(
+    'X-Nonce',
+    '1 to 128 visible ASCII characters that the key has not sent before, such as a UUID. Computed for each request.',
+  ),
+  Signature: headerScheme(
+    'X-Signature',
+    'The padded Base64 of the HMAC-SHA256 of the canonical message, under the secret of the key. Computed for each request.',
+  ),
+}
