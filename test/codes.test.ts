@@ -1,11 +1,12 @@
 import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client'
 import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { locales } from '../gateway/src/locales/localize.ts'
 import { type Redis, startRedis } from '../tools/services/redis.ts'
 import { type Answer, batchPath, call, createPath, type Envelope } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { transferOrder } from './setup/order.ts'
-import { exchange } from './setup/raw-http.ts'
+import { exchange, requestText } from './setup/raw-http.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -35,7 +36,10 @@ function expectCode({ status, headers, body }: Answer, code: ErrorCode): void {
     code,
     message: errorTable[code].message,
     data: null,
+    // fetch sends Accept-Language.
+    detail: expect.any(String),
   })
+  expect(headers.get('content-language')).toBe('en-US')
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(headers.get('cache-control')).toBe('no-store')
   expect(headers.get('x-request-id')).toMatch(/^req_/)
@@ -291,8 +295,7 @@ describe('creating a transfer', () => {
     for (const [body, field] of faults) {
       const answer = await call(system, 'POST', createPath, body, { headers: { 'X-LOCALE': 'en-US' } })
       expect(answer.body.detail, JSON.stringify(body)).toContain(field === 'body' ? '' : field)
-      const { detail: _, ...envelope } = answer.body
-      expectCode({ ...answer, body: envelope }, 'S012')
+      expectCode(answer, 'S012')
     }
     const details: [object, string][] = [
       [{ bizId: 'a'.repeat(65) }, 'bizId must have at most 64 characters.'],
@@ -423,6 +426,23 @@ test('S029 over the rate limit of a key', async () => {
   })
   expectCode(answer, 'S029')
   expect(answer.headers.get('retry-after')).toBe('1')
+})
+
+test.each([
+  ['X-LOCALE', ['X-LOCALE: zh-CN', 'Accept-Language: en'], 'zh-CN'],
+  ['an X-LOCALE that no language matches', ['X-LOCALE: tlh', 'Accept-Language: zh'], 'en-US'],
+  ['Accept-Language', ['Accept-Language: de, zh;q=0.5, en;q=0.1'], 'zh-CN'],
+  ['two Accept-Language', ['Accept-Language: de', 'Accept-Language: zh'], 'zh-CN'],
+  ['any language', ['Accept-Language: *'], 'en-US'],
+  ['no language', [], undefined],
+  ['an empty X-LOCALE', ['X-LOCALE:'], undefined],
+  ['an empty X-LOCALE and Accept-Language', ['X-LOCALE:', 'Accept-Language: zh'], 'zh-CN'],
+])('the language of detail for a request with %s', async (_name, lines, language) => {
+  const text = requestText('GET', list, { Connection: 'close' }, lines)
+  const [head = '', json = ''] = (await exchange(system.baseUrl, text)).split('\r\n\r\n')
+  const locale = locales.find(({ tag }) => tag === language)
+  expect(JSON.parse(json).detail).toBe(locale?.sentences.GA2001(undefined, locale))
+  expect(/^content-language: (.*)$/im.exec(head)?.[1]).toBe(language)
 })
 
 test.each([

@@ -20,19 +20,19 @@ afterAll(async () => {
   newerCore.close()
 })
 
-test.each([undefined, 'zh-CN'])(
-  'an unknown code of core is S001 in the envelope, and logged: X-LOCALE %s',
+test.each(['', 'zh-CN'])(
+  'an unknown code of core is S001 in the envelope, and logged: Accept-Language %j',
   async locale => {
     const gateway = system.gateways[0]!
     const credentials = { ...system, baseUrl: gateway.url }
     const path = '/api/v1/wallets/wal_01h455vb4pex5vsknk084sn02q'
-    const headers = locale === undefined ? {} : { 'X-LOCALE': locale }
+    const headers = { 'Accept-Language': locale }
     const { status, body } = await call(credentials, 'GET', path, undefined, { headers })
     expect([status, body]).toMatchObject([
       500,
       { version: '1.3.0', success: false, code: 'S001', message: 'INTERNAL_ERROR', data: null },
     ])
-    expect('detail' in body).toBe(locale !== undefined)
+    expect('detail' in body).toBe(locale !== '')
     await until('the log names the code', () => gateway.output().includes('"unknownCode":"W099"'))
   },
 )

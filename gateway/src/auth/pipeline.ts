@@ -79,7 +79,7 @@ async function runSteps(
   }
   const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(nonces, key, request, parts, now(), checkFailureLimit) // steps 5, 6
+  const { tally } = await checkNonceAndSignature(nonces, key, request, { parts, body }, now(), checkFailureLimit) // steps 5, 6
   if (tally) checkKeyRate(response, keyRate!, tally)
   checkAddress(key, request.clientAddress) // step 7
   keys.markUsed(key.apiKey, now())

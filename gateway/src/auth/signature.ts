@@ -1,6 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/contract'
+import { requestedLocale } from '../locales/requested-locale.ts'
+import { findMistake } from './find-mistake.ts'
 import { header, headerFault } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
@@ -24,6 +26,8 @@ export function readNonce(request: IncomingMessage): string {
  * signature is checked first, and only a valid one claims the nonce, so that nobody without the secret can use up nonces of
  * a client. One round trip to the nonce store suffices.
  *
+ * A request that asks for a sentence also gets the name of the mistake in its signature, if it is a known one.
+ *
  * @param checkFailureLimit called before the nonce store is asked about a request with an invalid signature
  * @throws DomainError GA2013 for a used nonce, GA2012 for an invalid signature, S002 without the nonce store
  */
@@ -31,7 +35,7 @@ export async function checkNonceAndSignature(
   nonces: NonceStore,
   key: Key,
   request: IncomingMessage,
-  parts: SignedParts,
+  { parts, body }: { parts: SignedParts; body: Buffer },
   nowMs: number,
   checkFailureLimit?: () => void,
 ): Promise<Claim> {
@@ -45,9 +49,10 @@ export async function checkNonceAndSignature(
   ).catch(throwUnavailable)
   if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (isValid) return claim
-  throw signaturePattern.test(signature)
-    ? new DomainError('GA2012', { header: 'X-Signature', reason: 'DIFFERENT', seen: parts })
-    : new DomainError('GA2012', { header: 'X-Signature', reason: headerFault(request, 'X-Signature') })
+  const mistake = requestedLocale(request.headers) && findMistake(key, request, parts, body, nowMs)
+  const reason = signaturePattern.test(signature) ? 'DIFFERENT' : headerFault(request, 'X-Signature')
+  const fault = { header: 'X-Signature' as const, ...(mistake && { mistake }) }
+  throw new DomainError('GA2012', reason === 'DIFFERENT' ? { ...fault, reason, seen: parts } : { ...fault, reason })
 }
 
 /**

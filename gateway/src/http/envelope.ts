@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { batchIndexOf, type DomainError, errorTable } from '@workspace-wallet/contract'
-import { findLocale, localize } from '../locales/localize.ts'
+import { localize } from '../locales/localize.ts'
+import { requestedLocale } from '../locales/requested-locale.ts'
 
 /** The version of the response format (section 9). */
 const formatVersion = '1.3.0'
@@ -40,26 +41,24 @@ export function sendSuccess(response: ServerResponse, requestId: string, data: u
   send(response, 200, requestId, successBody(data))
 }
 
-/** Sends an error, with a sentence in the language of X-LOCALE if the request has one. */
+/**
+ * Sends an error, with a sentence in the language that the request asks for. Such answers need no Vary, because no cache may
+ * store them.
+ */
 export function sendFailure(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
   error: DomainError,
 ): void {
-  const tag = request.headers['x-locale']
-  let detail: string | undefined
-  if (tag !== undefined) {
-    const locale = findLocale(String(tag))
-    detail = localize(error, locale)
-    response.setHeader('Content-Language', locale.tag)
-  }
+  const locale = requestedLocale(request.headers)
+  if (locale) response.setHeader('Content-Language', locale.tag)
   const { details } = error
   if (details && 'retryAfterSeconds' in details) response.setHeader('Retry-After', String(details.retryAfterSeconds))
   if (details && 'transferId' in details) response.setHeader('X-Transfer-Id', details.transferId)
   const index = batchIndexOf(error)
   if (index !== undefined) response.setHeader('X-Batch-Index', String(index))
-  send(response, errorTable[error.code].http, requestId, failureBody(error, detail))
+  send(response, errorTable[error.code].http, requestId, failureBody(error, locale && localize(error, locale)))
 }
 
 function send(response: ServerResponse, status: number, requestId: string, body: string): void {

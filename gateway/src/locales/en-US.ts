@@ -28,9 +28,11 @@ export const enUS: Locale = {
           : 'a unique string of 1 to 128 visible ASCII characters'
       return `${details.header} ${headerReasons[details.reason]}. It must be ${form}.`
     },
-    GA2012: details => {
+    GA2012: (details, locale) => {
+      const mistake = details.mistake && locale.mistakes[details.mistake]
       if (details.reason !== 'DIFFERENT')
-        return `${details.header} ${headerReasons[details.reason]}. It must be an HMAC-SHA256 in Base64, 44 characters.`
+        return `${details.header} ${headerReasons[details.reason]}. ${mistake ?? 'It must be an HMAC-SHA256 in Base64, 44 characters.'}`
+      if (mistake) return `The signature does not match. ${mistake}`
       const { method, path, timestamp, nonce, bodyHash } = details.seen
       return (
         'The signature does not match. The server signed these five lines, each separated by one newline: ' +
@@ -115,5 +117,49 @@ export const enUS: Locale = {
       field.endsWith('Prefix')
         ? `${field} matches too many rows to list in ${limit} s. Use a longer prefix.`
         : `${field} selects too many rows to list in ${limit} s. Narrow the list with createdFrom and createdTo.`,
+  },
+  mistakes: {
+    QUERY_SIGNED: 'You signed the query string. Sign the path only, up to the question mark.',
+    URL_SIGNED: 'You signed a URL. Sign only its path, from the slash after the host up to the question mark.',
+    PATH_INCOMPLETE:
+      'You signed only a part of the path. Sign all of it, with the slash and the /api/v1 at its beginning.',
+    PATH_ENCODING:
+      'You signed the path in another percent-encoding than you sent it. Sign the path exactly as it is in the request line.',
+    LOWER_CASE_METHOD: 'You signed the method in lower case. Sign it in upper case.',
+    LOWER_CASE:
+      'You signed the message in lower case. Sign the method in upper case, and the path and the nonce exactly as you send them.',
+    TRAILING_NEWLINE: 'You signed a newline at the end of the message. Put newlines between the five lines only.',
+    CRLF: 'You separated the lines of the message with CR LF. Separate them with LF only.',
+    SEPARATOR: 'You did not separate the lines of the message with newlines. Separate them with one LF, the byte 0A.',
+    LINE_ORDER: 'You signed the lines in another order. The order is method, path, timestamp, nonce, body hash.',
+    LINE_MISSING: 'You signed a message without one of its lines. Sign method, path, timestamp, nonce and body hash.',
+    TIMESTAMP_MILLISECONDS: 'You signed the timestamp in milliseconds. Sign the text of X-Timestamp, in whole seconds.',
+    TIMESTAMP_DIFFERENT:
+      'You signed another second than X-Timestamp has. Read the clock once, and use its value in the message and in the header.',
+    BODY_HASH_MISSING:
+      'You signed a message without the body hash. The fifth line is the SHA-256 of the body, without a body that of the empty string.',
+    BODY_HASH_OF_NOTHING: 'You signed the hash of the empty string, but sent a body. Hash the bytes of the body.',
+    BODY_HASH_OF_SOMETHING: 'You signed the hash of a body, but sent none. Without a body, hash the empty string.',
+    BODY_HASH_UPPER_CASE: 'You signed the body hash in upper case. Write it in lower-case hexadecimal.',
+    BODY_HASH_BASE64: 'You signed the body hash in Base64. Write it in lower-case hexadecimal.',
+    BODY_NOT_HASHED: 'You signed the body itself. The fifth line is its SHA-256, in lower-case hexadecimal.',
+    BODY_NEWLINE:
+      'You hashed the body with another end than you sent: a newline at the end is too much or missing. Hash the bytes that you send.',
+    BODY_SERIALIZED_AGAIN:
+      'You hashed the same JSON with other spaces, escapes or order of fields than you sent. Serialize the body once; hash and send that text.',
+    SECRET_WHITESPACE: 'The API secret that you used has a space or a newline at its beginning or end. Remove it.',
+    SECRET_QUOTED: 'The API secret that you used has quotation marks around it. Remove them.',
+    SECRET_DECODED: 'You decoded the API secret before you used it. The key of the HMAC is the text of the secret.',
+    SECRET_ENCODED:
+      'You encoded the API secret in Base64 before you used it. The key of the HMAC is the text of the secret.',
+    SECRET_IS_API_KEY: 'You used the API key as the key of the HMAC. Use the API secret.',
+    SECRET_AND_MESSAGE_SWAPPED:
+      'You passed the API secret and the message to the HMAC in the wrong order. The secret is the key; the message is the data.',
+    SIGNATURE_HEX: 'Its value is right, but in hexadecimal. Send the 32 bytes of the HMAC in Base64, 44 characters.',
+    SIGNATURE_HEX_IN_BASE64:
+      'Its value is right, but it is the Base64 of hexadecimal digits. Send the 32 bytes of the HMAC in Base64, 44 characters.',
+    SIGNATURE_BASE64URL:
+      'Its value is right, but in the alphabet of Base64url. Send standard Base64, which has + and / instead of - and _, with the = at its end.',
+    SIGNATURE_UNPADDED: 'Its value is right, but the = at its end is missing. Send Base64 with padding, 44 characters.',
   },
 }

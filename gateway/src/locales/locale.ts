@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetails, FieldFault, FieldReason } from '@workspace-wallet/contract'
+import type { ErrorCode, ErrorDetails, FieldFault, FieldReason, SigningMistake } from '@workspace-wallet/contract'
 
 /**
  * A language: for every error code, a sentence that tells a person how to fix the call. The type checker rejects a
@@ -10,4 +10,6 @@ export type Locale = {
   /** Adds the place of an item of a batch to the sentence for its error. */
   atIndex: (index: number, sentence: string) => string
   fields: Record<FieldReason, (fault: FieldFault) => string>
+  /** For GA2012: what the client did, and what to do instead. */
+  mistakes: Record<SigningMistake, string>
 }

@@ -1,6 +1,7 @@
-import { DomainError, type ErrorCode, errorTable, fieldReasons } from '@workspace-wallet/contract'
+import { DomainError, type ErrorCode, errorTable, fieldReasons, signingMistakes } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import { findLocale, locales, localize } from './localize.ts'
+import { requestedLocale } from './requested-locale.ts'
 
 /** Every kind of details that a code can have. */
 const details: { [Code in ErrorCode]?: unknown[] } = {
@@ -21,6 +22,12 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
       reason: 'DIFFERENT',
       seen: { method: 'GET', path: '/api/v1/wallets', timestamp: '1', nonce: 'n', bodyHash: 'e3b0' },
     },
+    ...signingMistakes.map(mistake => ({
+      header: 'X-Signature',
+      reason: mistake.startsWith('SIGNATURE_') ? 'MALFORMED' : 'DIFFERENT',
+      mistake,
+      seen: {},
+    })),
   ],
   GA2022: [{ address: '203.0.113.7' }],
   GA2024: [{ scope: 'wallet:read' }],
@@ -100,4 +107,69 @@ test.each([
   ['*', 'en-US'],
 ])('the tag %s selects %s', (tag, found) => {
   expect(findLocale(tag).tag).toBe(found)
+})
+
+const localeOf = (headers: Record<string, string>) => requestedLocale(headers)?.tag
+
+test('the language is that of X-LOCALE, else that of Accept-Language, else there is none', () => {
+  expect(localeOf({ 'x-locale': 'zh-CN', 'accept-language': 'en' })).toBe('zh-CN')
+  expect(localeOf({ 'x-locale': 'tlh', 'accept-language': 'zh' })).toBe('en-US')
+  expect(localeOf({ 'accept-language': 'zh' })).toBe('zh-CN')
+  expect(localeOf({})).toBeUndefined()
+})
+
+// Programs send an empty header for a setting that is not set.
+test('an empty header counts as none', () => {
+  expect(localeOf({ 'x-locale': '', 'accept-language': 'zh' })).toBe('zh-CN')
+  expect(localeOf({ 'x-locale': '' })).toBeUndefined()
+  expect(localeOf({ 'accept-language': ' ' })).toBeUndefined()
+})
+
+test.each([
+  ['*', 'en-US'],
+  ['zh-CN', 'zh-CN'],
+  ['zh-CN,zh;q=0.9,en;q=0.8', 'zh-CN'],
+  ['en-GB,en;q=0.9,zh;q=0.8', 'en-US'],
+  ['zh;q=0.3, en;q=0.7', 'en-US'],
+  ['zh;q=0.701, en;q=0.7', 'zh-CN'],
+  ['zh, en', 'zh-CN'],
+  ['en, zh', 'en-US'],
+  ['de-CH, zh;q=0.2', 'zh-CN'],
+  ['de, fr;q=0.5', 'en-US'],
+  ['de, *;q=0.5, zh;q=0.1', 'en-US'],
+  ['ZH-hans-cn ; Q=1.000', 'zh-CN'],
+  ['zh_CN', 'zh-CN'],
+  ['zh-TW', 'zh-CN'],
+  ['zhuang', 'en-US'],
+  ['i-klingon, x-pig-latin, zh;q=0.1', 'zh-CN'],
+  // q=0 excludes.
+  ['en;q=0, *', 'zh-CN'],
+  ['en;q=0.000, zh;q=0.1', 'zh-CN'],
+  ['zh;q=0, *', 'en-US'],
+  ['zh;q=0', 'en-US'],
+  ['zh-CN;q=0, zh', 'en-US'],
+  ['zh;q=0, zh-CN', 'zh-CN'],
+  ['zh-TW;q=0, zh', 'zh-CN'],
+  ['*;q=0, zh', 'zh-CN'],
+  ['en;q=0', undefined],
+  ['en-US;q=0, de', undefined],
+  ['*;q=0', undefined],
+  ['*;q=0, *', undefined],
+  // What is malformed is ignored.
+  ['zh;q=2, en;q=0.1', 'en-US'],
+  ['zh;q=, en;q=0.1', 'en-US'],
+  ['zh;q=0.1234, en;q=0.1', 'en-US'],
+  ['zh;q=-1, en;q=0.1', 'en-US'],
+  ['zh;q=1;q=1, en;q=0.1', 'en-US'],
+  ['zh en', 'en-US'],
+  [',,, ,zh', 'zh-CN'],
+  [';q=1', 'en-US'],
+  ['__proto__, constructor', 'en-US'],
+  [`${'de,'.repeat(19)}zh`, 'zh-CN'],
+  [`${'de,'.repeat(20)}zh`, 'en-US'],
+  [`${'a-'.repeat(8000)}`, 'en-US'],
+  [`zh;${' '.repeat(16_000)}`, 'en-US'],
+  [`${';q=0'.repeat(4000)}`, 'en-US'],
+])('Accept-Language: %s selects %s', (accepted, found) => {
+  expect(localeOf({ 'accept-language': accepted })).toBe(found)
 })

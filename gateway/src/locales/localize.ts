@@ -8,13 +8,17 @@ export const locales: readonly [Locale, ...Locale[]] = [enUS, zhCN]
 
 /** The best match for a language tag: the same tag, or else the same primary language, or else the default. */
 export function findLocale(tag: string): Locale {
+  return matchLocale(tag) ?? locales[0]
+}
+
+/** Like `findLocale`, without the default. */
+export function matchLocale(tag: string): Locale | undefined {
   // Java writes zh_CN.
   const wanted = tag.toLowerCase().replaceAll('_', '-')
   const [language] = wanted.split('-', 1)
   return (
     locales.find(locale => locale.tag.toLowerCase() === wanted) ??
-    locales.find(locale => locale.tag.split('-', 1)[0] === language) ??
-    locales[0]
+    locales.find(locale => locale.tag.split('-', 1)[0] === language)
   )
 }
 

@@ -26,9 +26,11 @@ export const zhCN: Locale = {
           : '1 到 128 个可见 ASCII 字符组成的唯一字符串'
       return `${details.header} ${headerReasons[details.reason]}。它必须是${form}。`
     },
-    GA2012: details => {
+    GA2012: (details, locale) => {
+      const mistake = details.mistake && locale.mistakes[details.mistake]
       if (details.reason !== 'DIFFERENT')
-        return `${details.header} ${headerReasons[details.reason]}。它必须是 HMAC-SHA256 的 Base64 编码，共 44 个字符。`
+        return `${details.header} ${headerReasons[details.reason]}。${mistake ?? '它必须是 HMAC-SHA256 的 Base64 编码，共 44 个字符。'}`
+      if (mistake) return `签名不匹配。${mistake}`
       const { method, path, timestamp, nonce, bodyHash } = details.seen
       return (
         '签名不匹配。服务器使用以下五行（以单个换行符连接）计算签名：' +
@@ -106,5 +108,41 @@ export const zhCN: Locale = {
       field.endsWith('Prefix')
         ? `${field} 匹配的记录过多，无法在 ${limit} 秒内列出。请使用更长的前缀。`
         : `${field} 选中的记录过多，无法在 ${limit} 秒内列出。请用 createdFrom 和 createdTo 缩小范围。`,
+  },
+  mistakes: {
+    QUERY_SIGNED: '您对查询字符串也进行了签名。请只对问号之前的路径签名。',
+    URL_SIGNED: '您对 URL 进行了签名。请只对其中的路径签名：从主机名之后的斜杠开始，到问号之前为止。',
+    PATH_INCOMPLETE: '您只对路径的一部分进行了签名。请对完整路径签名，包括开头的斜杠和 /api/v1。',
+    PATH_ENCODING: '签名所用路径的百分号编码与实际发送的不同。请对请求行中的路径原样签名。',
+    LOWER_CASE_METHOD: '签名所用的请求方法是小写。请使用大写。',
+    LOWER_CASE: '您对小写的内容进行了签名。请求方法必须大写，路径和 nonce 必须与发送的完全一致。',
+    TRAILING_NEWLINE: '签名内容的末尾多了一个换行符。换行符只用于分隔五行。',
+    CRLF: '签名内容的各行以 CR LF 分隔。请只使用 LF。',
+    SEPARATOR: '签名内容的各行没有以换行符分隔。请使用单个 LF（字节 0A）分隔。',
+    LINE_ORDER: '签名内容的行序错误。正确顺序为：方法、路径、时间戳、nonce、请求体哈希。',
+    LINE_MISSING: '签名内容缺少一行。请依次包含方法、路径、时间戳、nonce 和请求体哈希。',
+    TIMESTAMP_MILLISECONDS: '签名所用的时间戳以毫秒为单位。请使用 X-Timestamp 的原文，以整秒为单位。',
+    TIMESTAMP_DIFFERENT: '签名所用的秒数与 X-Timestamp 不同。请只读取一次时钟，并在签名内容和请求头中使用同一个值。',
+    BODY_HASH_MISSING: '签名内容缺少请求体哈希。第五行是请求体的 SHA-256；没有请求体时，是空字符串的 SHA-256。',
+    BODY_HASH_OF_NOTHING: '您发送了请求体，但签名所用的是空字符串的哈希。请对请求体的字节计算哈希。',
+    BODY_HASH_OF_SOMETHING: '您没有发送请求体，但签名所用的是某个请求体的哈希。没有请求体时，请使用空字符串的哈希。',
+    BODY_HASH_UPPER_CASE: '签名所用的请求体哈希是大写。请使用小写十六进制。',
+    BODY_HASH_BASE64: '签名所用的请求体哈希是 Base64 编码。请使用小写十六进制。',
+    BODY_NOT_HASHED: '您直接对请求体进行了签名。第五行必须是请求体的 SHA-256，以小写十六进制表示。',
+    BODY_NEWLINE: '计算哈希的请求体与发送的请求体末尾不同：多了或少了换行符。请对实际发送的字节计算哈希。',
+    BODY_SERIALIZED_AGAIN:
+      '计算哈希的 JSON 与发送的 JSON 在空格、转义或字段顺序上不同。请只序列化一次，并对同一文本计算哈希和发送。',
+    SECRET_WHITESPACE: '您使用的 API secret 首尾有空格或换行符。请将其去除。',
+    SECRET_QUOTED: '您使用的 API secret 带有引号。请将其去除。',
+    SECRET_DECODED: '您在使用 API secret 之前对其进行了解码。HMAC 的密钥就是 secret 的文本本身。',
+    SECRET_ENCODED: '您在使用 API secret 之前对其进行了 Base64 编码。HMAC 的密钥就是 secret 的文本本身。',
+    SECRET_IS_API_KEY: '您把 API 密钥用作了 HMAC 的密钥。请使用 API secret。',
+    SECRET_AND_MESSAGE_SWAPPED: '传给 HMAC 的 API secret 与签名内容的顺序颠倒了。secret 是密钥，签名内容是数据。',
+    SIGNATURE_HEX: '其值正确，但使用了十六进制。请将 HMAC 的 32 个字节以 Base64 编码发送，共 44 个字符。',
+    SIGNATURE_HEX_IN_BASE64:
+      '其值正确，但它是对十六进制数字的 Base64 编码。请将 HMAC 的 32 个字节以 Base64 编码发送，共 44 个字符。',
+    SIGNATURE_BASE64URL:
+      '其值正确，但使用了 Base64url 的字母表。请发送标准 Base64：使用 + 和 /，而不是 - 和 _，并保留末尾的 =。',
+    SIGNATURE_UNPADDED: '其值正确，但缺少末尾的 =。请发送带填充的 Base64，共 44 个字符。',
   },
 }

@@ -138,6 +138,42 @@ export type FieldReason = (typeof fieldReasons)[number]
  */
 export type FieldFault = { field: string; reason: FieldReason; limit?: string | number; index?: number }
 
+/** Known mistakes of clients in the signature of section 5.2. `gateway/src/auth/signing/mistakes.ts` finds them. */
+export const signingMistakes = [
+  'QUERY_SIGNED',
+  'URL_SIGNED',
+  'PATH_INCOMPLETE',
+  'PATH_ENCODING',
+  'LOWER_CASE_METHOD',
+  'LOWER_CASE',
+  'TRAILING_NEWLINE',
+  'CRLF',
+  'SEPARATOR',
+  'LINE_ORDER',
+  'LINE_MISSING',
+  'TIMESTAMP_MILLISECONDS',
+  'TIMESTAMP_DIFFERENT',
+  'BODY_HASH_MISSING',
+  'BODY_HASH_OF_NOTHING',
+  'BODY_HASH_OF_SOMETHING',
+  'BODY_HASH_UPPER_CASE',
+  'BODY_HASH_BASE64',
+  'BODY_NOT_HASHED',
+  'BODY_NEWLINE',
+  'BODY_SERIALIZED_AGAIN',
+  'SECRET_WHITESPACE',
+  'SECRET_QUOTED',
+  'SECRET_DECODED',
+  'SECRET_ENCODED',
+  'SECRET_IS_API_KEY',
+  'SECRET_AND_MESSAGE_SWAPPED',
+  'SIGNATURE_HEX',
+  'SIGNATURE_HEX_IN_BASE64',
+  'SIGNATURE_BASE64URL',
+  'SIGNATURE_UNPADDED',
+] as const
+export type SigningMistake = (typeof signingMistakes)[number]
+
 /** Why a header of section 5.1 is invalid. */
 type HeaderFault = { header: string; reason: 'MISSING' | 'MALFORMED' | 'REPEATED' }
 
@@ -153,12 +189,14 @@ export interface ErrorDetails {
     | { header: 'X-Timestamp'; reason: 'OFF'; secondsOff: number }
     | { header: 'X-Timestamp'; reason: 'MILLISECONDS'; seconds: string }
     | { header: 'X-Nonce'; reason: 'USED' }
+  /** `mistake`: the one that the client made, if the request asks for a sentence and the mistake is a known one. */
   GA2012:
-    | HeaderFault
+    | (HeaderFault & { mistake?: SigningMistake })
     | {
         header: 'X-Signature'
         reason: 'DIFFERENT'
         seen: { method: string; path: string; timestamp: string; nonce: string; bodyHash: string }
+        mistake?: SigningMistake
       }
   GA2022: { address: string }
   GA2024: { scope: string }
