@@ -17,6 +17,10 @@ export const gatewaySchema = z.object({
     .describe('Maximum size of a request body, in bytes. The body of a batch may always have 262144'),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
   CORE_URL: parsed(parseCoreUrls).describe('URL of core, or comma-separated URLs of several cores'),
+  DOCS: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe('Whether the public listener serves the documentation: /openapi.json and /docs, unsigned'),
   FAILED_AUTH_PER_MINUTE: wholeNumber(1, 100_000)
     .optional()
     .describe(

@@ -9,6 +9,7 @@ import { openFileNonces } from './auth/nonces/file-store.ts'
 import { openRedisNonces } from './auth/nonces/redis-store.ts'
 import type { IsFirstGeneration } from './auth/nonces/store.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
+import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
@@ -59,6 +60,7 @@ async function main(config: GatewayConfig): Promise<void> {
     core,
     metrics,
     readiness,
+    config.DOCS === 'on' ? serveDocs() : undefined,
   )
   const server = createGuardedServer(app)
   server.prependListener('request', (_request, response) => {

@@ -31,12 +31,17 @@ declare module 'http' {
 /** Counts an answer of the public API. `route`: the path of the endpoint, with the names of its parameters. */
 export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
 
-/** The public application. Every answer under /api/ has the envelope of section 2.1. */
+/**
+ * The public application. Every answer under /api/ has the envelope of section 2.1.
+ *
+ * @param docs serves the documentation, unless the operator turned it off
+ */
 export function createApp(
   dependencies: PipelineDependencies,
   core: CoreClient,
   metrics: RequestMetrics,
   readiness: () => Promise<Readiness>,
+  docs?: RequestHandler,
 ): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
@@ -45,6 +50,7 @@ export function createApp(
   app.use(receive(dependencies))
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
   app.get('/readyz', answerReadiness(readiness))
+  if (docs) app.use(docs)
   app.use(requireApiPath)
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { Request, Response } from 'express'
+
+/** A file that the gateway serves unsigned. It never changes while the program runs. */
+export class Asset {
+  readonly #contentType: string
+  readonly #headers: Record<string, string>
+  readonly #stalledMs: number
+  readonly #read: () => Promise<Buffer>
+  readonly #encoded = new Map<Encoding, Promise<Encoded>>()
+
+  /**
+   * @param read called once, at the first request
+   * @param headers additional response headers
+   * @param stalledMs how long a client may read nothing before its connection is closed
+   */
+  constructor(
+    contentType: string,
+    read: () => Promise<Buffer>,
+    { headers = {}, stalledMs = 30_000 }: { headers?: Record<string, string>; stalledMs?: number } = {},
+  ) {
+    this.#contentType = contentType
+    this.#headers = headers
+    this.#stalledMs = stalledMs
+    this.#read = read
+  }
+
+  /** Answers a GET or HEAD request: 200, or 304 if the client has the current version. */
+  async send(request: Request, response: Response): Promise<void> {
+    const encoding = encodings.find(each => request.acceptsEncodings(each)) ?? 'identity'
+    const { body, etag } = await this.#encode(encoding)
+    // A client that does not read what it asked for must not keep its connection for ever.
+    response.setTimeout(this.#stalledMs, () => response.destroy())
+    // An unread body would have to be read before the next request.
+    if (!request.complete) response.setHeader('Connection', 'close')
+    const common = {
+      ...this.#headers,
+      ETag: etag,
+      'Cache-Control': 'public, max-age=300',
+      Vary: 'Accept-Encoding',
+      'X-Request-Id': request.requestId,
+      'X-Content-Type-Options': 'nosniff',
+    }
+    if (isCurrent(request.headers['if-none-match'], etag)) {
+      response.writeHead(304, common).end()
+      return
+    }
+    response.writeHead(200, {
+      ...common,
+      'Content-Type': this.#contentType,
+      'Content-Length': body.length,
+      ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  }
+
+  /** Each encoding is made once, in a thread of the pool, when it is first asked for. */
+  #encode(encoding: Encoding): Promise<Encoded> {
+    let encoded = this.#encoded.get(encoding)
+    if (!encoded) {
+      encoded = this.#make(encoding)
+      // A failure, such as too many open files, is not kept.
+      encoded.catch(() => this.#encoded.delete(encoding))
+      this.#encoded.set(encoding, encoded)
+    }
+    return encoded
+  }
+
+  async #make(encoding: Encoding): Promise<Encoded> {
+    const body =
+      encoding === 'identity' ? await this.#read() : await compress[encoding]((await this.#encode('identity')).body)
+    const digest = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+    return { body, etag: `"${digest}"` }
+  }
+}
+
+/** In order of preference. */
+const encodings = ['br', 'gzip'] as const
+type Encoding = (typeof encodings)[number] | 'identity'
+type Encoded = { body: Buffer; etag: string }
+
+const compress = {
+  br: (body: Buffer) =>
+    promisify(brotliCompress)(body, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },
+    }),
+  gzip: (body: Buffer) => promisify(gzip)(body),
+}
+
+/** Whether an If-None-Match header names this entity tag. Weak and strong tags match (RFC 9110, section 13.1.2). */
+function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch?.split(',').some(each => ['*', etag].includes(each.trim().replace(/^W\//, ''))) ?? false
+}
