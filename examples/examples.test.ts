@@ -1,12 +1,18 @@
 /** Runs the example clients as their users do, against a running service. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { type Answer, type Credentials, call, createPath, type Envelope } from '../test/setup/client.ts'
 import { startSystem } from '../test/setup/system.ts'
+import { createTenant, createWallet } from '../test/setup/workspaces.ts'
+import { findPrograms } from '../tools/services/programs.ts'
 
 interface Ran {
   exitCode: number
@@ -15,59 +21,95 @@ interface Ran {
 }
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-const clients = [
-  { name: 'Python', program: 'python3', script: here('python/wallet_client.py') },
-  { name: 'curl', program: 'sh', script: here('curl/transfer.sh') },
+const vectorsFile = here('../test/vectors/signing.json')
+const system = await startSystem()
+const directory = await mkdtemp(join(inject('runDir'), 'examples-'))
+
+/** A language, the program that runs its client, and what to compile before. Returns the command line of the client. */
+interface Language {
+  name: string
+  names: string[]
+  aptPackage: string
+  prepare(program: string): Promise<string[]> | string[]
+}
+
+const languages: Language[] = [
+  script('Python', 'python3', 'python3', 'python/wallet_client.py'),
+  script('shell', 'sh', 'dash', 'shell/wallet_client.sh'),
+  script('PHP', 'php', 'php-cli', 'php/wallet_client.php'),
+  script('Ruby', 'ruby', 'ruby', 'ruby/wallet_client.rb'),
+  {
+    name: 'Go',
+    names: ['go'],
+    aptPackage: 'golang-go',
+    async prepare(go) {
+      const client = join(directory, 'wallet_client')
+      const env = { PATH: process.env.PATH, HOME: directory, CGO_ENABLED: '0', GOPROXY: 'off', GOTOOLCHAIN: 'local' }
+      await promisify(execFile)(go, ['build', '-o', client, here('go/wallet_client.go')], { env })
+      return [client]
+    },
+  },
+  {
+    // A runtime without the compiler cannot run source files.
+    name: 'Java',
+    names: ['javac'],
+    aptPackage: 'default-jdk-headless',
+    async prepare(javac) {
+      await promisify(execFile)(javac, ['-d', directory, here('java/WalletClient.java')])
+      return [join(dirname(javac), 'java'), '-XX:TieredStopAtLevel=1', '-cp', directory, 'WalletClient']
+    },
+  },
 ]
 
-const system = await startSystem()
-const demoFile = join(await mkdtemp(join(inject('runDir'), 'examples-')), 'demo.json')
+function script(name: string, program: string, aptPackage: string, file: string): Language {
+  return { name, names: [program], aptPackage, prepare: path => [path, here(file)] }
+}
+
+const commands = new Map<string, string[]>()
 
 beforeAll(async () => {
-  const { baseUrl, coreUrl, workspaceId, apiKey, apiSecret, wallets } = system
-  const demo = { baseUrl, coreUrl, workspaceId, apiKey, apiSecret, wallets }
-  await writeFile(demoFile, `${JSON.stringify(demo, null, 2)}\n`)
+  // The client in shell needs the last two.
+  const more = ['curl', 'openssl'].map(name => ({ names: [name], aptPackage: name }))
+  const paths = await findPrograms([...languages, ...more])
+  await Promise.all(languages.map(async ({ name, prepare }, index) => commands.set(name, await prepare(paths[index]!))))
 })
 
 afterAll(() => system.stop())
 
-function run(program: string, args: string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
-  const { promise, resolve, reject } = Promise.withResolvers<Ran>()
-  const { PATH, HOME } = process.env
-  const env = { PATH, HOME, PYTHONDONTWRITEBYTECODE: '1', ...environment }
-  execFile(program, args, { env }, (error, stdout, stderr) => {
-    if (error?.code === 'ENOENT') reject(new Error(`The examples are tested with ${program}: install it.`))
-    else resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
-  })
+function execute(command: string[], environment: NodeJS.ProcessEnv): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const { PATH } = process.env
+  const env = { PATH, HOME: directory, PYTHONDONTWRITEBYTECODE: '1', ...environment }
+  execFile(command[0]!, command.slice(1), { env }, (error, stdout, stderr) =>
+    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+  )
   return promise
 }
 
-async function balances(workspaceId = system.workspaceId, wallets = system.wallets): Promise<string[]> {
-  const caller = { requestId: 'test' }
-  const found = await Promise.all(
-    wallets.map(({ walletId }) => system.admin.wallets.balance.query({ workspaceId, walletId, caller })),
-  )
-  return found.map(({ balance }) => balance.toFixed())
+type Tenant = Credentials & { workspaceId: string; walletIds: string[] }
+
+/** A workspace with these wallets, and a key for it. */
+async function newTenant(...wallets: [name: string, currency: string, amount: string][]): Promise<Tenant> {
+  const scopes = ['wallet:read' as const, 'transfer:read' as const, 'transfer:create' as const]
+  const tenant = await createTenant(system, { scopes })
+  const walletIds: string[] = []
+  for (const [name, currency, amount] of wallets) {
+    const deposits = amount === '0' ? [] : [amount]
+    walletIds.push(await createWallet({ ...system, ...tenant }, { currency, name, deposits }))
+  }
+  return { ...tenant, walletIds }
 }
 
-/** Creates a workspace, and the environment for a client of it. */
-async function newWorkspace(...wallets: [name: string, currency: string, amount: string][]) {
-  const { admin } = system
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
-  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
-  const scopes = ['wallet:read' as const, 'transfer:read' as const, 'transfer:create' as const]
-  const { apiKey, apiSecret } = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'owner', scopes })
-  const made: typeof system.wallets = []
-  for (const [name, currency, amount] of wallets) {
-    const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency, name })
-    if (amount !== '0') await admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
-    made.push({ walletId, name, currency, balance: amount })
-  }
-  return {
-    workspaceId,
-    wallets: made,
-    environment: { BASE_URL: system.baseUrl, API_KEY: apiKey, API_SECRET: apiSecret },
-  }
+function environmentOf({ baseUrl, apiKey, apiSecret }: Credentials): NodeJS.ProcessEnv {
+  return { BASE_URL: baseUrl, API_KEY: apiKey, API_SECRET: apiSecret }
+}
+
+async function balances({ workspaceId, walletIds }: Tenant): Promise<string[]> {
+  const caller = { requestId: 'test' }
+  const found = await Promise.all(
+    walletIds.map(walletId => system.admin.wallets.balance.query({ workspaceId, walletId, caller })),
+  )
+  return found.map(({ balance }) => balance.toFixed())
 }
 
 function expectSentence({ exitCode, stdout, stderr }: Ran, about: RegExp): void {
@@ -76,68 +118,112 @@ function expectSentence({ exitCode, stdout, stderr }: Ran, about: RegExp): void 
   expect(stderr).toMatch(about)
 }
 
-describe.each(clients)('$name', ({ program, script }) => {
+describe.concurrent.each(languages)('$name', ({ name }) => {
+  const run = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
+    execute([...commands.get(name)!, ...args], environment)
+
+  test('signs the test vectors', async () => {
+    const vectors = JSON.parse(await readFile(vectorsFile, 'utf8')) as { signature: string }[]
+    const { exitCode, stdout, stderr } = await run(['--vectors', vectorsFile])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout.trimEnd().split('\n')).toEqual(vectors.map(({ signature }) => signature))
+  })
+
   test('transfers 1.00 with the demo.json of npm start, and prints the balances', async () => {
-    const before = await balances()
-    const ran = await run(program, [script, '--demo', demoFile])
+    const tenant = await newTenant(['Main', 'USD', '1000.00'], ['Savings', 'USD', '250.00'])
+    const { baseUrl, apiKey, apiSecret, walletIds } = tenant
+    const { coreUrl, wallets } = system
+    const demoFile = join(directory, `demo-${name}.json`)
+    await writeFile(demoFile, `${JSON.stringify({ baseUrl, coreUrl, apiKey, apiSecret, wallets }, null, 2)}\n`)
+    const ran = await run(['--demo', demoFile])
     expect({ ...ran, stdout: '' }).toEqual({ exitCode: 0, stdout: '', stderr: '' })
-    const after = await balances()
-    expect(Number(before[0]) - Number(after[0])).toBe(1)
-    expect(Number(after[1]) - Number(before[1])).toBe(1)
-    const [main, savings] = system.wallets.map(({ walletId }) => walletId)
-    const line = (when: string, wallet: string | undefined, balance: string | undefined) =>
-      expect.stringMatching(new RegExp(`^${when} +${wallet} +${Number(balance).toFixed(2)} USD`))
+    expect(await balances(tenant)).toEqual(['999', '251'])
+    const [main, savings] = walletIds
     expect(ran.stdout.trimEnd().split('\n')).toEqual([
-      line('before', main, before[0]),
-      line('before', savings, before[1]),
-      expect.stringMatching(/^moved +1\.00 USD as trf_\w{26}, COMPLETED$/),
-      line('after', main, after[0]),
-      line('after', savings, after[1]),
+      `before  ${main}  1000.00 USD`,
+      `before  ${savings}  250.00 USD`,
+      expect.stringMatching(/^moved {3}1\.00 USD as trf_\w{26}, COMPLETED$/),
+      `after   ${main}  999.00 USD`,
+      `after   ${savings}  251.00 USD`,
     ])
   })
 
   test('reads key and secret from the environment, and handles hostile names and currencies without decimals', async () => {
-    const { workspaceId, wallets, environment } = await newWorkspace(
+    const tenant = await newTenant(
       ['{"walletId":"wal_x","currency":"JPY"}, [1]', 'EUR', '5'],
-      ['Söhne "&" \\ 银行', 'JPY', '500'],
+      ['Söhne "&" \\ 银行 😀', 'JPY', '500'],
       ['","currency":"EUR', 'JPY', '0'],
     )
-    const ran = await run(program, [script], environment)
+    const ran = await run([], environmentOf(tenant))
     expect(ran.stderr).toBe('')
     expect(ran.stdout).toMatch(/^moved +1 JPY as trf_/m)
-    expect(await balances(workspaceId, wallets)).toEqual(['5', '499', '1'])
+    expect(await balances(tenant)).toEqual(['5', '499', '1'])
+  })
+
+  test('finds wallets on later pages', async () => {
+    const currencies = ['USD', 'EUR', 'GBP', 'CHF', 'SEK', 'NOK', 'NOK']
+    const tenant = await newTenant(...currencies.map((currency): [string, string, string] => ['W', currency, '3']))
+    const ran = await run([], environmentOf(tenant))
+    expect(ran.stderr).toBe('')
+    expect(await balances(tenant)).toEqual(['3', '3', '3', '3', '3', '2', '4'])
   })
 
   test('retries after a lost answer, and the money moves once', async () => {
-    const { workspaceId, wallets, environment } = await newWorkspace(['A', 'USD', '10'], ['B', 'USD', '0'])
+    const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
     const proxy = await startLossyProxy(Number(new URL(system.baseUrl).port), 'POST ')
-    const ran = await run(program, [script], { ...environment, BASE_URL: proxy.url })
+    const ran = await run([], environmentOf({ ...tenant, baseUrl: proxy.url }))
     proxy.close()
     expect(proxy.lost()).toBe(1)
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(await balances(workspaceId, wallets)).toEqual(['9', '1'])
+    expect(await balances(tenant)).toEqual(['9', '1'])
+  })
+
+  test('corrects its clock, waits as Retry-After says, and signs each retry with a new nonce', async () => {
+    const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
+    const service = await startServiceInTheFuture(tenant)
+    const ran = await run([], environmentOf({ ...tenant, baseUrl: service.url }))
+    service.close()
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await balances(tenant)).toEqual(['9', '1'])
+    const { requests } = service
+    expect(requests.filter(({ code }) => code === 'GA2013')).toHaveLength(1)
+    expect(new Set(requests.map(({ nonce }) => nonce)).size).toBe(requests.length)
+    const [rejected, retried, ...rest] = requests.filter(({ target }) => target === createPath)
+    expect([rejected!.code, retried!.code, rest]).toEqual(['S002', '2000', []])
+    expect(retried!.body).toBe(rejected!.body)
+    expect(retried!.receivedAt - rejected!.receivedAt).toBeGreaterThan(1990)
   })
 
   test('fails with one sentence that names the problem', async () => {
-    const { apiKey, apiSecret, baseUrl } = system
-    const access = { BASE_URL: baseUrl, API_KEY: apiKey, API_SECRET: apiSecret }
-    expectSentence(await run(program, [script]), /BASE_URL.*API_SECRET/)
-    expectSentence(await run(program, [script, '--demo', '/nonexistent.json']), /nonexistent.*npm start/)
-    expectSentence(await run(program, [script], { ...access, API_SECRET: 'wrong' }), /GA2012 SIGNATURE_INVALID/)
-    expectSentence(await run(program, [script], { ...access, API_KEY: 'ak_unknown' }), /GA2011 API_KEY_NOT_FOUND/)
-    expectSentence(await run(program, [script], { ...access, BASE_URL: 'http://127.0.0.1:1' }), /did not answer/)
-    const lonely = await newWorkspace(['A', 'USD', '1'], ['B', 'EUR', '1'])
-    expectSentence(await run(program, [script], lonely.environment), /[Nn]o two .*the same currency/)
+    const lonely = await newTenant(['A', 'USD', '1'], ['B', 'EUR', '1'])
+    const with_ = (changes: Partial<Credentials>) => run([], environmentOf({ ...lonely, ...changes }))
+    expectSentence(await run([]), /BASE_URL.*API_SECRET/)
+    expectSentence(await run(['--demo', '/nonexistent.json']), /nonexistent.*npm start/)
+    expectSentence(await run(['--demo', vectorsFile]), /signing.json.*npm start/)
+    expectSentence(await run(['--wrong']), /--demo FILE/)
+    expectSentence(
+      await with_({ apiSecret: 'wrong' }),
+      /^GA2012 SIGNATURE_INVALID \(HTTP 401, request \S{10,}\): \S.*\.$/m,
+    )
+    expectSentence(await with_({ apiKey: 'ak_unknown' }), /GA2011 API_KEY_NOT_FOUND/)
+    expectSentence(await with_({ baseUrl: 'http://127.0.0.1:1' }), /^http:\/\/127\.0\.0\.1:1 did not answer/)
+    expectSentence(await with_({}), /[Nn]o two .*the same currency/)
   })
 
   test('reports an insufficient balance, and moves nothing', async () => {
-    const { workspaceId, wallets, environment } = await newWorkspace(['A', 'USD', '0.99'], ['B', 'USD', '0'])
-    const ran = await run(program, [script], environment)
+    const tenant = await newTenant(['A', 'USD', '0.99'], ['B', 'USD', '0'])
+    const ran = await run([], environmentOf(tenant))
     expect(ran.exitCode).toBe(1)
-    expect(ran.stderr).toMatch(/^[^\n]*T002 INSUFFICIENT_BALANCE[^\n]*\n$/)
-    expect(await balances(workspaceId, wallets)).toEqual(['0.99', '0'])
+    expect(ran.stderr).toMatch(/^T002 INSUFFICIENT_BALANCE[^\n]*\.\n$/)
+    expect(await balances(tenant)).toEqual(['0.99', '0'])
   })
 })
+
+async function listenOn(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
 
 /** A TCP proxy that drops the first answer to a request with this prefix: the service has then done its work. */
 async function startLossyProxy(port: number, prefix: string) {
@@ -145,8 +231,8 @@ async function startLossyProxy(port: number, prefix: string) {
   const proxy = createServer(client => {
     const server = connect(port, '127.0.0.1')
     let dropsAnswer = false
-    client.once('data', data => {
-      dropsAnswer = lost === 0 && data.toString('latin1').startsWith(prefix)
+    client.on('data', data => {
+      dropsAnswer = lost === 0 && (dropsAnswer || data.toString('latin1').startsWith(prefix))
     })
     server.on('data', data => {
       if (!dropsAnswer) return client.write(data)
@@ -157,11 +243,47 @@ async function startLossyProxy(port: number, prefix: string) {
     for (const end of [client, server]) end.on('error', () => {})
     client.once('close', () => server.destroy())
     server.once('close', () => client.end())
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    lost: () => lost,
-    close: () => proxy.close(),
+  })
+  return { url: await listenOn(proxy), lost: () => lost, close: () => proxy.close() }
+}
+
+interface Received {
+  target: string
+  body: string
+  nonce: string
+  /** In milliseconds. */
+  receivedAt: number
+  code: string
+}
+
+/** The service with a clock that is an hour ahead. It rejects the first create, with Retry-After: 2. */
+async function startServiceInTheFuture(credentials: Credentials) {
+  const aheadMs = 3_600_000
+  const requests: Received[] = []
+
+  function failure(status: number, code: string, headers: Record<string, string> = {}): Answer {
+    const timestamp = Date.now() + aheadMs
+    const body: Envelope = { version: '1.3.0', timestamp, success: false, code, message: 'TEST', data: null }
+    return { status, headers: new Headers(headers), body }
   }
+
+  async function answer(method: string, target: string, body: string, timestamp: string): Promise<Answer> {
+    if (Math.abs(Number(timestamp) * 1000 - Date.now() - aheadMs) > 60_000) return failure(401, 'GA2013')
+    const isFirstCreate = target === createPath && requests.every(request => request.target !== createPath)
+    if (isFirstCreate) return failure(503, 'S002', { 'Retry-After': '2' })
+    return call(credentials, method, target, body || undefined)
+  }
+
+  const server = createHttpServer(async (request, response) => {
+    const receivedAt = performance.now()
+    const { method, url: target } = request as { method: string; url: string }
+    const { 'x-timestamp': timestamp, 'x-nonce': nonce } = request.headers as Record<string, string>
+    const body = await text(request)
+    const { status, headers, body: envelope } = await answer(method, target, body, timestamp!)
+    requests.push({ target, body, nonce: nonce!, receivedAt, code: envelope.code })
+    const retryAfter = headers.get('Retry-After')
+    response.writeHead(status, { 'Content-Type': 'application/json', ...(retryAfter && { 'Retry-After': retryAfter }) })
+    response.end(JSON.stringify(envelope))
+  })
+  return { url: await listenOn(server), requests, close: () => server.close() }
 }
