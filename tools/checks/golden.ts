@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { gatewaySchema } from '../../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
 import { apiPage } from './api-page.ts'
+import { clientRecords } from './client-records.ts'
 import { openApiDocument } from './openapi/document.ts'
 
 /** Files that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
@@ -13,6 +14,7 @@ const pages: Record<string, () => string> = {
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorPage,
   'gateway/openapi.json': openApiDocument,
+  'packages/client/src/records.ts': () => clientRecords(JSON.parse(openApiDocument())),
 }
 
 function configurationPage(): string {

@@ -1,3 +1,22 @@
+export type { Answer } from './attempt.ts'
+export { createWalletClient, type WalletClient } from './client.ts'
+export {
+  AbortedError,
+  ApiError,
+  ConnectionError,
+  HistoryReplacedError,
+  type Outcome,
+  RequestError,
+  TimeoutError,
+  UnexpectedAnswerError,
+} from './errors.ts'
+export type { Events, FollowOptions, Position } from './events.ts'
+export type { HoldListQuery, Holds } from './holds.ts'
+export type { Page } from './pages.ts'
+export type { OneOrMore, Query, Sort } from './queries.ts'
+export type * from './records.ts'
+export type { CallOptions, Request, RequestOptions } from './request.ts'
+export type { WalletClientOptions } from './settings.ts'
 export {
   bodyHash,
   type Credentials,
@@ -8,3 +27,5 @@ export {
   sign,
   signedHeaders,
 } from './signing.ts'
+export type { TransferListQuery, Transfers } from './transfers.ts'
+export type { Wallets } from './wallets.ts'

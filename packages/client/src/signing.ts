@@ -64,13 +64,7 @@ export async function sign(secret: string, message: string): Promise<string> {
 /** Signs a request. Send it unchanged, and only once: each request needs a new nonce, retries too. */
 export async function signedHeaders(
   { apiKey, apiSecret }: Credentials,
-  {
-    method,
-    target,
-    body = '',
-    timestamp = String(Math.floor(Date.now() / 1000)),
-    nonce = webCrypto().randomUUID(),
-  }: RequestToSign,
+  { method, target, body = '', timestamp = String(Math.floor(Date.now() / 1000)), nonce = randomId() }: RequestToSign,
 ): Promise<SignedHeaders> {
   const path = target.split('?', 1)[0]!
   const message = canonicalMessage({ method, path, timestamp, nonce, bodyHash: await bodyHash(body) })
@@ -80,6 +74,11 @@ export async function signedHeaders(
     'X-Nonce': nonce,
     'X-Signature': await sign(apiSecret, message),
   }
+}
+
+/** A random UUID. */
+export function randomId(): string {
+  return webCrypto().randomUUID()
 }
 
 /** Web Crypto accepts no view of shared memory, which callers have no reason to use. */

@@ -1,0 +1,53 @@
+import { everyPage, itemsOf, type Page } from './pages.ts'
+import { segment } from './queries.ts'
+import type { CreateHold, Hold, ListHoldsQuery, ReleaseHold } from './records.ts'
+import type { CallOptions, Request } from './request.ts'
+
+/** With `walletId`, only holds on this wallet. */
+export type HoldListQuery = ListHoldsQuery & { walletId?: string | undefined }
+
+/**
+ * Parts of balances that are reserved. To capture a hold, create a transfer with its `holdId`. Reading needs the scope
+ * `hold:read`, creating and releasing `hold:create`.
+ */
+export class Holds {
+  readonly #request: Request
+
+  constructor(request: Request) {
+    this.#request = request
+  }
+
+  /** Reserves money of a wallet. The same bizId with the same terms returns the same hold. */
+  async create(body: CreateHold, options: CallOptions = {}): Promise<Hold> {
+    return (await this.#request<Hold>('POST', '/api/v1/hold/command/create', { ...options, body })).data
+  }
+
+  /**
+   * Ends a hold and makes what remains of it available. Releasing it again changes nothing.
+   *
+   * @param id the bizId or holdId
+   */
+  async release(id: string, options: CallOptions = {}): Promise<Hold> {
+    const body: ReleaseHold = { holdId: id }
+    const path = '/api/v1/hold/command/release'
+    return (await this.#request<Hold>('POST', path, { ...options, body, isRepeatable: true })).data
+  }
+
+  /** @param id the bizId or holdId */
+  async get(id: string, options: CallOptions = {}): Promise<Hold> {
+    return (await this.#request<Hold>('GET', `${holdsPath}/${segment(id)}`, options)).data
+  }
+
+  /** One page of holds. */
+  async list({ walletId, ...query }: HoldListQuery = {}, options: CallOptions = {}): Promise<Page<Hold>> {
+    const path = walletId === undefined ? '' : `/wallet/${segment(walletId)}`
+    return (await this.#request<Page<Hold>>('GET', `${holdsPath}${path}`, { ...options, query })).data
+  }
+
+  /** All holds, page by page; see `itemsOf` about changes in between. */
+  listAll(query: Omit<HoldListQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Hold, void, void> {
+    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+  }
+}
+
+const holdsPath = '/api/v1/hold/query/holds'

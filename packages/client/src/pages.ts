@@ -1,0 +1,21 @@
+import type { PageMetadata } from './records.ts'
+
+/** One page of a list. */
+export type Page<Item> = { content: Item[]; page: PageMetadata }
+
+/**
+ * What to read all pages in, unless the caller says otherwise: the largest pages, oldest first. New items are then added at
+ * the end, so that none is returned twice or left out while others are created.
+ */
+export const everyPage = { size: 100, sort: 'createdAt,asc' } as const
+
+/** All items of a list, page by page, until the last page. */
+export async function* itemsOf<Item>(
+  readPage: (page: number) => Promise<Page<Item>>,
+): AsyncGenerator<Item, void, void> {
+  for (let number = 0; ; number++) {
+    const { content, page } = await readPage(number)
+    yield* content
+    if (number + 1 >= page.totalPages) return
+  }
+}

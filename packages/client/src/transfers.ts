@@ -1,0 +1,82 @@
+import { everyPage, itemsOf, type Page } from './pages.ts'
+import { segment } from './queries.ts'
+import type {
+  CreateTransfer,
+  CreateTransferBatch,
+  ListTransfersQuery,
+  ReverseTransfer,
+  TransferBatch,
+  TransferCompletion,
+  TransferOrder,
+} from './records.ts'
+import type { CallOptions, Request } from './request.ts'
+import { randomId } from './signing.ts'
+
+/** With `walletId`, only transfers from and to this wallet. */
+export type TransferListQuery = ListTransfersQuery & { walletId?: string | undefined }
+
+/**
+ * The transfers of the workspace. Reading needs the scope `transfer:read`, creating `transfer:create`, reversing
+ * `transfer:reverse`.
+ */
+export class Transfers {
+  readonly #request: Request
+
+  constructor(request: Request) {
+    this.#request = request
+  }
+
+  /**
+   * Moves money from one wallet to another.
+   *
+   * Give it a bizId of your own, and store it before the call: if your program ends before the answer, the same call with
+   * the same bizId returns the transfer that was made, or makes it. Without one, the client generates a UUID, which covers
+   * its own retries. Errors have it as `bizId`.
+   */
+  async create(transfer: CreateTransfer, options: CallOptions = {}): Promise<TransferOrder> {
+    const body: CreateTransfer = { ...transfer, bizId: transfer.bizId ?? randomId() }
+    return (await this.#request<TransferOrder>('POST', '/api/v1/transfer/command/create', { ...options, body })).data
+  }
+
+  /** Makes up to 100 transfers and reversals, all or none. `batchIndex` of an ApiError is the place of the one that failed. */
+  async createBatch(body: CreateTransferBatch, options: CallOptions = {}): Promise<TransferBatch> {
+    return (await this.#request<TransferBatch>('POST', '/api/v1/transfer/command/batch', { ...options, body })).data
+  }
+
+  /** Moves the money of a transfer back, or a part of it. */
+  async reverse(body: ReverseTransfer, options: CallOptions = {}): Promise<TransferOrder> {
+    return (await this.#request<TransferOrder>('POST', '/api/v1/transfer/command/reverse', { ...options, body })).data
+  }
+
+  /** @param id the bizId or transferId */
+  async get(id: string, options: CallOptions = {}): Promise<TransferOrder> {
+    return (await this.#request<TransferOrder>('GET', orderPath(id), options)).data
+  }
+
+  /** @param id the bizId or transferId */
+  async isCompleted(id: string, options: CallOptions = {}): Promise<boolean> {
+    const { data } = await this.#request<TransferCompletion>('GET', `${orderPath(id)}/completed`, options)
+    return data.completed
+  }
+
+  /** One page of transfers. */
+  async list({ walletId, ...query }: TransferListQuery = {}, options: CallOptions = {}): Promise<Page<TransferOrder>> {
+    const path = walletId === undefined ? '' : `/wallet/${segment(walletId)}`
+    const answer = this.#request<Page<TransferOrder>>('GET', `${ordersPath}${path}`, { ...options, query })
+    return (await answer).data
+  }
+
+  /** All transfers, page by page; see `itemsOf` about changes in between. */
+  listAll(
+    query: Omit<TransferListQuery, 'page'> = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<TransferOrder, void, void> {
+    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+  }
+}
+
+const ordersPath = '/api/v1/transfer/query/orders'
+
+function orderPath(id: string): string {
+  return `${ordersPath}/${segment(id)}`
+}

@@ -1,0 +1,70 @@
+import { everyPage, itemsOf, type Page } from './pages.ts'
+import { segment } from './queries.ts'
+import type {
+  Balance,
+  ChangeWalletStatus,
+  CreateWallet,
+  Flow,
+  ListWalletFlowsQuery,
+  ListWalletsQuery,
+  Wallet,
+} from './records.ts'
+import type { CallOptions, Request } from './request.ts'
+
+/** The wallets of the workspace. Reading needs the scope `wallet:read`, changing `wallet:manage`. */
+export class Wallets {
+  readonly #request: Request
+
+  constructor(request: Request) {
+    this.#request = request
+  }
+
+  /** One page of wallets. */
+  async list(query: ListWalletsQuery = {}, options: CallOptions = {}): Promise<Page<Wallet>> {
+    return (await this.#request<Page<Wallet>>('GET', '/api/v1/wallets', { ...options, query })).data
+  }
+
+  /** All wallets, page by page; see `itemsOf` about changes in between. */
+  listAll(query: Omit<ListWalletsQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Wallet, void, void> {
+    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+  }
+
+  async get(walletId: string, options: CallOptions = {}): Promise<Wallet> {
+    return (await this.#request<Wallet>('GET', `/api/v1/wallets/${segment(walletId)}`, options)).data
+  }
+
+  async balance(walletId: string, options: CallOptions = {}): Promise<Balance> {
+    return (await this.#request<Balance>('GET', `/api/v1/wallets/${segment(walletId)}/balance`, options)).data
+  }
+
+  /** One page of the flows of a wallet: what went in and out. */
+  async flows(walletId: string, query: ListWalletFlowsQuery = {}, options: CallOptions = {}): Promise<Page<Flow>> {
+    const path = `/api/v1/wallets/${segment(walletId)}/flows`
+    return (await this.#request<Page<Flow>>('GET', path, { ...options, query })).data
+  }
+
+  /** All flows of a wallet, page by page. */
+  allFlows(
+    walletId: string,
+    query: Omit<ListWalletFlowsQuery, 'page'> = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<Flow, void, void> {
+    return itemsOf(page => this.flows(walletId, { ...everyPage, ...query, page }, options))
+  }
+
+  /** Creates a wallet. The same bizId with the same currency and name returns the same wallet. */
+  async create(body: CreateWallet, options: CallOptions = {}): Promise<Wallet> {
+    return (await this.#request<Wallet>('POST', '/api/v1/wallet/command/create', { ...options, body })).data
+  }
+
+  /** Freezes, unfreezes or closes a wallet. Setting the status that it has changes nothing. */
+  async changeStatus(
+    walletId: string,
+    status: ChangeWalletStatus['status'],
+    options: CallOptions = {},
+  ): Promise<Wallet> {
+    const body: ChangeWalletStatus = { walletId, status }
+    const path = '/api/v1/wallet/command/change-status'
+    return (await this.#request<Wallet>('POST', path, { ...options, body, isRepeatable: true })).data
+  }
+}
