@@ -1,5 +1,11 @@
-import { Decimal } from '@workspace-wallet/contract'
-import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
+import {
+  createCoreClient,
+  Decimal,
+  domainErrorOf,
+  type InputFault,
+  inputFaultsOf,
+  noAnswerErrorOf,
+} from '@workspace-wallet/core-client'
 import { payOut } from '@workspace-wallet/example-payouts'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'
@@ -66,4 +72,91 @@ describe.each([
     expect((await core.wallets.balance.query({ ...payout, caller })).balance.toFixed()).toBe('0')
     await core.close()
   })
+})
+
+describe('a call whose input the schema of core refuses', () => {
+  /** As a JavaScript program could call it. */
+  type Untyped = { mutate(input: unknown): Promise<unknown>; query(input: unknown): Promise<unknown> }
+  const order = { sourceWalletId: 'wal_a', targetWalletId: 'wal_b', amount: '1.00', currency: 'USD' }
+  const caller = { requestId: 'test' }
+  const invalid: [what: string, order: object, faults: InputFault[]][] = [
+    ['a number as an amount', { ...order, amount: 1 }, [{ path: 'order.amount', message: 'must be a string' }]],
+    [
+      'two faults',
+      { ...order, amount: '-1', currency: 'usd' },
+      [
+        {
+          path: 'order.amount',
+          message: 'must be a decimal string such as "100.50", without sign, exponent or leading zero',
+        },
+        {
+          path: 'order.currency',
+          message: 'must be the upper-case code of a supported currency, such as USD',
+        },
+      ],
+    ],
+    [
+      'too many decimals',
+      { ...order, amount: '1.005' },
+      [{ path: 'order.amount', message: 'must have at most 2 decimals, like its currency' }],
+    ],
+    [
+      'a long remark',
+      { ...order, remark: 'x'.repeat(257) },
+      [{ path: 'order.remark', message: 'must have at most 256 characters' }],
+    ],
+    ['an unknown field', { ...order, memo: 'x' }, [{ path: 'order', message: 'Unrecognized key: "memo"' }]],
+  ]
+
+  test.each(invalid)('%s', async (_, order, faults) => {
+    const core = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+    const create = core.transfers.create as unknown as Untyped
+    const error: unknown = await create.mutate({ workspaceId: system.workspaceId, caller, order }).catch(error => error)
+    expect(inputFaultsOf(error)).toEqual(faults)
+    const sentence = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
+    expect((error as Error).message).toBe(`the input of transfers.create is invalid: ${sentence}`)
+    expect([domainErrorOf(error), noAnswerErrorOf(error)]).toEqual([null, null])
+    await core.close()
+  })
+
+  test('no input at all, also of a procedure that streams its answer', async () => {
+    const core = createCoreClient({ url: system.coreUrl, token: system.adminToken })
+    for (const [name, procedure] of Object.entries({
+      'wallets.get': core.wallets.get,
+      'ledger.verify': core.ledger.verify,
+    })) {
+      const error = await (procedure as unknown as Untyped).query(undefined).catch((error: unknown) => error)
+      expect(inputFaultsOf(error)).toEqual([{ path: '', message: 'expected object, received undefined' }])
+      expect((error as Error).message).toBe(`the input of ${name} is invalid: expected object, received undefined`)
+    }
+    await core.close()
+  })
+
+  test('at most 20 faults are returned', async () => {
+    const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+    const lookup = core.access.lookup as unknown as Untyped
+    const error = await lookup.query({ apiKeys: Array(400).fill(1) }).catch((error: unknown) => error)
+    expect(inputFaultsOf(error)).toHaveLength(20)
+    expect(inputFaultsOf(error)![19]).toEqual({ path: 'apiKeys[19]', message: 'expected string, received number' })
+    await core.close()
+  })
+})
+
+test('a token of another role is refused with the roles that may call the procedure', async () => {
+  const core = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const { workspaceId, wallets } = system
+  await expect(core.wallets.freeze.mutate({ workspaceId, walletId: wallets[0]!.walletId })).rejects.toMatchObject({
+    message: 'a service token of the role service may not call wallets.freeze: use a token of the role admin',
+    data: { code: 'FORBIDDEN', httpStatus: 403 },
+  })
+  await core.close()
+})
+
+test('the public URL of a gateway is named as such', async () => {
+  const core = createCoreClient({ url: system.baseUrl, token: system.serviceToken })
+  const error: unknown = await core.audit.list.query({}).catch((error: unknown) => error)
+  expect(noAnswerErrorOf(error)?.message).toBe(
+    `${system.baseUrl} returned HTTP 404: this is the public API of a gateway; use the URL of core, or of a gateway's internal listener`,
+  )
+  await core.close()
 })

@@ -1,35 +1,41 @@
 /** Describes any error of a call to core in one sentence that says how to fix it. */
 
 import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode } from '@workspace-wallet/contract'
-import { type CoreErrorData, CoreRejected, NoAnswerError } from '@workspace-wallet/core-client'
+import {
+  type CoreErrorData,
+  CoreRejected,
+  type InputFault,
+  type NoAnswerError,
+  noAnswerErrorOf,
+} from '@workspace-wallet/core-client'
 import { asSentence } from '../command-line/sentence.ts'
 import type { CoreAddress } from './connection.ts'
 
 export function sentenceOf(error: unknown, core: CoreAddress): string {
   const data = dataOf(error)
   if (data) return answerSentence(data, (error as Error).message, core)
-  const failure = noAnswerOf(error)
+  const failure = noAnswerErrorOf(error)
   if (failure) return noAnswerSentence(failure, core)
   return asSentence((error as Error).message)
 }
 
 /** Whether the connection was lost after the call was sent, for example during a streamed answer. */
 export function wasInterrupted(error: unknown): boolean {
-  return dataOf(error) === undefined && (noAnswerOf(error)?.sent ?? false)
+  return dataOf(error) === undefined && (noAnswerErrorOf(error)?.sent ?? false)
 }
 
 /** Whether core, its database or the connection to it is unavailable for now. */
 export function isUnavailable(error: unknown): boolean {
   const data = dataOf(error)
   if (data) return data.appError?.code === 'S002'
-  const failure = noAnswerOf(error)
-  return failure !== undefined && !(failure instanceof CoreRejected && failure.status < 500)
+  const failure = noAnswerErrorOf(error)
+  return failure !== null && !(failure instanceof CoreRejected && failure.status < 500)
 }
 
 /** Whether the call may have been executed although it failed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const data = dataOf(error)
-  if (!data) return noAnswerOf(error)?.sent ?? false
+  if (!data) return noAnswerErrorOf(error)?.sent ?? false
   return data.appError ? data.appError.code === 'S003' : data.code === 'INTERNAL_SERVER_ERROR'
 }
 
@@ -40,11 +46,10 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
     return `Core answered with an unknown error code (${message}): use the admin command of core's version.`
   if (appError?.kind === 'domain')
     return domainSentences[appError.code]?.(appError.details) ?? tableSentence(appError.code)
-  if (code === 'FORBIDDEN')
-    return `The token of ${core.source} does not have the role admin (${message}): use one that has it.`
+  if (code === 'FORBIDDEN') return `The token of ${core.source} does not have the role admin: use one that has it.`
   if (code === 'NOT_FOUND')
     return `The core at ${core.urls.join(', ')} has another version (${message}): restart it from this checkout.`
-  if (code === 'BAD_REQUEST') return `Core rejected a value: ${firstIssue(message)}.`
+  if (data.inputFaults) return `Core rejected a value: ${describe(data.inputFaults[0]!)}.`
   return `Core failed (${message}): check its log.`
 }
 
@@ -102,22 +107,10 @@ function wrongToken(core: CoreAddress): string {
   return `The core at ${core.urls.join(', ')} does not know the token of ${core.source}: use one of its service tokens with the role admin.`
 }
 
-/** Undefined if core answered. */
-function noAnswerOf(error: unknown): NoAnswerError | undefined {
-  const { cause } = error as Error
-  return cause instanceof NoAnswerError ? cause : undefined
-}
-
 function dataOf(error: unknown): CoreErrorData | undefined {
   return (error as { data?: CoreErrorData | null }).data ?? undefined
 }
 
-/** The first of zod's issues, which tRPC passes on as JSON. */
-function firstIssue(message: string): string {
-  try {
-    const [issue] = JSON.parse(message) as { path: (string | number)[]; message: string }[]
-    return `${issue!.path.join('.')} (${issue!.message})`
-  } catch {
-    return message
-  }
+function describe({ path, message }: InputFault): string {
+  return `${path} (${message})`
 }

@@ -3,8 +3,7 @@
  * without code generation. It needs a service token of the role `service`.
  */
 
-import { Decimal, formatBalance } from '@workspace-wallet/contract'
-import { type CoreClient, domainErrorOf } from '@workspace-wallet/core-client'
+import { type CoreClient, Decimal, domainErrorOf, formatBalance } from '@workspace-wallet/core-client'
 
 export type Payout = { workspaceId: string; walletId: string; targetWalletId: string; keep: string; day: string }
 

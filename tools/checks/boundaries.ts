@@ -24,6 +24,7 @@ const layers = [
   'deploy',
   'tools/bench',
   'tools/chaos',
+  'tools/pack',
   'tools/checks',
 ]
 

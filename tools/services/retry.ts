@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { domainErrorOf, NoAnswerError } from '@workspace-wallet/core-client'
+import { domainErrorOf, noAnswerErrorOf } from '@workspace-wallet/core-client'
 
 const attempts = 60
 
@@ -23,8 +23,8 @@ export async function retryUnavailable<Result>(call: () => Promise<Result>): Pro
 
 /** Null if the call must not be retried: it was rejected for another reason, or may have been executed. */
 function retryAfterSeconds(error: unknown): number | null {
-  const { cause } = error as { cause?: unknown }
-  if (cause instanceof NoAnswerError) return cause.sent ? null : 1
+  const noAnswer = noAnswerErrorOf(error)
+  if (noAnswer) return noAnswer.sent ? null : 1
   const domainError = domainErrorOf(error)
-  return domainError?.code === 'S002' ? (domainError.details as { retryAfterSeconds: number }).retryAfterSeconds : null
+  return domainError?.code === 'S002' ? domainError.details.retryAfterSeconds : null
 }

@@ -9,7 +9,7 @@ type Attempt = { atMs: number; resend: boolean }
 type Outcome = { takesMs: number; error?: (startedAtMs: number) => Error }
 
 const unreachable = (sent: boolean, sentAtMs: number) =>
-  new Error('no answer', { cause: new CoreUnreachable(sent, undefined, sentAtMs) })
+  new Error('no answer', { cause: new CoreUnreachable('no answer', sent, sentAtMs) })
 const lost =
   (queuedMs = 0) =>
   (startedAtMs: number) =>

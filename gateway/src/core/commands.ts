@@ -16,7 +16,8 @@ import {
   type Wallet,
 } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { noAnswerCause, toDomainError } from './domain-errors.ts'
+import { noAnswerErrorOf } from '@workspace-wallet/core-client'
+import { toDomainError } from './domain-errors.ts'
 
 /** How long core may keep a command in its queue before it rejects it. */
 const commandBudgetMs = 5_000
@@ -106,7 +107,7 @@ async function sendWithRetry<Answer>(
       const attempt = { resend: lostMs !== undefined, budgetMs: Math.min(commandBudgetMs, leftMs) }
       return await send(attempt, { signal: timeout.signal })
     } catch (error) {
-      const noAnswer = noAnswerCause(error)
+      const noAnswer = noAnswerErrorOf(error)
       if (noAnswer?.sent) lostMs = noAnswer.sentAtMs
       const rejection = toDomainError(error)
       if (lostMs === undefined) throw rejection ?? error
@@ -128,7 +129,7 @@ async function sendOnce<Answer>(send: () => Promise<Answer>): Promise<Answer> {
   try {
     return await send()
   } catch (error) {
-    throw noAnswerCause(error)?.sent ? new DomainError('S003') : error
+    throw noAnswerErrorOf(error)?.sent ? new DomainError('S003') : error
   }
 }
 

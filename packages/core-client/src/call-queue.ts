@@ -1,8 +1,9 @@
 import { batchByteLimit, FairQueue, packBatch } from '@workspace-wallet/contract'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
-import { CoreUnreachable, type NoAnswerError } from './errors.ts'
+import type { CoreUnreachable, NoAnswerError } from './errors.ts'
 import type { PendingCall } from './pending-call.ts'
+import { unresponsive } from './request-failures.ts'
 
 export type QueueLimits = {
   /** Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. */
@@ -51,7 +52,8 @@ export class CallQueue {
 
   add(call: PendingCall): void {
     call.deadlineMs = performance.now() + this.#limits.waitMs
-    if (!this.#rotation.hasHealthyCore || !this.#waiting.add(call.workspaceId, call)) call.expire()
+    if (!this.#rotation.hasHealthyCore) call.fail(this.#unresponsive())
+    else if (!this.#waiting.add(call.workspaceId, call)) call.expire()
     else this.#schedule()
   }
 
@@ -67,9 +69,13 @@ export class CallQueue {
     this.#waiting.sweep()
   }
 
-  /** Fails all waiting calls. They were not sent. */
+  /** Fails all waiting calls, because no core is healthy. They were not sent. */
   shed(): void {
-    for (const call of this.#waiting.take(this.#waiting.size)) call.expire()
+    for (const call of this.#waiting.take(this.#waiting.size)) call.fail(this.#unresponsive())
+  }
+
+  #unresponsive(): CoreUnreachable {
+    return unresponsive(this.#rotation.urls)
   }
 
   /** Sends after this turn of the event loop, so that calls made in one turn share a batch. */
@@ -117,7 +123,7 @@ export class CallQueue {
       removeSettled(batch)
       if (batch.calls.length === 0) return
     }
-    failure ??= new CoreUnreachable(false)
+    failure ??= this.#unresponsive()
     for (const call of batch.calls) call.fail(failure)
   }
 }

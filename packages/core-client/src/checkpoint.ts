@@ -1,7 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import { type CheckpointPart, checkpointPart } from '@workspace-wallet/contract'
 import type { CoreClient } from './core-client.ts'
-import { CoreUnreachable } from './errors.ts'
+import { streamEnded } from './request-failures.ts'
 
 /**
  * Takes a checkpoint of all workspaces or of one, and yields its parts, each with its line for the checkpoint file.
@@ -16,7 +16,7 @@ export async function* checkpointLines(
     yield { part, line: `${JSON.stringify(part)}\n` }
     if (part.last) return
   }
-  throw TRPCClientError.from(new CoreUnreachable(true))
+  throw TRPCClientError.from(streamEnded())
 }
 
 /** Reads a checkpoint file and yields its parts in order. If the file is invalid, the last value is the fault. */

@@ -5,8 +5,8 @@ import { buffer } from 'node:stream/consumers'
 import { type BatchAnswer, type BatchCall, mintId, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
+import { domainErrorOf } from './call-errors.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
-import { domainErrorOf } from './domain-error.ts'
 import { CallAborted, CoreRejected, CoreUnreachable } from './errors.ts'
 
 const servers: Server[] = []
@@ -289,9 +289,9 @@ describe('the server rejects the request', () => {
   const streamed = (client: CoreClient) => client.ledger.verify.query({})
 
   test.each([
-    [401, 'core does not know this token; use one of its SERVICE_TOKENS'],
+    [401, 'core does not know this service token; use one of its SERVICE_TOKENS'],
     [404, 'this is not a core of this version; use the URL of core'],
-    [503, 'no core here'],
+    [503, 'no core is available there, and the call was not executed'],
   ])('HTTP %i: the call was not executed, and the error says why', async (status, sentence) => {
     const url = await listen((_request, response) => response.writeHead(status).end('no core here'))
     const client = connect(url)

@@ -6,7 +6,10 @@ import { batchLink } from './batch-link.ts'
 import { streamLink } from './stream-link.ts'
 
 export type CoreClientOptions = {
-  /** Where core listens: one URL, or the URLs of several cores that serve one database. */
+  /**
+   * Where core listens, such as `http://core:8081`: one URL, or the URLs of several cores that serve one database. The
+   * internal listener of a gateway works too.
+   */
   url: string | string[]
   /** A service token. Its role decides which procedures it may call. */
   token: string
@@ -23,11 +26,12 @@ export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(
  * Calls take tRPC's options. A call whose `signal` is aborted fails with CallAborted. If it was sent already, core may
  * still execute it.
  *
- * @throws TRPCClientError from each call. `error.data.appError` is core's own error. If core did not answer, the cause
- *   is a CoreUnreachable, CoreRejected or CallAborted.
+ * @throws TypeError if a URL or the token cannot be one. Every call throws a TRPCClientError if it fails: `domainErrorOf`,
+ *   `inputFaultsOf` and `noAnswerErrorOf` say why, and `error.data` is core's description.
  */
 export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
-  const batches = new BatchClient([url].flat(), token)
+  checkToken(token)
+  const batches = new BatchClient(originsOf([url].flat()), token)
   const client = createTRPCClient<AppRouter>({
     links: [
       splitLink({
@@ -42,3 +46,20 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
 }
 
 const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.repair', 'ledger.checkpoint'])
+
+/** @throws TypeError */
+function originsOf(urls: string[]): string[] {
+  if (urls.length === 0) throw new TypeError('url is an empty list: give the URL of at least one core')
+  return urls.map(text => {
+    const url = URL.parse(text)
+    if (!url || !['http:', 'https:'].includes(url.protocol) || url.pathname + url.search !== '/')
+      throw new TypeError(`url must be a URL without a path, such as http://core:8081, not "${text}"`)
+    return url.origin
+  })
+}
+
+/** @throws TypeError, which does not have the token */
+function checkToken(token: string): void {
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new TypeError('token must be one of the SERVICE_TOKENS of core: visible ASCII characters, without spaces')
+}

@@ -1,6 +1,7 @@
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
 import { Pool } from 'undici'
-import { CoreRejected, CoreUnreachable, wasNeverSent } from './errors.ts'
+import { CoreRejected, type CoreUnreachable, NoAnswerError } from './errors.ts'
+import { foreignAnswer, requestFailure } from './request-failures.ts'
 
 const connectTimeoutMs = 1_000
 /** How long a core that did not answer, or is not available, is tried last. */
@@ -62,12 +63,10 @@ export class CoreConnection {
       this.#missedTicks = 0
       if (response.statusCode !== 200)
         throw new CoreRejected(this.url, response.statusCode, await response.body.text(), sentAtMs)
-      const answers = unpackBatch(await response.body.bytes())
-      if (!Array.isArray(answers)) throw new TypeError(`${this.url} returned something else than a batch of answers`)
-      return answers
+      const type = [response.headers['content-type']].flat()[0]
+      return unpackAnswers(await response.body.bytes(), cause => foreignAnswer(this.url, type, sentAtMs, cause))
     } catch (error) {
-      if (error instanceof CoreRejected) throw error
-      throw new CoreUnreachable(!wasNeverSent(error), error, sentAtMs)
+      throw error instanceof NoAnswerError ? error : requestFailure(this.url, error, sentAtMs)
     } finally {
       this.#pending.delete(request)
     }
@@ -109,4 +108,16 @@ export class CoreConnection {
   close(): Promise<void> {
     return this.#pool.close()
   }
+}
+
+/** @throws the error of `refuse` if the body is not the answers to a batch */
+function unpackAnswers(body: Uint8Array, refuse: (cause?: unknown) => CoreUnreachable): unknown[] {
+  let answers: unknown
+  try {
+    answers = unpackBatch(body)
+  } catch (error) {
+    throw refuse(error)
+  }
+  if (!Array.isArray(answers)) throw refuse()
+  return answers
 }

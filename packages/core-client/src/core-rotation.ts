@@ -21,6 +21,10 @@ export class CoreRotation {
     return cores.filter(({ isUnhealthy }) => !isUnhealthy).toSorted((a, b) => this.#rank(a) - this.#rank(b))
   }
 
+  get urls(): string[] {
+    return this.#cores.map(({ url }) => url)
+  }
+
   /** Whether a call has a core to go to. */
   get hasHealthyCore(): boolean {
     return this.#cores.some(({ isUnhealthy }) => !isUnhealthy)

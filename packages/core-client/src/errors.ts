@@ -1,6 +1,9 @@
+import { type ErrorCode, isErrorCode } from '@workspace-wallet/contract'
+
 /**
- * A call got no answer. `sent`: whether core may have executed it. `sentAtMs`: when it was sent at the latest, on the clock
- * of `performance.now()`; a call can wait in a queue first.
+ * A call got no answer of core. The message says why, where, and how to fix it; it never has the token. `sent`: whether core
+ * may have executed the call. `sentAtMs`: when it was sent at the latest, on the clock of `performance.now()`; a call can
+ * wait in a queue first.
  */
 export class NoAnswerError extends Error {
   override readonly name: string = 'NoAnswerError'
@@ -14,16 +17,9 @@ export class NoAnswerError extends Error {
   }
 }
 
-const lost = 'core did not answer: check whether the call was executed before you repeat it'
-const unsent = 'core is unreachable or overloaded, and the call was not sent: check that core runs, and its URL'
-
-/** No core could be reached in time, or the answer was lost. */
+/** No core could be reached in time, or its answer was lost. */
 export class CoreUnreachable extends NoAnswerError {
   override readonly name = 'CoreUnreachable'
-
-  constructor(sent: boolean, cause?: unknown, sentAtMs?: number) {
-    super(sent ? lost : unsent, sent, sentAtMs, cause)
-  }
 }
 
 /** The server at the URL rejected the whole request: wrong token, wrong URL, or a proxy without a core. */
@@ -35,16 +31,9 @@ export class CoreRejected extends NoAnswerError {
   constructor(url: string, status: number, body: string, sentAtMs?: number) {
     // A rejected request was not executed. A 500 can occur at any time.
     const sent = status >= 500 && status !== 503
-    super(`${url} returned HTTP ${status}: ${remedyOf(status) ?? body.slice(0, 200)}`, sent, sentAtMs)
+    super(`${url} returned HTTP ${status}: ${remedyOf(status, publicCodeIn(body))}`, sent, sentAtMs)
     this.status = status
   }
-}
-
-function remedyOf(status: number): string | undefined {
-  if (status === 401) return 'core does not know this token; use one of its SERVICE_TOKENS'
-  if (status === 404)
-    return "this is not a core of this version; use the URL of core, or of a gateway's internal listener, not the public URL"
-  return undefined
 }
 
 /** The caller's signal was aborted. `cause` is the signal's reason. */
@@ -56,13 +45,28 @@ export class CallAborted extends NoAnswerError {
   }
 }
 
-/**
- * Whether a request failed before any byte of it was sent. Errors that can also occur on an established connection, such
- * as an unreachable host or a time-out, count only if connecting failed.
- */
-export function wasNeverSent(error: unknown): boolean {
-  const { code, syscall, errors } = error as { code?: string; syscall?: string; errors?: unknown[] }
-  // A host name with several addresses fails with one error for each.
-  if (errors) return errors.every(wasNeverSent)
-  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
+/** How to find the right URL, for messages. */
+export const useUrlOfCore = "use the URL of core, or of a gateway's internal listener"
+
+export const mayBeExecuted = 'the call may have been executed, so check that before you repeat it'
+
+function remedyOf(status: number, code: ErrorCode | undefined): string {
+  if (status === 401) return 'core does not know this service token; use one of its SERVICE_TOKENS'
+  if (status === 403) return `a proxy refused the call before core received it; allow it there, or ${useUrlOfCore}`
+  if (status === 404 && code) return `this is the public API of a gateway; ${useUrlOfCore}`
+  if (status === 413) return 'the call is larger than core, or a proxy in front of it, accepts; send less in one call'
+  if (status === 503)
+    return 'no core is available there, and the call was not executed; check that core runs, and retry'
+  if (status >= 500) return `core, or a proxy in front of it, failed, and its log says why; ${mayBeExecuted}`
+  return `this is not a core of this version; ${useUrlOfCore}`
+}
+
+/** The code in the envelope of a gateway. Nothing else of a body reaches a message: a server may echo the token. */
+function publicCodeIn(body: string): ErrorCode | undefined {
+  try {
+    const { code } = JSON.parse(body) as { code?: unknown }
+    return typeof code === 'string' && isErrorCode(code) ? code : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,5 +1,49 @@
+/** The typed client of core. It re-exports what its callers need of the contract, which is not a package of its own. */
+export {
+  type AdminErrorCode,
+  type AuditEntry,
+  type Caller,
+  type CheckpointPart,
+  type CreateBatchBody,
+  type CreateHoldBody,
+  type CreateTransferBody,
+  Decimal,
+  DomainError,
+  decimalsOf,
+  type ErrorCode,
+  type ErrorDetails,
+  type Event,
+  type EventData,
+  type EventPage,
+  type EventType,
+  errorTable,
+  type Flow,
+  type FundingReceipt,
+  formatBalance,
+  type Hold,
+  isErrorCode,
+  type KeyRecord,
+  type Page,
+  type RepairResult,
+  type Scope,
+  type TransferBatch,
+  type TransferOrder,
+  type VerifyReport,
+  type Wallet,
+  type WalletBalance,
+  type WalletStatus,
+} from '@workspace-wallet/contract'
+export type { AppRouter } from '../../../services/core/src/router.ts'
+export {
+  type CoreDomainError,
+  type CoreErrorData,
+  domainErrorOf,
+  type InputFault,
+  inputFaultsOf,
+  noAnswerErrorOf,
+} from './call-errors.ts'
 export { checkpointLines } from './checkpoint.ts'
 export { type CoreClient, type CoreClientOptions, createCoreClient } from './core-client.ts'
-export { type CoreErrorData, domainErrorOf } from './domain-error.ts'
-export { CallAborted, CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
-export { reopenLedger, repairLedger, type VerifyProgress, verifyLedger } from './ledger.ts'
+export { CallAborted, CoreRejected, CoreUnreachable, NoAnswerError } from './errors.ts'
+export { reopenLedger, repairLedger, type VerifyOptions, type VerifyProgress, verifyLedger } from './ledger.ts'
+export { wasNeverSent } from './request-failures.ts'

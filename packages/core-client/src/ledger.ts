@@ -2,7 +2,7 @@ import { TRPCClientError } from '@trpc/client'
 import type { RepairResult, UploadedCheckpoint, VerifyReport } from '@workspace-wallet/contract'
 import { readCheckpoint } from './checkpoint.ts'
 import type { CoreClient } from './core-client.ts'
-import { CoreUnreachable } from './errors.ts'
+import { streamEnded } from './request-failures.ts'
 
 export type VerifyProgress =
   | { kind: 'flows'; flows: number; totalFlows: number }
@@ -38,7 +38,7 @@ export async function verifyLedger(
     if (event.kind === 'result') return fault === null ? event.report : withFault(event.report, fault)
     onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
   }
-  throw TRPCClientError.from(new CoreUnreachable(true))
+  throw TRPCClientError.from(streamEnded())
 }
 
 /**
@@ -56,7 +56,7 @@ export async function reopenLedger(
     if (event.kind === 'result') return { reopened: event.reopened, report: event.report }
     onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
   }
-  throw TRPCClientError.from(new CoreUnreachable(true))
+  throw TRPCClientError.from(streamEnded())
 }
 
 /**
@@ -78,7 +78,7 @@ export async function repairLedger(
     }
     onProgress?.({ kind: 'flows', flows: event.flows, totalFlows: event.totalFlows })
   }
-  throw TRPCClientError.from(new CoreUnreachable(true))
+  throw TRPCClientError.from(streamEnded())
 }
 
 /** Uploads a checkpoint. Returns a fault if the file is not a complete checkpoint of what is verified. */

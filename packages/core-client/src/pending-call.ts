@@ -2,7 +2,10 @@ import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
 import type { BatchCall, QueueItem } from '@workspace-wallet/contract'
 import type { AppRouter } from '../../../services/core/src/router.ts'
-import { CallAborted, CoreUnreachable } from './errors.ts'
+import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
+
+const noAnswer = `core returned nothing for this call: check that core and this client have the same version; ${mayBeExecuted}`
+export const overloaded = 'the call was not sent, because too many calls wait for core: retry it later'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>
 
@@ -36,7 +39,7 @@ export class PendingCall implements QueueItem {
 
   /** Settles the call with core's answer. Anything else than an answer fails it. */
   answer(answer: unknown): void {
-    if (!isAnswer(answer)) this.fail(new CoreUnreachable(true, undefined, this.#sentAtMs))
+    if (!isAnswer(answer)) this.fail(new CoreUnreachable(noAnswer, true, this.#sentAtMs))
     else if ('error' in answer) this.fail(answer)
     else this.#succeed(answer.data)
   }
@@ -70,7 +73,7 @@ export class PendingCall implements QueueItem {
 
   /** Fails the call because no batch took it in time. */
   expire(): void {
-    this.fail(new CoreUnreachable(false))
+    this.fail(new CoreUnreachable(overloaded, false))
   }
 }
 

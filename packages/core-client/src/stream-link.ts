@@ -3,7 +3,8 @@ import { serialization } from '@workspace-wallet/contract'
 import type { AppRouter } from '../../../services/core/src/router.ts'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
-import { CoreRejected, CoreUnreachable, NoAnswerError, wasNeverSent } from './errors.ts'
+import { CoreRejected, NoAnswerError } from './errors.ts'
+import { foreignAnswer, requestFailure, unresponsive } from './request-failures.ts'
 
 type Fetch = NonNullable<Parameters<typeof httpBatchStreamLink>[0]['fetch']>
 
@@ -28,7 +29,7 @@ function fetchFromAny(rotation: CoreRotation): Fetch {
   return async (input, init) => {
     const { pathname, search } = new URL(String(input))
     const isMutation = init?.method === 'POST'
-    let failure: NoAnswerError = new CoreUnreachable(false)
+    let failure: NoAnswerError = unresponsive(rotation.urls)
     for (const core of rotation.next())
       try {
         return await fetchFrom(core, pathname + search, init as RequestInit)
@@ -44,20 +45,27 @@ function fetchFromAny(rotation: CoreRotation): Fetch {
 /** @throws CoreUnreachable, CoreRejected; the reason of the signal if it was aborted */
 async function fetchFrom(core: CoreConnection, path: string, init: RequestInit): Promise<Response> {
   const sentAtMs = performance.now()
-  const response = await fetch(new URL(path, core.url), init).catch(error => {
+  const response = await fetch(new URL(path, core.url), { ...init, redirect: 'manual' }).catch(error => {
     init.signal?.throwIfAborted()
-    const sent = !wasNeverSent(error.cause)
-    if (!sent) core.startCoolDown()
-    throw new CoreUnreachable(sent, error, sentAtMs)
+    const failure = requestFailure(core.url, error.cause, sentAtMs)
+    if (!failure.sent) core.startCoolDown()
+    throw failure
   })
   if (!response.ok) throw new CoreRejected(core.url, response.status, await response.text(), sentAtMs)
-  const body = response.body && reportLoss(response.body, init.signal ?? undefined)
+  const type = response.headers.get('content-type')
+  if (!type?.startsWith('application/json')) throw foreignAnswer(core.url, type, sentAtMs)
+  const body = response.body && reportLoss(response.body, core.url, init.signal ?? undefined)
   return new Response(body, { status: response.status, headers: response.headers })
 }
 
 /** Replaces the error of a body that ends too early with a CoreUnreachable, unless the reader aborted it. */
-function reportLoss(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
+function reportLoss(
+  body: ReadableStream<Uint8Array>,
+  url: string,
+  signal: AbortSignal | undefined,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader()
+  const sentAtMs = performance.now()
   return new ReadableStream({
     async pull(controller) {
       try {
@@ -65,7 +73,7 @@ function reportLoss(body: ReadableStream<Uint8Array>, signal: AbortSignal | unde
         if (done) controller.close()
         else controller.enqueue(value)
       } catch (error) {
-        controller.error(signal?.aborted ? error : TRPCClientError.from(new CoreUnreachable(true, error)))
+        controller.error(signal?.aborted ? error : TRPCClientError.from(requestFailure(url, error, sentAtMs)))
       }
     },
     cancel: reason => reader.cancel(reason),

@@ -2,7 +2,7 @@ import { type AnyTRPCRouter, callTRPCProcedure, getTRPCErrorFromUnknown, TRPCErr
 import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import type { Context } from '../trpc/context.ts'
-import { errorShape } from '../trpc/errors.ts'
+import { errorShape } from '../trpc/error-shape.ts'
 import { isStream } from '../trpc/procedures.ts'
 
 /** Answers a batch of calls independently: a failed call does not affect the others. @throws TRPCError BAD_REQUEST */

@@ -1,28 +1,8 @@
 import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
-import { getHTTPStatusCodeFromError } from '@trpc/server/http'
-import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
-import {
-  AdminError,
-  type AdminErrorCode,
-  DomainError,
-  type ErrorCode,
-  errorTable,
-  isDomainError,
-} from '@workspace-wallet/contract'
+import { AdminError, DomainError, type ErrorCode, errorTable, isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { classifyDatabaseError } from '../database/errors.ts'
-
-/** The application's part of an error: a public code with details, or a sentence for an operator. */
-export type AppError =
-  | { kind: 'domain'; code: ErrorCode; details: unknown }
-  | { kind: 'admin'; code: AdminErrorCode; sentence: string }
-
-/** An error as `/batch` and `/trpc` return it: tRPC's default shape without the stack, plus `appError`. */
-export function errorShape(error: TRPCError, path: string | undefined) {
-  const { code, message, cause } = error
-  const data = { code, httpStatus: getHTTPStatusCodeFromError(error), path, appError: toAppError(cause) }
-  return { message, code: TRPC_ERROR_CODES_BY_KEY[code], data }
-}
+import { toAppError } from './error-shape.ts'
 
 /** The code for logs and metrics. */
 export function codeOf(error: TRPCError): string {
@@ -75,9 +55,3 @@ const trpcCodeByStatus = {
   503: 'SERVICE_UNAVAILABLE',
   504: 'GATEWAY_TIMEOUT',
 } as const satisfies Record<(typeof errorTable)[ErrorCode]['http'], TRPCError['code']>
-
-function toAppError(cause: unknown): AppError | undefined {
-  if (isDomainError(cause)) return { kind: 'domain', code: cause.code, details: cause.details }
-  if (cause instanceof AdminError) return { kind: 'admin', code: cause.code, sentence: cause.message }
-  return undefined
-}

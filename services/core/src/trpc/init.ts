@@ -1,7 +1,7 @@
 import { initTRPC } from '@trpc/server'
 import { serialization } from '@workspace-wallet/contract'
 import type { Context } from './context.ts'
-import { errorShape } from './errors.ts'
+import { errorShape } from './error-shape.ts'
 import type { Role } from './service-token.ts'
 
 export type Meta = {

@@ -16,7 +16,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   const startedAt = performance.now()
   if (!meta?.roles.includes(token.role)) {
     recordAnswer(ctx, { path, requestId: undefined, startedAt }, 'FORBIDDEN')
-    throw new TRPCError({ code: 'FORBIDDEN', message: `a ${token.role} token may not call ${path}` })
+    throw new TRPCError({ code: 'FORBIDDEN', message: roleMessage(token.role, path, meta?.roles) })
   }
   const rawInput = await getRawInput()
   const requestId = requestIdOf(rawInput)
@@ -32,6 +32,10 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   if (!isStream(result.data)) return result
   return { ...result, data: mapErrors(result.data, ctx, { path, requestId }, signal) }
 })
+
+function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): string {
+  return `a service token of the role ${role} may not call ${path}: use a token of the role ${allowed.join(' or ')}`
+}
 
 /**
  * What transfers and the audit record as the actor: the API key that a gateway acts for, otherwise the token.

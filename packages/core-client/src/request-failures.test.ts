@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
-import { wasNeverSent } from './errors.ts'
+import { wasNeverSent } from './request-failures.ts'
 
 const pools: Pool[] = []
 afterAll(() => Promise.all(pools.map(pool => pool.destroy())))

@@ -1,0 +1,43 @@
+import { isTRPCClientError } from '@trpc/client'
+import type { inferRouterError } from '@trpc/server'
+import { DomainError, type ErrorCode, isErrorCode } from '@workspace-wallet/contract'
+import type { AppRouter } from '../../../services/core/src/router.ts'
+import { NoAnswerError } from './errors.ts'
+
+/** `data` of a TRPCClientError: core's description of a failed call. */
+export type CoreErrorData = inferRouterError<AppRouter>['data']
+
+/** One invalid value in the input of a call: its `path`, such as `order.amount`, and in `message` what it must be. */
+export type InputFault = NonNullable<CoreErrorData['inputFaults']>[number]
+
+/** A public error that core returned. A comparison of its `code` narrows its `details`. */
+export type CoreDomainError = { [Code in ErrorCode]: DomainError<Code> }[ErrorCode]
+
+/**
+ * The public error that core returned for a call: its `code`, and the `details` of that code. Null if the call failed for
+ * another reason.
+ *
+ * Also null if core is newer and this program does not know the code: `error.data.appError` has it. Rethrow every error
+ * for which this function returns null.
+ */
+export function domainErrorOf(error: unknown): CoreDomainError | null {
+  const appError = dataOf(error)?.appError
+  return appError?.kind === 'domain' && isErrorCode(appError.code)
+    ? (DomainError.fromDetails(appError.code, appError.details) as CoreDomainError)
+    : null
+}
+
+/** What is wrong with the input of a call, if core's schema refused it. Null if the call failed for another reason. */
+export function inputFaultsOf(error: unknown): InputFault[] | null {
+  return dataOf(error)?.inputFaults ?? null
+}
+
+/** Why a call got no answer of core: CoreUnreachable, CoreRejected or CallAborted. Null if it got one. */
+export function noAnswerErrorOf(error: unknown): NoAnswerError | null {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof NoAnswerError ? cause : null
+}
+
+function dataOf(error: unknown): CoreErrorData | null {
+  return isTRPCClientError<AppRouter>(error) ? (error.data ?? null) : null
+}

@@ -1,0 +1,94 @@
+/** Why an HTTP request to core failed, from the errors of Node and undici. */
+import { CoreUnreachable, mayBeExecuted, useUrlOfCore } from './errors.ts'
+
+/**
+ * The error for a request without a response.
+ *
+ * @param url of the server, without credentials
+ * @param error as Node or undici threw it
+ * @param sentAtMs when it was sent, on the clock of `performance.now()`
+ */
+export function requestFailure(url: string, error: unknown, sentAtMs: number): CoreUnreachable {
+  const sent = !wasNeverSent(error)
+  // It contains what the server sent, which may be the request with its token.
+  if ((error as Error).name === 'HTTPParserError') return new CoreUnreachable(notHttp(url), sent, sentAtMs)
+  return new CoreUnreachable(sentenceOf(url, codeOf(error), sent), sent, sentAtMs, error)
+}
+
+function notHttp(url: string): string {
+  return `${url} does not answer in HTTP: if it uses TLS, begin the URL with https://, else ${useUrlOfCore}`
+}
+
+/** The error for a response with a success status that core did not write, for example an HTML page. */
+export function foreignAnswer(
+  url: string,
+  type: string | null | undefined,
+  sentAtMs: number,
+  cause?: unknown,
+): CoreUnreachable {
+  const [mediaType] = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(type ?? '') ?? []
+  const answer = mediaType ? `an answer of the type ${mediaType}` : 'something else'
+  return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs, cause)
+}
+
+/** The error for a streamed answer that ended without its last part, for example because core was stopped. */
+export function streamEnded(): CoreUnreachable {
+  return new CoreUnreachable(
+    'the answer of core ended too early, because core stopped or the connection broke: retry it',
+    true,
+  )
+}
+
+/** The error for a call that was not sent, because none of the cores answers health checks. */
+export function unresponsive(urls: string[]): CoreUnreachable {
+  const sentence = `no core responds at ${urls.join(', ')}, so the call was not sent: check that core runs, and retry`
+  return new CoreUnreachable(sentence, false)
+}
+
+/**
+ * Whether a request failed before any byte of it was sent. Errors that can also occur on an established connection, such
+ * as an unreachable host or a time-out, count only if connecting failed.
+ */
+export function wasNeverSent(error: unknown): boolean {
+  const { code, syscall, errors } = error as { code?: string; syscall?: string; errors?: unknown[] }
+  // A host name with several addresses fails with one error for each.
+  if (errors) return errors.every(wasNeverSent)
+  return (
+    syscall === 'connect' ||
+    syscall === 'getaddrinfo' ||
+    code === 'UND_ERR_CONNECT_TIMEOUT' ||
+    isNotTls(code) ||
+    isBadCertificate(code)
+  )
+}
+
+function sentenceOf(url: string, code: string | undefined, sent: boolean): string {
+  if (code === 'ECONNREFUSED') return `nothing listens at ${url}: start core there, or correct the host and port`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `the host name of ${url} cannot be resolved (${code}): correct it, or check the DNS of this machine`
+  if (isNotTls(code)) return `${url} does not use TLS: begin the URL with http:// instead`
+  if (isBadCertificate(code))
+    return `the certificate of ${url} is not trusted (${code}): use the host name in it, and set NODE_EXTRA_CA_CERTS to its authority`
+  if (!sent)
+    return `${url} cannot be reached${code ? ` (${code})` : ''}: check the host and port, and that no firewall blocks them`
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
+    return `${url} did not answer in time: check that it is the URL of core, and the load of core; ${mayBeExecuted}`
+  return `${url} closed the connection before it answered: check that core runs, and whether the URL must begin with https://; ${mayBeExecuted}`
+}
+
+/** The code of the first error with one: of an error, of one of its parts, or of its cause. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code, errors, cause } = error as { code?: unknown; errors?: unknown[]; cause?: unknown }
+  return typeof code === 'string' ? code : (codeOf(errors?.[0]) ?? codeOf(cause))
+}
+
+/** Whether the server answered the first message of TLS with something else. */
+function isNotTls(code: string | undefined): boolean {
+  return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
+}
+
+/** Whether this client refused the server's certificate. */
+function isBadCertificate(code = ''): boolean {
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID' || /SELF_SIGNED_CERT|^CERT_|^UNABLE_TO_(GET|VERIFY)/.test(code)
+}

@@ -1,0 +1,64 @@
+import type { TRPCError } from '@trpc/server'
+import type { FieldReason } from '@workspace-wallet/contract'
+import { z } from 'zod'
+
+/** One invalid value in the input of a call. `path` is empty for the input as a whole. */
+export type InputFault = {
+  /** Such as `order.amount` or `items[0].bizId`. */
+  path: string
+  /** What the value must be. */
+  message: string
+}
+
+const maxFaults = 20
+const maxTextLength = 200
+
+/** The faults in the input of a call, at most 20; undefined if the call failed for another reason. */
+export function findInputFaults({ code, cause }: TRPCError): InputFault[] | undefined {
+  if (code !== 'BAD_REQUEST' || !(cause instanceof z.ZodError)) return undefined
+  return cause.issues.slice(0, maxFaults).map(issue => ({
+    path: z.core.toDotPath(issue.path).slice(0, maxTextLength),
+    message: messageOf(issue).slice(0, maxTextLength),
+  }))
+}
+
+/** One sentence that names all faults. */
+export function describeFaults(faults: InputFault[], procedure = 'the procedure'): string {
+  const described = faults.map(({ path, message }) => (path ? `${path}: ${message}` : message))
+  return `the input of ${procedure} is invalid: ${described.join('; ')}`
+}
+
+/** Issues of fields that clients of the public API can also set have a FieldReason as message; all others have a phrase. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const { message } = issue
+  return phrases[message as FieldReason]?.(boundOf(issue)) ?? message.replace(/^Invalid input: /, '')
+}
+
+const phrases: { [Reason in FieldReason]?: (bound: string) => string } = {
+  REQUIRED: () => 'is required',
+  REPEATED: () => 'must differ from all others',
+  NOT_A_STRING: () => 'must be a string',
+  NOT_AN_ARRAY: () => 'must be an array',
+  EMPTY: () => 'must not be empty',
+  TOO_LONG: bound => `must have at most ${bound} characters`,
+  TOO_MANY: bound => `must have at most ${bound} items`,
+  BAD_CHARACTER: () => 'has a character that is not allowed',
+  NOT_AN_AMOUNT: () => 'must be a decimal string such as "100.50", without sign, exponent or leading zero',
+  NOT_POSITIVE: () => 'must be greater than zero',
+  TOO_MANY_DECIMALS: bound => `must have at most ${bound} decimals, like its currency`,
+  TOO_MANY_DIGITS: () => 'must have at most 38 digits',
+  UNKNOWN_CURRENCY: () => 'must be the upper-case code of a supported currency, such as USD',
+  NOT_A_BIZ_ID: () => 'must consist of letters, digits and . _ : - and begin with a letter or digit',
+  RESERVED: bound => `must not have one of these reserved forms: ${bound}`,
+  NOT_AN_INTEGER: () => 'must be an integer',
+  TOO_SMALL: bound => `must be at least ${bound}`,
+  TOO_LARGE: bound => `must be at most ${bound}`,
+  NOT_ONE_OF: bound => `must be one of ${bound}`,
+}
+
+function boundOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'too_big') return String(issue.maximum)
+  if (issue.code === 'too_small') return String(issue.minimum)
+  if (issue.code === 'invalid_value') return issue.values.join(', ')
+  return issue.code === 'custom' ? String(issue.params?.limit) : ''
+}

@@ -1,0 +1,222 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
+
+/**
+ * Installs the packages of `npm run pack` outside of the repository, as another repository does, and type-checks and runs
+ * the programs of their handbooks.
+ */
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const execute = promisify(execFile)
+
+/** There is no npm package of Node 26 for other platforms. */
+const runsNode26 = process.platform === 'linux'
+
+let system: System
+let tarballs: string[]
+/** Programs that no package depends on: compilers and Node 26. */
+let programs: string
+beforeAll(async () => {
+  const out = await makeTempDir('tarballs')
+  programs = await makeTempDir('programs')
+  const packages = ['typescript@5.9.3', ...(runsNode26 ? [`node-linux-${process.arch}@26.10.0`] : [])]
+  const [started, packed] = await Promise.all([
+    startSystem(),
+    npm(root, 'run', '--silent', 'pack', '--', '--out', out),
+    install(programs, ...packages),
+  ])
+  system = started
+  tarballs = packed.trim().split('\n')
+})
+afterAll(() => system.stop())
+
+async function npm(directory: string, ...args: string[]): Promise<string> {
+  // Without the settings that `npm test` passes on, which are about the repository.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_(?!config_\/\/)/.test(name)))
+  return (await execute('npm', args, { cwd: directory, env })).stdout
+}
+
+/** Installs packages into a folder with the registry of the user. */
+async function install(directory: string, ...packages: string[]): Promise<void> {
+  await writeFile(join(directory, 'package.json'), '{ "private": true, "type": "module" }')
+  await npm(directory, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier', ...packages)
+}
+
+const compilers = {
+  'TypeScript 7': () => join(root, 'node_modules/.bin/tsc'),
+  'TypeScript 5.9': () => join(programs, 'node_modules/.bin/tsc'),
+}
+const nodes = {
+  [`Node ${process.version}`]: () => process.execPath,
+  ...(runsNode26 && { 'Node 26': () => join(programs, `node_modules/node-linux-${process.arch}/bin/node`) }),
+}
+
+const strict = {
+  module: 'nodenext',
+  target: 'es2023',
+  lib: ['es2023'],
+  types: ['node'],
+  strict: true,
+  skipLibCheck: false,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
+  rootDir: '.',
+  outDir: 'out',
+}
+
+/** An empty repository with one installed package and some programs. */
+async function createConsumer(name: string, sources: Record<string, string>): Promise<string> {
+  const directory = await makeTempDir('consumer')
+  const tarball = tarballs.find(path => basename(path).startsWith(`workspace-wallet-${name}-`))!
+  await install(directory, tarball, '@types/node@24.10.1')
+  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: strict }))
+  for (const [file, text] of Object.entries(sources)) await writeFile(join(directory, file), text)
+  return directory
+}
+
+/** Returns the errors of the compiler; it writes JavaScript to `out`. */
+async function compile(compiler: string, directory: string): Promise<string> {
+  try {
+    return (await execute(compiler, ['--project', directory])).stdout
+  } catch (error) {
+    return (error as { stdout: string }).stdout
+  }
+}
+
+async function filesOf(tarball: string): Promise<string[]> {
+  const { stdout } = await execute('tar', ['-tzf', tarball])
+  return stdout.trim().split('\n').sort()
+}
+
+test('npm run pack prints the paths of the tarballs', () => {
+  expect(tarballs.map(path => basename(path))).toEqual(['workspace-wallet-core-client-1.0.0.tgz'])
+})
+
+describe('core-client', async () => {
+  const page = await readFile(join(root, 'docs/internal-client.md'), 'utf8')
+  /** The programs of the handbook, and what they print. */
+  const documented = [...page.matchAll(/^```ts\n(.*?)^```\n.*?^```\n(.*?)^```$/gms)].map(([, source, output], at) => ({
+    file: `program-${at}.ts`,
+    source: source!,
+    output: output!,
+  }))
+  let directory: string
+  let installed: string
+  beforeAll(async () => {
+    const sources = documented.map(({ file, source }) => [file, source])
+    directory = await createConsumer('core-client', { ...Object.fromEntries(sources), 'types.ts': types })
+    installed = join(directory, 'node_modules/@workspace-wallet/core-client')
+  })
+
+  /** Each line below `@ts-expect-error` is an error only if the types are known: nothing may be `any`. */
+  const types = `
+    import { type AppRouter, type CoreClient, Decimal, domainErrorOf, type InputFault, type TransferOrder, type Wallet } from '@workspace-wallet/core-client'
+    export async function check(core: CoreClient, error: unknown) {
+      const workspace = { workspaceId: '', caller: { requestId: '' } }
+      const wallet: Wallet = await core.wallets.get.query({ ...workspace, walletId: '' })
+      const sum: Decimal = wallet.balance.plus(new Decimal('0.1'))
+      const at: Date = wallet.createdAt
+      // @ts-expect-error a Decimal is no number
+      const wrong: number = wallet.balance
+      // @ts-expect-error there is no such field
+      wallet.amount
+      // @ts-expect-error there is no such procedure
+      core.wallets.rename
+      // @ts-expect-error the caller is missing
+      await core.wallets.get.query({ workspaceId: '', walletId: '' })
+      // @ts-expect-error an amount is a string
+      await core.transfers.create.mutate({ ...workspace, order: { amount: 1, currency: '', sourceWalletId: '', targetWalletId: '' } })
+      const refused = domainErrorOf(error)
+      if (refused?.code === 'S002') refused.details.retryAfterSeconds.toFixed()
+      // @ts-expect-error the details depend on the code
+      refused?.details.retryAfterSeconds
+      // @ts-expect-error there is no such code
+      if (refused?.code === 'S999') return
+      type Context = AppRouter extends { createCaller(context: infer C): unknown } ? C : never
+      return { sum, at, wrong } satisfies Record<string, Decimal | Date | number> as { order?: TransferOrder; faults?: InputFault[]; context?: Context }
+    }
+  `
+
+  test('the package contains one JavaScript file, one declaration file, and its handbook', async () => {
+    expect(await filesOf(tarballs[0]!)).toEqual([
+      'package/README.md',
+      'package/errors.md',
+      'package/index.d.ts',
+      'package/index.js',
+      'package/package.json',
+      'package/roles.md',
+    ])
+    const readme = await readFile(join(installed, 'README.md'), 'utf8')
+    expect(readme).toBe(page)
+    const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target)
+    expect(new Set(links)).toEqual(new Set(['roles.md', 'errors.md']))
+  })
+
+  test('the package depends on exactly what it imports, and on no database, ORM or part of this repository', async () => {
+    const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+    expect(manifest).toMatchObject({ license: 'UNLICENSED', exports: { '.': { types: './index.d.ts' } } })
+    expect(manifest).not.toHaveProperty('private')
+    expect(Object.keys(manifest.dependencies)).toEqual([
+      '@trpc/client',
+      '@trpc/server',
+      'decimal.js',
+      'msgpackr',
+      'superjson',
+      'undici',
+      'zod',
+    ])
+    for (const file of ['index.js', 'index.d.ts']) {
+      const text = await readFile(join(installed, file), 'utf8')
+      expect(text).not.toMatch(/mikro|kysely|["']pg["']|pino|EntityManager|KeyRing|from ["'](\.|@workspace-wallet)/i)
+    }
+    expect(await npm(directory, 'ls', '--all', '--parseable')).not.toMatch(/mikro-orm|kysely|\/pg$/m)
+  })
+
+  test.each(Object.entries(compilers))('its types are strict: %s', async (_, compiler) => {
+    expect(await compile(compiler(), directory)).toBe('')
+  })
+
+  describe.each(Object.entries(nodes))('%s', (_, node) => {
+    test('the programs of the handbook print what it shows', async () => {
+      await compile(compilers['TypeScript 7'](), directory)
+      const { coreUrl, serviceToken, adminToken, admin } = system
+      const { workspaceId } = await createTenant(system)
+      for (const [name, currency, amount] of [
+        ['Main', 'USD', '1000.00'],
+        ['Savings', 'USD', '250.00'],
+        ['Travel', 'EUR', '500.00'],
+      ] as const)
+        await createWallet({ admin, workspaceId }, { name, currency, deposits: [amount] })
+      const env = { CORE_URL: coreUrl, CORE_TOKEN: serviceToken, ADMIN_TOKEN: adminToken, WORKSPACE: workspaceId }
+      expect(documented).toHaveLength(4)
+      for (const { file, output } of documented) {
+        const script = join(directory, 'out', file.replace('.ts', '.js'))
+        const { stdout, stderr } = await execute(node(), [script], { env })
+        expect({ stdout: masked(stdout), stderr }).toEqual({
+          stdout: expect.stringMatching(patternOf(output)),
+          stderr: '',
+        })
+      }
+    })
+  })
+})
+
+/** Replaces times, which differ from run to run. */
+function masked(output: string): string {
+  return output.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, 'TIME')
+}
+
+/** A pattern for output in which a line of `…` stands for any number of lines. */
+function patternOf(shown: string): RegExp {
+  const literal = (line: string) => line.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')
+  const lines = masked(shown).trimEnd().split('\n')
+  return new RegExp(`^${lines.map(line => (line === '…' ? '(.*\\n)*' : `${literal(line)}\\n`)).join('')}$`)
+}

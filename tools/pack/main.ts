@@ -1,0 +1,41 @@
+/** `npm run pack` builds the packages that other repositories install, as tarballs: docs/internal-client.md. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { anyText } from '../../cli/command-line/flags.ts'
+import { createCommand, runProgram } from '../../cli/command-line/program.ts'
+import { sayWithin } from '../services/say.ts'
+import { buildCoreClient } from './core-client.ts'
+import { packDirectory } from './npm.ts'
+
+const builds: Record<string, (directory: string) => Promise<void>> = {
+  '@workspace-wallet/core-client': buildCoreClient,
+}
+
+async function pack(out: string): Promise<void> {
+  const say = sayWithin('pack')
+  await mkdir(out, { recursive: true })
+  const stages = await mkdtemp(join(tmpdir(), 'pack-'))
+  try {
+    for (const [name, build] of Object.entries(builds)) {
+      say(`building ${name}`)
+      const stage = await mkdtemp(join(stages, 'package-'))
+      await build(stage)
+      console.log(await packDirectory(stage, out))
+    }
+  } finally {
+    await rm(stages, { recursive: true })
+  }
+}
+
+const program = createCommand({
+  name: 'npm run pack --',
+  help: 'build the packages for other repositories as tarballs, and print their paths',
+  flags: {
+    out: { value: 'DIR', help: 'directory for the tarballs', default: 'dist', parse: anyText },
+  },
+  examples: ['', '--out /tmp/packages'],
+  run: ({ out }) => pack(resolve(out)),
+})
+
+await runProgram(program, process.argv.slice(2))
