@@ -229,7 +229,7 @@ describe('keys', () => {
     const workspaceId = await newWorkspace()
     const create = (name: string) =>
       core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
-    await expect(create('\u001b[2Jgone')).rejects.toThrow('NOT_ONE_LINE')
+    await expect(create('\u001b[2Jgone')).rejects.toThrow('BAD_CHARACTER')
     await create('gone\u202e')
     const listed = await text(`key list --workspace ${workspaceId}`)
     expect(listed).toContain('gone\uFFFD')
@@ -545,6 +545,43 @@ describe('transfers, holds and events', () => {
     expect(await fails(1, `hold list --workspace ${await newWorkspace()} --wallet ${source}`)).toContain(
       'no such wallet',
     )
+  })
+
+  test('limit set, list and clear limit what a key or a wallet may spend', async () => {
+    const wallets = await newWallets()
+    const { workspaceId, source } = wallets
+    const command = `--workspace ${workspaceId} --wallet ${source} --currency USD`
+    const limit = {
+      apiKey: null,
+      walletId: source,
+      currency: 'USD',
+      perTransfer: '50.00',
+      perDay: '80.00',
+      spentToday: '0.00',
+      resetsAt: expect.stringMatching(/T00:00:00\.000Z$/),
+      createdAt: isoTime,
+      updatedAt: isoTime,
+    }
+    expect(await json(`limit set ${command} --per-transfer 50 --per-day 80.00`)).toEqual(limit)
+    await pay(wallets, 'order-1')
+    const listed = await json(`limit list --workspace ${workspaceId}`)
+    expect(listed).toEqual({ limits: [{ ...limit, spentToday: expect.not.stringMatching(/^0\.00$/) }] })
+    expect(await text(`limit set ${command} --per-day 80.00`)).toBe(
+      `${source} may spend at most 80.00 USD per day from now on.\n`,
+    )
+    const lines = (await text(`limit list --workspace ${workspaceId}`)).trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^KEY OR WALLET +CURRENCY +PER TRANSFER +PER DAY +SPENT TODAY$/)
+    expect(lines[1]).toMatch(new RegExp(`^${source} +USD +unlimited +80\\.00 +\\d`))
+    expect(await text(`limit clear ${command}`)).toBe(`${source} is not limited in USD any more.\n`)
+    expect(await text(`limit list --workspace ${workspaceId}`)).toBe('No limits are set.\n')
+    expect(await fails(1, `limit clear ${command}`)).toContain('has no limit in USD')
+    expect(await fails(2, `limit set ${command}`)).toContain('--per-transfer, --per-day or both')
+    expect(await fails(2, `limit set --workspace ${workspaceId} --currency USD --per-day 1`)).toBe(
+      'Set either --key or --wallet.',
+    )
+    expect(
+      await fails(1, `limit set --workspace ${workspaceId} --wallet ${source} --currency EUR --per-day 1`),
+    ).toContain('holds USD')
   })
 
   test('event tail prints the last events, or all after a position; --json prints an object on each line', async () => {
@@ -887,7 +924,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, transfer, hold, ledger, event, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, transfer, hold, limit, ledger, event, audit, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -896,7 +933,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, transfer, hold, ledger, event, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, transfer, hold, limit, ledger, event, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],

@@ -7,7 +7,7 @@ import { findCore } from './admin/connection.ts'
 import { Progress } from './admin/progress.ts'
 import { sentenceOf } from './admin/sentences.ts'
 import { addCompletion } from './command-line/completion.ts'
-import type { Flags, Values } from './command-line/flags.ts'
+import { type Flags, UsageError, type Values } from './command-line/flags.ts'
 import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 
 const notes = `Every command accepts --help, and --json, which prints one JSON object and nothing else; event tail prints one object on each
@@ -74,7 +74,7 @@ async function execute(command: Command, { json, ...values }: Values<Flags>): Pr
     const failure = await command
       .execute(session, values)
       .catch(error => {
-        throw new Error(sentenceOf(error, address), { cause: error })
+        throw error instanceof UsageError ? error : new Error(sentenceOf(error, address), { cause: error })
       })
       .finally(() => progress.clear())
     if (failure) throw new Error(failure)

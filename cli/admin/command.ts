@@ -10,6 +10,7 @@ export const nouns = {
   wallet: 'Wallets',
   transfer: 'Transfers',
   hold: 'Holds',
+  limit: 'Spending limits',
   ledger: 'The ledger',
   event: 'The event log',
   audit: 'The audit log',

@@ -5,6 +5,7 @@ import { holdCommands } from './commands/holds.ts'
 import { kekCommands } from './commands/keks.ts'
 import { keyCommands } from './commands/keys.ts'
 import { ledgerCommands } from './commands/ledger.ts'
+import { limitCommands } from './commands/limits.ts'
 import { transferCommands } from './commands/transfers.ts'
 import { walletCommands } from './commands/wallets.ts'
 import { memberCommands, workspaceCommands } from './commands/workspaces.ts'
@@ -17,6 +18,7 @@ export const commands: readonly Command[] = [
   ...walletCommands,
   ...transferCommands,
   ...holdCommands,
+  ...limitCommands,
   ...ledgerCommands,
   ...eventCommands,
   ...auditCommands,

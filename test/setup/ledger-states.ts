@@ -65,6 +65,7 @@ export function ledgerStateOf(wallets: Iterable<WalletState>, changes: Partial<L
     walletCount: 0,
     orderCount: 0,
     holdCount: 0,
+    limitCount: 0,
     position: 0,
     journalHead: Buffer.alloc(0),
     lastPostedAt: new Date(0),

@@ -2,7 +2,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { Decimal } from '@workspace-wallet/contract'
 import type pg from 'pg'
-import { apiKeyMac, holdMac, ledgerMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
+import { apiKeyMac, holdMac, ledgerMac, limitMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
 import { connect } from './database.ts'
 
 type Row = Record<string, unknown>
@@ -13,6 +13,8 @@ const macs = {
     walletMac(key, decimals(row, ['balance', 'held']) as Parameters<typeof walletMac>[1]),
   hold: (key: KeyObject, row: Row) =>
     holdMac(key, decimals(row, ['captured', 'remaining']) as Parameters<typeof holdMac>[1]),
+  spending_limit: (key: KeyObject, row: Row) =>
+    limitMac(key, decimals(row, ['perTransfer', 'perDay', 'spent']) as Parameters<typeof limitMac>[1]),
   ledger: (key: KeyObject, row: Row) => ledgerMac(key, row as Parameters<typeof ledgerMac>[1]),
   api_key: (key: KeyObject, row: Row) => apiKeyMac(key, row as Parameters<typeof apiKeyMac>[1]),
 }
@@ -31,7 +33,9 @@ export async function signRows(
   const key = createSecretKey(Buffer.from(chainKey, 'base64'))
   const client = typeof database === 'string' ? await connect(database) : database
   try {
-    const { rows } = await client.query(`select *, revision + 1 as revision, ctid as row from ${table} where ${where}`)
+    const { rows } = await client.query(
+      `select *, revision + 1 as revision, ctid as row${table === 'spending_limit' ? ', day::text' : ''} from ${table} where ${where}`,
+    )
     for (const stored of rows) {
       const mac = macs[table](key, named(stored))
       await client.query(`update ${table} set revision = $1, mac = $2 where ctid = $3`, [
@@ -47,11 +51,13 @@ export async function signRows(
 
 const decimals = (row: Row, names: string[]) => ({
   ...row,
-  ...Object.fromEntries(names.map(name => [name, new Decimal(row[name] as string)])),
+  ...Object.fromEntries(names.map(name => [name, row[name] === null ? null : new Decimal(row[name] as string)])),
 })
 
 const counts = [
+  'countedFrom',
   'holdCount',
+  'limitCount',
   'number',
   'orderCount',
   'position',

@@ -8,7 +8,6 @@ import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
 import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
-import type { MistakeSearch } from './mistake-search.ts'
 import type { NonceStore } from './nonces/store.ts'
 import { emptyBody, hasBody, readRawBody } from './raw-body.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
@@ -19,7 +18,6 @@ import { findUsableKey } from './usable-key.ts'
 export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
-  mistakes: MistakeSearch
   /** The operator's limit of a body. */
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
@@ -64,7 +62,7 @@ export async function authenticate(
 
 /** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
 async function runSteps(
-  { keys, nonces, mistakes, keyRate, now }: PipelineDependencies,
+  { keys, nonces, keyRate, now }: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   bodyLimitBytes: number,
@@ -81,8 +79,7 @@ async function runSteps(
   }
   const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const stores = { nonces, mistakes }
-  const { tally } = await checkNonceAndSignature(stores, key, request, { parts, body }, now(), checkFailureLimit) // steps 5, 6
+  const { tally } = await checkNonceAndSignature(nonces, key, request, { parts, body }, now(), checkFailureLimit) // steps 5, 6
   if (tally) checkKeyRate(response, keyRate!, tally)
   checkAddress(key, request.clientAddress) // step 7
   keys.markUsed(key.apiKey, now())

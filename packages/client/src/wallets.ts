@@ -24,7 +24,7 @@ export class Wallets {
     return (await this.#request<Page<Wallet>>('GET', '/api/v1/wallets', { ...options, query })).data
   }
 
-  /** All wallets, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
+  /** All wallets, page by page; see `itemsOf` about changes in between. */
   listAll(query: Omit<ListWalletsQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Wallet, void, void> {
     return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
   }
@@ -43,7 +43,7 @@ export class Wallets {
     return (await this.#request<Page<Flow>>('GET', path, { ...options, query })).data
   }
 
-  /** All flows of a wallet, the oldest first. */
+  /** All flows of a wallet, page by page. */
   allFlows(
     walletId: string,
     query: Omit<ListWalletFlowsQuery, 'page'> = {},

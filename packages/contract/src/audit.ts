@@ -15,6 +15,8 @@ export const auditActions = [
   'ledger.reopen',
   'ledger.repair',
   'ledger.checkpoint',
+  'limit.clear',
+  'limit.set',
   'member.add',
   'member.remove',
   'nonces.begin',

@@ -77,6 +77,7 @@ export const errorTable = {
   T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already names something else, of any kind.'),
   T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
   T007: error(422, 'REVERSAL_EXCEEDED', 'The amount is more than is not reversed yet.'),
+  T008: error(422, 'LIMIT_EXCEEDED', 'A limit that an operator set for the API key or the wallet is exceeded.'),
   H001: error(
     404,
     'HOLD_NOT_FOUND',
@@ -112,8 +113,6 @@ export const fieldReasons = [
   'TOO_LONG',
   'TOO_MANY',
   'BAD_CHARACTER',
-  'NOT_ONE_LINE',
-  'NOT_VISIBLE_ASCII',
   'NOT_AN_AMOUNT',
   'NOT_POSITIVE',
   'TOO_MANY_DECIMALS',
@@ -122,7 +121,6 @@ export const fieldReasons = [
   'NOT_A_BIZ_ID',
   'RESERVED',
   'NOT_AN_INTEGER',
-  'NOT_A_POSITION',
   'TOO_SMALL',
   'TOO_LARGE',
   'NOT_A_SORT',
@@ -136,16 +134,10 @@ export const fieldReasons = [
 export type FieldReason = (typeof fieldReasons)[number]
 
 /**
- * One invalid field. `limit`: the bound that it exceeds, or the values or names that are allowed. `nearest`: the known name
- * that an unknown one is probably meant to be. `index`: the place of its item in a batch, if it belongs to one.
+ * One invalid field. `limit`: the bound that it exceeds, or the values that are allowed. `index`: the place of its item in a
+ * batch, if it belongs to one.
  */
-export type FieldFault = {
-  field: string
-  reason: FieldReason
-  limit?: string | number
-  nearest?: string
-  index?: number
-}
+export type FieldFault = { field: string; reason: FieldReason; limit?: string | number; index?: number }
 
 /** Known mistakes of clients in the signature of section 5.2. `gateway/src/auth/signing/mistakes.ts` finds them. */
 export const signingMistakes = [
@@ -209,8 +201,7 @@ export interface ErrorDetails {
       }
   GA2022: { address: string }
   GA2024: { scope: string }
-  /** `nearest`: the method and path that are probably meant. */
-  '50090201': { method: string; path: string; nearest?: string }
+  '50090201': { method: string; path: string }
   S012: FieldFault
   S001: undefined
   S002: { retryAfterSeconds: number; reason?: 'TOO_MANY_LISTS' }
@@ -232,6 +223,8 @@ export interface ErrorDetails {
   T006: undefined
   /** Amounts with the decimals of their currency. */
   T007: { remaining: string }
+  /** `resetsAt`: when `remaining` is `limit` again, in ISO 8601; null for a limit of each transfer. */
+  T008: { limit: string; remaining: string; resetsAt: string | null }
   H001: undefined
   H002: { status: string }
   H003: { remaining: string }

@@ -6,6 +6,7 @@ import { Hold } from './holds/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { CheckpointPart } from './ledger/checkpoints/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
+import { SpendingLimit } from './limits/entities.ts'
 import { Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
 import { Member, Workspace } from './workspaces/entities.ts'
@@ -24,6 +25,7 @@ export const entities = [
   Journal,
   Ledger,
   Member,
+  SpendingLimit,
   Transfer,
   Wallet,
   Workspace,

@@ -3,6 +3,7 @@ import { audit } from './audit/procedures.ts'
 import { events } from './events/procedures.ts'
 import { holds } from './holds/procedures.ts'
 import { ledger } from './ledger/procedures.ts'
+import { limits } from './limits/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
 import { router } from './trpc/init.ts'
 import { wallets } from './wallets/procedures.ts'
@@ -17,6 +18,7 @@ export const appRouter = router({
   holds,
   keks,
   ledger,
+  limits,
   members,
   transfers,
   wallets,

@@ -129,7 +129,7 @@ const language = (name: string, description: string) => ({
 const parameters = {
   'X-LOCALE': language(
     'X-LOCALE',
-    'A language tag, such as `en-US` or `zh-CN`. With it, or else with Accept-Language, a failure has a sentence in `detail` that says what to fix.',
+    'A language tag, such as `en-US` or `zh-CN`. With it, a failure has a sentence in `detail` that says what to fix.',
   ),
 }
 

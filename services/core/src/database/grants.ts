@@ -23,9 +23,9 @@ export function grants(role: string): string[] {
     // Raise the access revision by one. A trigger refuses any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 
-    // Only these functions write ledgers, wallets, holds, transfers, entries and the journal. They check every change.
+    // Only these functions write ledgers, wallets, holds, limits, transfers, entries and the journal. They check every change.
     `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,
-       change_ledger_status, repair_wallet, repair_ledger, change_holds, post to ${role}`,
+       change_ledger_status, repair_wallet, repair_ledger, change_holds, set_limit, count_spending, post to ${role}`,
 
     // Append to the audit. A trigger checks the position and the time, and PostgreSQL assigns the id.
     `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,

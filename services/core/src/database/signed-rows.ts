@@ -10,7 +10,7 @@ import type { Decimal } from '@workspace-wallet/contract'
  */
 type Signed = { revision: number }
 
-export type SignedTable = 'api_key' | 'hold' | 'ledger' | 'member' | 'wallet' | 'workspace'
+export type SignedTable = 'api_key' | 'hold' | 'ledger' | 'member' | 'spending_limit' | 'wallet' | 'workspace'
 
 export type WalletRow = Signed & {
   workspaceId: string
@@ -40,6 +40,8 @@ export type LedgerRow = Signed & {
   walletCount: number
   orderCount: number
   holdCount: number
+  /** The number of limits. Without any, none is loaded for a posting. */
+  limitCount: number
   /** The position of the last event, and the MAC of the last row of the journal. */
   position: number
   journalHead: Buffer
@@ -62,6 +64,23 @@ export type HoldRow = Signed & {
   expiresAt: Date
   reference: string | null
   remark: string | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** What a key or a wallet may spend in a currency. A cleared limit has neither bound: its row is kept. */
+export type LimitRow = Signed & {
+  workspaceId: string
+  /** `key:ak_…`, or `wallet:` and a UUID. */
+  subject: string
+  currency: string
+  perTransfer: Decimal | null
+  perDay: Decimal | null
+  /** The last day on which something was spent, such as 2026-11-22 (UTC), and how much. */
+  day: string
+  spent: Decimal
+  /** The position of the ledger when counting began. Only later transfers count. */
+  countedFrom: number
   createdAt: Date
   updatedAt: Date
 }
@@ -131,6 +150,7 @@ export function ledgerMac(key: KeyObject, row: LedgerRow): Buffer {
     row.walletCount,
     row.orderCount,
     row.holdCount,
+    row.limitCount,
     row.position,
     row.journalHead.toString('hex'),
     timeOf(row.lastPostedAt),
@@ -155,6 +175,22 @@ export function holdMac(key: KeyObject, row: HoldRow): Buffer {
     timeOf(row.expiresAt),
     row.reference,
     row.remark,
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
+}
+
+export function limitMac(key: KeyObject, row: LimitRow): Buffer {
+  return rowMac(key, 'spending_limit', [
+    row.workspaceId,
+    row.subject,
+    row.currency,
+    row.perTransfer?.toFixed() ?? null,
+    row.perDay?.toFixed() ?? null,
+    row.day,
+    row.spent.toFixed(),
+    row.countedFrom,
     timeOf(row.createdAt),
     timeOf(row.updatedAt),
     row.revision,

@@ -51,6 +51,11 @@ export function textArray(values: readonly (string | null)[]): string {
   return `{${values.map(value => (value === null ? 'null' : `"${value.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`
 }
 
+/** The text form of a bytea, for JSON. */
+export function bytesText(value: Uint8Array): string {
+  return `\\x${Buffer.from(value).toString('hex')}`
+}
+
 /** A PostgreSQL array literal of bytes. */
 export function bytesArray(values: readonly Uint8Array[]): string {
   return `{${values.map(value => `"\\\\x${Buffer.from(value).toString('hex')}"`).join(',')}}`

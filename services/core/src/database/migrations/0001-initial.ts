@@ -6,6 +6,7 @@ import { holdChanges } from './initial/hold-changes.ts'
 import { holds } from './initial/holds.ts'
 import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
+import { limits } from './initial/limits.ts'
 import { posting } from './initial/posting.ts'
 import { transfers } from './initial/transfers.ts'
 import { verification } from './initial/verification.ts'
@@ -18,7 +19,7 @@ import { workspaces } from './initial/workspaces.ts'
  */
 export class Migration0001Initial extends Migration {
   override up(): void {
-    const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, posting]
+    const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
     for (const part of [guards, workspaces, access, ...ledger, audit, verification]) this.addSql(part)
   }
 }

@@ -1,14 +1,15 @@
 import type { KeyObject } from 'node:crypto'
-import { holdMac, type LedgerRow, ledgerMac, type WalletRow, walletMac } from '../../database/signed-rows.ts'
+import { holdMac, type LedgerRow, ledgerMac, limitMac, type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { entryMac, transferDigest } from '../chain/chain.ts'
 import { journalMac } from '../chain/journal.ts'
 import type { Entry } from '../chain/transfer.ts'
 import type { ChainedEvent, ChainedHold, ChainedHolds } from './change-holds.ts'
+import type { ChainedLimit } from './count-spending.ts'
 import type { ChainedPostings, ChainedTransfer } from './post.ts'
-import type { Decision, HoldState, WalletState } from './state.ts'
+import type { Decision, HoldState, LimitState, WalletState } from './state.ts'
 
-/** The rows to write for one or more decisions: changes of holds first, then transfers. */
-export type ChainedDecisions = { holds: ChainedHolds; postings: ChainedPostings }
+/** The rows to write for one or more decisions: changes of holds first, then limits and transfers. */
+export type ChainedDecisions = { holds: ChainedHolds; limits: ChainedLimit[]; postings: ChainedPostings }
 
 /** The rows of a ledger while a decision is chained: stored, then with the changes of holds, then with the transfers. */
 type Rows = { ledger: LedgerRow & Replaced; wallets: Map<string, WalletRow & Replaced> }
@@ -21,6 +22,7 @@ type Replaced = { mac: Buffer; version: string | null }
 export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision[]): ChainedDecisions {
   const chained: ChainedDecisions = {
     holds: { ledgers: [], wallets: [], holds: [], events: [] },
+    limits: decisions.flatMap(({ limits }) => limits.map(limit => chainLimit(chainKey, limit))),
     postings: { ledgers: [], wallets: [], transfers: [] },
   }
   for (const decision of decisions) {
@@ -81,6 +83,11 @@ function chainEvents(chainKey: KeyObject, { before, events }: Decision): Chained
 function chainHold(chainKey: KeyObject, hold: HoldState): ChainedHold {
   const row = { ...hold, revision: hold.mac === null ? 1 : hold.revision + 1 }
   return { ...row, mac: holdMac(chainKey, row), previousMac: hold.mac }
+}
+
+function chainLimit(chainKey: KeyObject, limit: LimitState): ChainedLimit {
+  const row = { ...limit, revision: limit.revision + 1 }
+  return { ...row, mac: limitMac(chainKey, row), previousMac: limit.mac }
 }
 
 function chainTransfers(chainKey: KeyObject, decision: Decision, rows: Rows, to: ChainedPostings): void {

@@ -1,6 +1,6 @@
 import { formatBalance } from '@workspace-wallet/contract'
 import type { HoldRow, LedgerRow, WalletRow } from '../../database/signed-rows.ts'
-import { type Queryable, run, statement } from '../../database/statement.ts'
+import { bytesText, type Queryable, run, statement } from '../../database/statement.ts'
 import type { JournalEntry } from '../chain/journal.ts'
 import type { Written } from './post.ts'
 import type { Replacing } from './state.ts'
@@ -34,23 +34,23 @@ export async function changeHolds(db: Queryable, { ledgers, wallets, holds, even
     json(
       ledgers.map(row => ({
         workspace_id: row.workspaceId,
-        old_mac: bytes(row.previousMac),
+        old_mac: bytesText(row.previousMac),
         at: row.lastPostedAt,
         position: row.position,
-        journal_head: bytes(row.journalHead),
+        journal_head: bytesText(row.journalHead),
         hold_count: row.holdCount,
-        mac: bytes(row.mac),
+        mac: bytesText(row.mac),
       })),
     ),
     json(
       wallets.map(row => ({
         workspace_id: row.workspaceId,
         id: row.id,
-        old_mac: bytes(row.previousMac),
+        old_mac: bytesText(row.previousMac),
         held: formatBalance(row.held, row.currency),
         held_until: row.heldUntil,
         hold_count: row.holdCount,
-        mac: bytes(row.mac),
+        mac: bytesText(row.mac),
       })),
     ),
     json(
@@ -71,8 +71,8 @@ export async function changeHolds(db: Queryable, { ledgers, wallets, holds, even
         remark: row.remark,
         created_at: row.createdAt,
         updated_at: row.updatedAt,
-        old_mac: row.previousMac && bytes(row.previousMac),
-        mac: bytes(row.mac),
+        old_mac: row.previousMac && bytesText(row.previousMac),
+        mac: bytesText(row.mac),
       })),
     ),
     json(
@@ -88,7 +88,7 @@ export async function changeHolds(db: Queryable, { ledgers, wallets, holds, even
         actor: event.actor,
         request_id: event.requestId,
         client_address: event.clientAddress,
-        mac: bytes(event.mac),
+        mac: bytesText(event.mac),
       })),
     ),
   ])
@@ -97,9 +97,4 @@ export async function changeHolds(db: Queryable, { ledgers, wallets, holds, even
 
 function json(rows: object[]): string {
   return JSON.stringify(rows)
-}
-
-/** The text form of a bytea. */
-function bytes(value: Buffer): string {
-  return `\\x${value.toString('hex')}`
 }

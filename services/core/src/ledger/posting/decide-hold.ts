@@ -1,6 +1,7 @@
 import { Decimal, DomainError } from '@workspace-wallet/contract'
 import type { Draft } from './draft.ts'
 import { coreItself, type HoldCreation, type HoldRelease, type Made } from './requests.ts'
+import { exceededByHold } from './spending.ts'
 import type { HoldState } from './state.ts'
 
 const zero = new Decimal(0)
@@ -17,15 +18,16 @@ export function expireDueHolds(draft: Draft): void {
   for (const [walletId, next] of draft.ledger.nextExpiries) if (next) draft.setHeldUntil(walletId, next)
 }
 
-/** A new hold: W001, W002, T003, T002. */
+/** A new hold: W001, W002, T003, T008, T002. */
 export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made | DomainError {
   const { holdId, bizId, walletId, amount, currency, expiresInSeconds, reference, remark } = creation
   const wallet = draft.wallet(walletId)
   if (wallet?.kind !== 'CUSTOMER') return new DomainError('W001', { field: 'walletId' })
   if (wallet.status !== 'ACTIVE') return new DomainError('W002', { field: 'walletId', status: wallet.status })
   if (wallet.currency !== currency) return new DomainError('T003', { currency })
-  const missing = draft.missingFunds(wallet, new Decimal(amount))
-  if (missing) return missing
+  const reserved = new Decimal(amount)
+  const refused = exceededByHold(draft.limitsOf(creation), reserved) ?? draft.missingFunds(wallet, reserved)
+  if (refused) return refused
   const hold = draft.addHold({
     id: holdId,
     bizId,
@@ -33,7 +35,7 @@ export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made |
     currency,
     amount,
     captured: zero,
-    remaining: new Decimal(amount),
+    remaining: reserved,
     status: 'OPEN',
     expiresAt: new Date(draft.postedAt.getTime() + expiresInSeconds * 1000),
     reference,

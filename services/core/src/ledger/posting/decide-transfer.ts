@@ -2,11 +2,12 @@ import { Decimal, DomainError, decimalsOf } from '@workspace-wallet/contract'
 import { drawOnHold } from './decide-hold.ts'
 import type { Draft } from './draft.ts'
 import type { Made, Posting, Reversal } from './requests.ts'
+import { exceededByTransfer } from './spending.ts'
 import type { WalletState } from './state.ts'
 
 /**
  * A transfer, deposit or withdrawal, with or without a draw on a hold. The checks are in the order of section 4 of the
- * specification: T004, W001 (source, target), H001, H004, W002, H002, T003, H003 or T002.
+ * specification: T004, W001 (source, target), H001, H004, W002, H002, T003, H003, T008, T002.
  */
 export function decidePosting(draft: Draft, posting: Posting): Made | DomainError {
   const { type, currency, draw } = posting
@@ -27,9 +28,12 @@ export function decidePosting(draft: Draft, posting: Posting): Made | DomainErro
   const amount = new Decimal(posting.amount)
   if (hold && !hold.remaining.greaterThanOrEqualTo(amount))
     return new DomainError('H003', { remaining: hold.remaining.toFixed(decimalsOf(currency)) })
-  if (!hold && source.kind === 'CUSTOMER') {
-    const missing = draft.missingFunds(source, amount)
-    if (missing) return missing
+  if (source.kind === 'CUSTOMER') {
+    // Before T002, so that a stolen key cannot find out balances above its limits.
+    const refused =
+      exceededByTransfer(draft.limitsOf({ ...posting, walletId: source.id }), amount, draft.postedAt) ??
+      (hold ? null : draft.missingFunds(source, amount))
+    if (refused) return refused
   }
 
   const drawn = hold ? drawOnHold(draft, hold, amount, draw!.keepsRest) : null
@@ -45,7 +49,7 @@ export function decidePosting(draft: Draft, posting: Posting): Made | DomainErro
   })
 }
 
-/** A reversal: T001, T006, W002, T003, T007, T002. */
+/** A reversal: T001, T006, W002, T003, T007, T008, T002. */
 export function decideReversal(draft: Draft, reversal: Reversal): Made | DomainError {
   const { currency } = reversal
   const original = draft.transfer(reversal.reverses)
@@ -61,8 +65,10 @@ export function decideReversal(draft: Draft, reversal: Reversal): Made | DomainE
   const remaining = new Decimal(original.amount).minus(reversed)
   if (!remaining.greaterThanOrEqualTo(amount))
     return new DomainError('T007', { remaining: remaining.toFixed(decimalsOf(currency)) })
-  const missing = draft.missingFunds(source, amount)
-  if (missing) return missing
+  const refused =
+    exceededByTransfer(draft.limitsOf({ ...reversal, walletId: source.id }), amount, draft.postedAt) ??
+    draft.missingFunds(source, amount)
+  if (refused) return refused
   return draft.addTransfer({
     ...requestOf(reversal),
     type: 'TRANSFER',

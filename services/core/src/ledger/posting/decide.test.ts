@@ -15,7 +15,8 @@ import {
   type RequestResult,
   type Reversal,
 } from './requests.ts'
-import type { HoldState, LedgerState, WalletState } from './state.ts'
+import { limitKey } from './spending.ts'
+import type { HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
 /**
  * A simple model of `decide`: balances in whole cents, one command after the other. Both must return the same results.
@@ -33,13 +34,24 @@ type ModelOrder = {
 }
 type ModelHold = { wallet: string; cents: bigint; remaining: bigint; currency: string; status: string; seconds: number }
 
+/** A limit of the key of all commands, or of a wallet. */
+type ModelLimit = {
+  subject: string
+  currency: string
+  perTransfer: bigint | null
+  perDay: bigint | null
+  spent: bigint
+}
+
 class Model {
   wallets: Map<string, ModelWallet>
   orders = new Map<string, ModelOrder>()
   holds = new Map<string, ModelHold>()
+  limits: ModelLimit[]
 
-  constructor(wallets: Map<string, ModelWallet>) {
+  constructor(wallets: Map<string, ModelWallet>, limits: ModelLimit[]) {
     this.wallets = wallets
+    this.limits = structuredClone(limits)
   }
 
   /** The kind of the result, or the code of the refusal and the place of the command in its batch. */
@@ -51,7 +63,12 @@ class Model {
       const first = different < 0 ? repeated.indexOf('same') : different
       return commands.length > 1 ? `T005 ${first}` : 'T005'
     }
-    const before = structuredClone({ wallets: this.wallets, orders: this.orders, holds: this.holds })
+    const before = structuredClone({
+      wallets: this.wallets,
+      orders: this.orders,
+      holds: this.holds,
+      limits: this.limits,
+    })
     for (const [at, command] of commands.entries()) {
       const code = this.#decide(command)
       if (code === 'posted') continue
@@ -124,6 +141,7 @@ class Model {
     if (hold && hold.status !== 'OPEN') return 'H002'
     if (source.currency !== currency || target.currency !== currency) return 'T003'
     if (hold && hold.remaining < cents) return 'H003'
+    if (type !== 'DEPOSIT' && this.#isLimited(sourceWalletId, currency, cents, true)) return 'T008'
     if (!hold && source.kind === 'CUSTOMER' && source.cents - source.held < cents) return 'T002'
     if (hold) this.#free(hold, draw!.keepsRest ? cents : hold.remaining, 'CAPTURED')
     this.#move(posting, sourceWalletId, targetWalletId, type, draw && nameIn(draw.hold), null)
@@ -140,6 +158,7 @@ class Model {
     if (source.status !== 'ACTIVE' || target.status !== 'ACTIVE') return 'W002'
     if (original.currency !== reversal.currency) return 'T003'
     if (original.cents - original.reversed < cents) return 'T007'
+    if (this.#isLimited(original.target, original.currency, cents, true)) return 'T008'
     if (source.cents - source.held < cents) return 'T002'
     original.reversed += cents
     this.#move(reversal, original.target, original.source, 'TRANSFER', null, nameIn(reversal.reverses))
@@ -152,6 +171,7 @@ class Model {
     if (wallet?.kind !== 'CUSTOMER') return 'W001'
     if (wallet.status !== 'ACTIVE') return 'W002'
     if (wallet.currency !== currency) return 'T003'
+    if (this.#isLimited(walletId, currency, cents, false)) return 'T008'
     if (wallet.cents - wallet.held < cents) return 'T002'
     wallet.held += cents
     this.holds.set(bizId, {
@@ -163,6 +183,18 @@ class Model {
       seconds: expiresInSeconds,
     })
     return 'posted'
+  }
+
+  #limitsOf(walletId: string, currency: string): ModelLimit[] {
+    const subjects = [caller.actor, `wallet:${walletId}`]
+    return this.limits.filter(limit => subjects.includes(limit.subject) && limit.currency === currency)
+  }
+
+  #isLimited(walletId: string, currency: string, cents: bigint, countsForDay: boolean): boolean {
+    return this.#limitsOf(walletId, currency).some(
+      ({ perTransfer, perDay, spent }) =>
+        (perTransfer !== null && cents > perTransfer) || (countsForDay && perDay !== null && spent + cents > perDay),
+    )
   }
 
   #hold(name: Name): ModelHold | undefined {
@@ -185,6 +217,7 @@ class Model {
   ): void {
     const cents = centsOf(amount)
     this.wallets.get(source)!.cents -= cents
+    if (type !== 'DEPOSIT') for (const limit of this.#limitsOf(source, currency)) limit.spent += cents
     this.wallets.get(target)!.cents += cents
     const order = { type, source, target, cents, currency, hold, reverses, reversed: 0n }
     if (bizId !== null) this.orders.set(bizId, order)
@@ -288,6 +321,34 @@ const batch = fc.array(commands, { maxLength: 50 }).map(drawn =>
 )
 const now = new Date('2026-01-01T00:00:00.000Z')
 
+const bound = fc.option(fc.bigInt(1n, 8_000n))
+const limits = fc.uniqueArray(
+  fc.record({
+    subject: fc.constantFrom(caller.actor, 'wallet:a', 'wallet:b'),
+    currency: fc.constantFrom('USD', 'USD', 'EUR'),
+    perTransfer: bound,
+    perDay: bound,
+    spent: fc.bigInt(0n, 4_000n),
+  }),
+  { maxLength: 4, selector: limitKey },
+)
+
+function limitState({ perTransfer, perDay, spent, ...limit }: ModelLimit, day: string): LimitState {
+  return {
+    ...limit,
+    workspaceId: 'w',
+    perTransfer: perTransfer === null ? null : centsToDecimal(perTransfer),
+    perDay: perDay === null ? null : centsToDecimal(perDay),
+    day,
+    spent: centsToDecimal(spent),
+    countedFrom: 0,
+    createdAt: now,
+    updatedAt: now,
+    revision: 1,
+    mac: emptyHead,
+  }
+}
+
 function walletState(id: string, { cents, held, ...model }: ModelWallet): WalletState {
   const balance = centsToDecimal(cents)
   return walletStateOf(id, { ...model, balance, held: centsToDecimal(held), sequence: 7, orderCount: 3 })
@@ -328,11 +389,18 @@ function resultOf(ledger: LedgerState, command: Command, changes: Partial<Ledger
 }
 
 describe('decide', () => {
-  test('returns the same result as the model for every request, and the same wallets and holds', () => {
+  test('returns the same result as the model for every request, and the same wallets, holds and limits', () => {
     fc.assert(
-      fc.property(batch, fc.bigInt(0n, 10_000n), (requests, cents) => {
-        const model = new Model(modelWallets(cents))
-        const decision = decide(ledgerOf(model.wallets), requests, now, 0)
+      fc.property(batch, fc.bigInt(0n, 10_000n), limits, fc.boolean(), (requests, cents, given, isNewDay) => {
+        // What was spent on another day does not count.
+        const today = given.map(limit => ({ ...limit, spent: isNewDay ? 0n : limit.spent }))
+        const model = new Model(modelWallets(cents), today)
+        const states = given.map(limit => limitState(limit, isNewDay ? '2025-12-31' : '2026-01-01'))
+        const ledger = {
+          ...ledgerOf(model.wallets),
+          limits: new Map(states.map(limit => [limitKey(limit), limit])),
+        }
+        const decision = decide(ledger, requests, now, 0)
         const expected = new Array<string>(requests.length)
         for (const areAboutHolds of [true, false])
           for (const [at, each] of requests.entries())
@@ -343,13 +411,17 @@ describe('decide', () => {
           expect([balance, held].map(each => each.times(100).toFixed())).toEqual([`${wallet.cents}`, `${wallet.held}`])
           expect(heldUntil === null).toBe(wallet.held === 0n)
         }
-        const states = decision.holds.map(({ bizId, status, remaining }) => [
+        const changed = new Map(decision.limits.map(limit => [limitKey(limit), limit.spent.times(100).toFixed()]))
+        const spent = (limit: ModelLimit, at: number) =>
+          changed.get(limitKey(limit)) ?? (limit.spent === today[at]!.spent ? `${limit.spent}` : 'not written')
+        expect(model.limits.map(spent)).toEqual(model.limits.map(limit => `${limit.spent}`))
+        const holds = decision.holds.map(({ bizId, status, remaining }) => [
           bizId,
           status,
           centsOf(remaining.toFixed(2)),
         ])
         const modelStates = [...model.holds].map(([bizId, { status, remaining }]) => [bizId, status, remaining])
-        expect(states).toEqual(modelStates)
+        expect(holds).toEqual(modelStates)
       }),
       { numRuns: 2000 },
     )

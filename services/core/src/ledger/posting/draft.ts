@@ -2,7 +2,8 @@ import { Decimal, DomainError, decimalsOf, mintId, uuidFromId } from '@workspace
 import type { JournalEntry, JournalType } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Made, Name, RequestResult } from './requests.ts'
-import type { Decision, HoldState, LedgerState, WalletState } from './state.ts'
+import { limitKey, subjectsOf, withSpent } from './spending.ts'
+import type { Decision, HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
 /** What a command says of its transfer; the draft adds the rest. */
 type GivenTransfer = Omit<
@@ -22,6 +23,7 @@ export class Draft {
   readonly #wallets: Changes<WalletState>
   readonly #holds: Changes<HoldState>
   readonly #holdIds: Changes<string>
+  readonly #limits: Changes<LimitState>
   readonly #byBizId: Changes<Transfer>
   readonly #byTransferId: Changes<Transfer>
   readonly #reversedAmounts: Changes<string>
@@ -38,6 +40,7 @@ export class Draft {
     this.#wallets = new Changes(ledger.wallets)
     this.#holds = new Changes(ledger.holds)
     this.#holdIds = new Changes(new Map(Array.from(ledger.holds.values(), ({ bizId, id }) => [bizId, id])))
+    this.#limits = new Changes(ledger.limits)
     this.#byBizId = new Changes(ledger.byBizId)
     this.#byTransferId = new Changes(ledger.byTransferId)
     this.#reversedAmounts = new Changes(ledger.reversedAmounts)
@@ -57,6 +60,12 @@ export class Draft {
   /** The holds that the batch names, and the due ones of its wallets. */
   holds(): readonly HoldState[] {
     return [...this.ledger.holds.values()]
+  }
+
+  /** The limits that apply when an actor spends a currency from a wallet. */
+  limitsOf({ actor, walletId, currency }: { actor: string; walletId: string; currency: string }): LimitState[] {
+    if (this.ledger.limits.size === 0) return []
+    return subjectsOf(actor, walletId).flatMap(subject => this.#limits.get(limitKey({ subject, currency })) ?? [])
   }
 
   transfer(name: Name): Transfer | undefined {
@@ -90,6 +99,8 @@ export class Draft {
     const source = this.#addEntry(given.sourceWalletId, amount.negated(), isOrder)
     const target = this.#addEntry(given.targetWalletId, amount, isOrder)
     if (isOrder) this.#orderCount += 1
+    const limits = given.type === 'DEPOSIT' ? [] : this.limitsOf({ ...given, walletId: source.id })
+    for (const limit of limits) this.#limits.set(limitKey(limit), withSpent(limit, amount, this.postedAt))
     const transfer: Transfer = {
       ...given,
       workspaceId: this.ledger.workspaceId,
@@ -192,7 +203,7 @@ export class Draft {
   }
 
   decision(results: RequestResult[]): Decision {
-    const { workspaceId, status, walletCount, haltReason, revision, journalHead } = this.ledger
+    const { workspaceId, status, walletCount, limitCount, haltReason, revision, journalHead } = this.ledger
     return {
       results,
       before: this.ledger,
@@ -202,6 +213,7 @@ export class Draft {
         walletCount,
         orderCount: this.#orderCount,
         holdCount: this.#holdCount,
+        limitCount,
         position: this.#position,
         journalHead,
         lastPostedAt: this.postedAt,
@@ -210,6 +222,7 @@ export class Draft {
       },
       events: this.#events,
       holds: [...this.#holds.changed.values()],
+      limits: [...this.#limits.changed.values()],
       transfers: this.#transfers,
       entries: this.#entries,
       wallets: [...this.#wallets.changed.values()],
@@ -221,7 +234,15 @@ export class Draft {
   }
 
   get #allChanges(): { begin(): void; keep(): void; undo(): void }[] {
-    return [this.#wallets, this.#holds, this.#holdIds, this.#byBizId, this.#byTransferId, this.#reversedAmounts]
+    return [
+      this.#wallets,
+      this.#holds,
+      this.#holdIds,
+      this.#limits,
+      this.#byBizId,
+      this.#byTransferId,
+      this.#reversedAmounts,
+    ]
   }
 
   #addEntry(walletId: string, amount: Decimal, isOrder: boolean): WalletState {

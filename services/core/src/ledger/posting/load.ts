@@ -3,14 +3,15 @@ import type { LedgerRow } from '../../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { NameKey, RowKey } from './requests.ts'
-import type { HoldState, LedgerState, WalletState } from './state.ts'
+import type { HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
 export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer; version: string }
 
 const lockLedgersStatement = statement<LockedLedger>(
   'lock-ledgers',
   `select (locked).workspace_id as "workspaceId", (locked).status, (locked).wallet_count as "walletCount",
-     (locked).order_count as "orderCount", (locked).hold_count as "holdCount", (locked).position,
+     (locked).order_count as "orderCount", (locked).hold_count as "holdCount",
+     (locked).limit_count as "limitCount", (locked).position,
      (locked).journal_head as "journalHead", (locked).last_posted_at as "lastPostedAt", (locked).halt_reason as "haltReason",
      (locked).revision, (locked).mac, version::text
    from lock_ledgers($1::uuid[])`,
@@ -215,6 +216,46 @@ export async function findDueHolds(db: Queryable, wallets: readonly (RowKey & { 
 
 function toHold({ captured, remaining, ...row }: StoredHold): HoldState {
   return { ...row, captured: new Decimal(captured), remaining: new Decimal(remaining) }
+}
+
+type StoredLimit = Omit<LimitState, 'perTransfer' | 'perDay' | 'spent'> & {
+  perTransfer: string | null
+  perDay: string | null
+  spent: string
+}
+
+const findLimitsStatement = statement<StoredLimit>(
+  'find-limits',
+  `select l.workspace_id as "workspaceId", l.subject, l.currency, l.per_transfer as "perTransfer", l.per_day as "perDay",
+     l.day::text, l.spent, l.counted_from as "countedFrom", l.created_at as "createdAt", l.updated_at as "updatedAt",
+     l.revision, l.mac
+   from unnest($1::uuid[], $2::text[], $3::text[]) as asked (workspace_id, subject, currency)
+   cross join lateral (
+     select * from spending_limit s where s.workspace_id = asked.workspace_id and s.subject = asked.subject
+       and s.currency = asked.currency limit 1) l`,
+)
+
+/** What identifies a limit. */
+export type LimitKey = Pick<LimitState, 'workspaceId' | 'subject' | 'currency'>
+
+/** The limits of these subjects, cleared ones as well. */
+export async function findLimits(db: Queryable, keys: readonly LimitKey[]): Promise<LimitState[]> {
+  if (keys.length === 0) return []
+  const rows = await run(db, findLimitsStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.subject)),
+    plainArray(keys.map(key => key.currency)),
+  ])
+  return rows.map(toLimit)
+}
+
+function toLimit({ perTransfer, perDay, spent, ...row }: StoredLimit): LimitState {
+  return {
+    ...row,
+    perTransfer: perTransfer === null ? null : new Decimal(perTransfer),
+    perDay: perDay === null ? null : new Decimal(perDay),
+    spent: new Decimal(spent),
+  }
 }
 
 /** Workspaces, IDs and bizIds as arrays; null where a name is of the other kind. */

@@ -29,14 +29,15 @@ export class RememberedLedgers {
   }
 
   /**
-   * The ledgers of these requests, by workspace; null unless all ledgers and wallets can be recalled, and no hold of these
-   * wallets is due.
+   * The ledgers of these requests, by workspace; null unless all ledgers and wallets can be recalled, no hold of these wallets
+   * is due, and no limits are set.
    */
   recall(requests: readonly LedgerRequest[], now: Date): Map<string, LedgerState> | null {
     const ledgers = new Map<string, LedgerState>()
     for (const workspaceId of workspacesOf(requests)) {
       const found = this.#ledgers.get(workspaceId)
-      if (!found || found.undisturbed < undisturbedBatches) return null
+      // Limits have to be read.
+      if (!found || found.undisturbed < undisturbedBatches || found.ledger.limitCount > 0) return null
       ledgers.set(workspaceId, found.ledger)
     }
     const isUsable = (wallet: WalletState | undefined) =>

@@ -125,6 +125,15 @@ function walletIdsOf(command: Command): string[] {
 /** A row of a workspace, by what names it. */
 export type NameKey = { workspaceId: string; name: Name }
 
+/** The actors of these requests, and the currencies that each of them uses. */
+export function spendersOf(
+  requests: readonly LedgerRequest[],
+): { workspaceId: string; actor: string; currency: string }[] {
+  return requests.flatMap(({ workspaceId, commands }) =>
+    commands.flatMap(command => ('currency' in command ? [{ workspaceId, ...command }] : [])),
+  )
+}
+
 /** The holds that these requests name. */
 export function holdNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
   return namesOf(requests, command => {

@@ -1,5 +1,5 @@
 import type { WalletStatus } from '@workspace-wallet/contract'
-import type { HoldRow, LedgerRow, WalletRow } from '../../database/signed-rows.ts'
+import type { HoldRow, LedgerRow, LimitRow, WalletRow } from '../../database/signed-rows.ts'
 import type { JournalEntry } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { RequestResult } from './requests.ts'
@@ -18,6 +18,8 @@ export type WalletState = WalletRow & Stored & { kind: 'CUSTOMER' | 'EXTERNAL'; 
 /** The MAC of the stored hold; null for one that this batch creates. */
 export type HoldState = HoldRow & { mac: Buffer | null }
 
+export type LimitState = LimitRow & { mac: Buffer }
+
 /** A workspace's ledger as stored, with at least the rows that the batch uses. */
 export type LedgerState = LedgerRow &
   Stored & {
@@ -30,18 +32,21 @@ export type LedgerState = LedgerRow &
     reversedAmounts: ReadonlyMap<string, string>
     /** By ID: holds that the batch names, and open holds of its wallets that are due. */
     holds: ReadonlyMap<string, HoldState>
+    /** The limits of the API keys and wallets that the batch uses, by `limitKey`. */
+    limits: ReadonlyMap<string, LimitState>
     /** The wallets with due holds, and when the first of their other open holds expires; null without any. */
     nextExpiries: ReadonlyMap<string, Date | null>
     /** Whether more holds are due than one batch expires. */
     hasMoreDueHolds: boolean
   }
 
-/** What a ledger's state says of transfers and holds when none of them was looked up. */
+/** What a ledger's state says of transfers, holds and limits when none of them was looked up. */
 export const nothingLoaded = {
   byBizId: new Map(),
   byTransferId: new Map(),
   reversedAmounts: new Map(),
   holds: new Map(),
+  limits: new Map(),
   nextExpiries: new Map(),
   hasMoreDueHolds: false,
 } satisfies Partial<LedgerState>
@@ -55,6 +60,8 @@ export type Decision = {
   events: JournalEntry[]
   /** The holds that were created or changed. */
   holds: HoldState[]
+  /** The limits that count something of this batch. */
+  limits: LimitState[]
   transfers: Transfer[]
   /** Two per transfer, in the order of the transfers: first the source's (OUT), then the target's (IN). */
   entries: Entry[]

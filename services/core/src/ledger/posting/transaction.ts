@@ -3,12 +3,13 @@ import { DomainError, idFromUuid, postingGraceMs } from '@workspace-wallet/contr
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { holdMac, ledgerMac, walletMac } from '../../database/signed-rows.ts'
+import { holdMac, ledgerMac, limitMac, walletMac } from '../../database/signed-rows.ts'
 import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
 import { type ChainedDecisions, chainDecisions } from './chain-decisions.ts'
 import { changeHolds } from './change-holds.ts'
+import { countSpending } from './count-spending.ts'
 import { decide } from './decide.ts'
 import { postingTime } from './draft.ts'
 import type { Breach } from './halt.ts'
@@ -17,8 +18,10 @@ import {
   type FoundTransfer,
   findDueHolds,
   findHolds,
+  findLimits,
   findSourceEntries,
   findTransfers,
+  type LimitKey,
   type LoadedWallet,
   type LockedLedger,
   loadWallets,
@@ -35,12 +38,14 @@ import {
   type RowKey,
   refusal,
   reversedNamesOf,
+  spendersOf,
   transferNamesOf,
   unavailable,
   walletsOf,
   workspacesOf,
 } from './requests.ts'
-import type { Decision, HoldState, LedgerState } from './state.ts'
+import { isKey, limitKey, walletSubject } from './spending.ts'
+import type { Decision, HoldState, LedgerState, LimitState } from './state.ts'
 
 /** The connection was lost after COMMIT was sent and before its result arrived: the outcome is unknown. */
 export class CommitUnknown extends Error {}
@@ -143,10 +148,11 @@ async function load(client: PoolClient, chainKey: KeyObject, requests: LedgerReq
   const readings = [
     transfers.length > 0 ? findForged(client, chainKey, transfers) : [],
     findDueHolds(client, dueWallets(ledgers, loadedWallets, now)),
+    findLimits(client, limitKeys(ledgers, loadedWallets, requests)),
   ] as const
   await Promise.allSettled(readings)
-  const [forged, dueHolds] = await Promise.all(readings)
-  const states = statesOf(ledgers, loadedWallets, transfers, holds, dueHolds)
+  const [forged, dueHolds, limits] = await Promise.all(readings)
+  const states = statesOf(ledgers, loadedWallets, transfers, holds, dueHolds, limits)
   return { ledgers: new Map(states.map(state => [state.workspaceId, state])), forged, audit, now }
 }
 
@@ -162,12 +168,32 @@ function dueWallets(ledgers: readonly LockedLedger[], wallets: readonly LoadedWa
   return [...due.values()]
 }
 
+/** What identifies the limits that may apply to these requests. Most ledgers have none. */
+function limitKeys(
+  ledgers: readonly LockedLedger[],
+  wallets: readonly LoadedWallet[],
+  requests: readonly LedgerRequest[],
+): LimitKey[] {
+  const limited = new Set(ledgers.flatMap(({ workspaceId, limitCount }) => (limitCount > 0 ? [workspaceId] : [])))
+  if (limited.size === 0) return []
+  const keys = new Map<string, LimitKey>()
+  const add = (workspaceId: string, subject: string, currency: string) => {
+    const key = { workspaceId, subject, currency }
+    if (limited.has(workspaceId)) keys.set(`${workspaceId} ${limitKey(key)}`, key)
+  }
+  for (const { wallet } of wallets) add(wallet.workspaceId, walletSubject(wallet.id), wallet.currency)
+  for (const { workspaceId, actor, currency } of spendersOf(requests))
+    if (isKey(actor)) add(workspaceId, actor, currency)
+  return [...keys.values()]
+}
+
 function statesOf(
   ledgers: readonly LockedLedger[],
   wallets: readonly LoadedWallet[],
   transfers: readonly FoundTransfer[],
   holds: readonly HoldState[],
   { due, hasMore, nextExpiries }: DueHolds,
+  limits: readonly LimitState[],
 ): LedgerState[] {
   const byWorkspace = <Row extends { workspaceId: string }>(rows: readonly Row[]) => {
     const groups = Map.groupBy(rows, ({ workspaceId }) => workspaceId)
@@ -177,6 +203,7 @@ function statesOf(
   const transfersOfWorkspace = byWorkspace(transfers)
   const holdsOfWorkspace = byWorkspace([...holds, ...due])
   const expiriesOfWorkspace = byWorkspace(nextExpiries)
+  const limitsOfWorkspace = byWorkspace(limits)
   return ledgers.map(ledger => {
     const own = transfersOfWorkspace(ledger.workspaceId)
     return {
@@ -190,6 +217,7 @@ function statesOf(
         ),
       ),
       holds: new Map(holdsOfWorkspace(ledger.workspaceId).map(hold => [hold.id, hold])),
+      limits: new Map(limitsOfWorkspace(ledger.workspaceId).map(limit => [limitKey(limit), limit])),
       nextExpiries: new Map(expiriesOfWorkspace(ledger.workspaceId).map(({ id, expiresAt }) => [id, expiresAt])),
       hasMoreDueHolds: hasMore,
     }
@@ -225,6 +253,9 @@ function modifiedRowOf(chainKey: KeyObject, ledger: LedgerState): string | null 
   for (const wallet of ledger.wallets.values())
     if (!walletMac(chainKey, wallet).equals(wallet.mac))
       return `the row of wallet ${idFromUuid('wallet', wallet.id)} was modified outside the service`
+  for (const limit of ledger.limits.values())
+    if (!limitMac(chainKey, limit).equals(limit.mac))
+      return `the limit of ${limit.subject} in ${limit.currency} was modified outside the service`
   return null
 }
 
@@ -305,10 +336,11 @@ async function write(
   const rows = chainDecisions(chainKey, decisions)
   const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
   const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
+  const counting = rows.limits.length > 0 ? countSpending(client, rows.limits) : null
   const posting = rows.postings.transfers.length > 0 ? post(client, rows.postings, null) : null
   // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
   const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
-  const writes = [changing, posting, appending].filter(each => each !== null)
+  const writes = [changing, counting, posting, appending].filter(each => each !== null)
   await committed(writes, client.query('commit'))
   const written = (await posting) ?? (await changing)
   return written && { ...written, rows }

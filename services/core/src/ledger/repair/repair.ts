@@ -134,8 +134,14 @@ function addTo(totals: Totals, row: ComparedRow, wallet: Wallet): void {
   for (const time of times) if (time && time > totals.latestAt) totals.latestAt = time
 }
 
-/** The end of a workspace's event log. `journalHead` in hex. */
-type LogEnd = { position: number; journalEntries: number; journalHead: string; lastEntryAt: string | null }
+/** The end of a workspace's event log, and the number of its limits. `journalHead` in hex. */
+type LogEnd = {
+  position: number
+  journalEntries: number
+  journalHead: string
+  lastEntryAt: string | null
+  limits: number
+}
 
 /** The verification has shown that the positions have no gaps. */
 async function readLogEnd(em: Em, workspaceId: string): Promise<LogEnd> {
@@ -146,8 +152,10 @@ async function readLogEnd(em: Em, workspaceId: string): Promise<LogEnd> {
        ((select count(*) from public.transfer where workspace_id = ?) + (select count(*) from entry))::float8 as position,
        (select count(*) from entry)::float8 as "journalEntries",
        coalesce((select encode(mac, 'hex') from last), '') as "journalHead",
-       (select ${isoTime('created_at')} from last) as "lastEntryAt"`,
-    [uuidFromId('workspace', workspaceId), uuidFromId('workspace', workspaceId)],
+       (select ${isoTime('created_at')} from last) as "lastEntryAt",
+       (select count(*) from public.spending_limit
+        where workspace_id = ? and num_nonnulls(per_transfer, per_day) > 0)::float8 as limits`,
+    Array(3).fill(uuidFromId('workspace', workspaceId)),
   )
   return row
 }
@@ -156,7 +164,7 @@ async function repairCounters(
   { em, chainKey, dryRun, record }: Repair,
   ledger: Ledger,
   { wallets, orderFlows, holds, latestAt }: Totals,
-  { position, journalHead, lastEntryAt }: LogEnd,
+  { position, journalHead, lastEntryAt, limits }: LogEnd,
   lastPostedAt: Date,
 ): Promise<void> {
   const wasGenuine = isGenuine(ledger)
@@ -167,6 +175,7 @@ async function repairCounters(
     walletCount: wallets,
     orderCount: orderFlows / 2,
     holdCount: holds,
+    limitCount: limits,
     position,
     journalHead: Buffer.from(journalHead, 'hex'),
     lastPostedAt: new Date(Math.max(...times.map(Number))),
@@ -182,14 +191,18 @@ function signed<State extends object>({ before, after }: { before: State; after:
   return { before: { ...before, row: 'modified outside the service' }, after: { ...after, row: 'signed' } }
 }
 
-type Counters = Pick<Ledger, 'walletCount' | 'orderCount' | 'holdCount' | 'position' | 'journalHead' | 'lastPostedAt'>
+type Counters = Pick<
+  Ledger,
+  'walletCount' | 'orderCount' | 'holdCount' | 'limitCount' | 'position' | 'journalHead' | 'lastPostedAt'
+>
 
 function countersOf({ journalHead, lastPostedAt, ...counts }: Counters): LedgerChange['before'] {
-  const { walletCount, orderCount, holdCount, position } = counts
+  const { walletCount, orderCount, holdCount, limitCount, position } = counts
   return {
     walletCount,
     orderCount,
     holdCount,
+    limitCount,
     position,
     journalHead: Buffer.from(journalHead).toString('hex'),
     lastPostedAt: lastPostedAt.toISOString(),

@@ -15,6 +15,7 @@ const LedgerSchema = defineEntity({
     walletCount: p.bigint('number'),
     orderCount: p.bigint('number'),
     holdCount: p.bigint('number'),
+    limitCount: p.bigint('number'),
     position: p.bigint('number'),
     journalHead: p.blob(),
     lastPostedAt: p.datetime(3),
@@ -25,10 +26,20 @@ const LedgerSchema = defineEntity({
 export class Ledger extends LedgerSchema.class implements SignedEntity {
   /** The row that the MAC covers. Its `workspaceId` is a UUID. */
   get row(): LedgerRow {
-    const { status, walletCount, orderCount, holdCount, position, lastPostedAt, haltReason = null, revision } = this
+    const {
+      status,
+      walletCount,
+      orderCount,
+      holdCount,
+      limitCount,
+      position,
+      lastPostedAt,
+      haltReason = null,
+      revision,
+    } = this
     const workspaceId = uuidFromId('workspace', this.workspaceId)!
     const journalHead = Buffer.from(this.journalHead)
-    const counts = { walletCount, orderCount, holdCount, position }
+    const counts = { walletCount, orderCount, holdCount, limitCount, position }
     return { workspaceId, status, ...counts, journalHead, lastPostedAt, haltReason, revision }
   }
 

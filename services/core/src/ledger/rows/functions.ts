@@ -1,8 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import { mintId, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
 import type { Run } from '../../database/run.ts'
-import { type LedgerRow, ledgerMac, type WalletRow, walletMac } from '../../database/signed-rows.ts'
-import { statement } from '../../database/statement.ts'
+import {
+  type LedgerRow,
+  type LimitRow,
+  ledgerMac,
+  limitMac,
+  type WalletRow,
+  walletMac,
+} from '../../database/signed-rows.ts'
+import { bytesText, statement } from '../../database/statement.ts'
 import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } from '../chain/journal.ts'
 
 /**
@@ -24,6 +31,7 @@ export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: str
     walletCount: 0,
     orderCount: 0,
     holdCount: 0,
+    limitCount: 0,
     position: 0,
     journalHead: emptyJournalHead,
     lastPostedAt: now,
@@ -149,7 +157,7 @@ function toJson({ position, id, type, actor, requestId, clientAddress, mac }: Ch
     actor,
     request_id: requestId,
     client_address: clientAddress,
-    mac: `\\x${mac.toString('hex')}`,
+    mac: bytesText(mac),
   })
 }
 
@@ -192,7 +200,7 @@ export async function repairWalletRow(
   await run(repairWalletStatement, [workspaceId, id, ...state, ...labels, walletMac(chainKey, wallet)])
 }
 
-const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5, $6, $7, $8)')
+const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9)')
 
 /** Writes a ledger's counters and the end of its event log as recomputed. The ledger must be halted. */
 export async function repairLedgerRow(
@@ -202,7 +210,24 @@ export async function repairLedgerRow(
   counters: Partial<LedgerRow>,
 ): Promise<void> {
   const ledger = { ...before, ...counters, revision: before.revision + 1 }
-  const { workspaceId, walletCount, orderCount, holdCount, position, journalHead, lastPostedAt } = ledger
-  const state = [walletCount, orderCount, holdCount, position, journalHead, lastPostedAt]
+  const { workspaceId, walletCount, orderCount, holdCount, limitCount, position, journalHead, lastPostedAt } = ledger
+  const state = [walletCount, orderCount, holdCount, limitCount, position, journalHead, lastPostedAt]
   await run(repairLedgerStatement, [workspaceId, ...state, ledgerMac(chainKey, ledger)])
+}
+
+const setLimitStatement = statement('set-limit', 'select set_limit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)')
+
+/** Writes a limit as it is set, changed or cleared. `limitCount`: the number of limits afterwards. */
+export async function writeLimit(
+  run: Run,
+  chainKey: KeyObject,
+  before: LedgerRow,
+  limit: LimitRow,
+  limitCount: number,
+): Promise<void> {
+  const { workspaceId, subject, currency, perTransfer, perDay, day, spent, countedFrom, updatedAt } = limit
+  const ledger = { ...before, limitCount, lastPostedAt: updatedAt, revision: before.revision + 1 }
+  const bounds = [perTransfer?.toFixed() ?? null, perDay?.toFixed() ?? null]
+  const state = [...bounds, day, spent.toFixed(), countedFrom, updatedAt, limitMac(chainKey, limit)]
+  await run(setLimitStatement, [workspaceId, subject, currency, ...state, limitCount, ledgerMac(chainKey, ledger)])
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
-import type { LedgerRule } from '@workspace-wallet/contract'
+import type { Decimal, LedgerRule } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
-import { apiKeyMac, holdMac, ledgerMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
+import { apiKeyMac, holdMac, ledgerMac, limitMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
@@ -21,7 +21,7 @@ type SignedTable = {
 const ledgers: SignedTable = {
   rule: 'ledger-mac',
   sql: `
-    select status, wallet_count, order_count, hold_count, position, journal_head, last_posted_at, halt_reason, revision,
+    select status, wallet_count, order_count, hold_count, limit_count, position, journal_head, last_posted_at, halt_reason, revision,
       workspace_id, mac
     from public.ledger where $1::uuid is null or workspace_id = $1 order by workspace_id`,
   macOf: (
@@ -31,6 +31,7 @@ const ledgers: SignedTable = {
       walletCount,
       orderCount,
       holdCount,
+      limitCount,
       position,
       journalHead,
       lastPostedAt,
@@ -45,6 +46,7 @@ const ledgers: SignedTable = {
       walletCount: wholeOf(walletCount!),
       orderCount: wholeOf(orderCount!),
       holdCount: wholeOf(holdCount!),
+      limitCount: wholeOf(limitCount!),
       position: wholeOf(position!),
       journalHead: bytesOf(journalHead!),
       lastPostedAt: dateOf(lastPostedAt!),
@@ -100,6 +102,29 @@ const holds: SignedTable = {
   ids: ([id]) => ({ holdId: publicId('hold', id!) }),
 }
 
+const limits: SignedTable = {
+  rule: 'limit-mac',
+  sql: `
+    select subject, currency, per_transfer, per_day, day, spent, counted_from, created_at, updated_at, revision,
+      workspace_id, mac
+    from public.spending_limit where $1::uuid is null or workspace_id = $1 order by workspace_id, subject, currency`,
+  macOf: (key, row) =>
+    limitMac(key, {
+      subject: row[0]!,
+      currency: row[1]!,
+      perTransfer: decimalOrNull(row[2]!),
+      perDay: decimalOrNull(row[3]!),
+      day: row[4]!,
+      spent: decimalOf(row[5]!),
+      countedFrom: wholeOf(row[6]!),
+      createdAt: dateOf(row[7]!),
+      updatedAt: dateOf(row[8]!),
+      revision: wholeOf(row[9]!),
+      workspaceId: row[10]!,
+    }),
+  ids: ([subject, currency]) => ({ limit: `${subject}`, currency: `${currency}` }),
+}
+
 const members: SignedTable = {
   rule: 'member-mac',
   sql: `
@@ -146,7 +171,7 @@ const apiKeys: SignedTable = {
 
 /** Checks the MAC of each row that controls money or access. Wallets are checked while their flows are replayed. */
 export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, members, apiKeys])
+  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys])
     for await (const rows of snapshot.batches(sql, [workspaceId]))
       for (const row of rows) {
         const [workspace, mac] = row.slice(-2)
@@ -217,6 +242,10 @@ function toAction([workspaceId, position, , at, actor, action, target, before, a
     before: before!,
     after: after!,
   }
+}
+
+function decimalOrNull(text: string | null): Decimal | null {
+  return text === null ? null : decimalOf(text)
 }
 
 /** Null only for a null column. An unreadable time is an invalid date. */

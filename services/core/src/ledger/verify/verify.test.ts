@@ -85,7 +85,11 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   const others = await newWorkspace('Others')
   const x = await newWallet(others, 'USD')
   const y = await newWallet(others, 'USD')
-  await fund('deposit', others, x, '500.00')
+  await fund('deposit', others, x, '507.00')
+  // Only the second withdrawal is after the limit was set.
+  await fund('withdraw', others, x, '2.00')
+  await admin.limits.set.mutate({ workspaceId: others, subject: { walletId: x }, currency: 'USD', perDay: '100.00' })
+  await fund('withdraw', others, x, '5.00')
 
   const deleted = await newWorkspace('Deleted')
   await fund('deposit', deleted, await newWallet(deleted, 'BTC'), '0.00000001')
@@ -237,7 +241,7 @@ async function inCopy<Result>(use: (copy: Copy) => Promise<Result>): Promise<Res
   }
 }
 
-async function sign(ownerUrl: string, table: 'hold' | 'wallet'): Promise<void> {
+async function sign(ownerUrl: string, table: NonNullable<Damage['signed']>): Promise<void> {
   const client = await connect(ownerUrl)
   try {
     await client.query('set session_replication_role = replica')
@@ -296,7 +300,7 @@ test('an undamaged ledger has no violations, as a whole and for one workspace', 
   inCopy(async ({ serviceUrl }) => {
     const sound = { ok: true, violations: [], more: 0, brokenRules: [] }
     // The workspace of every test system has three wallets and three deposits.
-    const all = { workspaces: 6, wallets: 21, transfers: 24, flows: 48, holds: 6, journalEntries: 22 }
+    const all = { workspaces: 6, wallets: 21, transfers: 26, flows: 52, holds: 6, journalEntries: 22 }
     expect(await verify(serviceUrl)).toEqual({ ...sound, ...all })
     const one = await verify(serviceUrl, { workspaceId: books.workspaces.books })
     const ofOne = { workspaces: 1, wallets: 8, transfers: 9, flows: 18, holds: 0, journalEntries: 6 }
@@ -309,7 +313,7 @@ const stray = mintId('wallet')
 const strange = mintId('hold')
 
 /** `signed`: the table whose rows get genuine MACs afterwards, so that only other rules can report the damage. */
-type Damage = { what: string; sql: () => string; signed?: 'hold' | 'wallet'; expected: string[] }
+type Damage = { what: string; sql: () => string; signed?: 'hold' | 'spending_limit' | 'wallet'; expected: string[] }
 
 const damages: Damage[] = [
   {
@@ -867,7 +871,7 @@ const damages: Damage[] = [
   },
   {
     what: 'an action deleted from the audit',
-    sql: () => `delete from audit where action = 'wallet.withdraw'`,
+    sql: () => `delete from audit where action = 'wallet.withdraw' and workspace_id = ${workspace('books')}`,
     expected: ['audit-position wallet.deposit', 'transfer-audit withdrawal'],
   },
   {
@@ -884,7 +888,7 @@ const damages: Damage[] = [
     what: 'two actions with swapped IDs',
     sql: () => `
       alter table audit alter id drop identity;
-      update audit set id = -1 where action = 'wallet.withdraw';
+      update audit set id = -1 where action = 'wallet.withdraw' and workspace_id = ${workspace('books')};
       update audit set id = 9999 where action = 'wallet.freeze'`,
     expected: [
       'database-object column public.audit.id',
@@ -1019,6 +1023,39 @@ const damages: Damage[] = [
     what: "a ledger's hold_count changed",
     sql: () => `update ledger set hold_count = 9 where workspace_id = ${workspace('escrow')}`,
     expected: ['ledger-mac escrow', 'ledger-hold-count escrow'],
+  },
+  {
+    what: "a ledger's limit_count changed",
+    sql: () => `update ledger set limit_count = 0 where workspace_id = ${workspace('others')}`,
+    expected: ['ledger-mac others', 'ledger-limit-count others'],
+  },
+  {
+    what: 'a limit raised',
+    sql: () => 'update spending_limit set per_day = 1000',
+    expected: ['limit-mac others USD'],
+  },
+  {
+    what: 'a limit deleted',
+    sql: () => 'delete from spending_limit',
+    expected: ['ledger-limit-count others'],
+  },
+  {
+    what: 'less counted by a limit than was spent',
+    sql: () => 'update spending_limit set spent = 4',
+    signed: 'spending_limit',
+    expected: ['limit-spent others USD'],
+  },
+  {
+    what: 'counted by a limit on an earlier day',
+    sql: () => 'update spending_limit set day = day - 1',
+    signed: 'spending_limit',
+    expected: ['limit-spent others USD'],
+  },
+  {
+    what: 'counted by a limit since an earlier transfer',
+    sql: () => 'update spending_limit set counted_from = counted_from - 1',
+    signed: 'spending_limit',
+    expected: ['limit-spent others USD'],
   },
   {
     what: "a wallet's hold_count changed",

@@ -8,6 +8,7 @@ import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
 import { checkNumbers, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
 import { checkHolds } from './holds.ts'
+import { checkLimits } from './limits.ts'
 import { checkLog } from './log.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './queries.ts'
@@ -94,6 +95,7 @@ export async function* checkRows(
   await checkNumbers(snapshot, workspaceId, findings)
   await checkLog({ snapshot, chainKey, workspaceId, findings })
   await checkHolds(snapshot, workspaceId, findings)
+  await checkLimits(snapshot, workspaceId, findings)
 }
 
 /** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */

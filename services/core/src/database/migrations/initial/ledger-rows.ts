@@ -145,17 +145,19 @@ export const ledgerRows = `
 
   -- A halted ledger gets the counters that its wallets, transfers and holds come to, and the end of its event log.
   create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, new_hold_count bigint,
-    new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
+    new_limit_count bigint, new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     update public.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
-      hold_count = new_hold_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
+      hold_count = new_hold_count, limit_count = new_limit_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
       and new_wallet_count = (select count(w.number) from public.wallet w where w.workspace_id = workspace)
       and new_order_count = (
         select count(*) from public.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')
       and new_hold_count = (select count(*) from public.hold h where h.workspace_id = workspace)
+      and new_limit_count = (select count(*) from public.spending_limit s
+        where s.workspace_id = workspace and num_nonnulls(s.per_transfer, s.per_day) > 0)
       and new_position = (select count(*) from public.transfer t where t.workspace_id = workspace)
         + (select count(*) from public.journal j where j.workspace_id = workspace)
       and new_journal_head = coalesce(

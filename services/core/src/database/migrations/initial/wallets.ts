@@ -16,6 +16,7 @@ export const wallets = `
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,
     hold_count bigint not null default 0,
+    limit_count bigint not null default 0,
     -- The position of the last event, and the MAC of the last row of the journal; empty before the first.
     position bigint not null default 0,
     journal_head bytea not null default '',

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { amountText, currencyCode, decimal } from './money.ts'
+
+/** Whose spending a limit counts: that of an API key, or that of a wallet. */
+export const limitSubject = z.union([
+  z.strictObject({ apiKey: z.string('NOT_A_STRING') }),
+  z.strictObject({ walletId: z.string('NOT_A_STRING') }),
+])
+export type LimitSubject = z.infer<typeof limitSubject>
+
+export const limitInput = z.object({ workspaceId: z.string(), subject: limitSubject, currency: currencyCode })
+export type LimitInput = z.infer<typeof limitInput>
+
+/**
+ * Sets the limits of a subject in one currency. A bound that is left out is unlimited; one of them is required. If the
+ * subject has limits in this currency already, the bounds change, and what was spent today still counts.
+ */
+export const setLimitInput = limitInput
+  .extend({ perTransfer: amountText.optional(), perDay: amountText.optional() })
+  .refine(({ perTransfer, perDay }) => perTransfer !== undefined || perDay !== undefined, {
+    error: 'REQUIRED',
+    path: ['perDay'],
+  })
+export type SetLimitInput = z.infer<typeof setLimitInput>
+
+/**
+ * The limits of a subject in one currency. `perTransfer` bounds each transfer and each hold, `perDay` the sum of a day (UTC,
+ * by posting time); null: unlimited. A key's count every transfer that it makes, reversals and draws on holds included; a
+ * wallet's every flow out of it. `spentToday`: since the limits were first set, if that was today.
+ */
+export const spendingLimit = z.object({
+  apiKey: z.string().nullable(),
+  walletId: z.string().nullable(),
+  currency: z.string(),
+  perTransfer: z.string().nullable(),
+  perDay: z.string().nullable(),
+  spentToday: decimal,
+  /** The next midnight, UTC. */
+  resetsAt: z.date(),
+  createdAt: z.date(),
+  updatedAt: z.date(),
+})
+export type SpendingLimit = z.infer<typeof spendingLimit>
+
+export const listLimitsInput = z.object({ workspaceId: z.string() })

@@ -1,0 +1,79 @@
+import { signature } from './signature.ts'
+
+/**
+ * Limits of what API keys and wallets may spend, and the functions that write them. Like those of ledger-rows.ts, they run
+ * with the rights of the owner of the tables. Core decides about transfers, and checks the MACs of the limits.
+ */
+export const limits = `
+  create table spending_limit (
+    workspace_id uuid not null references ledger,
+    -- \`key:ak_…\`, or \`wallet:\` and a UUID.
+    subject text collate "C" not null,
+    currency text collate "C" not null references currency,
+    -- Null: unlimited. A row without both is a cleared limit: a deleted row could be inserted again with its old MAC.
+    per_transfer numeric check (per_transfer > 0 and per_transfer < 'Infinity'),
+    per_day numeric check (per_day > 0 and per_day < 'Infinity'),
+    -- The last day (UTC) on which something was spent, and how much.
+    day date not null check (isfinite(day)),
+    spent numeric not null check (spent >= 0 and spent < 'Infinity'),
+    -- The position of the ledger when counting began.
+    counted_from bigint not null,
+    created_at timestamptz(3) not null,
+    updated_at timestamptz(3) not null,
+    ${signature},
+    primary key (workspace_id, subject, currency),
+    check (isfinite(created_at) and isfinite(updated_at))
+  ) with (fillfactor = 50);
+
+  create trigger spending_limit_is_kept before delete on spending_limit for each row execute function refuse_change();
+  create trigger spending_limit_is_not_truncated before truncate on spending_limit for each statement
+    execute function refuse_change();
+
+  -- A limit is set, changed or cleared. The ledger counts the limits, so that no core posts from what it remembers.
+  create function set_limit(workspace uuid, limit_subject text, limit_currency text, new_per_transfer numeric,
+    new_per_day numeric, new_day date, new_spent numeric, new_counted_from bigint, at timestamptz, new_mac bytea,
+    new_limit_count bigint, new_ledger_mac bytea) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  begin
+    update public.ledger l
+    set limit_count = new_limit_count, last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+      and new_counted_from <= l.position;
+    if not found then
+      perform public.refuse_write('a limit');
+    end if;
+    insert into public.spending_limit as s (workspace_id, subject, currency, per_transfer, per_day, day, spent,
+        counted_from, created_at, updated_at, revision, mac)
+      values (workspace, limit_subject, limit_currency, new_per_transfer, new_per_day, new_day, new_spent,
+        new_counted_from, at, at, 1, new_mac)
+      on conflict (workspace_id, subject, currency) do update
+        set per_transfer = excluded.per_transfer, per_day = excluded.per_day, day = excluded.day, spent = excluded.spent,
+          counted_from = excluded.counted_from, updated_at = at, revision = s.revision + 1, mac = excluded.mac;
+    if new_limit_count is distinct from (
+      select count(*) from public.spending_limit s
+      where s.workspace_id = workspace and num_nonnulls(s.per_transfer, s.per_day) > 0)
+    then
+      perform public.refuse_write('a limit');
+    end if;
+  end $$;
+
+  -- What postings spend, in the transaction that posts them: each limit, its MAC now, and its row afterwards. Within a day
+  -- it only grows.
+  create function count_spending(limits jsonb) returns void language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    found_count bigint;
+  begin
+    update public.spending_limit s
+    set day = n.day, spent = n.spent, revision = s.revision + 1, mac = n.mac
+    from jsonb_to_recordset(limits) as n (workspace_id uuid, subject text, currency text, old_mac bytea, day date,
+        spent numeric, mac bytea)
+    where s.workspace_id = n.workspace_id and s.subject = n.subject and s.currency = n.currency and s.mac = n.old_mac
+      and num_nonnulls(s.per_transfer, s.per_day) > 0 and (n.day > s.day or n.day = s.day and n.spent >= s.spent)
+      and n.spent <= coalesce(s.per_day, 'Infinity');
+    get diagnostics found_count = row_count;
+    if found_count <> jsonb_array_length(limits) then
+      perform public.refuse_write('a sum of a limit');
+    end if;
+  end $$;
+`

@@ -1,0 +1,26 @@
+import { limitInput, listLimitsInput, setLimitInput, spendingLimit } from '@workspace-wallet/contract'
+import { z } from 'zod'
+import { router } from '../trpc/init.ts'
+import { adminProcedure } from '../trpc/procedures.ts'
+import { inTransaction } from '../trpc/transactions.ts'
+import { clearLimit, listLimits, setLimit } from './operations.ts'
+
+export const limits = router({
+  set: adminProcedure
+    .input(setLimitInput)
+    .output(spendingLimit)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => setLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
+    ),
+
+  clear: adminProcedure
+    .input(limitInput)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => clearLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
+    ),
+
+  list: adminProcedure
+    .input(listLimitsInput)
+    .output(z.array(spendingLimit))
+    .query(({ ctx, input }) => listLimits(ctx.core.orm.em.fork(), input.workspaceId)),
+})
