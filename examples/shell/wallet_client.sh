@@ -159,7 +159,7 @@ print_signatures() {
   while IFS= read -r line; do
     value=${line#*: \"}
     value=${value%,}
-    value=$(printf '%s' "${value%\"}" | sed 's/\\\(["\\]\)/\1/g')
+    value=${value%\"}
     case $line in
       '    "secret": '*)
         [ "$value" = "$secret" ] || use_secret "$value"
@@ -168,7 +168,7 @@ print_signatures() {
       '    "method": '*) method=$(printf '%s' "$value" | tr '[:lower:]' '[:upper:]') ;;
       '    "target": '*) target=$value ;;
       '    "timestamp": '*) timestamp=$value ;;
-      '    "nonce": '*) nonce=$value ;;
+      '    "nonce": '*) nonce=$(printf '%s' "$value" | sed 's/\\\(["\\]\)/\1/g') ;;
       '    "bodyBase64": '*)
         body_hash=$(printf '%s' "$value" | openssl base64 -d -A | sha256)
         printf '%s\n' "$(sign "$method" "${target%%\?*}" "$timestamp" "$nonce" "$body_hash")"

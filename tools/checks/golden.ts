@@ -7,12 +7,14 @@ import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
 import { apiPage } from './api-page.ts'
 import { clientRecords } from './client-records.ts'
 import { openApiDocument } from './openapi/document.ts'
+import { postmanCollection } from './postman/collection.ts'
 
 /** Files that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
 const pages: Record<string, () => string> = {
   'docs/api.md': apiPage,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorPage,
+  'examples/postman/wallet.postman_collection.json': postmanCollection,
   'gateway/openapi.json': openApiDocument,
   'packages/client/src/records.ts': () => clientRecords(JSON.parse(openApiDocument())),
 }

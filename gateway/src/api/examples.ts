@@ -142,6 +142,7 @@ export const examples = {
           bizId: drawn.bizId,
           reference: drawn.reference,
           holdId: hold.bizId,
+          holdRemainder: 'KEEP',
         },
         refundItem,
       ],
