@@ -135,6 +135,11 @@ const rules: Record<string, string[]> = {
     'test/codes.test.ts: W003 and W004 for a change of status',
   ],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: of orders say whether they are completed'],
+  '4. An endpoint answers nothing that the OpenAPI document does not list': [
+    'test/openapi-fuzz.test.ts: $operationId: a valid request is never an invalid parameter',
+    'test/openapi-fuzz.test.ts: $operationId: a faulty request gets a documented answer',
+    'test/openapi-fuzz.test.ts: each operation has answered all of its codes, and succeeded',
+  ],
   '4. The endpoints and their scopes': [
     'test/codes.test.ts: GA2024 without the scope',
     'test/specification.test.ts: the endpoints are those of section 4',

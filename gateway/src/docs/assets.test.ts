@@ -17,6 +17,12 @@ const read = async () => {
 const asset = new Asset('application/json', read, { headers: { 'X-Added': 'yes' } })
 const huge = new Asset('text/plain', async () => Buffer.alloc(50_000_000), { stalledMs: 200 })
 
+let sharedReads = 0
+const shared = new Asset('text/plain', async () => {
+  sharedReads++
+  return content
+})
+
 const closed = Promise.withResolvers<void>()
 const app = express()
   .disable('etag')
@@ -28,6 +34,7 @@ const app = express()
     response.once('close', closed.resolve)
     return huge.send(request, response)
   })
+  .use('/shared', (request, response) => shared.send(request, response))
   .use((request, response) => asset.send(request, response))
   .use(((_error, _request, response, _next) => response.status(500).end()) as express.ErrorRequestHandler)
 const server = createServer(app).listen(0, '127.0.0.1')
@@ -83,6 +90,14 @@ test('each encoding has an ETag of its own, and a request that names it gets 304
     expect((await get({ 'Accept-Encoding': encoding, 'If-None-Match': '"other"' })).statusCode).toBe(200)
   }
   expect(tags.size).toBe(3)
+})
+
+test('a file is read once for any number of requests at once', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => get({ 'Accept-Encoding': 'br' }, 'GET', '/shared')),
+  )
+  for (const answer of answers) expect(brotliDecompressSync(await buffer(answer))).toEqual(content)
+  expect(sharedReads).toBe(1)
 })
 
 test('HEAD gets the headers of GET without the body', async () => {

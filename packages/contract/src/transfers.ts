@@ -22,6 +22,9 @@ export const draw = {
     .describe('What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`.'),
 }
 
+/** The rule of `checkDraw`, for the OpenAPI document. */
+const drawRule = { dependentRequired: { holdRemainder: ['holdId'] } }
+
 /** `holdRemainder` needs a `holdId`. */
 export function checkDraw(
   context: z.core.ParsePayload<{ holdId?: string | undefined; holdRemainder?: unknown }>,
@@ -52,10 +55,11 @@ export const createTransferBody = z
     bizId: transferBizId.optional().describe(`${transferBizId.description} Default: the transferId.`),
   })
   .check(checkAmount, checkDraw)
+  .meta(drawRule)
 export type CreateTransferBody = z.infer<typeof createTransferBody>
 
 /** A create in a batch, where `bizId` is required. */
-export const createItem = z.strictObject(createFields).check(checkAmount, checkDraw)
+export const createItem = z.strictObject(createFields).check(checkAmount, checkDraw).meta(drawRule)
 export type CreateItem = z.infer<typeof createItem>
 
 /**

@@ -14,7 +14,7 @@ const description = `Wallets and transfers of a workspace.
 
 Every request is signed with the secret of an API key: the headers \`X-Api-Key\`, \`X-Timestamp\`, \`X-Nonce\` and \`X-Signature\` are all required. \`X-Signature\` is the Base64 of the HMAC-SHA256, under the secret, of five lines joined by a line feed: the method, the path without the query, the timestamp, the nonce, and the SHA-256 of the body in lowercase hexadecimal.
 
-Every answer has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`.
+Every answer has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`. A load balancer before the service can answer 502 or 504 with \`S003\` instead of the service.
 
 A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution.`
 
@@ -119,18 +119,23 @@ function repeatable(name: string, schema: z.ZodType, example: string[]) {
   }
 }
 
-const language = (name: string, description: string) => ({
-  in: 'header',
-  name,
-  description,
-  schema: { type: 'string', maxLength: 1024 },
-  example: 'en-US',
-})
+/** Headers of section 5.1 that every request may have. */
 const parameters = {
-  'X-LOCALE': language(
-    'X-LOCALE',
-    'A language tag, such as `en-US` or `zh-CN`. With it, a failure has a sentence in `detail` that says what to fix.',
-  ),
+  'X-LOCALE': {
+    in: 'header',
+    name: 'X-LOCALE',
+    description:
+      'A language tag, such as `en-US` or `zh-CN`. With it, a failure has a sentence in `detail` that says what to fix.',
+    schema: { type: 'string', maxLength: 64 },
+    example: 'en-US',
+  },
+  'Accept-Language': {
+    in: 'header',
+    name: 'Accept-Language',
+    description: 'The languages of `detail` in order of preference, if there is no X-LOCALE.',
+    schema: { type: 'string', maxLength: 1024 },
+    example: 'en-US,en;q=0.9',
+  },
 }
 
 const headerScheme = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })

@@ -1,0 +1,375 @@
+import { readFile } from 'node:fs/promises'
+import { currencyDecimals, scopes, uuidFromId } from '@workspace-wallet/contract'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mutatedRequest, type Pools, validRequest } from './openapi/arbitraries.ts'
+import { type Operation, operations, undocumented } from './openapi/document.ts'
+import { type Answer, type Request, type SendOptions, send } from './openapi/send.ts'
+import type { Credentials } from './setup/client.ts'
+import { connect } from './setup/database.ts'
+import { signRows } from './setup/sign-rows.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
+import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
+
+/** The service answers exactly what gateway/openapi.json says: nothing else, and all of it. */
+
+/** Random requests for each operation: valid ones, and as many with a fault. */
+const requestsPerOperation = 40
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ gateways: 4 })
+  await prepareFaults()
+  await prepareRecords()
+})
+afterAll(() => system.stop())
+
+/** The codes that each operation has answered. */
+const reached = new Map(operations.map(operation => [operation, new Set<string>()]))
+
+/** Sends a request. Its answer must be documented. */
+async function check(
+  operation: Operation,
+  credentials: Credentials,
+  request: Request,
+  options?: SendOptions,
+): Promise<Answer> {
+  const answer = await send(credentials, request, options)
+  expect(undocumented(operation, answer), JSON.stringify([request, answer])).toEqual([])
+  reached.get(operation)!.add(answer.body.code)
+  return answer
+}
+
+type Fault = { credentials?: Credentials; options?: SendOptions }
+/** Gateways: one without core and with DOCS=off, and one that limits failed authentications. */
+let coreless: string
+let limited: string
+/** How any request gets a code of the pipeline. */
+let faults: Record<string, (operation: Operation) => Fault>
+
+async function prepareFaults(): Promise<void> {
+  const { admin, chainKey, database } = system
+  const [disabled, outsider, orphan, distant, broken, onlyOther] = await Promise.all([
+    createTenant(system),
+    createTenant(system),
+    createTenant(system),
+    createTenant(system, { ipAllowlist: ['203.0.113.0/24'] }),
+    createTenant(system),
+    Promise.all(
+      scopes.map(async scope => [scope, await createKey(system, { scopes: scopes.filter(each => each !== scope) })]),
+    ),
+  ])
+  await admin.apiKeys.disable.mutate(disabled)
+  await admin.members.remove.mutate({ ...outsider, userId: 'owner' })
+  await admin.workspaces.delete.mutate(orphan)
+  const owner = await connect(database.ownerUrl)
+  const isKey = `id = '${uuidFromId('apiKey', broken.apiKey)}'`
+  await owner.query(`update api_key set secret = 'v1.k1.AAAA.AAAA.AAAA', revision = revision + 1 where ${isKey}`)
+  await signRows(owner, chainKey, 'api_key', isKey)
+  await owner.end()
+  const [first, second] = await Promise.all([
+    system.startGateway({ CORE_URL: 'http://127.0.0.1:1', DOCS: 'off' }),
+    system.startGateway({ FAILED_AUTH_PER_MINUTE: '1' }),
+  ])
+  coreless = first.url
+  limited = second.url
+  const withoutScope = Object.fromEntries(onlyOther)
+  faults = {
+    S012: () => ({ options: { hostless: true } }),
+    GA2001: () => ({ options: { headers: { 'X-Api-Key': null } } }),
+    GA2011: () => ({ options: { headers: { 'X-Api-Key': 'ak_unknown' } } }),
+    GA2012: () => ({ options: { secret: 'x' } }),
+    GA2013: () => ({ options: { timestamp: '1' } }),
+    GA2021: () => ({ credentials: disabled }),
+    GA2022: () => ({ credentials: distant }),
+    GA2024: ({ scope }) => ({ credentials: withoutScope[scope] }),
+    GA2032: () => ({ credentials: orphan }),
+    GA2034: () => ({ credentials: outsider }),
+    S001: () => ({ credentials: broken }),
+    S002: () => ({ credentials: { ...system, baseUrl: coreless } }),
+    S013: () => ({ options: { announcedLength: 300_000 } }),
+    S029: () => ({ credentials: { ...system, apiKey: '', baseUrl: limited } }),
+  }
+  for (const [code, fault] of Object.entries(faults)) {
+    const { credentials = system, options } = fault(operations[0]!)
+    await until(code, async () => (await send(credentials, minimal(operations[0]!), options)).body.code === code)
+  }
+}
+
+/** A request without a query, and with an empty body. */
+function minimal({ method, path, parameters, body }: Operation): Request {
+  const params = parameters.filter(parameter => parameter.in === 'path').map(({ name }) => [name, 'head'])
+  return { method, path, params: Object.fromEntries(params), query: [], ...(body && { body: {} }) }
+}
+
+/** What the tests of the codes use, made through the API. */
+const known = { frozen: '', closed: '', empty: '', limited: '' }
+const wallet = (at: number) => system.wallets[at]!.walletId
+
+let count = 0
+const money = () => ({ amount: '1.00', currency: 'USD', bizId: `corpus-${count++}` })
+const order = (changes: object = {}) => ({
+  sourceWalletId: wallet(0),
+  targetWalletId: wallet(1),
+  ...money(),
+  ...changes,
+})
+const reversal = (reversesTransferId: string, changes: object = {}) => ({ reversesTransferId, ...money(), ...changes })
+const holdOf = (changes: object = {}) => ({ walletId: wallet(0), ...money(), expiresInSeconds: 3600, ...changes })
+
+const operationOf = (operationId: string) => operations.find(each => each.operationId === operationId)!
+
+async function execute(operationId: string, body: object, credentials: Credentials = system): Promise<Answer> {
+  const operation = operationOf(operationId)
+  return check(operation, credentials, { ...minimal(operation), body })
+}
+
+async function prepareRecords(): Promise<void> {
+  const { admin, workspaceId } = system
+  known.frozen = await createWallet(system)
+  known.empty = await createWallet(system)
+  known.closed = await createWallet(system)
+  known.limited = await createWallet(system)
+  const commands: [operationId: string, body: object][] = [
+    ['changeWalletStatus', { walletId: known.closed, status: 'CLOSED' }],
+    ['createWallet', { name: 'Named', currency: 'USD', bizId: 'named' }],
+    ['createTransfer', order({ bizId: 'paid' })],
+    ['createTransfer', order({ bizId: 'reversed' })],
+    ['reverseTransfer', reversal('reversed', { bizId: 'reversal' })],
+    ['createTransfer', order({ targetWalletId: known.frozen, bizId: 'to-frozen' })],
+    ['createTransfer', order({ targetWalletId: known.empty, bizId: 'to-empty' })],
+    ['createTransfer', order({ sourceWalletId: known.empty })],
+    ['createTransfer', order({ targetWalletId: known.limited, bizId: 'to-limited' })],
+    ['createHold', holdOf({ bizId: 'held' })],
+    ['createHold', holdOf({ bizId: 'captured' })],
+    ['createTransfer', order({ holdId: 'captured' })],
+    ['createHold', holdOf({ bizId: 'released' })],
+    ['releaseHold', { holdId: 'released' }],
+    ['createTransferBatch', { transfers: [order()] }],
+  ]
+  for (const [operationId, body] of commands) expect((await execute(operationId, body)).body.code).toBe('2000')
+  await admin.wallets.freeze.mutate({ workspaceId, walletId: known.frozen })
+  const limit = { subject: { walletId: known.limited }, currency: 'USD', perTransfer: '0.50' }
+  await admin.limits.set.mutate({ workspaceId, ...limit })
+}
+
+/** Commands come first, so that there is something to read. */
+const commandsFirst = operations.toSorted((a, b) => Number(!a.body) - Number(!b.body))
+
+describe('random requests', () => {
+  let tenant: Credentials
+  const pools: Record<string, unknown[]> = {}
+
+  beforeAll(async () => {
+    const created = await createTenant(system)
+    tenant = created
+    const wallets: string[] = []
+    for (const currency of ['USD', 'USD', 'USD', 'USD', 'JPY', 'BTC'])
+      wallets.push(await createWallet({ ...system, ...created }, { currency, deposits: ['1000'] }))
+    const [source, target] = wallets
+    const money = { amount: '1', currency: 'USD', bizId: 'random-0' }
+    const body = { sourceWalletId: source, targetWalletId: target, ...money }
+    expect((await execute('createTransfer', body, tenant)).body.code).toBe('2000')
+    const names = Array.from({ length: 10 }, (_, at) => `random-${at}`)
+    Object.assign(pools, {
+      walletId: wallets,
+      sourceWalletId: wallets,
+      targetWalletId: wallets,
+      bizId: names,
+      holdId: names,
+      reversesTransferId: names,
+      amount: ['1', '0.5', '2.00', '0.00000001'],
+      currency: ['USD', 'USD', 'USD', 'JPY', 'BTC'],
+      after: [0, 1, 5, 'head'],
+    } satisfies Pools)
+  })
+
+  const headers = fc.option(
+    fc.record(
+      { 'X-LOCALE': fc.constantFrom('en', 'zh-CN', 'tlh', ''), 'Accept-Language': fc.constantFrom('zh', '*') },
+      { requiredKeys: [] },
+    ),
+    { nil: {} },
+  )
+
+  test.each(commandsFirst)('$operationId: a valid request is never an invalid parameter', async operation => {
+    const property = fc.asyncProperty(validRequest(operation, pools), headers, async (request, headers) => {
+      const { body } = await check(operation, tenant, request, { headers })
+      expect(body.code === 'S012', JSON.stringify([request, body])).toBe(breaksProse(request))
+      expect(body.code, JSON.stringify(request)).not.toBe('S001')
+    })
+    await fc.assert(property, { numRuns: requestsPerOperation, endOnFailure: true })
+  })
+
+  test.each(operations)('$operationId: a faulty request gets a documented answer', async operation => {
+    const property = fc.asyncProperty(
+      mutatedRequest(operation, pools),
+      headers,
+      fc.option(fc.constantFrom(...Object.values(faults)), { freq: 3 }),
+      async (request, headers, fault) => {
+        const { credentials = tenant, options } = fault?.(operation) ?? {}
+        const merged = { ...options, headers: { ...headers, ...options?.headers } }
+        const isRouted = Object.values(request.params).every(value => /^[^/\\]+$/.test(String(value)))
+        if (isRouted) await check(operation, credentials, request, merged)
+        // A parameter with a slash makes the path that of no operation.
+        else if (!fault) expect((await send(credentials, request, merged)).body.code).toBe('50090201')
+      },
+    )
+    await fc.assert(property, { numRuns: requestsPerOperation, endOnFailure: true })
+  })
+})
+
+/** Whether a request that its schemas allow breaks a rule that only their descriptions state. */
+function breaksProse({ query, body }: Request): boolean {
+  const sorted = query.filter(([name]) => name === 'sort').map(([, value]) => value.split(',')[0])
+  if (new Set(sorted).size < sorted.length) return true
+  type Command = { amount?: string; currency: string; bizId: string }
+  const { transfers, ...command } = (body ?? {}) as { transfers?: Command[] } & Partial<Command>
+  const commands = transfers ?? [command as Command]
+  const names = commands.map(({ bizId }) => bizId)
+  return new Set(names).size < names.length || commands.some(hasTooManyDecimals)
+}
+
+function hasTooManyDecimals({ amount, currency }: { amount?: string; currency: string }): boolean {
+  const decimals = amount?.split('.')[1]?.length ?? 0
+  return decimals > (currencyDecimals.get(currency) ?? 0)
+}
+
+describe('every documented code can occur', () => {
+  test.each(operations)('$operationId: the codes of the pipeline', async operation => {
+    for (const [code, fault] of Object.entries(faults)) {
+      const { credentials = system, options } = fault(operation)
+      const { body } = await check(operation, credentials, minimal(operation), options)
+      expect(body.code).toBe(code)
+    }
+    if (!operation.body) return
+    const { body } = await check(operation, system, minimal(operation), { headers: { 'Content-Type': 'text/plain' } })
+    expect(body.code).toBe('S015')
+  })
+
+  const absent = 'absent'
+  const transfers = {
+    T005: () => order({ bizId: 'paid', amount: '2.00' }),
+    T004: () => order({ targetWalletId: wallet(0) }),
+    W001: () => order({ targetWalletId: absent }),
+    H001: () => order({ holdId: absent }),
+    H004: () => order({ sourceWalletId: wallet(1), targetWalletId: wallet(0), holdId: 'held' }),
+    W002: () => order({ targetWalletId: known.frozen }),
+    H002: () => order({ holdId: 'captured' }),
+    T003: () => order({ currency: 'EUR' }),
+    H003: () => order({ holdId: 'held', amount: '2.00' }),
+    T008: () => order({ sourceWalletId: known.limited }),
+    T002: () => order({ amount: '9999999.00' }),
+  }
+  const reversals = {
+    T005: () => reversal('paid', { bizId: 'paid' }),
+    T001: () => reversal(absent),
+    T006: () => reversal('reversal'),
+    W002: () => reversal('to-frozen'),
+    T003: () => reversal('paid', { currency: 'EUR' }),
+    T007: () => reversal('reversed'),
+    T008: () => reversal('to-limited'),
+    T002: () => reversal('to-empty'),
+  }
+  const inBatch = (items: Record<string, () => object>) =>
+    Object.fromEntries(Object.entries(items).map(([code, item]) => [code, () => ({ transfers: [item()] })]))
+  const bodies: Record<string, Record<string, () => object>> = {
+    createTransfer: transfers,
+    reverseTransfer: reversals,
+    createTransferBatch: inBatch({ ...reversals, ...transfers }),
+    createHold: {
+      T005: () => holdOf({ bizId: 'held', amount: '2.00' }),
+      W001: () => holdOf({ walletId: absent }),
+      W002: () => holdOf({ walletId: known.frozen }),
+      T003: () => holdOf({ currency: 'EUR' }),
+      T008: () => holdOf({ walletId: known.limited }),
+      T002: () => holdOf({ amount: '9999999.00' }),
+    },
+    releaseHold: { H001: () => ({ holdId: absent }), H002: () => ({ holdId: 'captured' }) },
+    createWallet: { T005: () => ({ name: 'Named', currency: 'EUR', bizId: 'named' }) },
+    changeWalletStatus: {
+      W001: () => ({ walletId: absent, status: 'ACTIVE' }),
+      W002: () => ({ walletId: known.closed, status: 'ACTIVE' }),
+      W003: () => ({ walletId: wallet(0), status: 'CLOSED' }),
+      W004: () => ({ walletId: known.frozen, status: 'ACTIVE' }),
+    },
+  }
+  test.each(Object.keys(bodies))('%s: its own codes', async operationId => {
+    for (const [code, body] of Object.entries(bodies[operationId]!))
+      expect((await execute(operationId, body())).body.code).toBe(code)
+  })
+
+  test.each(operations.filter(({ method, path }) => method === 'GET' && path.includes('{')))(
+    '$operationId: its own code',
+    async operation => {
+      const [name] = Object.keys(minimal(operation).params)
+      const after = String(Number.MAX_SAFE_INTEGER)
+      const params = { [name!]: name === 'after' ? after : absent }
+      const { body } = await check(operation, system, { ...minimal(operation), params })
+      expect(body.code).toBe(operation.codes.find(code => /^[WTHE]\d/.test(code)))
+    },
+  )
+
+  test('S003: a command whose answer is lost', async () => {
+    const core = system.cores[0]!
+    // A call that waits in a queue is not sent and gets S002, so each gateway gets two commands at most.
+    const gateways = system.gateways.slice(0, 4).map(({ url }) => ({ ...system, baseUrl: url }))
+    for (const gateway of gateways) await check(operations[0]!, gateway, minimal(operations[0]!))
+    const commands: Record<string, object> = {
+      createTransfer: order(),
+      createTransferBatch: { transfers: [order()] },
+      reverseTransfer: reversal('paid', { amount: '0.01' }),
+      createHold: holdOf(),
+      releaseHold: { holdId: 'held' },
+      createWallet: { name: 'Lost', currency: 'USD', bizId: 'lost' },
+      changeWalletStatus: { walletId: known.empty, status: 'FROZEN' },
+    }
+    await core.kill('SIGSTOP')
+    const answers = await Promise.all(
+      Object.entries(commands).map(([operationId, body], at) => {
+        return execute(operationId, body, gateways[at % 4])
+      }),
+    )
+    await core.kill('SIGCONT')
+    expect(answers.map(({ body }) => body.code)).toEqual(answers.map(() => 'S003'))
+    await until('core is back', async () => (await send(system, minimal(operations[0]!))).body.success)
+  })
+
+  test('each operation has answered all of its codes, and succeeded', () => {
+    const missing = operations.map(operation => {
+      const { operationId, codes } = operation
+      return [operationId, ['2000', ...codes].filter(code => !reached.get(operation)!.has(code))]
+    })
+    expect(missing.filter(([, codes]) => codes!.length > 0)).toEqual([])
+  })
+})
+
+describe('the document', () => {
+  test('is served unsigned, for GET and HEAD only', async () => {
+    const url = `${system.baseUrl}/openapi.json`
+    const response = await fetch(url)
+    expect(await response.text()).toBe(await readFile('gateway/openapi.json', 'utf8'))
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'application/json',
+      'content-encoding': 'gzip',
+      'x-request-id': expect.stringMatching(/^req_/),
+    })
+    const head = await fetch(url, { method: 'HEAD', headers: { 'If-None-Match': response.headers.get('etag')! } })
+    expect([head.status, head.headers.get('etag')]).toEqual([304, response.headers.get('etag')])
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
+      expect(await (await fetch(url, { method })).json()).toMatchObject({ code: 'S004' })
+    for (const path of ['/openapi.json/', '/OpenAPI.json', '//openapi.json', '/toString'])
+      expect(await (await fetch(system.baseUrl + path)).json()).toMatchObject({ code: 'S004' })
+  })
+
+  test('is not served if DOCS is off', async () => {
+    const response = await fetch(`${coreless}/openapi.json`)
+    expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ code: 'S004' })])
+  })
+})
+
+test('the ledger is sound after these tests', async () => {
+  expect(await verifyLedger(system)).toMatchObject({ ok: true })
+})
