@@ -55,7 +55,7 @@ test(`all answers to many clients of two gateways and two cores have one valid o
   const required = ['hold.created', 'hold.expired', 'hold.released', 'wallet.created', 'wallet.frozen']
   expect([...types.keys()]).toEqual(expect.arrayContaining(required))
   const codes = new Set(recorder.exchanges.map(({ answer }) => answer.code))
-  const rules = ['2000', 'H001', 'H002', 'S012', 'T001', 'T002', 'T003', 'T005', 'W001', 'W002']
+  const rules = ['2000', 'H001', 'H002', 'S012', 'T001', 'T002', 'T003', 'T005', 'T008', 'W001', 'W002']
   expect([...codes].sort()).toEqual(expect.arrayContaining(rules))
   await world.close()
 })
@@ -173,6 +173,7 @@ function expectDetected(exchanges: Exchange[], found: Found): void {
       found,
     ],
     'a second transfer under a bizId': [data(done, { transferId: 'trf_second' }), found],
+    'a rejection by a limit that is not reached': [answering(answeredWith('T003'), { code: 'T008' }), found],
     'a rejection without a reason': [answering(answeredWith('T002'), { code: 'H003' }), found],
     'another item of a batch': [answering(answeredWith('T002', 'batch'), { index: 50 }), found],
     'an order that was reversed before': [data(done, { reversedAmount: '0.07' }), found],

@@ -83,6 +83,12 @@ type Hold = {
   updatedAt: string
 }
 
+/** What the key of all requests may spend, by currency. */
+export const keyLimits: Partial<Record<Currency, { perTransfer?: string; perDay?: string }>> = {
+  JPY: { perDay: '250' },
+  ETH: { perTransfer: '14' },
+}
+
 type RecordData = Record<string, unknown>
 /** `new`: the request is carried out now. `data`: what a replay or a read answers. */
 export type Outcome = { code: string; index?: number | undefined } | { code: '2000'; data: RecordData } | 'new'
@@ -99,6 +105,8 @@ export class Books {
   readonly orders: string[] = []
   readonly flows = new Map<string, RecordData[]>()
   readonly #open = new Map<string, Hold>()
+  /** By currency and day. */
+  readonly #spent = new Map<string, bigint>()
 
   /** The answer to a request at a time, in milliseconds. */
   answer(request: Request, time: number): Outcome {
@@ -187,7 +195,9 @@ export class Books {
     if (wallets.some(({ status }) => status !== 'ACTIVE')) return 'W002'
     if (hold && hold.status !== 'OPEN') return 'H002'
     if ('currency' in posting && wallets.some(({ currency }) => currency !== posting.currency)) return 'T003'
-    if (hold) return hold.remaining < unitsOf(posting.amount) ? 'H003' : null
+    if (hold && hold.remaining < unitsOf(posting.amount)) return 'H003'
+    if (posting.kind === 'transfer' && this.#isOverLimit(posting, time)) return 'T008'
+    if (hold) return null
     return source !== null && this.available(source, time) < unitsOf(posting.amount) ? 'T002' : null
   }
 
@@ -199,7 +209,19 @@ export class Books {
     if (source.status !== 'ACTIVE' || target.status !== 'ACTIVE') return 'W002'
     if (original.currency !== currency) return 'T003'
     if (unitsOf(original.amount) - original.reversed < unitsOf(amount)) return 'T007'
+    if (this.#isOverLimit({ amount, currency }, time)) return 'T008'
     return this.available(source.walletId, time) < unitsOf(amount) ? 'T002' : null
+  }
+
+  #isOverLimit({ amount, currency }: Pick<Transfer, 'amount' | 'currency'>, time: number): boolean {
+    const { perTransfer, perDay } = keyLimits[currency] ?? {}
+    const units = unitsOf(amount)
+    if (perTransfer !== undefined && units > unitsOf(perTransfer)) return true
+    return perDay !== undefined && this.#spentOn(currency, time) + units > unitsOf(perDay)
+  }
+
+  #spentOn(currency: Currency, time: number): bigint {
+    return this.#spent.get(dayKey(currency, time)) ?? 0n
   }
 
   #answerHold({ walletId, amount, currency, expiresInSeconds, bizId }: HoldCreation, time: number): Outcome {
@@ -216,6 +238,8 @@ export class Books {
     if (!wallet) return { code: 'W001' }
     if (wallet.status !== 'ACTIVE') return { code: 'W002' }
     if (wallet.currency !== currency) return { code: 'T003' }
+    const { perTransfer } = keyLimits[currency] ?? {}
+    if (perTransfer !== undefined && unitsOf(amount) > unitsOf(perTransfer)) return { code: 'T008' }
     return this.available(walletId, time) < unitsOf(amount) ? { code: 'T002' } : 'new'
   }
 
@@ -296,7 +320,11 @@ export class Books {
     }
     this.#keep(movement)
     if (original) this.#keep({ ...original, reversed: original.reversed + unitsOf(amount) })
-    if (type === 'TRANSFER') this.orders.push(id)
+    if (type === 'TRANSFER') {
+      this.orders.push(id)
+      const time = Date.parse(at)
+      this.#spent.set(dayKey(movement.currency, time), this.#spentOn(movement.currency, time) + unitsOf(amount))
+    }
     for (const [side, flow] of Object.entries(balances)) this.#addFlow(movement, side, flow)
     return movement
   }
@@ -433,6 +461,7 @@ export class Books {
     for (const [name, movement] of this.movements) copy.movements.set(name, movement)
     for (const [name, hold] of this.holds) copy.holds.set(name, hold)
     for (const [id, hold] of this.#open) copy.#open.set(id, hold)
+    for (const [key, units] of this.#spent) copy.#spent.set(key, units)
     return copy
   }
 
@@ -461,6 +490,11 @@ export class Books {
       reversedAmount: textOf(reversed, currency),
     }
   }
+}
+
+/** Days are of UTC. */
+function dayKey(currency: Currency, time: number): string {
+  return `${currency} ${new Date(time).toISOString().slice(0, 10)}`
 }
 
 export function holdRecordOf(hold: Hold): RecordData {

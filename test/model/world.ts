@@ -6,6 +6,7 @@ import { batchPath, call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { type System, startSystem } from '../setup/system.ts'
 import { createTenant } from '../setup/workspaces.ts'
+import { keyLimits } from './books.ts'
 import { otherName } from './operations.ts'
 import type { Answer, Read, Request, StatusChange, WalletCreation } from './requests.ts'
 
@@ -69,7 +70,10 @@ export class World {
   /** Creates a workspace. The system's own workspace is a foreign one to it. */
   static async open(system: System): Promise<World> {
     const cores = system.cores.map(core => createCoreClient({ url: core.url, token: system.adminToken }))
-    return new World(system, cores, await createTenant(system))
+    const { workspaceId, apiKey, ...secret } = await createTenant(system)
+    for (const [currency, bounds] of Object.entries(keyLimits))
+      await system.admin.limits.set.mutate({ workspaceId, subject: { apiKey }, currency, ...bounds })
+    return new World(system, cores, { workspaceId, apiKey, ...secret })
   }
 
   get workspaceId(): string {
