@@ -45,8 +45,9 @@ const rules: Rule[] = [
       isProduct(from) && isIn(to, 'packages') && !isIn(from, to.split('/').slice(0, 2).join('/')),
   },
   {
-    why: 'the contract runs in browsers: it imports no node: module',
-    forbids: ({ from, to }) => isIn(from, 'packages/contract') && !isTest(from) && to.startsWith('node:'),
+    why: 'the contract and the scripts of the documentation run in browsers: they import no node: module',
+    forbids: ({ from, to }) =>
+      isIn(from, 'packages/contract', 'gateway/src/docs/browser') && !isTest(from) && to.startsWith('node:'),
   },
   {
     why: 'the client of the public API runs in browsers and has no dependencies: it imports its own files only',

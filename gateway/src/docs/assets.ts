@@ -13,7 +13,7 @@ export class Asset {
 
   /**
    * @param read called once, at the first request
-   * @param headers additional response headers
+   * @param headers additional response headers, or other values of the usual ones
    * @param stalledMs how long a client may read nothing before its connection is closed
    */
   constructor(
@@ -36,12 +36,12 @@ export class Asset {
     // An unread body would have to be read before the next request.
     if (!request.complete) response.setHeader('Connection', 'close')
     const common = {
-      ...this.#headers,
       ETag: etag,
       'Cache-Control': 'public, max-age=300',
       Vary: 'Accept-Encoding',
       'X-Request-Id': request.requestId,
       'X-Content-Type-Options': 'nosniff',
+      ...this.#headers,
     }
     if (isCurrent(request.headers['if-none-match'], etag)) {
       response.writeHead(304, common).end()

@@ -1,22 +1,85 @@
 import { readFile } from 'node:fs/promises'
 import type { RequestHandler } from 'express'
+import { enUS } from '../locales/en-US.ts'
 import { Asset } from './assets.ts'
+import { browserModules } from './browser-modules.ts'
+import type { Html } from './html.ts'
+import type { OpenApiDocument } from './openapi-document.ts'
+import { pageText } from './page.ts'
+import { referenceBody } from './reference-page.ts'
+import { signatureBody } from './signature-page.ts'
+
+/**
+ * Headers of the pages and their assets. The pages handle a secret, so the policy allows nothing but their own files, and
+ * requests to their own origin. They create no HTML from text, which Trusted Types enforce.
+ */
+const headers = {
+  // A page and its modules must be of one version.
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'Referrer-Policy': 'no-referrer',
+}
+
+const openApi = new URL('../../openapi.json', import.meta.url)
 
 /** What the gateway serves unsigned for readers of the API, by path. */
-const assets: Record<string, Asset> = {
-  '/openapi.json': fileAsset('application/json', '../../openapi.json'),
+function allAssets(): Record<string, Asset> {
+  return {
+    '/openapi.json': new Asset('application/json', () => readFile(openApi)),
+    '/docs/assets/docs.css': fileAsset('text/css; charset=utf-8', 'browser/docs.css'),
+    '/docs/assets/icon.svg': fileAsset('image/svg+xml', 'browser/icon.svg'),
+    ...pageAssets('/docs', {
+      title: 'API reference',
+      description: 'All endpoints, with forms that send signed requests.',
+      script: 'browser/reference.ts',
+      body: async () => referenceBody(JSON.parse(await readFile(openApi, 'utf8')) as OpenApiDocument),
+    }),
+    ...pageAssets('/docs/signature', {
+      title: 'Signature debugger',
+      description: 'Finds the mistake in a wrong signature.',
+      script: 'browser/signature.ts',
+      body: async () => signatureBody(enUS.mistakes),
+    }),
+  }
 }
 
 function fileAsset(contentType: string, path: string): Asset {
-  return new Asset(contentType, () => readFile(new URL(path, import.meta.url)))
+  return new Asset(contentType, () => readFile(new URL(path, import.meta.url)), { headers })
 }
 
-/** Serves the documentation. Other paths and methods are left to the next handler. */
+type Page = { title: string; description: string; script: string; body: () => Promise<Html> }
+
+/** A page, with and without a slash at the end of its path, and the modules of its script. */
+function pageAssets(path: string, { title, description, script, body }: Page): Record<string, Asset> {
+  const modules = browserModules(new URL(script, import.meta.url))
+  const read = async () =>
+    Buffer.from(pageText({ path, title, description, modules: [...modules.keys()], body: await body() }))
+  const page = new Asset('text/html; charset=utf-8', read, { headers })
+  const scripts = [...modules].map(
+    ([url, code]) =>
+      [url, new Asset('text/javascript; charset=utf-8', async () => Buffer.from(code), { headers })] as const,
+  )
+  return { [path]: page, [`${path}/`]: page, ...Object.fromEntries(scripts) }
+}
+
+/**
+ * Serves the documentation. Other paths and methods are left to the next handler.
+ *
+ * The first request for any of it prepares it, so that gateways start without that work.
+ */
 export function serveDocs(): RequestHandler {
+  let assets: Record<string, Asset> | undefined
   return async (request, response, next) => {
     const { path } = request.target
+    const isDocs = path === '/openapi.json' || path === '/docs' || path.startsWith('/docs/')
+    if (!isDocs || (request.method !== 'GET' && request.method !== 'HEAD')) return next()
+    assets ??= allAssets()
     const asset = Object.hasOwn(assets, path) ? assets[path] : undefined
-    if (!asset || (request.method !== 'GET' && request.method !== 'HEAD')) return next()
+    if (!asset) return next()
     await asset.send(request, response)
   }
 }

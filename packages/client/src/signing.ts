@@ -52,8 +52,11 @@ export function canonicalMessage({ method, path, timestamp, nonce, bodyHash }: S
   return `${method.toUpperCase()}\n${path}\n${timestamp}\n${nonce}\n${bodyHash}`
 }
 
-/** The signature: the Base64 of the HMAC-SHA256 of the canonical message. The key is the API secret as UTF-8 bytes. */
-export async function sign(secret: string, message: string): Promise<string> {
+/**
+ * The signature: the Base64 of the HMAC-SHA256 of the canonical message. The key is the API secret as UTF-8 bytes, or other
+ * bytes, to find out what another client did.
+ */
+export async function sign(secret: Uint8Array | string, message: string): Promise<string> {
   const { subtle } = webCrypto()
   // Web Crypto rejects an empty key. HMAC pads a key with zeros, so that one zero byte is the same key as none.
   const keyBytes = bytesOf(secret === '' ? '\0' : secret)

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { basename } from 'node:path'
+
+/** The folder of the browser's modules in URLs. */
+const folder = '/docs/assets/'
+
+/**
+ * A script of a page and all modules that it imports, as JavaScript by URL path. The script is the first. Types are removed
+ * here, so that there is no build step. Imports become URL paths: pages have no import map, which the policy of the pages
+ * would have to allow.
+ *
+ * @param file URL of the TypeScript file
+ * @throws Error if two modules would get the same URL
+ */
+export function browserModules(file: URL): Map<string, string> {
+  const files = new Map<string, string>()
+  const modules = new Map<string, string>()
+  const add = (source: string) => {
+    const path = pathOf(source)
+    if (files.has(path) && files.get(path) !== source)
+      throw new Error(`${files.get(path)} and ${source} are both ${path}`)
+    if (files.has(path)) return
+    files.set(path, source)
+    const code = stripTypes(readFileSync(new URL(source), 'utf8'))
+    modules.set(
+      path,
+      code.replaceAll(importPattern, (_, before, name) => `${before}'${pathOf(resolve(name, source))}'`),
+    )
+    for (const [, , name] of code.matchAll(importPattern)) add(resolve(name!, source))
+  }
+  add(file.href)
+  return modules
+}
+
+/** The end of an import or export declaration, which is at the beginning of a line. */
+const importPattern = /^((?:import|export)\b[^'"]*?\bfrom\s+)'([^']+)'/gm
+
+const resolve = (name: string, from: string) =>
+  name.startsWith('.') ? new URL(name, from).href : import.meta.resolve(name)
+
+const pathOf = (file: string) => `${folder}${basename(file, '.ts')}.js`
+
+/** Node warns that the function is experimental, which tells an operator nothing. The pages are tested with each Node. */
+function stripTypes(code: string): string {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return stripTypeScriptTypes(code)
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}

@@ -1,0 +1,38 @@
+/** The element with this ID. @throws Error if the page has none of this type */
+export function elementById<T extends HTMLElement>(id: string, type: new () => T): T {
+  const found = document.getElementById(id)
+  if (!(found instanceof type)) throw new Error(`the page has no ${type.name} ${id}`)
+  return found
+}
+
+/** A new element. All content is text or nodes, never HTML, so that an answer cannot add markup to the page. */
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string> = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const created = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value)
+  created.append(...children)
+  return created
+}
+
+/** A text in a box that keeps its lines. */
+export function codeBlock(...children: (Node | string)[]): HTMLPreElement {
+  return element('pre', {}, element('code', {}, ...children))
+}
+
+/** A part that the reader can unfold. */
+export function folded(summary: string, ...children: Node[]): HTMLDetailsElement {
+  return element('details', {}, element('summary', {}, summary), ...children)
+}
+
+/** A text with its line ends shown, because a signature depends on them. */
+export function withLineEnds(text: string): Node[] {
+  return text.split(/(\r?\n|\r)/).flatMap(piece => {
+    if (!/^[\r\n]/.test(piece)) return [document.createTextNode(piece)]
+    const mark = element('span', { class: 'line-end', title: piece === '\n' ? 'line feed' : 'carriage return' })
+    mark.textContent = piece.replace('\r', '␍').replace('\n', '␊')
+    return [mark, document.createTextNode('\n')]
+  })
+}

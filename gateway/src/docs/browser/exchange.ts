@@ -1,0 +1,105 @@
+import { bodyHash, type Credentials, canonicalMessage, signedHeaders } from '@workspace-wallet/client'
+
+/** The envelope of section 2.1. */
+export type Envelope = {
+  timestamp: number
+  success: boolean
+  code: string
+  message: string
+  data: unknown
+  detail?: string
+}
+
+/** A request that was sent, and its answer. */
+export type Exchange = {
+  method: string
+  target: string
+  sentHeaders: Record<string, string>
+  body: string | undefined
+  canonicalMessage: string
+  status: number
+  statusText: string
+  headers: Headers
+  /** The body of the answer as received. */
+  text: string
+  /** Undefined if something other than the gateway answered. */
+  envelope: Envelope | undefined
+  milliseconds: number
+}
+
+/** How far the server's clock is ahead of this machine's, in milliseconds. Zero until an answer shows otherwise. */
+let clockOffsetMs = 0
+const toleranceMs = 30_000
+
+/**
+ * Signs a request and sends it to the server that the page came from. If only this machine's clock is wrong, signs once more
+ * with the server's time.
+ *
+ * @throws TypeError if the server cannot be reached
+ */
+export async function exchange(
+  credentials: Credentials,
+  method: string,
+  target: string,
+  body?: string,
+): Promise<Exchange> {
+  const first = await exchangeOnce(credentials, method, target, body)
+  if (first.envelope?.code !== 'GA2013') return first
+  const offsetMs = first.envelope.timestamp - Date.now()
+  if (Math.abs(offsetMs - clockOffsetMs) < toleranceMs) return first
+  clockOffsetMs = offsetMs
+  return exchangeOnce(credentials, method, target, body)
+}
+
+async function exchangeOnce(
+  credentials: Credentials,
+  method: string,
+  wanted: string,
+  body: string | undefined,
+): Promise<Exchange> {
+  // The browser sends the target in this form, and the signature is that of the path as sent.
+  const { pathname, search } = new URL(wanted, location.origin)
+  const target = pathname + search
+  const timestamp = String(Math.floor((Date.now() + clockOffsetMs) / 1000))
+  const signed = await signedHeaders(credentials, { method, target, body, timestamp })
+  const sentHeaders: Record<string, string> = { ...signed, 'X-LOCALE': 'en-US' }
+  if (body !== undefined) sentHeaders['Content-Type'] = 'application/json'
+  const startedAt = performance.now()
+  const response = await fetch(target, {
+    method,
+    headers: sentHeaders,
+    ...(body === undefined ? {} : { body }),
+    credentials: 'omit',
+    cache: 'no-store',
+    redirect: 'error',
+  })
+  const text = await response.text()
+  return {
+    method,
+    target,
+    sentHeaders,
+    body,
+    canonicalMessage: canonicalMessage({
+      method,
+      path: pathname,
+      timestamp,
+      nonce: signed['X-Nonce'],
+      bodyHash: await bodyHash(body ?? ''),
+    }),
+    status: response.status,
+    statusText: response.statusText,
+    headers: response.headers,
+    text,
+    envelope: parseEnvelope(text),
+    milliseconds: Math.round(performance.now() - startedAt),
+  }
+}
+
+function parseEnvelope(text: string): Envelope | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Envelope> | null
+    return typeof value?.code === 'string' ? (value as Envelope) : undefined
+  } catch {
+    return undefined
+  }
+}

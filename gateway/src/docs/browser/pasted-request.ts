@@ -1,0 +1,89 @@
+/** A request that the reader pasted. Names of headers are in lower case. */
+export type PastedRequest = { method: string; target: string; headers: Map<string, string>; body: string }
+
+/** Parses a curl command or the text of an HTTP request; undefined if the text is neither. */
+export function parsePastedRequest(text: string): PastedRequest | undefined {
+  const trimmed = text.trimStart().replace(/^\$ /, '')
+  return /^curl\s/.test(trimmed) ? parseCurl(shellWords(trimmed).slice(1)) : parseHttp(trimmed)
+}
+
+function parseHttp(text: string): PastedRequest | undefined {
+  const [head = '', ...rest] = text.split(/\r?\n\r?\n/)
+  const [first = '', ...lines] = head.split(/\r?\n/)
+  const [, method, target] = /^([A-Za-z]+) (\S+)(?: HTTP\/[\d.]+)?$/.exec(first.trimEnd()) ?? []
+  if (!method || !target) return undefined
+  return { method, target, headers: new Map(lines.map(headerOf)), body: rest.join('\n\n') }
+}
+
+function headerOf(line: string): [string, string] {
+  const colon = line.indexOf(':')
+  return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]
+}
+
+const options: Record<string, 'method' | 'header' | 'data' | 'json' | 'url'> = {
+  '-X': 'method',
+  '--request': 'method',
+  '-H': 'header',
+  '--header': 'header',
+  '-d': 'data',
+  '--data': 'data',
+  '--data-ascii': 'data',
+  '--data-binary': 'data',
+  '--data-raw': 'data',
+  '--json': 'json',
+  '--url': 'url',
+}
+/** Other options that take a value, which is no URL then. */
+const otherOptions =
+  /^(-[AbcCeEFKmoQrtTuUwxyYz]|--(user-agent|cookie|max-time|connect-timeout|output|user|write-out|proxy|retry|cacert))$/
+
+function parseCurl(words: string[]): PastedRequest | undefined {
+  const headers = new Map<string, string>()
+  const bodies: string[] = []
+  let method: string | undefined
+  let target: string | undefined
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!
+    // A short option may be written together with its value: -XPOST.
+    const isJoined = /^-[XHd]./.test(word)
+    const option = isJoined ? word.slice(0, 2) : word
+    const kind = options[option]
+    if (!kind && !option.startsWith('-')) target ??= option
+    if (!kind && otherOptions.test(option)) at++
+    if (!kind) continue
+    const value = isJoined ? word.slice(2) : (words[++at] ?? '')
+    if (kind === 'method') method = value
+    else if (kind === 'url') target = value
+    else if (kind === 'header') headers.set(...headerOf(value))
+    else bodies.push(value)
+  }
+  if (target === undefined) return undefined
+  const body = bodies.join('&')
+  return { method: method ?? (bodies.length > 0 ? 'POST' : 'GET'), target: target.split('#', 1)[0]!, headers, body }
+}
+
+const wordPattern = /\$'((?:[^'\\]|\\[\s\S])*)'|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)|(\s+)/g
+const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t', 0: '\0' }
+
+/** The words of a command in the quoting of bash and zsh. Variables stay as they are. */
+export function shellWords(command: string): string[] {
+  const words: string[] = []
+  let word: string | undefined
+  for (const [, ansi, single, double, escaped, plain, space] of command.matchAll(wordPattern)) {
+    if (space !== undefined) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else if (escaped !== '\n') {
+      word = (word ?? '') + (unescapeAnsi(ansi) ?? single ?? unescapeDouble(double) ?? escaped ?? plain)
+    }
+  }
+  return word === undefined ? words : [...words, word]
+}
+
+const unescapeDouble = (text: string | undefined) =>
+  text?.replaceAll(/\\([$`"\\\n])/g, (_, character) => (character === '\n' ? '' : character))
+
+const unescapeAnsi = (text: string | undefined) =>
+  text?.replaceAll(/\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([\s\S]))/g, (_, byte, unit, character) =>
+    byte || unit ? String.fromCharCode(Number.parseInt(byte ?? unit, 16)) : (escapes[character] ?? character),
+  )

@@ -1,0 +1,196 @@
+import { parseRequestTarget } from '../../auth/request-target.ts'
+import { type Diagnosis, diagnose, type SentRequest } from './diagnosis.ts'
+import { markedDifference } from './differences.ts'
+import { codeBlock, element, elementById, withLineEnds } from './elements.ts'
+import { parsePastedRequest } from './pasted-request.ts'
+import { insecurePage, prepareSecret } from './secret-input.ts'
+
+const form = elementById('request', HTMLFormElement)
+const pasted = elementById('pasted', HTMLTextAreaElement)
+const body = elementById('body', HTMLTextAreaElement)
+const ownMessage = elementById('own-message', HTMLTextAreaElement)
+const [method, target, apiKey, timestamp, nonce, signature, secret, ownHash] = (
+  ['method', 'target', 'api-key', 'timestamp', 'nonce', 'signature', 'secret', 'own-hash'] as const
+).map(id => elementById(id, HTMLInputElement)) as [Input, Input, Input, Input, Input, Input, Input, Input]
+const verdict = elementById('verdict', HTMLElement)
+const stages = elementById('stages', HTMLOListElement)
+const mistakes = elementById('mistakes', HTMLUListElement)
+
+type Input = HTMLInputElement
+
+/** The host of the pasted request. */
+let host = ''
+/** Only the result of the latest input is shown. */
+let latest = 0
+
+prepareSecret(secret)
+form.addEventListener('submit', event => event.preventDefault())
+pasted.addEventListener('input', fillIn)
+form.addEventListener('input', update)
+void update()
+
+function fillIn(): void {
+  const request = parsePastedRequest(pasted.value)
+  if (!request) return
+  const { headers } = request
+  method.value = request.method
+  target.value = request.target
+  body.value = request.body
+  host = headers.get('host') ?? ''
+  for (const [input, name] of [
+    [apiKey, 'x-api-key'],
+    [timestamp, 'x-timestamp'],
+    [nonce, 'x-nonce'],
+    [signature, 'x-signature'],
+  ] as const)
+    input.value = headers.get(name) ?? ''
+}
+
+function readRequest(): SentRequest {
+  const { path, query } = parseRequestTarget(target.value.trim())
+  return {
+    apiKey: apiKey.value.trim(),
+    method: method.value.trim(),
+    path,
+    query,
+    host: URL.parse(target.value.trim())?.host || host || location.host,
+    timestamp: timestamp.value.trim(),
+    nonce: nonce.value.trim(),
+    body: body.value,
+    signature: signature.value.trim(),
+    apiSecret: secret.value.trim(),
+  }
+}
+
+async function update(): Promise<void> {
+  const turn = ++latest
+  if (!isSecureContext) return show(element('p', { class: 'verdict bad' }, insecurePage))
+  const request = readRequest()
+  const missing = missingFields(request)
+  if (missing.length > 0) {
+    stages.replaceChildren()
+    return show(element('p', {}, `Enter ${list(missing)}.`))
+  }
+  const diagnosis = await diagnose(request)
+  if (turn !== latest) return
+  stages.replaceChildren(bodyStage(request, diagnosis), messageStage(diagnosis), signatureStage(request, diagnosis))
+  show(...verdictOf(request, diagnosis))
+  for (const item of mistakes.children)
+    item.classList.toggle('found', (item as HTMLElement).dataset.mistake === diagnosis.mistake)
+}
+
+/** Screen readers read the verdict when it changes, so it changes only if its text does. */
+function show(...nodes: HTMLElement[]): void {
+  if (nodes.map(node => node.outerHTML).join('') !== verdict.innerHTML) verdict.replaceChildren(...nodes)
+}
+
+function missingFields(request: SentRequest): string[] {
+  const needed = {
+    method,
+    'the URL or path': target,
+    'X-Timestamp': timestamp,
+    'X-Nonce': nonce,
+    'the API secret': secret,
+  }
+  return Object.entries({ ...needed, method: { value: request.method } })
+    .filter(([, { value }]) => value.trim() === '')
+    .map(([name]) => (name === 'method' ? 'the method' : name))
+}
+
+function list(names: string[]): string {
+  return new Intl.ListFormat('en').format(names)
+}
+
+function verdictOf(request: SentRequest, { verdict: kind, mistake, message }: Diagnosis): HTMLElement[] {
+  if (kind === 'UNKNOWN') return [element('p', {}, 'Enter the X-Signature of your client to compare it.')]
+  if (kind === 'MATCHES')
+    return [
+      element('p', { class: 'verdict good' }, element('strong', {}, 'The signature is correct.')),
+      ...headerProblems(request),
+    ]
+  return [
+    element('p', { class: 'verdict bad' }, element('strong', {}, 'The signature is wrong.')),
+    element('p', {}, mistake ? sentenceOf(mistake) : guess(message)),
+    ...headerProblems(request),
+  ]
+}
+
+function sentenceOf(mistake: string): string {
+  return mistakes.querySelector(`[data-mistake="${mistake}"]`)?.textContent ?? mistake
+}
+
+/** What can be said if no known mistake fits. */
+function guess(message: string): string {
+  if (ownMessage.value === '')
+    return 'None of the usual mistakes explains it. Enter the canonical message of your client below the secret, to see which part differs. And check that the secret belongs to the key.'
+  if (ownMessage.value === message)
+    return 'Your canonical message is right, so your client used another secret, or computed the HMAC in another way.'
+  return 'Your canonical message differs: see below.'
+}
+
+/** What the server refuses before it looks at the signature. */
+function headerProblems({ timestamp, nonce }: SentRequest): HTMLElement[] {
+  const problems: string[] = []
+  if (/^\d{13}$/.test(timestamp)) problems.push('X-Timestamp is in milliseconds: send whole seconds.')
+  else if (!/^\d{1,10}$/.test(timestamp)) problems.push('X-Timestamp must be whole seconds since 1970, digits only.')
+  if (!/^[!-~]{1,128}$/.test(nonce)) problems.push('X-Nonce must be 1 to 128 visible ASCII characters.')
+  return problems.map(sentence => element('p', { class: 'verdict bad' }, sentence))
+}
+
+function bodyStage({ body }: SentRequest, { bodyHash }: Diagnosis): HTMLElement {
+  const bytes = new TextEncoder().encode(body).length
+  const size = bytes === 0 ? 'no body, so of the empty string' : `of ${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`
+  return stage('1. Body hash', `SHA-256 ${size}, in lower-case hexadecimal.`, bodyHash, ownHash.value.trim())
+}
+
+function messageStage({ message }: Diagnosis): HTMLElement {
+  const description = 'Method, path, timestamp, nonce and body hash. ␊ is a line feed: there is none at the end.'
+  if (ownMessage.value === '' || ownMessage.value === message)
+    return stage('2. Canonical message', description, message, ownMessage.value)
+  return element(
+    'li',
+    {},
+    element('h3', {}, '2. Canonical message'),
+    element('p', { class: 'hint' }, description),
+    ...comparedLines(message, ownMessage.value),
+  )
+}
+
+const lineNames = ['method', 'path', 'timestamp', 'nonce', 'body hash']
+
+/** The lines of two messages with their line ends, one below the other where they differ. */
+function comparedLines(expected: string, other: string): HTMLElement[] {
+  const [expectedLines, otherLines] = [expected, other].map(text => text.split(/(?<=\n)/)) as [string[], string[]]
+  return Array.from({ length: Math.max(expectedLines.length, otherLines.length) }, (_, at) => {
+    const [line = '', own = ''] = [expectedLines[at], otherLines[at]]
+    const name = `Line ${at + 1}${lineNames[at] ? `, ${lineNames[at]}` : ''}`
+    if (line === own) return element('div', {}, element('h4', {}, `${name}: equal`), codeBlock(...withLineEnds(line)))
+    return element('div', {}, element('h4', {}, `${name}: different`), ...comparison(line, own))
+  })
+}
+
+function signatureStage({ signature: sent }: SentRequest, { signature }: Diagnosis): HTMLElement {
+  return stage('3. Signature', 'Base64 of the HMAC-SHA256 of the message, with the secret as the key.', signature, sent)
+}
+
+/** One step of section 5.2: the value that is right, and how the one of the client differs. */
+function stage(title: string, description: string, value: string, own: string): HTMLElement {
+  const state = own === '' ? '' : own === value ? ': equal' : ': different'
+  return element(
+    'li',
+    {},
+    element('h3', {}, title + state),
+    element('p', { class: 'hint' }, description),
+    ...(own === '' || own === value ? [codeBlock(...withLineEnds(value))] : comparison(value, own)),
+  )
+}
+
+function comparison(value: string, own: string): HTMLElement[] {
+  const marked = markedDifference(value, own)
+  return [
+    element('p', { class: 'hint' }, 'Right:'),
+    codeBlock(...marked.expected),
+    element('p', { class: 'hint' }, 'Yours:'),
+    codeBlock(...marked.other),
+  ]
+}

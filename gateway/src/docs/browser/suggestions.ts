@@ -1,0 +1,48 @@
+import { element, elementById } from './elements.ts'
+
+/** The IDs that the forms offer: the wallets of the key, and what the answers on this page contained. */
+
+export type Wallet = { walletId: string; name: string; currency: string; balance: string; status: string }
+
+const lists = { walletId: 'wallets', transferId: 'transfers', holdId: 'holds' } as const
+
+/** Offers wallets, with their names and balances, and proposes them where a form needs wallets. */
+export function offerWallets(wallets: readonly Wallet[]): void {
+  elementById('wallets', HTMLDataListElement).replaceChildren(
+    ...wallets.map(({ walletId, name, currency, balance }) =>
+      element('option', { value: walletId, label: `${name}: ${balance} ${currency}` }),
+    ),
+  )
+  const [source, target] = pairOf(wallets)
+  for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[list="wallets"][required]')) {
+    const isTarget = input.name === 'targetWalletId'
+    input.value = (isTarget ? target : source)?.walletId ?? ''
+  }
+  for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[name="currency"][required]'))
+    if (source) input.value = source.currency
+}
+
+/** Two wallets that money can be moved between: of one currency, from the one that holds most. */
+function pairOf(wallets: readonly Wallet[]): [Wallet | undefined, Wallet | undefined] {
+  const active = wallets.filter(({ status }) => status === 'ACTIVE')
+  const byBalance = active.toSorted((a, b) => Number(b.balance) - Number(a.balance))
+  for (const source of byBalance) {
+    const target = active.find(each => each !== source && each.currency === source.currency)
+    if (target) return [source, target]
+  }
+  return [byBalance[0], undefined]
+}
+
+/** Offers the IDs in an answer. The latest comes first. */
+export function rememberIds(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, inner] of Object.entries(value)) {
+    if (typeof inner === 'string' && name in lists) offer(lists[name as keyof typeof lists], inner)
+    else rememberIds(inner)
+  }
+}
+
+function offer(list: string, id: string): void {
+  const options = elementById(list, HTMLDataListElement)
+  if (![...options.options].some(option => option.value === id)) options.prepend(element('option', { value: id }))
+}

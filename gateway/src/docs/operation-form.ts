@@ -1,0 +1,107 @@
+import { type Html, html } from './html.ts'
+import { inline } from './markdown.ts'
+import type { OpenApiDocument, Schema } from './openapi-document.ts'
+import { type Field, fieldsOf, typeOf } from './schema-fields.ts'
+
+/** What an input of the form is for. The script of the page reads it back from the attributes. */
+type Input = Field & { in: 'path' | 'query' | 'body'; example: unknown }
+
+type Form = { document: OpenApiDocument; id: string; method: string; path: string; inputs: Input[] }
+
+/** The form that sends one operation. `browser/try-it.ts` makes it work. */
+export function operationForm(form: Form): Html {
+  const { id, method, path, inputs } = form
+  const always = inputs.filter(input => input.isRequired)
+  const optional = inputs.filter(input => !input.isRequired)
+  return html`
+    <form class="try" id="${id}-try" tabindex="-1" data-method="${method}" data-path="${path}" aria-labelledby="${id}-try-title ${id}-title" autocomplete="off" novalidate>
+      <h4 id="${id}-try-title">Try it</h4>
+      ${always.map(input => formRow(form, input))}
+      ${
+        optional.length > 0 &&
+        html`<details class="optional"><summary>Optional: ${optional.map(({ name }) => name).join(', ')}</summary>
+          ${optional.map(input => formRow(form, input))}</details>`
+      }
+      <button type="submit">Send</button>
+      <div class="outcome" role="status"></div>
+    </form>`
+}
+
+/** The inputs for the body of an operation. */
+export function bodyInputs(document: OpenApiDocument, schema: Schema | undefined, example: unknown): Input[] {
+  if (!schema) return []
+  return fieldsOf(document, schema).map(field => ({
+    ...field,
+    in: 'body',
+    example: (example as Record<string, unknown> | undefined)?.[field.name],
+  }))
+}
+
+/** The inputs for the parameters of an operation. */
+export function parameterInputs(parameters: (Field & { in: string; example: unknown })[]): Input[] {
+  return parameters.filter((each): each is Input => each.in === 'path' || each.in === 'query')
+}
+
+function formRow({ document, id, path }: Form, input: Input): Html {
+  const { name, schema, isRequired, in: place, example } = input
+  const control = `${id}-${place}-${name}`
+  const type = typeOf(document, schema)
+  const suggestions = suggestionsFor(name, path)
+  // IDs of the examples exist in no other workspace.
+  const value = isRequired && !suggestions ? example : undefined
+  const attributes = html`id="${control}" name="${name}" data-in="${place}" data-type="${type}"
+    aria-describedby="${control}-hint" ${isRequired && html`required`}`
+  return html`
+    <div class="row">
+      <label for="${control}"><code>${name}</code></label>
+      ${controlFor(attributes, schema, type, value, suggestions)}
+      <p class="hint" id="${control}-hint">${suggestions ? hintFor(suggestions) : exampleHint(type, example, isRequired)}</p>
+    </div>`
+}
+
+function controlFor(
+  attributes: Html,
+  schema: Schema,
+  type: string,
+  value: unknown,
+  suggestions: string | undefined,
+): Html {
+  const choices = type === 'boolean' ? [true, false] : schema.enum
+  if (choices && choices.length <= 12)
+    return html`<select ${attributes}>${[html`<option value=""></option>`, ...choices.map(choice => option(choice, value))]}</select>`
+  if (/array|object/.test(type))
+    return html`<textarea ${attributes} rows="${linesOf(value)}" spellcheck="false">${json(value)}</textarea>`
+  return html`<input ${attributes} type="text" value="${text(value)}" spellcheck="false" autocapitalize="off"
+    autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
+}
+
+function option(choice: unknown, value: unknown): Html {
+  return html`<option ${choice === value && html`selected`}>${String(choice)}</option>`
+}
+
+/** The list of IDs that the page offers for a field: those of the wallets, transfers or holds that it has seen. */
+function suggestionsFor(name: string, path: string): string | undefined {
+  if (/walletId$/i.test(name)) return 'wallets'
+  if (/transferId$/i.test(name)) return 'transfers'
+  if (name === 'holdId') return 'holds'
+  if (name === 'bizId' && path.includes('{bizId}')) return path.includes('/hold/') ? 'holds' : 'transfers'
+  return undefined
+}
+
+function hintFor(suggestions: string): string {
+  return suggestions === 'wallets'
+    ? 'Choose one of your wallets, or enter any ID.'
+    : `Choose one of the ${suggestions} that this page has seen, or enter any ID.`
+}
+
+function exampleHint(type: string, example: unknown, isRequired: boolean): Html | string {
+  if (/array|object/.test(type))
+    return isRequired
+      ? 'JSON.'
+      : html`JSON${example !== undefined && html`, such as <code>${JSON.stringify(example)}</code>`}.`
+  return isRequired || example === undefined || example === null ? '' : html`Such as ${inline(`\`${text(example)}\``)}.`
+}
+
+const text = (value: unknown) => (value === undefined || value === null ? '' : String(value))
+const json = (value: unknown) => (value === undefined ? '' : JSON.stringify(value, null, 2))
+const linesOf = (value: unknown) => Math.min(16, Math.max(2, json(value).split('\n').length))

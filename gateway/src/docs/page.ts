@@ -1,0 +1,56 @@
+import { type Html, html } from './html.ts'
+
+/** `modules`: the URLs of the script and of all modules that it imports, the script first. */
+type Page = { path: string; title: string; description: string; modules: string[]; body: Html }
+
+const pages = [
+  ['/docs', 'API reference'],
+  ['/docs/signature', 'Signature debugger'],
+] as const
+
+/** A whole page, as text. */
+export function pageText({ path, title, description, modules, body }: Page): string {
+  const links = pages.map(
+    ([href, label]) => html`<a href="${href}" ${href === path && html`aria-current="page"`}>${label}</a>`,
+  )
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<meta name="description" content="${description}">
+<link rel="icon" href="/docs/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/assets/docs.css">
+${modules.slice(1).map(
+  url => html`<link rel="modulepreload" href="${url}">
+`,
+)}<script type="module" src="${modules[0]}"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="bar">
+  <a class="name" href="/docs">Workspace Wallet</a>
+  <nav aria-label="Pages">${links}<a href="/openapi.json">OpenAPI</a></nav>
+</header>
+${body}
+<noscript><p class="notice">The text can be read without JavaScript. Requests can be sent and signatures checked only with it.</p></noscript>
+</body>
+</html>
+`.html
+}
+
+/** The inputs for a secret. The script of the page reads it only when it signs. */
+export function secretInput(id: string, hint: Html | string): Html {
+  return html`
+    <div class="row">
+      <label for="${id}">API secret</label>
+      <div class="secret">
+        <input id="${id}" type="password" autocomplete="off" spellcheck="false" autocapitalize="off"
+          aria-describedby="${id}-hint" data-1p-ignore data-lpignore="true" data-bwignore>
+        <button type="button" class="plain" aria-pressed="false" aria-controls="${id}">Show</button>
+      </div>
+      <p class="hint" id="${id}-hint">${hint}</p>
+    </div>`
+}

@@ -1,0 +1,407 @@
+import { randomUUID } from 'node:crypto'
+import { AxeBuilder } from '@axe-core/playwright'
+import { bodyHash, canonicalMessage, sign, signedHeaders } from '@workspace-wallet/client'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { findProgram } from '../tools/services/programs.ts'
+import { call, createPath } from './setup/client.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
+
+/** The pages of the documentation, in Chromium, as a reader uses them. */
+
+let system: System
+let browser: Browser
+beforeAll(async () => {
+  const [started, executablePath] = await Promise.all([startSystem(), findProgram(['chromium'], 'chromium')])
+  system = started
+  browser = await chromium.launch({
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      // A host that is not this machine: a page from it is no secure context.
+      '--host-resolver-rules=MAP docs.test 127.0.0.1',
+    ],
+  })
+})
+afterAll(async () => {
+  await browser?.close()
+  await system.stop()
+})
+
+/** Every page of a test is watched: what it requests, and what its policy refused. */
+const watched: { page: Page; origin: string; requests: string[]; problems: string[] }[] = []
+
+async function open(path: string, options: BrowserContextOptions = {}, baseUrl = system.baseUrl): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const watch = { page, origin: new URL(baseUrl).origin, requests: [] as string[], problems: [] as string[] }
+  watched.push(watch)
+  page.on('request', request => watch.requests.push(request.url()))
+  page.on('pageerror', error => watch.problems.push(String(error)))
+  page.on('console', message => {
+    const isExpected = /^Failed to load resource|^The Cross-Origin-Opener-Policy header has been ignored/
+    const isProblem = ['error', 'warning'].includes(message.type()) && !isExpected.test(message.text())
+    if (isProblem) watch.problems.push(message.text())
+  })
+  await page.goto(baseUrl + path)
+  return page
+}
+
+afterEach(async () => {
+  for (const { page, origin, requests, problems } of watched.splice(0)) {
+    await page.context().close()
+    expect(requests.length).toBeGreaterThan(1)
+    expect(requests.filter(url => new URL(url).origin !== origin)).toEqual([])
+    expect(problems).toEqual([])
+  }
+})
+
+async function enterKey(page: Page, { apiKey, apiSecret } = system): Promise<void> {
+  await page.getByLabel('API key', { exact: true }).fill(apiKey)
+  await page.getByLabel('API secret').fill(apiSecret)
+  await page.getByRole('button', { name: 'Use this key' }).click()
+  await page.locator('#key-status .verdict').waitFor()
+}
+
+const operation = (page: Page, title: string): Locator =>
+  page.getByRole('form', { name: `Try it ${title}`, exact: true })
+
+async function expectAccessible(page: Page, withoutRules: string[] = []): Promise<void> {
+  const axe = new AxeBuilder({ page }).options({ resultTypes: ['violations'] }).disableRules(withoutRules)
+  const { violations } = await axe.analyze()
+  expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
+  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+}
+
+const unfold = (page: Page, within: string) =>
+  page.evaluate(`for (const each of document.querySelectorAll('${within} details')) each.open = true`)
+
+const isFocused = (page: Page, locator: Locator): Promise<boolean> =>
+  locator
+    .and(page.locator(':focus'))
+    .count()
+    .then(count => count === 1)
+
+/** Where a page could keep what it was told. */
+const everythingKept = `(async () => JSON.stringify([document.documentElement.outerHTML, { ...localStorage },
+  { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(), history.state, location.href]))()`
+
+describe('the API reference', () => {
+  test('a reader enters a key, and makes a signed transfer between the wallets that the page proposes', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    await page.getByText('The key works.').waitFor()
+    await page.getByRole('link', { name: 'Create a transfer between' }).click()
+    const form = operation(page, 'Create a transfer order')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    const answer = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
+    const { body } = await call(system, 'GET', `/api/v1/transfer/query/orders/${answer.data.transferId}`)
+    expect(body.data).toEqual(answer.data)
+    const [main, savings] = system.wallets
+    expect(body.data).toMatchObject({ sourceWalletId: main!.walletId, targetWalletId: savings!.walletId })
+  })
+
+  test('shows what was sent: the request, its headers, and the canonical message that they sign', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    const form = operation(page, 'List wallets')
+    await form.getByText('Optional:').click()
+    await form.getByLabel('size').fill('1')
+    await form.getByLabel('sort').fill('currency,asc\nname,desc')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    await form.getByText('What was sent').click()
+    const [request, message] = await form.locator('details:has-text("What was sent") pre').allTextContents()
+    const [first, ...headers] = request!.split('\n')
+    expect(first).toBe('GET /api/v1/wallets?size=1&sort=currency%2Casc&sort=name%2Cdesc')
+    const sent = Object.fromEntries(headers.map(line => line.split(': ') as [string, string]))
+    const parts = { method: 'GET', path: '/api/v1/wallets', bodyHash: await bodyHash('') }
+    const expected = canonicalMessage({ ...parts, timestamp: sent['X-Timestamp']!, nonce: sent['X-Nonce']! })
+    expect(message!.replaceAll('␊', '')).toBe(expected)
+    expect(sent['X-Signature']).toBe(await sign(system.apiSecret, expected))
+  })
+
+  test('shows the sentence of a refusal', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    const form = operation(page, 'Create a transfer order')
+    await form.getByLabel('amount').fill('999999')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('422 Unprocessable Entity T002 INSUFFICIENT_BALANCE').waitFor()
+    const { detail } = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
+    expect(await form.locator('.detail').textContent()).toBe(detail)
+  })
+
+  test('every operation can be sent from its form', async () => {
+    const tenant = { ...(await createTenant(system)), admin: system.admin }
+    for (const deposits of [['100'], ['100']]) await createWallet(tenant, { deposits })
+    const page = await open('/docs')
+    await enterKey(page, { ...system, ...tenant })
+    // In the order of the page: what an earlier operation answers, a later one is proposed.
+    for (const form of await page.locator('form.try').all()) {
+      for (const input of await form.locator('input[list][required]').all()) {
+        if ((await input.inputValue()) !== '') continue
+        const list = await input.getAttribute('list')
+        const offered = await page.locator(`#${list} option`).all()
+        await input.fill((await offered[0]?.getAttribute('value')) ?? 'unknown')
+      }
+      await form.getByRole('button', { name: 'Send' }).click()
+      await form.locator('.outcome .verdict').waitFor()
+      const answer = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
+      // The example of a batch names wallets of another workspace, and a hold or a transfer can be used up.
+      expect(answer.code, (await form.getAttribute('data-path')) as string).toMatch(/^(2000|[WTH]\d{3})$/)
+    }
+  })
+
+  test('a wrong secret is refused, and the page says where to look', async () => {
+    const page = await open('/docs')
+    await enterKey(page, { ...system, apiSecret: 'not-the-secret' })
+    await page.getByText('401 Unauthorized GA2012 SIGNATURE_INVALID').waitFor()
+    await operation(page, 'List wallets').getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('link', { name: 'signature debugger' }).last().waitFor()
+  })
+
+  test('signs with the time of the server if the clock of the reader is wrong', async () => {
+    const page = await open('/docs')
+    await page.clock.setSystemTime(Date.now() + 3_600_000)
+    await enterKey(page)
+    await page.getByText('The key works.').waitFor()
+  })
+
+  test('the secret is in no storage, no URL and no markup, and is gone after a reload and after going back', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    await page.getByRole('button', { name: 'Show' }).click()
+    expect(await page.getByLabel('API secret').inputValue()).toBe(system.apiSecret)
+    const form = operation(page, 'List wallets')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    await form.getByText('What was sent').click()
+    const kept = await page.evaluate(everythingKept)
+    expect(kept).not.toContain(system.apiSecret)
+    expect(watched[0]!.requests.join('\n')).not.toContain(system.apiSecret)
+    await page.getByRole('link', { name: 'Signature debugger' }).click()
+    await page.getByRole('heading', { name: 'Signature debugger' }).waitFor()
+    await page.goBack()
+    expect(await page.getByLabel('API secret').inputValue()).toBe('')
+    await enterKey(page)
+    await page.reload()
+    expect(await page.getByLabel('API secret').inputValue()).toBe('')
+  })
+
+  test('says what is missing before it sends anything, and goes there', async () => {
+    const page = await open('/docs')
+    const form = operation(page, 'Get a wallet')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('Enter your API key').waitFor()
+    expect(await isFocused(page, page.getByLabel('API key', { exact: true }))).toBe(true)
+    await page.getByLabel('API key', { exact: true }).fill(system.apiKey)
+    await page.getByLabel('API secret').fill(system.apiSecret)
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('Enter walletId: it is part of the path.').waitFor()
+    const batch = operation(page, 'Create a batch of transfers')
+    await batch.getByLabel('transfers').fill('[')
+    await batch.getByRole('button', { name: 'Send' }).click()
+    await batch.getByText('transfers is not valid JSON').waitFor()
+    expect(watched[0]!.requests.filter(url => url.includes('/api/'))).toEqual([])
+  })
+
+  test('says that a page from plain HTTP cannot sign', async () => {
+    const baseUrl = system.baseUrl.replace('127.0.0.1', 'docs.test')
+    const page = await open('/docs', {}, baseUrl)
+    await page.getByText('This page was loaded over plain HTTP').waitFor()
+    const debuggerPage = await open('/docs/signature', {}, baseUrl)
+    await debuggerPage.getByText('This page was loaded over plain HTTP').waitFor()
+  })
+
+  test('can be used with the keyboard alone', async () => {
+    const page = await open('/docs')
+    const tabTo = async (locator: Locator) => {
+      for (let count = 0; count < 200 && !(await isFocused(page, locator)); count++) await page.keyboard.press('Tab')
+      expect(await isFocused(page, locator)).toBe(true)
+    }
+    await tabTo(page.getByRole('link', { name: 'Skip to the content' }))
+    await page.keyboard.press('Enter')
+    await tabTo(page.getByLabel('API key', { exact: true }))
+    await page.keyboard.insertText(system.apiKey)
+    await tabTo(page.getByLabel('API secret'))
+    await page.keyboard.insertText(system.apiSecret)
+    await page.keyboard.press('Enter')
+    const link = page.getByRole('link', { name: 'Create a transfer between' })
+    await link.waitFor()
+    await tabTo(link)
+    await page.keyboard.press('Enter')
+    const form = operation(page, 'Create a transfer order')
+    const send = form.getByRole('button', { name: 'Send' })
+    await tabTo(send)
+    await page.keyboard.press('Enter')
+    await form.getByText('200 OK').waitFor()
+  })
+
+  describe.each(['light', 'dark'] as const)('in %s', colorScheme => {
+    test.each([390, 1280])('is accessible and fits a width of %i px, in every view', async width => {
+      const page = await open('/docs', { colorScheme, viewport: { width, height: 900 } })
+      await enterKey(page)
+      const form = operation(page, 'Create a transfer order')
+      await form.getByRole('button', { name: 'Send' }).click()
+      await form.getByText('200 OK').waitFor()
+      const refused = operation(page, 'Create a hold')
+      await refused.getByLabel('amount').fill('x')
+      await refused.getByRole('button', { name: 'Send' }).click()
+      await refused.getByText('400 Bad Request').waitFor()
+      await unfold(page, '#createTransfer')
+      await expectAccessible(page)
+    })
+  })
+
+  test('is accessible before a key is entered, and with every part unfolded', async () => {
+    const page = await open('/docs', { viewport: { width: 390, height: 900 } })
+    await unfold(page, 'body')
+    // The colors are those of the parts that the tests above unfold. Here they would take most of the time.
+    await expectAccessible(page, ['color-contrast'])
+  })
+})
+
+describe('the signature debugger', () => {
+  type Sent = { message: string; signature: string; curl: string }
+
+  /** A request of a client that signs something else than it sends. */
+  async function clientRequest(change: (message: string) => string = message => message): Promise<Sent> {
+    const target = `${createPath}?dry=1`
+    const body = '{"amount":"1.00"}'
+    const { 'X-Timestamp': timestamp, 'X-Nonce': nonce } = await signedHeaders(system, { method: 'POST', target, body })
+    const parts = { method: 'POST', path: createPath, timestamp, nonce, bodyHash: await bodyHash(body) }
+    const message = change(canonicalMessage(parts))
+    const signature = await sign(system.apiSecret, message)
+    const headers = { 'X-Api-Key': system.apiKey, 'X-Timestamp': timestamp, 'X-Nonce': nonce, 'X-Signature': signature }
+    const flags = Object.entries(headers).map(([name, value]) => ` \\\n  -H '${name}: ${value}'`)
+    return { message, signature, curl: `curl -sS '${system.baseUrl}${target}'${flags.join('')} --data-raw '${body}'` }
+  }
+
+  async function openWith({ curl }: Sent, options?: BrowserContextOptions, secret = system.apiSecret): Promise<Page> {
+    const page = await open('/docs/signature', options)
+    await page.getByLabel('Curl command or HTTP request').fill(curl)
+    await page.getByLabel('API secret').fill(secret)
+    return page
+  }
+
+  test('computes the signature stage by stage from a curl command', async () => {
+    const sent = await clientRequest()
+    const page = await openWith(sent)
+    await page.getByText('The signature is correct.').waitFor()
+    const [hash, message, signature] = await page.locator('#stages pre').allTextContents()
+    expect(hash).toBe(await bodyHash('{"amount":"1.00"}'))
+    expect(message!.replaceAll('␊', '')).toBe(sent.message)
+    expect(message!.match(/␊/g)).toHaveLength(4)
+    expect(signature).toBe(sent.signature)
+  })
+
+  test('names the usual mistakes', async () => {
+    const page = await openWith(await clientRequest(message => message.replace(createPath, `${createPath}?dry=1`)))
+    const verdict = page.locator('#verdict')
+    await verdict.getByText('You signed the query string.').waitFor()
+    const trailing = await clientRequest(message => `${message}\n`)
+    await page.getByLabel('Curl command or HTTP request').fill(trailing.curl)
+    await verdict.getByText('You signed a newline at the end of the message.').waitFor()
+    const hex = await clientRequest()
+    await page.getByLabel('Curl command or HTTP request').fill(hex.curl)
+    await page.getByLabel('X-Signature').fill(Buffer.from(hex.signature, 'base64').toString('hex'))
+    await verdict.getByText('in hexadecimal').waitFor()
+    await expect(page.locator('.mistakes .found').count()).resolves.toBe(1)
+  })
+
+  test('finds the mistake in a signature that was made with another secret than the one of the key', async () => {
+    const sent = await clientRequest()
+    const page = await openWith(sent, {}, 'another-secret')
+    await page.getByText('None of the usual mistakes explains it.').waitFor()
+    await page.getByText('What your client computed on the way').click()
+    await page.getByLabel('Your canonical message').fill(sent.message)
+    await page.getByText('so your client used another secret').waitFor()
+  })
+
+  test('shows which part of the canonical message differs, to the character', async () => {
+    const sent = await clientRequest(message => message.replace('/command/', '/Command/').replace('POST', 'PUT'))
+    const page = await openWith(sent)
+    await page.getByText('What your client computed on the way').click()
+    await page.getByLabel('Your canonical message').fill(sent.message)
+    await page.getByText('Line 2, path: different').waitFor()
+    expect(await page.locator('#stages mark.expected').first().textContent()).toBe('OS')
+    expect(await page.locator('#stages mark.other').allTextContents()).toEqual(expect.arrayContaining(['U', 'C']))
+    await page.getByText('Line 3, timestamp: equal').waitFor()
+  })
+
+  test('works offline, and keeps the secret to itself', async () => {
+    const sent = await clientRequest()
+    const page = await open('/docs/signature')
+    await page.context().setOffline(true)
+    const { requests } = watched[0]!
+    const before = requests.length
+    await page.getByLabel('Curl command or HTTP request').fill(sent.curl)
+    await page.getByLabel('API secret').fill(system.apiSecret)
+    await page.getByText('The signature is correct.').waitFor()
+    expect(requests.slice(before).filter(url => !url.endsWith('/icon.svg'))).toEqual([])
+    const kept = await page.evaluate(everythingKept)
+    expect(kept).not.toContain(system.apiSecret)
+  })
+
+  describe.each(['light', 'dark'] as const)('in %s', colorScheme => {
+    test.each([390, 1280])('is accessible and fits a width of %i px, in every view', async width => {
+      const options = { colorScheme, viewport: { width, height: 900 } }
+      const sent = await clientRequest(message => message.toLowerCase())
+      const page = await openWith(sent, options)
+      await page.getByText('The signature is wrong.').waitFor()
+      await unfold(page, 'form')
+      await page.getByLabel('Your canonical message').fill(sent.message)
+      await page.getByLabel('Your body hash').fill('e3b0')
+      await page.getByText('Line 1, method: different').waitFor()
+      await expectAccessible(page)
+    })
+  })
+})
+
+describe('serving', () => {
+  const paths = ['/docs', '/docs/', '/docs/signature', '/docs/signature/', '/docs/assets/docs.css']
+
+  test('every answer has the headers that keep the pages to themselves', async () => {
+    for (const path of [...paths, '/docs/assets/reference.js']) {
+      const response = await fetch(system.baseUrl + path)
+      expect(response.status, path).toBe(200)
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        'content-security-policy': expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+        'cross-origin-opener-policy': 'same-origin',
+        'permissions-policy': expect.stringContaining('camera=()'),
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      })
+      expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:|\*/)
+    }
+  })
+
+  test('unknown paths below /docs and other methods get S004', async () => {
+    for (const [method, path] of [
+      ['GET', `/docs/${randomUUID()}`],
+      ['GET', '/docs/assets/../../openapi'],
+      ['GET', '/docs/assets/signing.ts'],
+      ['POST', '/docs'],
+    ] as const) {
+      const response = await fetch(system.baseUrl + path, { method })
+      expect([response.status, ((await response.json()) as { code: string }).code], path).toEqual([404, 'S004'])
+    }
+  })
+
+  test('DOCS=off: every path gets S004', async () => {
+    const { url } = await system.startGateway({ DOCS: 'off' })
+    for (const path of [...paths, '/openapi.json']) {
+      const response = await fetch(url + path)
+      expect([response.status, ((await response.json()) as { code: string }).code], path).toEqual([404, 'S004'])
+    }
+  })
+})
