@@ -107,7 +107,7 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   await giveTo(identity, inDataDir('nonces'))
   const gateway = program('gateway', gatewayEnvironment(settings, secrets), identity)
   await keepRunning('gateway', signal => startService(gateway, signal), interrupted)
-  log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir))
+  log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir, process.env.DOCS !== 'off'))
 }
 
 async function lockDataDirAndPorts(settings: Settings): Promise<void> {

@@ -161,6 +161,19 @@ describe('the API reference', () => {
     }
   })
 
+  test('markup in an answer is shown as text', async () => {
+    const name = '<img src=x onerror=alert(1)>'
+    const tenant = { ...(await createTenant(system)), admin: system.admin }
+    await createWallet(tenant, { name })
+    const page = await open('/docs')
+    await enterKey(page, { ...system, ...tenant })
+    await page.locator('#key-status').getByText(name).waitFor()
+    const form = operation(page, 'List wallets')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText(name).waitFor()
+    expect(await page.locator('img').count()).toBe(0)
+  })
+
   test('a wrong secret is refused, and the page says where to look', async () => {
     const page = await open('/docs')
     await enterKey(page, { ...system, apiSecret: 'not-the-secret' })

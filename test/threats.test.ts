@@ -29,6 +29,7 @@ test('the page has a section for each threat', () => {
     'Insider with database access',
     'Clock attacks',
     'Confused deputy',
+    'Documentation pages',
   ])
 })
 

@@ -38,7 +38,7 @@ test('the call in the banner can be pasted into bash and has a valid signature',
   }
   await writePrivateJson(demoFile, demo)
   try {
-    const text = banner(demo, false, demoFile, '/data')
+    const text = banner(demo, false, demoFile, '/data', true)
     const pasted = text.slice(text.indexOf('\n(\n'), text.indexOf('\n)\n') + 3)
     // Each nonce gives another signature; some contain characters that a shell treats specially.
     for (let round = 0; round < 5; round++) {
@@ -52,6 +52,6 @@ test('the call in the banner can be pasted into bash and has a valid signature',
 
 test('the banner contains the secret on the first start only', () => {
   const demo = { baseUrl: '', coreUrl: '', workspaceId: '', apiKey: 'ak_1', apiSecret: 'the-secret', wallets: [] }
-  expect(banner(demo, true, '/demo.json', '/data')).toContain('the-secret')
-  expect(banner(demo, false, '/demo.json', '/data')).not.toContain('the-secret')
+  expect(banner(demo, true, '/demo.json', '/data', true)).toContain('the-secret')
+  expect(banner(demo, false, '/demo.json', '/data', true)).not.toContain('the-secret')
 })

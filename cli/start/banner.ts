@@ -1,8 +1,12 @@
 import { resolve } from 'node:path'
 import type { Demo } from './demo.ts'
 
-/** What `npm start` prints when everything is running. It contains the secret on the first start only. */
-export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string): string {
+/**
+ * What `npm start` prints when everything is running. It contains the secret on the first start only.
+ *
+ * @param hasDocs whether the gateway serves the documentation
+ */
+export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string, hasDocs: boolean): string {
   const variable = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
   return `
 The wallet service is ready.
@@ -12,7 +16,7 @@ The wallet service is ready.
   API secret  ${isNew ? `${demo.apiSecret} (also in the file below)` : 'in the file below'}
   Demo        ${demoFile}
   Data, logs  ${dataDir}
-
+${hasDocs ? `\nMake a signed transfer in the browser, with this key and secret: ${demo.baseUrl}/docs\n` : ''}
 Make a signed call, from this directory:
 
 ${variable}npm run call -- GET /api/v1/wallets

@@ -1,4 +1,4 @@
-import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client'
+import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client/signing'
 import type { SigningMistake } from '@workspace-wallet/contract'
 import { decodeSignature } from '../../auth/signing/encodings.ts'
 import { candidatesOf } from '../../auth/signing/mistakes.ts'

@@ -1,4 +1,4 @@
-import { bodyHash, type Credentials, canonicalMessage, signedHeaders } from '@workspace-wallet/client'
+import { bodyHash, type Credentials, canonicalMessage, signedHeaders } from '@workspace-wallet/client/signing'
 
 /** The envelope of section 2.1. */
 export type Envelope = {
