@@ -81,9 +81,9 @@ afterAll(() => system.stop())
 
 function execute(command: string[], environment: NodeJS.ProcessEnv): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const { PATH } = process.env
-  const env = { PATH, HOME: directory, PYTHONDONTWRITEBYTECODE: '1', ...environment }
-  execFile(command[0]!, command.slice(1), { env }, (error, stdout, stderr) =>
+  const { PATH, HOME = directory } = process.env
+  const env = { PATH, HOME, PYTHONDONTWRITEBYTECODE: '1', ...environment }
+  execFile(command[0]!, command.slice(1), { env, cwd: here('..') }, (error, stdout, stderr) =>
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
   )
   return promise
@@ -132,13 +132,16 @@ describe.concurrent.each(languages)('$name', ({ name }) => {
     expect(stdout.trimEnd().split('\n')).toEqual(vectors.map(({ signature }) => signature))
   })
 
-  test('transfers 1.00 with the demo.json of npm start, and prints the balances', async () => {
+  test('transfers 1.00 as README.md says, with the demo.json of npm start, and prints the balances', async () => {
     const tenant = await newTenant(['Main', 'USD', '1000.00'], ['Savings', 'USD', '250.00'])
     const { baseUrl, apiKey, apiSecret, walletIds } = tenant
     const { coreUrl, wallets } = system
     const demoFile = join(directory, `demo-${name}.json`)
     await writeFile(demoFile, `${JSON.stringify({ baseUrl, coreUrl, apiKey, apiSecret, wallets }, null, 2)}\n`)
-    const ran = await run(['--demo', demoFile])
+    const readme = await readFile(here('README.md'), 'utf8')
+    const row = readme.split('\n').find(line => line.startsWith(`| ${name} |`))!
+    const [, command] = row.match(/`(.*) \.data\/demo\.json`/)!
+    const ran = await execute([...command!.split(' '), demoFile], {})
     expect({ ...ran, stdout: '' }).toEqual({ exitCode: 0, stdout: '', stderr: '' })
     expect(await balances(tenant)).toEqual(['999', '251'])
     const [main, savings] = walletIds
@@ -200,17 +203,19 @@ describe.concurrent.each(languages)('$name', ({ name }) => {
   test('fails with one sentence that names the problem', async () => {
     const lonely = await newTenant(['A', 'USD', '1'], ['B', 'EUR', '1'])
     const with_ = (changes: Partial<Credentials>) => run([], environmentOf({ ...lonely, ...changes }))
-    expectSentence(await run([]), /BASE_URL.*API_SECRET/)
-    expectSentence(await run(['--demo', '/nonexistent.json']), /nonexistent.*npm start/)
-    expectSentence(await run(['--demo', vectorsFile]), /signing.json.*npm start/)
-    expectSentence(await run(['--wrong']), /--demo FILE/)
-    expectSentence(
-      await with_({ apiSecret: 'wrong' }),
-      /^GA2012 SIGNATURE_INVALID \(HTTP 401, request \S{10,}\): \S.*\.$/m,
-    )
-    expectSentence(await with_({ apiKey: 'ak_unknown' }), /GA2011 API_KEY_NOT_FOUND/)
-    expectSentence(await with_({ baseUrl: 'http://127.0.0.1:1' }), /^http:\/\/127\.0\.0\.1:1 did not answer/)
-    expectSentence(await with_({}), /[Nn]o two .*the same currency/)
+    const failures: [Promise<Ran>, RegExp][] = [
+      [run([]), /BASE_URL.*API_SECRET/],
+      [run(['--demo', '/nonexistent.json']), /nonexistent.*npm start/],
+      [run(['--demo', vectorsFile]), /signing.json.*npm start/],
+      [run(['--wrong']), /--demo FILE/],
+      [with_({ apiSecret: 'wrong' }), /^GA2012 SIGNATURE_INVALID \(HTTP 401, request \S{10,}\): \S.*\.$/m],
+      [with_({ apiKey: 'ak_unknown' }), /GA2011 API_KEY_NOT_FOUND/],
+      [with_({ baseUrl: 'http://127.0.0.1:1' }), /^http:\/\/127\.0\.0\.1:1 did not answer/],
+      [with_({ baseUrl: 'nonsense' }), /^nonsense did not answer/],
+      [with_({ baseUrl: system.coreUrl }), /did not answer as the wallet service/],
+      [with_({}), /[Nn]o two .*the same currency/],
+    ]
+    for (const [ran, about] of failures) expectSentence(await ran, about)
   })
 
   test('reports an insufficient balance, and moves nothing', async () => {

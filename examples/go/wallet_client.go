@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,110 +185,92 @@ func randomID() string {
 }
 
 // findAccess takes base URL, key and secret from the demo file if there is one, else from the environment.
-func findAccess(demoFile string) (*Client, error) {
-	var demo struct{ BaseURL, APIKey, APISecret string }
+func findAccess(demoFile string) *Client {
+	access := struct{ BaseURL, APIKey, APISecret string }{os.Getenv("BASE_URL"), os.Getenv("API_KEY"), os.Getenv("API_SECRET")}
 	if demoFile != "" {
-		if text, err := os.ReadFile(demoFile); err != nil || json.Unmarshal(text, &demo) != nil || demo.APISecret == "" {
-			return nil, fmt.Errorf("%s is not a demo.json: start the service with npm start.", demoFile)
+		text, err := os.ReadFile(demoFile)
+		if err != nil || json.Unmarshal(text, &access) != nil || access.APISecret == "" {
+			log.Fatalf("%s is not a demo.json: start the service with npm start.", demoFile)
 		}
-		return NewClient(demo.BaseURL, demo.APIKey, demo.APISecret), nil
 	}
-	baseURL, apiKey, apiSecret := os.Getenv("BASE_URL"), os.Getenv("API_KEY"), os.Getenv("API_SECRET")
-	if baseURL == "" || apiKey == "" || apiSecret == "" {
-		return nil, errors.New("Set BASE_URL, API_KEY, API_SECRET, or add --demo with the demo.json of npm start.")
+	if access.BaseURL == "" || access.APIKey == "" || access.APISecret == "" {
+		log.Fatal("Set BASE_URL, API_KEY, API_SECRET, or add --demo with the demo.json of npm start.")
 	}
-	return NewClient(baseURL, apiKey, apiSecret), nil
+	return NewClient(access.BaseURL, access.APIKey, access.APISecret)
 }
 
 // firstPair returns the first two wallets with the same currency.
-func firstPair(client *Client) (source, target Wallet, err error) {
+func firstPair(client *Client) (source, target Wallet) {
 	firstByCurrency := map[string]Wallet{}
 	query := url.Values{"status": {"ACTIVE"}, "sort": {"createdAt,asc"}, "size": {"5"}}
-	err = Pages(client, "/api/v1/wallets", query, func(wallet Wallet) bool {
-		first, known := firstByCurrency[wallet.Currency]
-		if known {
+	check(Pages(client, "/api/v1/wallets", query, func(wallet Wallet) bool {
+		first, found := firstByCurrency[wallet.Currency]
+		if found {
 			source, target = first, wallet
 		}
 		firstByCurrency[wallet.Currency] = wallet
-		return !known
-	})
-	if err == nil && target.WalletID == "" {
-		err = errors.New("No two active wallets have the same currency: create another wallet.")
+		return !found
+	}))
+	if target.WalletID == "" {
+		log.Fatal("No two active wallets have the same currency: create another wallet.")
 	}
-	return source, target, err
+	return source, target
 }
 
-func printBalances(client *Client, when string, wallets ...Wallet) error {
+func printBalances(client *Client, when string, wallets ...Wallet) {
 	for _, wallet := range wallets {
 		var balance struct{ Balance string }
-		if err := client.Call("GET", "/api/v1/wallets/"+wallet.WalletID+"/balance", nil, nil, &balance); err != nil {
-			return err
-		}
+		check(client.Call("GET", "/api/v1/wallets/"+wallet.WalletID+"/balance", nil, nil, &balance))
 		fmt.Printf("%s  %s  %s %s\n", when, wallet.WalletID, balance.Balance, wallet.Currency)
 	}
-	return nil
 }
 
-func runDemo(demoFile string) error {
-	client, err := findAccess(demoFile)
-	if err != nil {
-		return err
-	}
-	source, target, err := firstPair(client)
-	if err != nil {
-		return err
-	}
-	if err := printBalances(client, "before", source, target); err != nil {
-		return err
-	}
+func runDemo(client *Client) {
+	source, target := firstPair(client)
+	printBalances(client, "before", source, target)
 	amount := "1"
 	if _, decimals, found := strings.Cut(source.Balance, "."); found {
 		amount += "." + strings.Repeat("0", len(decimals))
 	}
 	created, err := client.CreateTransfer(source.WalletID, target.WalletID, amount, source.Currency, randomID())
-	if err != nil {
-		return err
-	}
+	check(err)
 	var order Order
-	if err := client.Call("GET", "/api/v1/transfer/query/orders/"+url.PathEscape(created.BizID), nil, nil, &order); err != nil {
-		return err
-	}
+	check(client.Call("GET", "/api/v1/transfer/query/orders/"+url.PathEscape(created.BizID), nil, nil, &order))
 	fmt.Printf("moved   %s %s as %s, %s\n", order.Amount, order.Currency, order.TransferID, order.Status)
-	return printBalances(client, "after ", source, target)
+	printBalances(client, "after ", source, target)
 }
 
 // printSignatures prints the signature of each test vector.
-func printSignatures(vectorsFile string) error {
+func printSignatures(vectorsFile string) {
 	var vectors []struct {
 		Secret, Method, Target, Timestamp, Nonce string
 		BodyBase64                               []byte
 	}
 	text, err := os.ReadFile(vectorsFile)
-	if err == nil {
-		err = json.Unmarshal(text, &vectors)
-	}
+	check(err)
+	check(json.Unmarshal(text, &vectors))
 	for _, v := range vectors {
 		path, _, _ := strings.Cut(v.Target, "?")
 		fmt.Println(Sign(v.Secret, v.Method, path, v.Timestamp, v.Nonce, v.BodyBase64))
 	}
-	return err
 }
 
-func run(args []string) error {
-	switch {
-	case len(args) == 0:
-		return runDemo("")
-	case len(args) == 2 && args[0] == "--demo":
-		return runDemo(args[1])
-	case len(args) == 2 && args[0] == "--vectors":
-		return printSignatures(args[1])
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
 	}
-	return errors.New("Use --demo FILE, --vectors FILE or no argument.")
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	log.SetFlags(0)
+	switch args := os.Args[1:]; {
+	case len(args) == 0:
+		runDemo(findAccess(""))
+	case len(args) == 2 && args[0] == "--demo":
+		runDemo(findAccess(args[1]))
+	case len(args) == 2 && args[0] == "--vectors":
+		printSignatures(args[1])
+	default:
+		log.Fatal("Use --demo FILE, --vectors FILE or no argument.")
 	}
 }

@@ -1,10 +1,8 @@
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
+import java.net.http.*;
 import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -12,19 +10,9 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Base64;
-import java.util.HashMap;
-import java.util.HexFormat;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.UUID;
+import java.util.*;
 import java.util.function.Predicate;
-import java.util.regex.MatchResult;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.regex.*;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.crypto.Mac;
@@ -156,6 +144,7 @@ public final class WalletClient {
           .build();
       response = http.send(request, BodyHandlers.ofString(StandardCharsets.UTF_8));
       answer = Json.object(Json.read(response.body()));
+      if (!(answer.get("code") instanceof String)) throw new IllegalArgumentException("no code");
     } catch (IOException | IllegalArgumentException e) {
       String unknown = method.equals("POST") ? " The outcome is unknown: repeat the call with the same bizId." : "";
       throw new WalletException(baseUrl + " did not answer as the wallet service (" + e + ")." + unknown);
@@ -166,7 +155,7 @@ public final class WalletClient {
     if ("GA2013".equals(code)) clockOffsetMillis = (Long) answer.get("timestamp") - System.currentTimeMillis();
     int status = response.statusCode();
     String requestId = response.headers().firstValue("X-Request-Id").orElse(null);
-    int retryAfter = response.headers().firstValue("Retry-After").map(Integer::parseInt).orElse(0);
+    int retryAfter = response.headers().firstValue("Retry-After").filter(v -> v.matches("\\d{1,6}")).map(Integer::parseInt).orElse(0);
     throw new WalletException(
         "%s %s (HTTP %d, request %s): %s".formatted(code, answer.get("message"), status, requestId, detail),
         status, code, detail, requestId, retryAfter);
@@ -244,14 +233,8 @@ public final class WalletClient {
 
     private static String unescape(MatchResult escape) {
       if (escape.group(1) != null) return String.valueOf((char) Integer.parseInt(escape.group(1), 16));
-      return switch (escape.group(2)) {
-        case "n" -> "\n";
-        case "r" -> "\r";
-        case "t" -> "\t";
-        case "b" -> "\b";
-        case "f" -> "\f";
-        default -> escape.group(2);
-      };
+      int control = "nrtbf".indexOf(escape.group(2));
+      return control < 0 ? escape.group(2) : "\n\r\t\b\f".substring(control, control + 1);
     }
   }
 

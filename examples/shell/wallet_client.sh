@@ -76,7 +76,7 @@ header() {
 call() {
   for attempt in 1 2 3 4 5; do
     send "$@"
-    code=$(printf '%s' "$answer" | field code)
+    code=$(printf '%s' "$answer" | grep '"success"' | field code)
     status=$(printf '%s' "$headers" | sed -n '1s/^HTTP[^ ]* \([0-9]*\).*/\1/p')
     case $code/$status in
       2000/*) return ;;
