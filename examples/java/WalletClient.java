@@ -72,7 +72,7 @@ public final class WalletClient {
   public static String sign(String secret, String method, String path, String timestamp, String nonce, byte[] body) {
     try {
       String bodyHash = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(body));
-      String message = String.join("\n", method.toUpperCase(), path, timestamp, nonce, bodyHash);
+      String message = String.join("\n", method.toUpperCase(Locale.ROOT), path, timestamp, nonce, bodyHash);
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
       return Base64.getEncoder().encodeToString(mac.doFinal(message.getBytes(StandardCharsets.UTF_8)));
@@ -86,13 +86,10 @@ public final class WalletClient {
    *
    * <p>Give each create a {@code bizId}: it prevents a second execution, so that a retry is safe.
    *
+   * @param target the path, with the query string; see {@link #percentEncode}
    * @param body null for none
    */
-  public Map<String, Object> call(String method, String path, Map<String, String> query, Map<String, String> body)
-      throws InterruptedException {
-    String parameters =
-        query.entrySet().stream().map(e -> e.getKey() + "=" + percentEncode(e.getValue())).collect(Collectors.joining("&"));
-    String target = parameters.isEmpty() ? path : path + "?" + parameters;
+  public Map<String, Object> call(String method, String target, Map<String, ?> body) throws InterruptedException {
     // Serialized once: the bytes that are hashed are the bytes that are sent.
     byte[] payload = body == null ? new byte[0] : Json.write(body).getBytes(StandardCharsets.UTF_8);
     for (int attempt = 1; ; attempt++) {
@@ -106,12 +103,9 @@ public final class WalletClient {
   }
 
   /** Calls {@code visit} with the records of all pages of a list, until it returns false. */
-  public void pages(String path, Map<String, String> query, Predicate<Map<String, Object>> visit)
-      throws InterruptedException {
-    Map<String, String> parameters = new HashMap<>(query);
+  public void pages(String target, Predicate<Map<String, Object>> visit) throws InterruptedException {
     for (int page = 0; ; page++) {
-      parameters.put("page", String.valueOf(page));
-      Map<String, Object> data = call("GET", path, parameters, null);
+      Map<String, Object> data = call("GET", target + (target.contains("?") ? "&" : "?") + "page=" + page, null);
       for (Object each : (List<?>) data.get("content")) if (!visit.test(Json.object(each))) return;
       if (page + 1 >= (Long) Json.object(data.get("page")).get("totalPages")) return;
     }
@@ -122,7 +116,7 @@ public final class WalletClient {
       throws InterruptedException {
     var body = Map.of(
         "sourceWalletId", source, "targetWalletId", target, "amount", amount, "currency", currency, "bizId", bizId);
-    return call("POST", "/api/v1/transfer/command/create", Map.of(), body);
+    return call("POST", "/api/v1/transfer/command/create", body);
   }
 
   /** Sends one attempt, with a nonce of its own. */
@@ -155,10 +149,10 @@ public final class WalletClient {
     if ("GA2013".equals(code)) clockOffsetMillis = (Long) answer.get("timestamp") - System.currentTimeMillis();
     int status = response.statusCode();
     String requestId = response.headers().firstValue("X-Request-Id").orElse(null);
-    int retryAfter = response.headers().firstValue("Retry-After").filter(v -> v.matches("\\d{1,6}")).map(Integer::parseInt).orElse(0);
+    String retryAfter = response.headers().firstValue("Retry-After").orElse("");
     throw new WalletException(
         "%s %s (HTTP %d, request %s): %s".formatted(code, answer.get("message"), status, requestId, detail),
-        status, code, detail, requestId, retryAfter);
+        status, code, detail, requestId, retryAfter.matches("\\d{1,6}") ? Integer.parseInt(retryAfter) : 0);
   }
 
   public static String percentEncode(String text) {
@@ -189,10 +183,14 @@ public final class WalletClient {
       throw new IllegalArgumentException("not a JSON object");
     }
 
-    static String write(Map<String, String> object) {
-      return object.entrySet().stream()
-          .map(e -> quote(e.getKey()) + ":" + quote(e.getValue()))
-          .collect(Collectors.joining(",", "{", "}"));
+    static String write(Object value) {
+      if (value instanceof Map<?, ?> object)
+        return object.entrySet().stream()
+            .map(e -> write(e.getKey()) + ":" + write(e.getValue()))
+            .collect(Collectors.joining(",", "{", "}"));
+      if (value instanceof List<?> list) return list.stream().map(Json::write).collect(Collectors.joining(",", "[", "]"));
+      if (!(value instanceof String text)) return String.valueOf(value);
+      return '"' + TO_ESCAPE.matcher(text).replaceAll(m -> "\\\\u%04x".formatted((int) m.group().charAt(0))) + '"';
     }
 
     private String next() {
@@ -221,10 +219,6 @@ public final class WalletClient {
         default:
           return token.startsWith("\"") ? unquote(token) : Long.valueOf(token);
       }
-    }
-
-    private static String quote(String text) {
-      return '"' + TO_ESCAPE.matcher(text).replaceAll(m -> "\\\\u%04x".formatted((int) m.group().charAt(0))) + '"';
     }
 
     private static String unquote(String token) {
@@ -259,7 +253,7 @@ public final class WalletClient {
   static List<Map<String, Object>> firstPair(WalletClient client) throws InterruptedException {
     var firstByCurrency = new HashMap<Object, Map<String, Object>>();
     var pair = new ArrayList<Map<String, Object>>();
-    client.pages("/api/v1/wallets", Map.of("status", "ACTIVE", "sort", "createdAt,asc", "size", "5"), wallet -> {
+    client.pages("/api/v1/wallets?status=ACTIVE&sort=createdAt,asc&size=5", wallet -> {
       var first = firstByCurrency.putIfAbsent(wallet.get("currency"), wallet);
       if (first != null) pair.addAll(List.of(first, wallet));
       return first == null;
@@ -279,7 +273,7 @@ public final class WalletClient {
     var amount = decimals.length > 1 ? "1." + "0".repeat(decimals[1].length()) : "1";
     var bizId = UUID.randomUUID().toString();
     client.createTransfer(ids.get(0), ids.get(1), amount, currency, bizId);
-    var order = client.call("GET", "/api/v1/transfer/query/orders/" + percentEncode(bizId), Map.of(), null);
+    var order = client.call("GET", "/api/v1/transfer/query/orders/" + percentEncode(bizId), null);
     System.out.printf("moved   %s %s as %s, %s%n",
         order.get("amount"), currency, order.get("transferId"), order.get("status"));
     printBalances(client, "after ", ids, currency);
@@ -288,7 +282,7 @@ public final class WalletClient {
   static void printBalances(WalletClient client, String when, List<String> walletIds, String currency)
       throws InterruptedException {
     for (String id : walletIds) {
-      Object balance = client.call("GET", "/api/v1/wallets/" + id + "/balance", Map.of(), null).get("balance");
+      Object balance = client.call("GET", "/api/v1/wallets/" + id + "/balance", null).get("balance");
       System.out.printf("%s  %s  %s %s%n", when, id, balance, currency);
     }
   }

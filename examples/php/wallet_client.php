@@ -66,7 +66,8 @@ final class WalletClient
      */
     public function call(string $method, string $path, array $query = [], ?array $body = null): array
     {
-        $target = $query ? $path . '?' . http_build_query($query) : $path;
+        // A list is a repeated parameter: sort=…&sort=…, not sort[0]=…
+        $target = $query ? $path . '?' . preg_replace('/%5B\d+%5D=/', '=', http_build_query($query)) : $path;
         // Serialized once: the bytes that are hashed are the bytes that are sent.
         $payload = $body === null ? '' : json_encode($body, JSON_THROW_ON_ERROR);
         for ($attempt = 1; ; $attempt++) {
