@@ -4,6 +4,7 @@ import { createCoreClient } from '@workspace-wallet/core-client'
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { KeyCache } from '../gateway/src/auth/keys/key-cache.ts'
+import { MistakeSearch } from '../gateway/src/auth/mistake-search.ts'
 import { openRedisNonces } from '../gateway/src/auth/nonces/redis-store.ts'
 import { createApp } from '../gateway/src/http/app.ts'
 import { createMetrics } from '../gateway/src/internal/metrics.ts'
@@ -43,6 +44,7 @@ beforeAll(async () => {
   const dependencies = {
     keys: keyCache,
     nonces,
+    mistakes: new MistakeSearch(),
     bodyLimitBytes: 65_536,
     trustedProxies: [],
     now,

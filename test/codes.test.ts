@@ -299,12 +299,31 @@ describe('creating a transfer', () => {
     }
     const details: [object, string][] = [
       [{ bizId: 'a'.repeat(65) }, 'bizId must have at most 64 characters.'],
+      [{ bizId: 'a b' }, 'bizId may contain only the letters A-Z and a-z, digits and . _ : -'],
       [{ remark: 'x'.repeat(257) }, 'remark must have at most 256 characters.'],
+      [{ reference: 'a b' }, 'reference may contain only visible ASCII characters, at most 64:'],
+      [{ Amount: '1.00' }, 'Amount is unknown. Did you mean amount?'],
+      [{ fee: '1.00' }, 'fee is unknown. These are known: sourceWalletId, targetWalletId, amount, currency,'],
     ]
     for (const [change, detail] of details) {
       const answer = await call(system, 'POST', createPath, order(change), { headers: { 'X-LOCALE': 'en-US' } })
-      expect(answer.body.detail).toBe(detail)
+      expect(answer.body.detail).toContain(detail)
     }
+    const queries: [string, string][] = [
+      ['created_from=2026-01-31', 'created_from is unknown. Did you mean createdFrom?'],
+      ['createdFrom=2026-01-31T12:00:00+02:00', 'Encode the plus as %2B.'],
+      ['createdTo=2026-01-31T12:00:00+02:00', 'Encode the plus as %2B.'],
+      ['currency=usd', 'currency must be the upper-case code of a supported currency, such as USD.'],
+      ['size=0', 'size must be at least 1.'],
+    ]
+    for (const [query, detail] of queries)
+      expect((await call(system, 'GET', `/api/v1/wallets?${query}`)).body.detail).toContain(detail)
+    const paths: [string, string, string][] = [
+      ['GET', createPath, `Did you mean POST ${createPath}?`],
+      ['GET', '/api/v1/wallets/', 'Did you mean GET /api/v1/wallets?'],
+      ['GET', '/api/v1/Wallets/%zz/balance', 'Did you mean GET /api/v1/wallets/%zz/balance?'],
+    ]
+    for (const [method, path, detail] of paths) expect((await call(system, method, path)).body.detail).toContain(detail)
     const emoji = '😀'.repeat(256)
     expect((await call(system, 'POST', createPath, order({ remark: emoji }))).body.data.remark).toBe(emoji)
   })

@@ -24,6 +24,7 @@ test('the page has a section for each threat', () => {
     'Misused holds, reversals and batches',
     'Key enumeration',
     'Smuggling',
+    'Sentences about wrong signatures',
     'Path confusion',
     'Stolen dump',
     'Insider with database access',

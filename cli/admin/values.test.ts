@@ -1,6 +1,6 @@
 import { scopes } from '@workspace-wallet/contract'
+import { nearest } from '@workspace-wallet/runtime'
 import { expect, test } from 'vitest'
-import { nearest } from './nearest.ts'
 import { progressLine } from './progress.ts'
 import { parseAmount, parseDuration, parseExpiry, parseScopes, splitList } from './values.ts'
 

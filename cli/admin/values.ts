@@ -14,8 +14,8 @@ import {
   uuidFromId,
   walletBizId,
 } from '@workspace-wallet/contract'
+import { nearest } from '@workspace-wallet/runtime'
 import { listOf } from '../command-line/sentence.ts'
-import { nearest } from './nearest.ts'
 
 type Schema<Value> = { safeParse(text: string): { success: true; data: Value } | { success: false } }
 

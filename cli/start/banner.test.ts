@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { type Credentials, signedHeaders } from '@workspace-wallet/client'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { banner } from './banner.ts'
@@ -13,18 +14,17 @@ import type { Demo } from './demo.ts'
 import { writePrivateJson } from './private-file.ts'
 
 /** Section 5.2 of the specification, independently of the shell code under test. */
-function expectedSignature(request: IncomingMessage, secret: string): string {
-  const emptyBody = createHash('sha256').update('').digest('hex')
-  const { 'x-timestamp': time, 'x-nonce': nonce } = request.headers
-  const message = [request.method, request.url, time, nonce, emptyBody].join('\n')
-  return createHmac('sha256', secret).update(message).digest('base64')
+async function expectedSignature({ method, url, headers }: IncomingMessage, credentials: Credentials): Promise<string> {
+  const [timestamp, nonce] = [String(headers['x-timestamp']), String(headers['x-nonce'])]
+  const signed = await signedHeaders(credentials, { method: method!, target: url!, timestamp, nonce })
+  return signed['X-Signature']
 }
 
 test('the call in the banner can be pasted into bash and has a valid signature', async () => {
   const demoFile = join(await makeTempDir('banner'), `it's a "directory"`, 'demo.json')
   await mkdir(join(demoFile, '..'))
-  const server = createServer((request, response) => {
-    const isValid = request.headers['x-signature'] === expectedSignature(request, demo.apiSecret)
+  const server = createServer(async (request, response) => {
+    const isValid = request.headers['x-signature'] === (await expectedSignature(request, demo))
     response.end(`${request.headers['x-api-key']} ${isValid}`)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -5,6 +5,7 @@ import { createCoreClient } from '@workspace-wallet/core-client'
 import { ConfigurationError, createLog } from '@workspace-wallet/runtime'
 import { KeyCache } from './auth/keys/key-cache.ts'
 import { FailureLimit } from './auth/limits/failure-limit.ts'
+import { MistakeSearch } from './auth/mistake-search.ts'
 import { openFileNonces } from './auth/nonces/file-store.ts'
 import { openRedisNonces } from './auth/nonces/redis-store.ts'
 import type { IsFirstGeneration } from './auth/nonces/store.ts'
@@ -48,6 +49,7 @@ async function main(config: GatewayConfig): Promise<void> {
     {
       keys,
       nonces,
+      mistakes: new MistakeSearch(),
       bodyLimitBytes: config.BODY_LIMIT_BYTES,
       trustedProxies: config.TRUSTED_PROXIES,
       keyRate: limits.key,

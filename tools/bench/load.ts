@@ -142,6 +142,7 @@ class Connection {
     const path = target.split('?', 1)[0]
     const timestamp = Math.floor(Date.now() / 1000)
     const nonce = this.#noncePrefix + this.#count++
+    // Signed synchronously, and not by packages/client: Web Crypto takes 40 µs of CPU time per request instead of 3.
     const bodyHash = body === '' ? emptyBodyHash : hash('sha256', body)
     const message = `${method}\n${path}\n${timestamp}\n${nonce}\n${bodyHash}`
     const signature = createHmac('sha256', this.#key).update(message).digest('base64')

@@ -22,6 +22,8 @@ const reverse = { reversesTransferId: 'a', amount: '1.00', currency: 'USD', bizI
 const hold = { walletId: 'a', amount: '1.00', currency: 'USD', expiresInSeconds: 60, bizId: 'three' }
 const wallet = { name: 'Main', currency: 'USD', bizId: 'four' }
 
+const reverseFields = 'reversesTransferId, amount, currency, bizId, remark, reference'
+const createFields = 'sourceWalletId, targetWalletId, amount, currency, bizId, remark, reference, holdId, holdRemainder'
 const transferForms = 'wallet, wsp_…, ak_…, wal_…, trf_…, flw_…'
 
 test.each<[path: string, body: unknown, fault: object | null]>([
@@ -35,7 +37,7 @@ test.each<[path: string, body: unknown, fault: object | null]>([
   ],
   ['/transfer/command/create', { ...create, holdRemainder: 'KEEP' }, { field: 'holdId', reason: 'REQUIRED' }],
   ['/transfer/command/create', { ...create, reference: '' }, { field: 'reference', reason: 'EMPTY' }],
-  ['/transfer/command/create', { ...create, reference: 'a b' }, { field: 'reference', reason: 'BAD_CHARACTER' }],
+  ['/transfer/command/create', { ...create, reference: 'a b' }, { field: 'reference', reason: 'NOT_VISIBLE_ASCII' }],
   ['/transfer/command/create', { ...create, reference: null }, { field: 'reference', reason: 'NOT_A_STRING' }],
   ['/transfer/command/create', { ...create, holdId: null }, { field: 'holdId', reason: 'NOT_A_STRING' }],
 
@@ -46,7 +48,17 @@ test.each<[path: string, body: unknown, fault: object | null]>([
     { ...reverse, amount: '1.001' },
     { field: 'amount', reason: 'TOO_MANY_DECIMALS', limit: 2 },
   ],
-  ['/transfer/command/reverse', { ...reverse, sourceWalletId: 'a' }, { field: 'sourceWalletId', reason: 'UNKNOWN' }],
+  [
+    '/transfer/command/reverse',
+    { ...reverse, sourceWalletId: 'a' },
+    { field: 'sourceWalletId', reason: 'UNKNOWN', limit: reverseFields },
+  ],
+  [
+    '/transfer/command/reverse',
+    { ...reverse, 'reverses_transfer-ID': 'a' },
+    { field: 'reverses_transfer-ID', reason: 'UNKNOWN', nearest: 'reversesTransferId' },
+  ],
+  ['/transfer/command/create', { ...create, ammount: 'a' }, { field: 'ammount', reason: 'UNKNOWN', nearest: 'amount' }],
 
   ['/hold/command/create', hold, null],
   ['/hold/command/create', { ...hold, bizId: 'wallet' }, null],
@@ -86,7 +98,7 @@ test.each<[path: string, body: unknown, fault: object | null]>([
   ],
   ['/hold/command/release', { holdId: '' }, null],
   ['/hold/command/release', {}, { field: 'holdId', reason: 'REQUIRED' }],
-  ['/hold/command/release', { holdId: 'a', amount: '1.00' }, { field: 'amount', reason: 'UNKNOWN' }],
+  ['/hold/command/release', { holdId: 'a', amount: '1.00' }, { field: 'amount', reason: 'UNKNOWN', limit: 'holdId' }],
 
   ['/wallet/command/create', wallet, null],
   ['/wallet/command/create', { ...wallet, name: '😀'.repeat(128) }, null],
@@ -121,20 +133,30 @@ test.each<[body: unknown, fault: object | null]>([
   [withItem({ ...create, bizId: undefined }), itemFault('bizId', 'REQUIRED')],
   [withItem({ ...reverse, bizId: undefined }), itemFault('bizId', 'REQUIRED')],
   [withItem(create), itemFault('bizId', 'REPEATED')],
-  [withItem({ ...create, reversesTransferId: 'a', bizId: 'other' }), itemFault('sourceWalletId', 'UNKNOWN')],
+  [
+    withItem({ ...create, reversesTransferId: 'a', bizId: 'other' }),
+    itemFault('sourceWalletId', 'UNKNOWN', reverseFields),
+  ],
   [withItem({ ...create, reversesTransferId: null, bizId: 'other' }), itemFault('reversesTransferId', 'NOT_A_STRING')],
   [withItem({ ...create, holdRemainder: 'KEEP', bizId: 'other' }), itemFault('holdId', 'REQUIRED')],
-  [withItem({ ...create, fee: '1', bizId: 'other' }), itemFault('fee', 'UNKNOWN')],
+  [withItem({ ...create, fee: '1', bizId: 'other' }), itemFault('fee', 'UNKNOWN', createFields)],
+  [
+    withItem({ ...create, biz_id: 'other' }),
+    { field: 'transfers[1].biz_id', reason: 'UNKNOWN', nearest: 'bizId', index: 1 },
+  ],
   [withItem([]), itemFault('', 'NOT_AN_OBJECT')],
   [withItem(null), itemFault('', 'NOT_AN_OBJECT')],
   [JSON.stringify(withItem(reverse)).replace('{"rev', '{"amount":"2.00","rev'), itemFault('amount', 'REPEATED')],
-  [JSON.stringify(withItem(reverse)).replace('{"rev', '{"__proto__":{},"rev'), itemFault('__proto__', 'UNKNOWN')],
+  [
+    JSON.stringify(withItem(reverse)).replace('{"rev', '{"__proto__":{},"rev'),
+    itemFault('__proto__', 'UNKNOWN', reverseFields),
+  ],
   [{}, { field: 'transfers', reason: 'REQUIRED' }],
   [{ transfers: {} }, { field: 'transfers', reason: 'NOT_AN_ARRAY' }],
   [{ transfers: [] }, { field: 'transfers', reason: 'EMPTY' }],
   [
     { transfers: [create], remark: 'a' },
-    { field: 'remark', reason: 'UNKNOWN' },
+    { field: 'remark', reason: 'UNKNOWN', limit: 'transfers' },
   ],
   [
     { transfers: Array.from({ length: 101 }, (_, at) => ({ ...create, bizId: `item-${at}` })) },

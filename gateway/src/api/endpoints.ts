@@ -23,6 +23,7 @@ import {
   walletSortFields,
   walletStatuses,
 } from '@workspace-wallet/contract'
+import { nearest } from '@workspace-wallet/runtime'
 import { z } from 'zod'
 import {
   changeWalletStatus,
@@ -66,7 +67,7 @@ import {
   walletRecord,
 } from './records.ts'
 
-const currency = enumParameter([...currencyDecimals.keys()]).describe('Currency code, upper case.')
+const currency = z.enum([...currencyDecimals.keys()], 'UNKNOWN_CURRENCY').describe('Currency code, upper case.')
 const created = {
   createdFrom: timeParameter.describe('ISO 8601 time with a zone, inclusive. A bare date is midnight UTC.'),
   createdTo: timeParameter.describe('ISO 8601 time with a zone, exclusive. A bare date is midnight UTC.'),
@@ -376,6 +377,9 @@ function mapPage<Item, Record>({ content, page }: Page<Item>, toRecord: (item: I
   return { content: content.map(toRecord), page }
 }
 
+/** Longer paths are cut in error messages. */
+const maxShownPath = 200
+
 const bodyLimits = new Map(endpoints.map(({ path, bodyLimitBytes }) => [path, bodyLimitBytes]))
 
 /** The body limit of the endpoint at a path, in bytes, if it raises that of the operator. */
@@ -385,5 +389,27 @@ export function bodyLimitOf(path: string): number | undefined {
 
 /** 50090201, for a method and path that no endpoint declares (section 5.4). */
 export function noSuchEndpoint(method: string, path: string): DomainError {
-  return new DomainError('50090201', { method, path: path.length > 200 ? `${path.slice(0, 200)}…` : path })
+  if (path.length > maxShownPath)
+    return new DomainError('50090201', { method, path: `${path.slice(0, maxShownPath)}…` })
+  const similar = nearestEndpoint(method, path)
+  return new DomainError('50090201', { method, path, ...(similar && { nearest: similar }) })
+}
+
+/**
+ * The method and path that are probably meant: those of an endpoint whose path differs in slashes, letter case or a
+ * misspelt segment only. Parameters are as sent. Undefined if there is none.
+ */
+function nearestEndpoint(method: string, path: string): string | undefined {
+  const sent = path.split('/').filter(segment => segment !== '')
+  const found = endpoints.flatMap(endpoint => {
+    const names = endpoint.path.split('/').slice(1)
+    const isNear = (name: string, at: number) => name.startsWith(':') || nearest(sent[at]!, [name]) !== undefined
+    if (names.length !== sent.length || !names.every(isNear)) return []
+    return { method: endpoint.method, segments: names.map((name, at) => (name.startsWith(':') ? sent[at] : name)) }
+  })
+  // A path parameter fits anything, so the path that is as sent is more likely, and then the one with the same method.
+  const likeness = ({ segments, ...endpoint }: (typeof found)[number]) =>
+    (segments.join('/') === sent.join('/') ? 2 : 0) + (endpoint.method === method ? 1 : 0)
+  const [best] = found.sort((a, b) => likeness(b) - likeness(a))
+  return best && `${best.method} /${best.segments.join('/')}`
 }

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { DomainError, type FieldFault } from '@workspace-wallet/contract'
+import { batchItemSchema, DomainError, type FieldFault } from '@workspace-wallet/contract'
 import type { z } from 'zod'
-import { fieldFault, issueFault, shortened } from './field-fault.ts'
+import { fieldFault, issueFault, shortened, unknownFault } from './field-fault.ts'
 import { findRepeatedKey } from './repeated-key.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const jsonType = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i
 
 /** The schema of a body: an object without unknown keys. Its error messages are FieldReasons. */
-export type BodySchema = z.ZodType<object, object>
+export type BodySchema = z.ZodObject
 
 /**
  * Parses and validates a JSON body.
@@ -26,7 +26,7 @@ export function parseJsonBody<Schema extends BodySchema>(
   if (!jsonType.test(headers['content-type'] ?? '')) throw new DomainError('S015', { reason: 'CONTENT_TYPE' })
   const { text, value } = parseJson(body)
   const result = schema.safeParse(value)
-  if (!result.success) throw firstFault(result.error.issues[0]!, value)
+  if (!result.success) throw firstFault(schema, result.error.issues[0]!, value)
   const repeated = findRepeatedKey(text, value)
   if (repeated) throw fieldFault(fieldAt(repeated), 'REPEATED', indexAt(repeated))
   return result.data
@@ -42,13 +42,17 @@ function parseJson(body: Buffer): { text: string; value: unknown } {
 }
 
 /** S012 for an issue of zod. */
-function firstFault(issue: z.core.$ZodIssue, body: unknown): DomainError {
+function firstFault(schema: BodySchema, issue: z.core.$ZodIssue, body: unknown): DomainError {
   const path = issue.path as Path
   const more = indexAt(path)
-  if (issue.code === 'unrecognized_keys')
-    return fieldFault(fieldAt([...path, shortened(issue.keys[0]!)]), 'UNKNOWN', more)
+  if (issue.code === 'unrecognized_keys') {
+    const [name] = issue.keys as [string]
+    // Only items of a batch are objects within a body.
+    const { shape } = path.length === 0 ? schema : batchItemSchema(valueAt(path, body))
+    return unknownFault(fieldAt([...path, shortened(name)]), name, Object.keys(shape), more)
+  }
   const field = fieldAt(path)
-  const value = path.slice(0, -1).reduce<unknown>((parent, key) => (parent as Record<string, unknown>)[key], body)
+  const value = valueAt(path.slice(0, -1), body)
   const name = path.at(-1)
   if (typeof name === 'string' && !Object.hasOwn(value as object, name)) return fieldFault(field, 'REQUIRED', more)
   if (issue.code === 'invalid_type' && issue.expected === 'object') return fieldFault(field, 'NOT_AN_OBJECT', more)
@@ -57,6 +61,10 @@ function firstFault(issue: z.core.$ZodIssue, body: unknown): DomainError {
 
 /** Where a value is in a body: keys, and indexes of arrays. */
 type Path = readonly (string | number)[]
+
+function valueAt(path: Path, body: unknown): unknown {
+  return path.reduce<unknown>((parent, key) => (parent as Record<string, unknown>)[key], body)
+}
 
 /** The name of a field: `amount`, `transfers[3].amount`; `body` for the body itself. */
 function fieldAt(path: Path): string {

@@ -1,6 +1,6 @@
 import { defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { fieldFault, issueFault, shortened } from './field-fault.ts'
+import { fieldFault, issueFault, shortened, unknownFault } from './field-fault.ts'
 
 /** The schema of a query parameter: from its text to its value. Its error messages are FieldReasons. */
 type Parameter<Value = unknown> = z.ZodType<Value, string>
@@ -66,7 +66,7 @@ export function parseQuery<Query extends QuerySchema>(text: string, query: Query
   const found: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(`?${text}`)) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name]! : null
-    if (!parameter) throw fieldFault(shortened(name), 'UNKNOWN')
+    if (!parameter) throw unknownFault(shortened(name), name, Object.keys(parameters))
     if (name === repeatable) {
       const parsed = parse(name, parameter, value)
       const before = (found[name] ?? []) as unknown[]
@@ -96,7 +96,7 @@ const tooLarge = { error: 'TOO_LARGE', params: { limit: Number.MAX_SAFE_INTEGER 
 /** A position in the log of events, or `head`. */
 export const positionParameter = z
   .string()
-  .regex(/^(?:\d+|head)$/, 'NOT_AN_INTEGER')
+  .regex(/^(?:\d+|head)$/, 'NOT_A_POSITION')
   .transform(text => (text === 'head' ? text : Number(text)))
   .refine(position => position === 'head' || Number.isSafeInteger(position), tooLarge)
   .meta({
@@ -159,7 +159,7 @@ const textParameter = z
   .string()
   .min(1, 'EMPTY')
   .max(maxTextLength, 'TOO_LONG')
-  .regex(/^[!-~]+$/, 'BAD_CHARACTER')
+  .regex(/^[!-~]+$/, 'NOT_VISIBLE_ASCII')
 
 /** The beginning of an ID. */
 export const prefixParameter = textParameter.describe(

@@ -8,6 +8,7 @@ import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
 import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
+import type { MistakeSearch } from './mistake-search.ts'
 import type { NonceStore } from './nonces/store.ts'
 import { emptyBody, hasBody, readRawBody } from './raw-body.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
@@ -18,6 +19,7 @@ import { findUsableKey } from './usable-key.ts'
 export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
+  mistakes: MistakeSearch
   /** The operator's limit of a body. */
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
@@ -62,7 +64,7 @@ export async function authenticate(
 
 /** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
 async function runSteps(
-  { keys, nonces, keyRate, now }: PipelineDependencies,
+  { keys, nonces, mistakes, keyRate, now }: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   bodyLimitBytes: number,
@@ -79,7 +81,8 @@ async function runSteps(
   }
   const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
-  const { tally } = await checkNonceAndSignature(nonces, key, request, { parts, body }, now(), checkFailureLimit) // steps 5, 6
+  const stores = { nonces, mistakes }
+  const { tally } = await checkNonceAndSignature(stores, key, request, { parts, body }, now(), checkFailureLimit) // steps 5, 6
   if (tally) checkKeyRate(response, keyRate!, tally)
   checkAddress(key, request.clientAddress) // step 7
   keys.markUsed(key.apiKey, now())

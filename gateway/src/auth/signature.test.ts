@@ -5,6 +5,7 @@ import { createLog } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/setup/temp.ts'
 import type { Key } from './keys/key-cache.ts'
+import { MistakeSearch } from './mistake-search.ts'
 import { openFileNonces } from './nonces/file-store.ts'
 import type { NonceStore } from './nonces/store.ts'
 import { emptyBody } from './raw-body.ts'
@@ -56,7 +57,8 @@ test.each([
   }
   const headers = { 'x-signature': sign(name, canonicalMessage(parts)) }
   const request = { headers } as unknown as IncomingMessage
-  const outcome = await checkNonceAndSignature(nonces, key, request, { parts, body: emptyBody }, 999).then(
+  const stores = { nonces, mistakes: new MistakeSearch() }
+  const outcome = await checkNonceAndSignature(stores, key, request, { parts, body: emptyBody }, 999).then(
     () => 'passes',
     error => error.code,
   )

@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { DomainError, isDomainError } from '@workspace-wallet/contract'
 import { requestedLocale } from '../locales/requested-locale.ts'
-import { findMistake } from './find-mistake.ts'
 import { header, headerFault } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
+import type { MistakeSearch } from './mistake-search.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
 import { canonicalMessage, type SignedParts, sign } from './signing/index.ts'
 
@@ -32,7 +32,7 @@ export function readNonce(request: IncomingMessage): string {
  * @throws DomainError GA2013 for a used nonce, GA2012 for an invalid signature, S002 without the nonce store
  */
 export async function checkNonceAndSignature(
-  nonces: NonceStore,
+  { nonces, mistakes }: { nonces: NonceStore; mistakes: MistakeSearch },
   key: Key,
   request: IncomingMessage,
   { parts, body }: { parts: SignedParts; body: Buffer },
@@ -49,7 +49,7 @@ export async function checkNonceAndSignature(
   ).catch(throwUnavailable)
   if (!claim.isNew) throw new DomainError('GA2013', { header: 'X-Nonce', reason: 'USED' })
   if (isValid) return claim
-  const mistake = requestedLocale(request.headers) && findMistake(key, request, parts, body, nowMs)
+  const mistake = requestedLocale(request.headers) && mistakes.find(key, request, parts, body, nowMs)
   const reason = signaturePattern.test(signature) ? 'DIFFERENT' : headerFault(request, 'X-Signature')
   const fault = { header: 'X-Signature' as const, ...(mistake && { mistake }) }
   throw new DomainError('GA2012', reason === 'DIFFERENT' ? { ...fault, reason, seen: parts } : { ...fault, reason })

@@ -159,7 +159,7 @@ function sendError({ log, sampled, denials }: PipelineDependencies, recordAnswer
       response.destroy()
       return
     }
-    let error = isUndecodablePath(cause) ? noSuchEndpoint('', '') : toDomainError(cause)
+    let error = isUndecodablePath(cause) ? noSuchEndpoint(request.method, request.target.path) : toDomainError(cause)
     if (!error) {
       const fields = { err: cause, unknownCode: unknownCodeOf(cause), requestId: request.requestId }
       const message = 'a request failed'

@@ -41,8 +41,8 @@ export const enUS: Locale = {
     },
     GA2022: ({ address }) => `Requests from ${address} are not allowed for this API key.`,
     GA2024: ({ scope }) => `The API key does not have the scope ${scope}.`,
-    '50090201': ({ method, path }) =>
-      `There is no endpoint ${method} ${path}. Check the method, and the letter case and slashes of the path.`,
+    '50090201': ({ method, path, nearest }) =>
+      `There is no endpoint ${method} ${path}. ${nearest ? `Did you mean ${nearest}?` : 'Check the method, and the letter case and slashes of the path.'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => 'An internal error occurred. Report it with the X-Request-Id of this response.',
     S002: ({ retryAfterSeconds, reason }) =>
@@ -88,16 +88,22 @@ export const enUS: Locale = {
   atIndex: (index, sentence) => `transfers[${index}]: ${sentence}`,
   fields: {
     REQUIRED: ({ field }) => `${field} is required.`,
-    UNKNOWN: ({ field }) => `${field} is unknown. Check its spelling.`,
-    REPEATED: ({ field }) => `${field} was sent more than once.`,
+    UNKNOWN: ({ field, nearest, limit }) =>
+      `${field} is unknown. ${nearest ? `Did you mean ${nearest}?` : `These are known: ${limit}.`}`,
+    REPEATED: ({ field }) => `${field} was sent more than once. Send it once.`,
     NOT_A_STRING: ({ field }) => `${field} must be a string.`,
     NOT_AN_OBJECT: ({ field }) => `${field} must be a JSON object.`,
     NOT_AN_ARRAY: ({ field }) => `${field} must be a JSON array.`,
     NOT_JSON: ({ field }) => `${field} must be JSON in UTF-8.`,
-    EMPTY: ({ field }) => `${field} must not be empty.`,
+    EMPTY: ({ field }) => `${field} must not be empty or blank. An optional field can be left out.`,
     TOO_LONG: ({ field, limit }) => `${field} must have at most ${limit} characters.`,
     TOO_MANY: ({ field, limit }) => `${field} must have at most ${limit} items.`,
-    BAD_CHARACTER: ({ field }) => `${field} contains a character that is not allowed.`,
+    BAD_CHARACTER: ({ field }) =>
+      `${field} contains U+0000 or half of a surrogate pair. All other Unicode characters are allowed.`,
+    NOT_ONE_LINE: ({ field }) =>
+      `${field} contains a control character, such as a newline or a tab. All other Unicode characters are allowed.`,
+    NOT_VISIBLE_ASCII: ({ field }) =>
+      `${field} may contain only visible ASCII characters, at most 64: letters, digits and punctuation, no spaces.`,
     NOT_AN_AMOUNT: ({ field }) =>
       `${field} must be a decimal such as "100.50": no sign, no exponent, no leading zeros.`,
     NOT_POSITIVE: ({ field }) => `${field} must be greater than zero.`,
@@ -105,9 +111,11 @@ export const enUS: Locale = {
     TOO_MANY_DIGITS: ({ field }) => `${field} must have at most 38 digits.`,
     UNKNOWN_CURRENCY: ({ field }) => `${field} must be the upper-case code of a supported currency, such as USD.`,
     NOT_A_BIZ_ID: ({ field }) =>
-      `${field} may contain letters, digits and . _ : - and must begin with a letter or digit.`,
+      `${field} may contain only the letters A-Z and a-z, digits and . _ : - and must begin with a letter or digit. It has at most 64 characters.`,
     RESERVED: ({ field, limit }) => `${field} must not have one of these forms, which are reserved: ${limit}.`,
     NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number, digits only.`,
+    NOT_A_POSITION: ({ field }) =>
+      `${field} must be a position, which is a whole number, digits only, or the word head.`,
     TOO_SMALL: ({ field, limit }) => `${field} must be at least ${limit}.`,
     TOO_LARGE: ({ field, limit }) => `${field} must be at most ${limit}.`,
     NOT_A_SORT: ({ field }) => `${field} must have the form field,asc or field,desc.`,
@@ -116,7 +124,7 @@ export const enUS: Locale = {
       `${field} must be an ISO 8601 time with a zone, such as 2026-01-31T12:00:00Z, or a date.`,
     UNESCAPED_PLUS: ({ field }) => `${field} has a space where a zone such as +02:00 begins. Encode the plus as %2B.`,
     NOT_ONE_OF: ({ field, limit }) => `${field} must be one of ${limit}.`,
-    TOO_SLOW: ({ field }) => `The ${field} did not arrive in time.`,
+    TOO_SLOW: ({ field }) => `The ${field} did not arrive within 10 s. Retry with a new nonce.`,
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')
         ? `${field} matches too many rows to list in ${limit} s. Use a longer prefix.`

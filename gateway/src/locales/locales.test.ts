@@ -31,10 +31,14 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   ],
   GA2022: [{ address: '203.0.113.7' }],
   GA2024: [{ scope: 'wallet:read' }],
-  '50090201': [{ method: 'GET', path: '/api/v1/nowhere' }],
+  '50090201': [
+    { method: 'GET', path: '/api/v1/nowhere' },
+    { method: 'GET', path: '/api/v1/wallet', nearest: 'GET /api/v1/wallets' },
+  ],
   S012: [
     ...fieldReasons.map(reason => ({ field: 'amount', reason, limit: 2 })),
     { field: 'bizIdPrefix', reason: 'TOO_EXPENSIVE', limit: 2 },
+    { field: 'created_from', reason: 'UNKNOWN', nearest: 'createdFrom' },
   ],
   S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
   S003: [{ transferId: 'trf_1' }, undefined],
@@ -64,7 +68,7 @@ describe.each(locales)('$tag', locale => {
     const cases = details[code] ?? [undefined]
     const sentences = cases.map(each => localize(DomainError.fromDetails(code, each), locale))
     for (const sentence of sentences) {
-      expect(sentence).toMatch(/[.。]$/)
+      expect(sentence).toMatch(/[.。?？]$/)
       expect(sentence).not.toMatch(/undefined|null|NaN|\[object/)
     }
     expect(new Set(sentences).size).toBe(sentences.length)
@@ -80,6 +84,11 @@ describe.each(locales)('$tag', locale => {
     )
     expect(say('S012', { field: 'remark', reason: 'TOO_LONG', limit: 256 })).toMatch(/remark.*256/)
     expect(say('S012', { field: 'createdFrom', reason: 'UNESCAPED_PLUS' })).toMatch(/createdFrom.*%2B/)
+    expect(say('S012', { field: 'bizId', reason: 'NOT_A_BIZ_ID' })).toMatch(/bizId.*A-Z.*64/)
+    expect(say('S012', { field: 'reference', reason: 'NOT_VISIBLE_ASCII' })).toMatch(/reference.*ASCII.*64/)
+    expect(say('S012', { field: 'created_from', reason: 'UNKNOWN', nearest: 'createdFrom' })).toContain('createdFrom')
+    expect(say('S012', { field: 'q', reason: 'UNKNOWN', limit: 'page, size' })).toContain('page, size')
+    expect(say('50090201', { method: 'GET', path: '/x', nearest: 'POST /y' })).toContain('POST /y')
     expect(say('S003', { transferId: 'trf_1' })).toContain('trf_1')
     expect(say('GA2024', { scope: 'transfer:create' })).toContain('transfer:create')
     expect(say('T007', { remaining: '0.50' })).toContain('0.50')

@@ -39,7 +39,8 @@ export const zhCN: Locale = {
     },
     GA2022: ({ address }) => `此 API 密钥不允许来自 ${address} 的请求。`,
     GA2024: ({ scope }) => `此 API 密钥缺少权限 ${scope}。`,
-    '50090201': ({ method, path }) => `没有端点 ${method} ${path}。请检查请求方法，以及路径的大小写和斜杠。`,
+    '50090201': ({ method, path, nearest }) =>
+      `没有端点 ${method} ${path}。${nearest ? `您是否想用 ${nearest}？` : '请检查请求方法，以及路径的大小写和斜杠。'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => '服务器内部出错。报告问题时请提供本次响应的 X-Request-Id。',
     S002: ({ retryAfterSeconds, reason }) =>
@@ -82,24 +83,30 @@ export const zhCN: Locale = {
   atIndex: (index, sentence) => `transfers[${index}]：${sentence}`,
   fields: {
     REQUIRED: ({ field }) => `缺少 ${field}。`,
-    UNKNOWN: ({ field }) => `未知的 ${field}，请检查拼写。`,
-    REPEATED: ({ field }) => `${field} 被重复发送。`,
+    UNKNOWN: ({ field, nearest, limit }) =>
+      `未知的 ${field}。${nearest ? `您是否想用 ${nearest}？` : `可用的名称：${limit}。`}`,
+    REPEATED: ({ field }) => `${field} 被重复发送，请只发送一次。`,
     NOT_A_STRING: ({ field }) => `${field} 必须是字符串。`,
     NOT_AN_OBJECT: ({ field }) => `${field} 必须是 JSON 对象。`,
     NOT_AN_ARRAY: ({ field }) => `${field} 必须是 JSON 数组。`,
     NOT_JSON: ({ field }) => `${field} 必须是 UTF-8 编码的 JSON。`,
-    EMPTY: ({ field }) => `${field} 不能为空。`,
+    EMPTY: ({ field }) => `${field} 不能为空或只含空白。可选字段可以省略。`,
     TOO_LONG: ({ field, limit }) => `${field} 最多 ${limit} 个字符。`,
     TOO_MANY: ({ field, limit }) => `${field} 最多 ${limit} 项。`,
-    BAD_CHARACTER: ({ field }) => `${field} 含有不允许的字符。`,
+    BAD_CHARACTER: ({ field }) => `${field} 含有 U+0000 或不成对的代理字符。其他 Unicode 字符均可使用。`,
+    NOT_ONE_LINE: ({ field }) => `${field} 含有控制字符（例如换行符或制表符）。其他 Unicode 字符均可使用。`,
+    NOT_VISIBLE_ASCII: ({ field }) =>
+      `${field} 只能包含可见 ASCII 字符（字母、数字和标点，不含空格），最多 64 个字符。`,
     NOT_AN_AMOUNT: ({ field }) => `${field} 必须是十进制数，例如 "100.50"：不带符号、指数或前导零。`,
     NOT_POSITIVE: ({ field }) => `${field} 必须大于零。`,
     TOO_MANY_DECIMALS: ({ field, limit }) => `${field} 最多 ${limit} 位小数，与其币种一致。`,
     TOO_MANY_DIGITS: ({ field }) => `${field} 最多 38 位数字。`,
     UNKNOWN_CURRENCY: ({ field }) => `${field} 必须是所支持币种的大写代码，例如 USD。`,
-    NOT_A_BIZ_ID: ({ field }) => `${field} 只能包含字母、数字和 . _ : - 并以字母或数字开头。`,
+    NOT_A_BIZ_ID: ({ field }) =>
+      `${field} 只能包含字母 A-Z 和 a-z、数字和 . _ : - 并以字母或数字开头，最多 64 个字符。`,
     RESERVED: ({ field, limit }) => `${field} 不能采用以下保留格式：${limit}。`,
     NOT_AN_INTEGER: ({ field }) => `${field} 必须是整数，仅含数字。`,
+    NOT_A_POSITION: ({ field }) => `${field} 必须是位置（整数，仅含数字）或单词 head。`,
     TOO_SMALL: ({ field, limit }) => `${field} 不能小于 ${limit}。`,
     TOO_LARGE: ({ field, limit }) => `${field} 不能大于 ${limit}。`,
     NOT_A_SORT: ({ field }) => `${field} 的格式必须是 field,asc 或 field,desc。`,
@@ -107,7 +114,7 @@ export const zhCN: Locale = {
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,
     UNESCAPED_PLUS: ({ field }) => `${field} 的时区（例如 +02:00）开头是空格，请将加号编码为 %2B。`,
     NOT_ONE_OF: ({ field, limit }) => `${field} 必须是以下之一：${limit}。`,
-    TOO_SLOW: ({ field }) => `${field} 未能及时到达。`,
+    TOO_SLOW: ({ field }) => `${field} 未能在 10 秒内到达。请使用新的 nonce 重试。`,
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')
         ? `${field} 匹配的记录过多，无法在 ${limit} 秒内列出。请使用更长的前缀。`

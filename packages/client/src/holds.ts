@@ -44,7 +44,7 @@ export class Holds {
     return (await this.#request<Page<Hold>>('GET', `${holdsPath}${path}`, { ...options, query })).data
   }
 
-  /** All holds, page by page; see `itemsOf` about changes in between. */
+  /** All holds, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
   listAll(query: Omit<HoldListQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Hold, void, void> {
     return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
   }

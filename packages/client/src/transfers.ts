@@ -66,7 +66,7 @@ export class Transfers {
     return (await answer).data
   }
 
-  /** All transfers, page by page; see `itemsOf` about changes in between. */
+  /** All transfers, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
   listAll(
     query: Omit<TransferListQuery, 'page'> = {},
     options: CallOptions = {},

@@ -24,7 +24,7 @@ export class Wallets {
     return (await this.#request<Page<Wallet>>('GET', '/api/v1/wallets', { ...options, query })).data
   }
 
-  /** All wallets, page by page; see `itemsOf` about changes in between. */
+  /** All wallets, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
   listAll(query: Omit<ListWalletsQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Wallet, void, void> {
     return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
   }
@@ -43,7 +43,7 @@ export class Wallets {
     return (await this.#request<Page<Flow>>('GET', path, { ...options, query })).data
   }
 
-  /** All flows of a wallet, page by page. */
+  /** All flows of a wallet, the oldest first. */
   allFlows(
     walletId: string,
     query: Omit<ListWalletFlowsQuery, 'page'> = {},

@@ -113,6 +113,8 @@ export const fieldReasons = [
   'TOO_LONG',
   'TOO_MANY',
   'BAD_CHARACTER',
+  'NOT_ONE_LINE',
+  'NOT_VISIBLE_ASCII',
   'NOT_AN_AMOUNT',
   'NOT_POSITIVE',
   'TOO_MANY_DECIMALS',
@@ -121,6 +123,7 @@ export const fieldReasons = [
   'NOT_A_BIZ_ID',
   'RESERVED',
   'NOT_AN_INTEGER',
+  'NOT_A_POSITION',
   'TOO_SMALL',
   'TOO_LARGE',
   'NOT_A_SORT',
@@ -134,10 +137,16 @@ export const fieldReasons = [
 export type FieldReason = (typeof fieldReasons)[number]
 
 /**
- * One invalid field. `limit`: the bound that it exceeds, or the values that are allowed. `index`: the place of its item in a
- * batch, if it belongs to one.
+ * One invalid field. `limit`: the bound that it exceeds, or the values or names that are allowed. `nearest`: the known name
+ * that an unknown one is probably meant to be. `index`: the place of its item in a batch, if it belongs to one.
  */
-export type FieldFault = { field: string; reason: FieldReason; limit?: string | number; index?: number }
+export type FieldFault = {
+  field: string
+  reason: FieldReason
+  limit?: string | number
+  nearest?: string
+  index?: number
+}
 
 /** Known mistakes of clients in the signature of section 5.2. `gateway/src/auth/signing/mistakes.ts` finds them. */
 export const signingMistakes = [
@@ -201,7 +210,8 @@ export interface ErrorDetails {
       }
   GA2022: { address: string }
   GA2024: { scope: string }
-  '50090201': { method: string; path: string }
+  /** `nearest`: the method and path that are probably meant. */
+  '50090201': { method: string; path: string; nearest?: string }
   S012: FieldFault
   S001: undefined
   S002: { retryAfterSeconds: number; reason?: 'TOO_MANY_LISTS' }

@@ -22,7 +22,7 @@ const visible = '[^\\s\\u0000-\\u001f\\u007f-\\u009f]'
 
 /** A name that operators may give to an object: one line, which may be empty. */
 export const label = plainText(128)
-  .refine(text => !/\p{Cc}/u.test(text), { error: 'BAD_CHARACTER' })
+  .refine(text => !/\p{Cc}/u.test(text), { error: 'NOT_ONE_LINE' })
   .meta({ pattern: `^${inLine}*$` })
 
 /** A name that operators must give: a label that is not blank. */
@@ -48,5 +48,5 @@ export const reference = z
   .string('NOT_A_STRING')
   .min(1, 'EMPTY')
   .max(referenceLength, 'TOO_LONG')
-  .regex(/^[!-~]+$/, 'BAD_CHARACTER')
+  .regex(/^[!-~]+$/, 'NOT_VISIBLE_ASCII')
   .describe(`What it belongs to, such as an invoice: 1 to ${referenceLength} visible ASCII characters.`)

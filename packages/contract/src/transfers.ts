@@ -85,10 +85,14 @@ export function isReversal(item: BatchItem): item is ReverseTransferBody {
   return 'reversesTransferId' in item
 }
 
-/** Parses an item by the schema that `reversesTransferId` selects, so that a fault is that of one schema. */
-export const batchItem = z.unknown().transform((value, context): BatchItem => {
+/** The schema of an item of a batch. `reversesTransferId` selects it, so that a fault is that of one schema. */
+export function batchItemSchema(value: unknown): typeof reverseTransferBody | typeof createItem {
   const isReverse = typeof value === 'object' && value !== null && Object.hasOwn(value, 'reversesTransferId')
-  const result = (isReverse ? reverseTransferBody : createItem).safeParse(value)
+  return isReverse ? reverseTransferBody : createItem
+}
+
+export const batchItem = z.unknown().transform((value, context): BatchItem => {
+  const result = batchItemSchema(value).safeParse(value)
   if (result.success) return result.data
   for (const issue of result.error.issues) context.issues.push(issue as z.core.$ZodRawIssue)
   return z.NEVER

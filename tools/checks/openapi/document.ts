@@ -125,7 +125,7 @@ const parameters = {
     in: 'header',
     name: 'X-LOCALE',
     description:
-      'A language tag, such as `en-US` or `zh-CN`. With it, a failure has a sentence in `detail` that says what to fix.',
+      'A language tag, such as `en-US` or `zh-CN`. With it, or else with Accept-Language, a failure has a sentence in `detail` that says what to fix.',
     schema: { type: 'string', maxLength: 64 },
     example: 'en-US',
   },

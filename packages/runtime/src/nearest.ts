@@ -1,5 +1,9 @@
+/** No candidate is this long. It bounds the work, in characters. */
+const maxLength = 64
+
 /** The candidate that a mistyped word most likely stands for; undefined if none is similar. */
 export function nearest(typed: string, candidates: readonly string[]): string | undefined {
+  if (typed.length > maxLength) return
   const wanted = typed.toLowerCase()
   const completions = candidates.filter(candidate => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted))
   if (completions.length === 1) return completions[0]

@@ -1,0 +1,45 @@
+import { createSecretKey } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { expect, test } from 'vitest'
+import type { Key } from './keys/key-cache.ts'
+import { MistakeSearch } from './mistake-search.ts'
+import { emptyBody } from './raw-body.ts'
+import { bodyHash, canonicalMessage, sign } from './signing/index.ts'
+
+const parts = { method: 'GET', path: '/api/v1/wallets', timestamp: '1800000000', nonce: 'n', bodyHash: bodyHash('') }
+const ends: Record<string, number> = { new: Number.POSITIVE_INFINITY, ended: 999, old: 2000 }
+const secrets = Object.entries(ends).map(([text, validUntilMs]) => ({
+  key: createSecretKey(text, 'utf8'),
+  validUntilMs,
+}))
+const key = { secrets } as unknown as Key
+
+function find(signature: string, search = new MistakeSearch()) {
+  const headers = { 'x-signature': signature, 'x-api-key': 'ak_1', host: 'localhost' }
+  const request = { headers, target: { path: parts.path, query: '' } } as unknown as IncomingMessage
+  return search.find(key, request, parts, emptyBody, 1000)
+}
+
+test.each([
+  ['the new secret', 'new', 'CRLF'],
+  ['the old secret within its grace period', 'old', 'CRLF'],
+  ['a secret that has ended', 'ended', undefined],
+  ['an unknown secret', 'unknown', undefined],
+])('the mistake of a client with %s', (_, secret, mistake) => {
+  expect(find(sign(secret, canonicalMessage(parts).replaceAll('\n', '\r\n')))).toBe(mistake)
+})
+
+test.each(['', 'x', '=', 'ff', 'é'.repeat(44), 'ff'.repeat(20_000), 'A'.repeat(88), `${'A'.repeat(43)}=, b`])(
+  'the text %j is no signature',
+  text => {
+    expect(find(text)).toBeUndefined()
+  },
+)
+
+test('a gateway makes two hundred searches at once, and then only a few per second', () => {
+  const search = new MistakeSearch()
+  const hex = Buffer.from(sign('new', canonicalMessage(parts)), 'base64').toString('hex')
+  const found = Array.from({ length: 5000 }, () => find(hex, search))
+  expect(found.slice(0, 200)).toEqual(Array.from({ length: 200 }, () => 'SIGNATURE_HEX'))
+  expect(found).toContain(undefined)
+})

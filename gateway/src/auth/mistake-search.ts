@@ -1,0 +1,69 @@
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { SigningMistake } from '@workspace-wallet/contract'
+import { header } from './headers.ts'
+import type { Key } from './keys/key-cache.ts'
+import { take } from './limits/rate.ts'
+import { decodeSignature } from './signing/encodings.ts'
+import { bodyHash, canonicalMessage, type SignedParts } from './signing/index.ts'
+import { type Candidate, candidatesOf } from './signing/mistakes.ts'
+
+/** Longer bodies are not serialized again. It bounds the work for one request. */
+const maxBodyBytes = 8192
+/** Of a key, the current secret, and the previous one during the grace period of a rotation. */
+const maxSecrets = 2
+
+/** How many searches a gateway makes. A search takes up to a few milliseconds, which attackers could make it spend. */
+const rate = { burst: 200, intervalMicros: 100_000 }
+
+/**
+ * Finds the known mistake in a wrong signature. A match proves that the client has the secret, so the name of the mistake
+ * tells nothing to anybody else. All candidates are computed and compared in constant time.
+ */
+export class MistakeSearch {
+  /** See `take`. */
+  #fullAt = 0
+
+  /** Undefined if the mistake is not a known one, or if this gateway has made too many searches. */
+  find(
+    key: Key,
+    request: IncomingMessage,
+    parts: SignedParts,
+    body: Buffer,
+    nowMs: number,
+  ): SigningMistake | undefined {
+    const signature = decodeSignature(header(request, 'x-signature'))
+    if (!signature || !this.#isAllowed()) return
+    const { bytes, mistake } = signature
+    const candidates = mistake
+      ? () => [{ mistake, message: canonicalMessage(parts) }]
+      : (secret: KeyObject) => candidatesOf(received(request, parts, body), secret.export().toString('utf8'))
+    const matches = key.secrets
+      .filter(({ validUntilMs }) => validUntilMs > nowMs)
+      .slice(0, maxSecrets)
+      .flatMap(secret => candidates(secret.key).filter(candidate => isMatch(candidate, secret.key, bytes)))
+    return matches[0]?.mistake
+  }
+
+  #isAllowed(): boolean {
+    const { fullAt, waitMs } = take(rate, this.#fullAt, performance.now() * 1000)
+    this.#fullAt = fullAt
+    return waitMs === 0
+  }
+}
+
+function received(request: IncomingMessage, parts: SignedParts, body: Buffer) {
+  return {
+    ...parts,
+    apiKey: header(request, 'x-api-key'),
+    query: request.target.query,
+    host: header(request, 'host'),
+    body: body.length > maxBodyBytes ? null : body.toString('utf8'),
+  }
+}
+
+function isMatch({ message, hashedBody, key }: Candidate, secret: KeyObject, signature: Uint8Array): boolean {
+  const hmac = createHmac('sha256', key ?? secret).update(message)
+  if (hashedBody !== undefined) hmac.update(bodyHash(hashedBody))
+  return timingSafeEqual(hmac.digest(), signature)
+}
