@@ -1,9 +1,5 @@
 /** packages/client against a running service: every method, retries over a faulty network, errors, lists and events. */
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   AbortedError,
   ApiError,
@@ -25,7 +21,6 @@ import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { pickFreePort } from '../tools/services/ports.ts'
 import { type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
 import { type System, startSystem } from './setup/system.ts'
-import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -335,26 +330,4 @@ describe('events', () => {
     const follow = clientOf({ apiKey, apiSecret }).events.follow({ after: 0 })
     await expect(follow.next()).rejects.toMatchObject({ code: 'GA2024' })
   })
-})
-
-test('the code of the README runs, from its first line to SIGTERM', async () => {
-  const page = await readFile(new URL('../packages/client/README.md', import.meta.url), 'utf8')
-  const code = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block).join('')
-  const file = join(await makeTempDir('readme'), 'program.mts')
-  await writeFile(
-    file,
-    code.replaceAll("'@workspace-wallet/client'", `'${import.meta.resolve('@workspace-wallet/client')}'`),
-  )
-  const { baseUrl: BASE_URL, apiKey: API_KEY, apiSecret: API_SECRET } = system
-  const program = spawn(process.execPath, [file], { env: { BASE_URL, API_KEY, API_SECRET } })
-  let output = ''
-  for (const stream of [program.stdout, program.stderr])
-    stream.on('data', text => {
-      output += text
-    })
-  const exited = once(program, 'exit')
-  await until('the program prints the event', () => /^\d+ rent-2026-11$/m.test(output) || program.exitCode !== null)
-  program.kill('SIGTERM')
-  expect({ output, exit: await exited }).toEqual({ output: expect.any(String), exit: [0, null] })
-  expect(output).toMatch(/^trf_\w+ COMPLETED\nrefused: [ -~]+\nMain \d+\.\d\d\nSavings /)
 })

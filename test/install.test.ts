@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /**
@@ -75,11 +77,14 @@ const strict = {
 /** An empty repository with one installed package and some programs. */
 async function createConsumer(name: string, sources: Record<string, string>): Promise<string> {
   const directory = await makeTempDir('consumer')
-  const tarball = tarballs.find(path => basename(path).startsWith(`workspace-wallet-${name}-`))!
-  await install(directory, tarball, '@types/node@24.10.1')
+  await install(directory, tarballOf(name), '@types/node@24.10.1')
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: strict }))
   for (const [file, text] of Object.entries(sources)) await writeFile(join(directory, file), text)
   return directory
+}
+
+function tarballOf(name: string): string {
+  return tarballs.find(path => basename(path).startsWith(`workspace-wallet-${name}-`))!
 }
 
 /** Returns the errors of the compiler; it writes JavaScript to `out`. */
@@ -97,7 +102,8 @@ async function filesOf(tarball: string): Promise<string[]> {
 }
 
 test('npm run pack prints the paths of the tarballs', () => {
-  expect(tarballs.map(path => basename(path))).toEqual(['workspace-wallet-core-client-1.0.0.tgz'])
+  const names = ['workspace-wallet-client-1.0.0.tgz', 'workspace-wallet-core-client-1.0.0.tgz']
+  expect(tarballs.map(path => basename(path))).toEqual(names)
 })
 
 describe('core-client', async () => {
@@ -146,7 +152,7 @@ describe('core-client', async () => {
   `
 
   test('the package contains one JavaScript file, one declaration file, and its handbook', async () => {
-    expect(await filesOf(tarballs[0]!)).toEqual([
+    expect(await filesOf(tarballOf('core-client'))).toEqual([
       'package/README.md',
       'package/errors.md',
       'package/index.d.ts',
@@ -206,6 +212,82 @@ describe('core-client', async () => {
         })
       }
     })
+  })
+})
+
+describe('client', async () => {
+  const page = await readFile(join(root, 'packages/client/README.md'), 'utf8')
+  /** One program: each block continues the one before. */
+  const program = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block).join('')
+  let directory: string
+  beforeAll(async () => {
+    directory = await createConsumer('client', { 'program.ts': program, 'types.ts': types })
+    const compilerOptions = {
+      ...strict,
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['es2022', 'dom'],
+      types: [],
+    }
+    await writeFile(join(directory, 'browser.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }))
+  })
+
+  const types = `
+    import { ApiError, type TransferOrder, type WalletClient } from '@workspace-wallet/client'
+    export async function check(client: WalletClient, error: unknown): Promise<TransferOrder> {
+      const order = { sourceWalletId: '', targetWalletId: '', amount: '1.00', currency: 'USD' }
+      // @ts-expect-error an amount is a string
+      await client.transfers.create({ ...order, amount: 1 })
+      // @ts-expect-error there is no such field
+      await client.wallets.list({ sort: 'remark,asc' })
+      // @ts-expect-error a hold needs a bizId
+      await client.holds.create({ walletId: '', amount: '1.00', currency: 'USD', expiresInSeconds: 60 })
+      // @ts-expect-error balances are strings
+      const wrong: number = (await client.wallets.balance('')).available
+      for await (const { content } of client.events.follow({ after: 0, types: ['hold.created'] }))
+        for (const event of content)
+          if (event.type === 'hold.created') event.data.hold.holdId.slice(wrong)
+          // @ts-expect-error the data depends on the type
+          else event.data.hold
+      if (error instanceof ApiError && (error.code === 'T002' || error.code === 'a later one')) error.detail?.slice()
+      return client.transfers.create(order, { signal: AbortSignal.timeout(1000) })
+    }
+  `
+
+  test('the package contains JavaScript, declarations and its README, and depends on nothing', async () => {
+    const files = await filesOf(tarballOf('client'))
+    expect(files.map(file => file.replace(/\w+\.(js|d\.ts)$/, '*.$1'))).toEqual(
+      expect.arrayContaining(['package/*.js', 'package/*.d.ts', 'package/README.md', 'package/package.json']),
+    )
+    expect(files.filter(file => !/^package\/(\w+\.(js|d\.ts)|README\.md|package\.json)$/.test(file))).toEqual([])
+    const installed = join(directory, 'node_modules/@workspace-wallet/client')
+    expect(await readFile(join(installed, 'README.md'), 'utf8')).toBe(page)
+    const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+    expect(manifest).toMatchObject({ dependencies: {}, engines: { node: '>=22' } })
+    expect(manifest).not.toHaveProperty('private')
+  })
+
+  test.each(Object.entries(compilers))('its types are strict, in Node and in browsers: %s', async (_, compiler) => {
+    expect(await compile(compiler(), directory)).toBe('')
+    expect(await compile(compiler(), join(directory, 'browser.json'))).toBe('')
+  })
+
+  test.each(Object.entries(nodes))('the program of the README runs until SIGTERM: %s', async (_, node) => {
+    await compile(compilers['TypeScript 7'](), directory)
+    const { apiKey: API_KEY, apiSecret: API_SECRET, baseUrl: BASE_URL, ...tenant } = await createTenant(system)
+    for (const name of ['Main', 'Savings'])
+      await createWallet({ admin: system.admin, ...tenant }, { name, deposits: ['250.00'] })
+    const child = spawn(node(), [join(directory, 'out/program.js')], { env: { BASE_URL, API_KEY, API_SECRET } })
+    const exited = once(child, 'exit')
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', text => {
+        output += text
+      })
+    await until('the program prints the event', () => output.includes(' rent-2026-11') || child.exitCode !== null)
+    child.kill('SIGTERM')
+    expect({ output, exit: await exited }).toMatchObject({ exit: [0, null] })
+    expect(output).toMatch(/^trf_\w+ COMPLETED\nrefused: [ -~]+\nMain 149\.50\nSavings 350\.50\n\d+ rent-2026-11\n$/)
   })
 })
 

@@ -1,14 +1,16 @@
-/** `npm run pack` builds the packages that other repositories install, as tarballs: docs/internal-client.md. */
+/** `npm run pack` builds the packages that other repositories install, as tarballs: docs/internal-client.md, packages/client/README.md. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { anyText } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { sayWithin } from '../services/say.ts'
+import { buildClient } from './client.ts'
 import { buildCoreClient } from './core-client.ts'
 import { packDirectory } from './npm.ts'
 
 const builds: Record<string, (directory: string) => Promise<void>> = {
+  '@workspace-wallet/client': buildClient,
   '@workspace-wallet/core-client': buildCoreClient,
 }
 

@@ -16,11 +16,12 @@ export async function readManifest(name: string): Promise<Manifest> {
  * Node does not run under node_modules.
  *
  * @param entry its JavaScript file, which has its declarations next to it
+ * @param node the versions of Node that it runs on
  */
 export async function writeManifest(
   directory: string,
   { name, version, description }: Manifest,
-  { entry, dependencies }: { entry: string; dependencies: Record<string, string> },
+  { entry, dependencies, node = '>=24' }: { entry: string; dependencies: Record<string, string>; node?: string },
 ): Promise<void> {
   const types = entry.replace(/\.js$/, '.d.ts')
   const manifest = {
@@ -29,7 +30,7 @@ export async function writeManifest(
     description,
     license: 'UNLICENSED',
     type: 'module',
-    engines: { node: '>=24' },
+    engines: { node },
     sideEffects: false,
     exports: { '.': { types, default: entry } },
     dependencies,
