@@ -26,6 +26,7 @@ const tokens = {
   gateway: [secret(), secret()],
   service: [secret(), secret()],
   funding: [secret(), secret()],
+  courier: [secret(), secret()],
   admin: [secret(), secret()],
 }
 beforeAll(async () => {
@@ -84,6 +85,8 @@ const reach: Record<string, string[]> = {
   ],
   // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
+  // Reads the events of all workspaces, and changes nothing but the state of deliveries.
+  courier: [],
 }
 
 test('docs/roles.md is up to date: npm run golden writes it', async () => {
@@ -106,6 +109,7 @@ decides which procedures it may call. \`test/roles.test.ts\` tests each procedur
 | --- | --- | --- |
 | gateway | gateways, on behalf of an API key | the workspace of the API key |
 | service | internal services that move money within a workspace | all |
+| courier | couriers, which deliver webhooks | all |
 | funding | the service that brings money into workspaces and out of them | all |
 | admin | operators | all |
 `
@@ -115,7 +119,7 @@ test('every procedure names its roles', () => {
   for (const { path, roles } of procedures) expect(roles?.length, path).toBeGreaterThan(0)
 })
 
-const roles = ['gateway', 'service', 'funding', 'admin'] as const
+const roles = ['gateway', 'service', 'funding', 'courier', 'admin'] as const
 /** Administrators may call everything except what needs an API key or is for gateways. */
 const notForAdmin = [
   'access.beginNonceGeneration',

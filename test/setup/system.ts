@@ -22,6 +22,7 @@ export type System = {
   gatewayToken: string
   serviceToken: string
   fundingToken: string
+  courierToken: string
   /** LEDGER_CHAIN_KEY: 32 bytes in base64. */
   chainKey: string
   admin: CoreClient
@@ -48,7 +49,8 @@ export type SystemOptions = {
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const database = await createTestDatabase()
   const secret = () => randomBytes(32).toString('base64url')
-  const [gatewayToken, serviceToken, fundingToken, adminToken] = [secret(), secret(), secret(), secret()]
+  const [gatewayToken, serviceToken, fundingToken] = [secret(), secret(), secret()]
+  const [courierToken, adminToken] = [secret(), secret()]
   const keys = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
   const programs: Program[] = []
   const cores: Program[] = []
@@ -65,7 +67,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       CORE_PORT: '0',
       DATABASE_URL: database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
-      SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},a:admin:${adminToken}`,
+      SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},c:courier:${courierToken},a:admin:${adminToken}`,
       LOG_LEVEL: 'warn',
       ...options.coreEnvironment,
       ...environment,
@@ -117,6 +119,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     gatewayToken,
     serviceToken,
     fundingToken,
+    courierToken,
     chainKey,
     admin,
     ...tenant,

@@ -84,6 +84,8 @@ export const enUS: Locale = {
     H004: () => 'The hold is not on the source wallet. Transfer from the wallet of the hold.',
     E001: ({ position }) =>
       `The log ends at position ${position}, because an earlier copy of the database was restored. Read head, then the wallets, and continue from there.`,
+    E002: () => 'This workspace has no such webhook.',
+    E003: ({ limit }) => `A workspace has at most ${limit} webhooks. Delete one that you no longer need.`,
   },
   atIndex: (index, sentence) => `transfers[${index}]: ${sentence}`,
   fields: {
@@ -124,6 +126,15 @@ export const enUS: Locale = {
       `${field} must be an ISO 8601 time with a zone, such as 2026-01-31T12:00:00Z, or a date.`,
     UNESCAPED_PLUS: ({ field }) => `${field} has a space where a zone such as +02:00 begins. Encode the plus as %2B.`,
     NOT_ONE_OF: ({ field, limit }) => `${field} must be one of ${limit}.`,
+    NOT_A_URL: ({ field }) =>
+      `${field} must be a URL such as https://example.com/events, of visible ASCII characters and without a backslash.`,
+    HAS_CREDENTIALS: ({ field }) =>
+      `${field} must not contain a user name or a password. Check the signature of a delivery instead.`,
+    HAS_FRAGMENT: ({ field }) => `${field} must not contain a fragment. Remove the # and what follows it.`,
+    NOT_HTTPS: ({ field }) => `${field} must begin with https://.`,
+    PORT_NOT_ALLOWED: ({ field }) => `${field} must have port 443, or a port of 1024 or higher.`,
+    ADDRESS_NOT_ALLOWED: ({ field }) =>
+      `${field} contains an address that webhooks may not be sent to. Use one that is reachable from the public internet.`,
     TOO_SLOW: ({ field }) => `The ${field} did not arrive within 10 s. Retry with a new nonce.`,
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')

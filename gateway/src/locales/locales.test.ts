@@ -61,6 +61,7 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   H002: [{ status: 'RELEASED' }],
   H003: [{ remaining: '0.50' }],
   E001: [{ position: 7 }],
+  E003: [{ limit: 16 }],
 }
 
 describe.each(locales)('$tag', locale => {
@@ -93,6 +94,7 @@ describe.each(locales)('$tag', locale => {
     expect(say('GA2024', { scope: 'transfer:create' })).toContain('transfer:create')
     expect(say('T007', { remaining: '0.50' })).toContain('0.50')
     expect(say('E001', { position: 7 })).toContain('7')
+    expect(say('E003', { limit: 16 })).toContain('16')
     expect(say('T002', { index: 3 })).toContain('transfers[3]')
     expect(say('S012', { field: 'transfers[3].amount', reason: 'NOT_POSITIVE', index: 3 })).toMatch(
       /^transfers\[3\]\.amount/,

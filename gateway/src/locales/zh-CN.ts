@@ -79,6 +79,8 @@ export const zhCN: Locale = {
     H004: () => '该预授权不属于源钱包。请从预授权所属的钱包转出。',
     E001: ({ position }) =>
       `事件日志止于位置 ${position}，因为数据库恢复到了较早的副本。请读取 head，再读取钱包，然后从该处继续。`,
+    E002: () => '该工作空间没有此 Webhook。',
+    E003: ({ limit }) => `一个工作空间最多有 ${limit} 个 Webhook。请删除不再需要的 Webhook。`,
   },
   atIndex: (index, sentence) => `transfers[${index}]：${sentence}`,
   fields: {
@@ -114,6 +116,12 @@ export const zhCN: Locale = {
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,
     UNESCAPED_PLUS: ({ field }) => `${field} 的时区（例如 +02:00）开头是空格，请将加号编码为 %2B。`,
     NOT_ONE_OF: ({ field, limit }) => `${field} 必须是以下之一：${limit}。`,
+    NOT_A_URL: ({ field }) => `${field} 必须是 URL，例如 https://example.com/events，只含可见 ASCII 字符，不含反斜杠。`,
+    HAS_CREDENTIALS: ({ field }) => `${field} 不能包含用户名或密码。请改为校验每次投递的签名。`,
+    HAS_FRAGMENT: ({ field }) => `${field} 不能包含片段。请删除 # 及其后的内容。`,
+    NOT_HTTPS: ({ field }) => `${field} 必须以 https:// 开头。`,
+    PORT_NOT_ALLOWED: ({ field }) => `${field} 的端口必须是 443，或不小于 1024。`,
+    ADDRESS_NOT_ALLOWED: ({ field }) => `${field} 含有不允许投递 Webhook 的地址。请使用可从公共互联网访问的地址。`,
     TOO_SLOW: ({ field }) => `${field} 未能在 10 秒内到达。请使用新的 nonce 重试。`,
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')

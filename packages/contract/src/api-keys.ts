@@ -12,6 +12,7 @@ export const scopes = [
   'hold:create',
   'event:read',
   'wallet:manage',
+  'webhook:manage',
 ] as const
 export const scope = z.enum(scopes)
 export type Scope = z.infer<typeof scope>

@@ -26,6 +26,13 @@ export const auditActions = [
   'wallet.freeze',
   'wallet.unfreeze',
   'wallet.withdraw',
+  'webhook.create',
+  'webhook.delete',
+  'webhook.pause',
+  'webhook.resume',
+  'webhook.rotate',
+  'webhook.seek',
+  'webhook.update',
   'workspace.create',
   'workspace.delete',
 ] as const

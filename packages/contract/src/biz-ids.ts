@@ -5,7 +5,7 @@ const bizIdLength = 64
 
 /**
  * The idempotency key of a command, chosen by the client and unique in a workspace for ever: among its transfers of every
- * kind, its holds, or its wallets. It cannot have the form of an ID where a path or a field can name the object by either.
+ * kind, its holds, its wallets, or its webhooks. It cannot have the form of an ID where a path or a field can name the object by either.
  */
 function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
   const prefixes = kinds.map(kind => [...idPrefixes[kind]].map(letter => `[${letter}${letter.toUpperCase()}]`).join(''))
@@ -33,3 +33,4 @@ export const transferBizId = bizIdExcept({
 })
 export const holdBizId = bizIdExcept({ words: [], kinds: ['hold'] })
 export const walletBizId = bizIdExcept({ words: [], kinds: ['wallet'] })
+export const webhookBizId = bizIdExcept({ words: [], kinds: ['webhook'] })

@@ -91,6 +91,12 @@ export const errorTable = {
     'CURSOR_AHEAD',
     'The log ends before this position, because an earlier copy of the database was restored.',
   ),
+  E002: error(
+    404,
+    'WEBHOOK_NOT_FOUND',
+    'The webhook does not exist or is deleted, its ID is malformed, or it belongs to another workspace.',
+  ),
+  E003: error(409, 'TOO_MANY_WEBHOOKS', 'The workspace already has 16 webhooks.'),
 }
 
 export type ErrorCode = keyof typeof errorTable
@@ -131,6 +137,12 @@ export const fieldReasons = [
   'NOT_A_TIME',
   'UNESCAPED_PLUS',
   'NOT_ONE_OF',
+  'NOT_A_URL',
+  'HAS_CREDENTIALS',
+  'HAS_FRAGMENT',
+  'NOT_HTTPS',
+  'PORT_NOT_ALLOWED',
+  'ADDRESS_NOT_ALLOWED',
   'TOO_SLOW',
   'TOO_EXPENSIVE',
 ] as const
@@ -241,6 +253,8 @@ export interface ErrorDetails {
   H004: undefined
   /** `position`: where the log ends. */
   E001: { position: number }
+  E002: undefined
+  E003: { limit: number }
 }
 
 /** An error with a public code. Core and the gateway throw it; between them, code and details are preserved. */

@@ -12,6 +12,7 @@ export const idPrefixes = {
   flow: 'flw',
   hold: 'hld',
   event: 'evt',
+  webhook: 'whk',
 } as const
 export type IdKind = keyof typeof idPrefixes
 

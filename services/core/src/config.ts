@@ -26,7 +26,7 @@ export const coreSchema = z.object({
     .default('info')
     .describe('Lowest level that is logged'),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
-    'Comma-separated name:role:token entries. A role is gateway, service, funding or admin; a token has at least 32 characters',
+    'Comma-separated name:role:token entries. A role is gateway, service, funding, courier or admin; a token has at least 32 characters',
   ),
 })
 export type CoreConfig = z.infer<typeof coreSchema>

@@ -9,6 +9,7 @@ import { Ledger } from './ledger/rows/entities.ts'
 import { SpendingLimit } from './limits/entities.ts'
 import { Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
+import { Webhook } from './webhooks/entities.ts'
 import { Member, Workspace } from './workspaces/entities.ts'
 
 /** All entities, one for each table. */
@@ -28,5 +29,6 @@ export const entities = [
   SpendingLimit,
   Transfer,
   Wallet,
+  Webhook,
   Workspace,
 ] as const

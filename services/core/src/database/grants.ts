@@ -11,8 +11,8 @@ export function grants(role: string): string[] {
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
 
-    // Create workspaces, members and keys. Each row has a MAC. Without DELETE, no row can be deleted and inserted again.
-    `grant insert on workspace, member, api_key to ${role}`,
+    // Create workspaces, members, keys and webhooks. Each row has a MAC. Without DELETE, no row can be deleted and inserted again.
+    `grant insert on workspace, member, api_key, webhook to ${role}`,
     // Delete a workspace by setting deleted_at. No procedure changes its name.
     `grant update (updated_at, deleted_at, revision, mac) on workspace to ${role}`,
     // Remove a member, and add the member again.
@@ -20,6 +20,10 @@ export function grants(role: string): string[] {
     // Change a key, except for its owner, workspace and name.
     `grant update (status, scopes, ip_allowlist, secret, secret_version, previous_secret, previous_secret_until,
        expires_at, deleted_at, last_used_at, updated_at, access_revision, revision, mac) on api_key to ${role}`,
+    // Change a webhook, except for its workspace and bizId, and the state of its delivery.
+    `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
+       deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,
+       failing_since, last_status, last_attempt_at, revision, mac) on webhook to ${role}`,
     // Raise the access revision by one. A trigger refuses any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 

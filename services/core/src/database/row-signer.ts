@@ -41,7 +41,21 @@ export class RowSigner implements EventSubscriber {
   }
 }
 
-const unsigned = new Set(['lastUsedAt', 'accessRevision'])
+const unsigned = new Set([
+  // Of API keys.
+  'lastUsedAt',
+  'accessRevision',
+  // Of webhooks.
+  'position',
+  'generation',
+  'leasedGeneration',
+  'leasedUntil',
+  'nextAttemptAt',
+  'failures',
+  'failingSince',
+  'lastStatus',
+  'lastAttemptAt',
+])
 const genuine = new WeakSet<SignedEntity>()
 const replaced = new WeakSet<SignedEntity>()
 

@@ -10,7 +10,15 @@ import type { Decimal } from '@workspace-wallet/contract'
  */
 type Signed = { revision: number }
 
-export type SignedTable = 'api_key' | 'hold' | 'ledger' | 'member' | 'spending_limit' | 'wallet' | 'workspace'
+export type SignedTable =
+  | 'api_key'
+  | 'hold'
+  | 'ledger'
+  | 'member'
+  | 'spending_limit'
+  | 'wallet'
+  | 'webhook'
+  | 'workspace'
 
 export type WalletRow = Signed & {
   workspaceId: string
@@ -119,6 +127,24 @@ export type ApiKeyRow = Signed & {
   updatedAt: Date
 }
 
+/** The state of delivery is not signed: it changes with every lease, without a new revision. */
+export type WebhookRow = Signed & {
+  id: string
+  workspaceId: string
+  bizId: string
+  url: string
+  types: readonly string[]
+  concurrency: number
+  status: string
+  secret: string
+  secretVersion: number
+  previousSecret: string | null
+  previousSecretUntil: Date | null
+  deletedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
 export function walletMac(key: KeyObject, row: WalletRow): Buffer {
   return rowMac(key, 'wallet', [
     row.workspaceId,
@@ -221,6 +247,26 @@ export function apiKeyMac(key: KeyObject, row: ApiKeyRow): Buffer {
     row.previousSecret,
     timeOf(row.previousSecretUntil),
     timeOf(row.expiresAt),
+    timeOf(row.deletedAt),
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
+}
+
+export function webhookMac(key: KeyObject, row: WebhookRow): Buffer {
+  return rowMac(key, 'webhook', [
+    row.id,
+    row.workspaceId,
+    row.bizId,
+    row.url,
+    row.types,
+    row.concurrency,
+    row.status,
+    row.secret,
+    row.secretVersion,
+    row.previousSecret,
+    timeOf(row.previousSecretUntil),
     timeOf(row.deletedAt),
     timeOf(row.createdAt),
     timeOf(row.updatedAt),

@@ -11,6 +11,7 @@ import { posting } from './initial/posting.ts'
 import { transfers } from './initial/transfers.ts'
 import { verification } from './initial/verification.ts'
 import { wallets } from './initial/wallets.ts'
+import { webhooks } from './initial/webhooks.ts'
 import { workspaces } from './initial/workspaces.ts'
 
 /**
@@ -20,6 +21,6 @@ import { workspaces } from './initial/workspaces.ts'
 export class Migration0001Initial extends Migration {
   override up(): void {
     const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
-    for (const part of [guards, workspaces, access, ...ledger, audit, verification]) this.addSql(part)
+    for (const part of [guards, workspaces, access, ...ledger, webhooks, audit, verification]) this.addSql(part)
   }
 }

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { webhookBizId } from './biz-ids.ts'
+import { workspaceCall } from './caller.ts'
+import { eventTypes } from './events.ts'
+import { pageOf, pageRequest } from './pages.ts'
+import { nameOfExisting } from './text.ts'
+import { checkWebhookUrl, maxUrlLength } from './webhook-urls.ts'
+
+/** A webhook that is ACTIVE gets deliveries. One that is PAUSED keeps its place in the event log. */
+export const webhookStatuses = ['ACTIVE', 'PAUSED'] as const
+export type WebhookStatus = (typeof webhookStatuses)[number]
+
+/** Maximum number of webhooks of a workspace that are not deleted. */
+export const maxWebhooks = 16
+export const maxConcurrency = 16
+export const defaultGraceSeconds = 86_400
+const maxGraceSeconds = 604_800
+
+function integerBetween(min: number, max: number) {
+  return z
+    .number('NOT_AN_INTEGER')
+    .refine(Number.isInteger, { error: 'NOT_AN_INTEGER', abort: true })
+    .min(min, 'TOO_SMALL')
+    .max(max, 'TOO_LARGE')
+    .meta({ type: 'integer' })
+}
+
+const url = z
+  .string('NOT_A_STRING')
+  .min(1, 'EMPTY')
+  .max(maxUrlLength, 'TOO_LONG')
+  .check(checkWebhookUrl)
+  .describe(
+    `Where events are sent: an https URL of up to ${maxUrlLength} visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address.`,
+  )
+const types = z
+  .array(z.enum(eventTypes, 'NOT_ONE_OF'), 'NOT_AN_ARRAY')
+  .max(eventTypes.length, 'TOO_MANY')
+  .refine(list => new Set(list).size === list.length, { error: 'REPEATED' })
+  .meta({ uniqueItems: true, description: 'The types of events to send. Empty: all.' })
+const concurrency = integerBetween(1, maxConcurrency).describe(
+  `How many deliveries may be in progress at a time, 1 to ${maxConcurrency}. With 1, they are strictly in order of position.`,
+)
+const webhookId = nameOfExisting('`whk_…`')
+
+/** The body of `POST /api/v1/webhook/command/create`. */
+export const createWebhookBody = z.strictObject({
+  url,
+  bizId: webhookBizId,
+  types: types.optional(),
+  concurrency: concurrency.optional(),
+})
+
+/**
+ * The body of `POST /api/v1/webhook/command/update`. Fields that are left out do not change. In this and the following
+ * bodies, the webhook ID can be any string: malformed and unknown IDs get the same error, E002.
+ */
+export const updateWebhookBody = z.strictObject({
+  webhookId,
+  url: url.optional(),
+  types: types.optional(),
+  concurrency: concurrency.optional(),
+  status: z
+    .enum(webhookStatuses, 'NOT_ONE_OF')
+    .optional()
+    .describe('`PAUSED` stops deliveries. `ACTIVE` continues them after the last one that was delivered.'),
+})
+
+/** The body of `POST /api/v1/webhook/command/rotate`. */
+export const rotateWebhookBody = z.strictObject({
+  webhookId,
+  graceSeconds: integerBetween(0, maxGraceSeconds)
+    .optional()
+    .describe(
+      `How long deliveries are also signed with the secret so far, 0 to ${maxGraceSeconds} seconds. Default: ${defaultGraceSeconds}.`,
+    ),
+})
+
+/** The body of `POST /api/v1/webhook/command/seek`. */
+export const seekWebhookBody = z.strictObject({
+  webhookId,
+  after: integerBetween(0, Number.MAX_SAFE_INTEGER).describe(
+    'A position, 0 to the end of the log. The next delivery is the first event after it.',
+  ),
+})
+
+/** The body of `POST /api/v1/webhook/command/delete`. */
+export const deleteWebhookBody = z.strictObject({ webhookId })
+
+/** A webhook, without its secrets. */
+export const webhook = z.object({
+  webhookId: z.string(),
+  bizId: z.string(),
+  url: z.string(),
+  /** Empty: all types. */
+  types: z.array(z.enum(eventTypes)),
+  concurrency: z.int(),
+  status: z.enum(webhookStatuses),
+  /** All events up to here are delivered, or are of other types. */
+  position: z.int(),
+  /** The HTTP status of the last attempt; null if it got no answer, or if there was none. */
+  lastStatus: z.int().nullable(),
+  lastAttemptAt: z.date().nullable(),
+  /** Since when every attempt has failed; null after a success. */
+  failingSince: z.date().nullable(),
+  /** Until when deliveries are also signed with the previous secret. */
+  previousSecretUntil: z.date().nullable(),
+  createdAt: z.date(),
+  updatedAt: z.date(),
+})
+export type Webhook = z.infer<typeof webhook>
+
+/**
+ * `secret`: `whsec_` and 32 random bytes in base64, the key of the signatures (Standard Webhooks 1.0). Null when a create is
+ * repeated: a secret is returned once.
+ */
+export const issuedWebhook = webhook.extend({ secret: z.string().nullable() })
+export type IssuedWebhook = z.infer<typeof issuedWebhook>
+export const rotatedWebhook = webhook.extend({ secret: z.string() })
+export type RotatedWebhook = z.infer<typeof rotatedWebhook>
+export const deletedWebhook = z.object({ webhookId: z.string() })
+export type DeletedWebhook = z.infer<typeof deletedWebhook>
+
+export const createWebhookInput = workspaceCall.extend(createWebhookBody.shape)
+export type CreateWebhookInput = z.infer<typeof createWebhookInput>
+export const updateWebhookInput = workspaceCall.extend(updateWebhookBody.shape)
+export type UpdateWebhookInput = z.infer<typeof updateWebhookInput>
+export const rotateWebhookInput = workspaceCall.extend(rotateWebhookBody.shape)
+export type RotateWebhookInput = z.infer<typeof rotateWebhookInput>
+export const seekWebhookInput = workspaceCall.extend(seekWebhookBody.shape)
+export type SeekWebhookInput = z.infer<typeof seekWebhookInput>
+export const webhookInput = workspaceCall.extend(deleteWebhookBody.shape)
+export type WebhookInput = z.infer<typeof webhookInput>
+
+export const webhookSortFields = ['createdAt', 'updatedAt', 'status'] as const
+export const webhookFilter = z.object({ status: z.enum(webhookStatuses).optional() })
+export const listWebhooksInput = workspaceCall.extend({
+  filter: webhookFilter.default({}),
+  ...pageRequest(webhookSortFields).shape,
+})
+export type ListWebhooksInput = z.infer<typeof listWebhooksInput>
+export const webhookPage = pageOf(webhook)
