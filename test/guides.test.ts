@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -7,86 +7,150 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
-/** Runs the commands of docs/guides.md on a demo workspace like that of `npm start`, and compares their output. */
+/**
+ * Runs the commands of the README, the guides and docs/signing.md, each page in one shell and on a demo workspace like that of
+ * `npm start`, and compares their output.
+ */
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const page = await readFile(join(root, 'docs/guides.md'), 'utf8')
+const read = (path: string) => readFile(join(root, path), 'utf8')
 
 type Step = { command: string; output: string }
+type Page = { title: string; path: string; text: string; steps: Step[] }
 
-/** The commands in the blocks of a console, each with the output that the page shows. */
-const guides = page.split(/^## /m).map(section => ({
-  title: section.slice(0, section.indexOf('\n')),
-  steps: [...section.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block]) => stepsOf(block!)),
-}))
-
-function stepsOf(block: string): Step[] {
-  return block
-    .split(/^\$ /m)
-    .slice(1)
-    .map(step => ({ command: step.slice(0, step.indexOf('\n')), output: step.slice(step.indexOf('\n') + 1) }))
+/** The commands in the console blocks of a page, each with the output that the page shows. */
+function stepsOf(page: string): Step[] {
+  return [...page.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block]) =>
+    block!
+      .split(/^\$ /m)
+      .slice(1)
+      .map(step => ({ command: step.slice(0, step.indexOf('\n')), output: step.slice(step.indexOf('\n') + 1) })),
+  )
 }
 
+async function pageOf([title, path]: readonly [string, string]): Promise<Page> {
+  const page = await read(path)
+  return { title, path, text: page, steps: stepsOf(page) }
+}
+
+const readme = await pageOf(['Workspace Wallet and Transfer service', 'README.md'])
+const guides = await Promise.all(
+  (
+    [
+      ['Quick start', 'docs/guides/quick-start.md'],
+      ['Signing a request', 'docs/signing.md'],
+      ['Idempotency and retries', 'docs/guides/idempotency.md'],
+      ['Errors', 'docs/guides/errors.md'],
+      ['Pagination and filters', 'docs/guides/lists.md'],
+      ['Events', 'docs/guides/events.md'],
+      ['Testing', 'docs/guides/testing.md'],
+      ['Refund a customer', 'docs/guides/refunds.md'],
+      ['Authorize and capture', 'docs/guides/holds.md'],
+      ['Pay out to many', 'docs/guides/payouts.md'],
+      ['Exchange two currencies', 'docs/guides/exchange.md'],
+    ] as const
+  ).map(pageOf),
+)
+/** Sets the variables that all guides use. */
+const { steps: preparation } = await pageOf(['Guides', 'docs/guides/README.md'])
+
 let system: System
-let environment: NodeJS.ProcessEnv
 beforeAll(async () => {
   system = await startSystem()
-  const { admin, baseUrl, coreUrl, adminToken } = system
-  const demo = await createTenant(system)
-  const { workspaceId } = demo
-  for (const [name, currency, amount] of [
-    ['Main', 'USD', '1000.00'],
-    ['Savings', 'USD', '250.00'],
-    ['Travel', 'EUR', '500.00'],
-  ] as const)
-    await createWallet({ admin, workspaceId }, { name, currency, deposits: [amount] })
-  const dataDir = await mkdtemp(join(inject('runDir'), 'guides-'))
-  await writeFile(join(dataDir, 'demo.json'), JSON.stringify({ ...demo, baseUrl }))
-  await writeFile(join(dataDir, 'core.json'), JSON.stringify({ coreUrl, adminToken }))
-  environment = { PATH: process.env.PATH, DATA_DIR: dataDir, WORKSPACE: workspaceId }
 })
 afterAll(() => system.stop())
 
-/** The wallets as variables of the shell, which a reader sets by hand: Desk USD is DESK_USD. */
-async function walletVariables(): Promise<NodeJS.ProcessEnv> {
-  const workspaceId = environment.WORKSPACE!
-  const { content } = await system.admin.wallets.list.query({ workspaceId, caller: { requestId: 'guides' } })
-  return Object.fromEntries(content.map(({ name, walletId }) => [name.toUpperCase().replaceAll(' ', '_'), walletId]))
+const names = ['Main', 'Savings', 'Travel']
+
+type Demo = { workspaceId: string; apiKey: string; apiSecret: string; wallets: { walletId: string }[] }
+
+async function newDemo(): Promise<Demo> {
+  const { admin } = system
+  const tenant = await createTenant(system)
+  const { workspaceId } = tenant
+  const wallets = []
+  for (const [at, { currency, balance }] of system.wallets.entries())
+    wallets.push({
+      walletId: await createWallet({ admin, workspaceId }, { name: names[at]!, currency, deposits: [balance] }),
+    })
+  return { ...tenant, wallets }
 }
 
-async function run(command: string): Promise<string> {
+/** A directory like the checkout of a reader, in which the service has been started. */
+async function checkout(demo: Demo): Promise<string> {
+  const directory = await mkdtemp(join(inject('runDir'), 'guide-'))
+  for (const name of ['node_modules', 'cli', 'examples', 'test']) await symlink(join(root, name), join(directory, name))
+  await mkdir(join(directory, '.data'))
+  const { baseUrl, coreUrl, adminToken } = system
+  await writeFile(join(directory, '.data/demo.json'), JSON.stringify({ baseUrl, ...demo }))
+  await writeFile(join(directory, '.data/core.json'), JSON.stringify({ coreUrl, adminToken }))
+  return directory
+}
+
+const separator = '\u001e'
+
+/** The output of each step, all in one shell. */
+async function run(steps: Step[], directory: string): Promise<string[]> {
   // Without npm, which takes longer than the command.
-  const script = command.replace(/^npm run --silent (\w+) --/, `'${process.execPath}' cli/$1.ts`)
-  expect(script).not.toBe(command)
-  const env = { ...environment, ...(await walletVariables()) }
-  return text(spawn('bash', ['-c', script], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] }).stdout)
+  const commands = steps.map(({ command }) =>
+    command
+      .replaceAll(/\bnpm run --silent (\w+) --/g, 'node cli/$1.ts')
+      .replaceAll(/\bnpm start\b/g, 'node cli/start.ts'),
+  )
+  const script = commands.map(command => `${command}\nprintf '\\036'`).join('\n')
+  const env = { PATH: `${join(process.execPath, '..')}:${process.env.PATH}`, HOME: directory }
+  const shell = spawn('bash', ['-c', `exec 2>&1\n${script}`], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return (await text(shell.stdout)).split(separator)
 }
 
 /** Replaces what differs from run to run. */
 function masked(output: string): string {
   return output
-    .replaceAll(/\b([a-z]{3})_[0-9a-z]{26}\b/g, '$1_ID')
+    .replaceAll(/\b([a-z]{2,3})_[0-9a-z]{26}\b/g, '$1_ID')
     .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, 'TIME')
+    .replaceAll(/"timestamp": ?\d{13}/g, '"timestamp": NOW')
+    .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID')
+    .replaceAll(/\b1[78]\d{8}\b/g, 'SECONDS')
 }
 
 /** A pattern for output in which a line of `…` stands for any number of lines. */
 function patternOf(shown: string): RegExp {
-  const lines = masked(shown).trimEnd().split('\n')
+  const lines = masked(shown).split('\n').slice(0, -1)
   const literal = (line: string) => line.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')
   return new RegExp(`^${lines.map(line => (line.trim() === '…' ? '(.*\\n)+' : `${literal(line)}\\n`)).join('')}$`)
 }
 
-test('the commands of all guides, one after the other, print what the page shows', async () => {
-  for (const { command, output } of guides.flatMap(({ steps }) => steps))
-    expect(masked(await run(command)), command).toMatch(patternOf(output))
+async function expectOutputs(before: Step[], { steps, text: page }: Page, demo: Demo): Promise<void> {
+  const directory = await checkout(demo)
+  for (const [, block, name] of page.matchAll(/^```ts\n(\/\/ (\S+\.ts)\n.*?)^```$/gms))
+    await writeFile(join(directory, name!), block!)
+  const outputs = (await run([...before, ...steps], directory)).slice(before.length)
+  for (const [at, { command, output }] of steps.entries())
+    expect(masked(outputs[at] ?? 'the shell has exited'), command).toMatch(patternOf(output))
+}
+
+// First, while there is one workspace, whose counts the page shows.
+test('README.md: the commands print what the page shows', async () => {
+  await expectOutputs([], readme, system)
 })
 
-test('every guide has commands', () => {
-  expect(guides.filter(({ steps }) => steps.length > 0).map(({ title }) => title)).toEqual([
-    'Refund a customer',
-    'Authorize and capture',
-    'Pay out to many',
-    'Exchange two currencies',
-    'Keep a copy in step',
-  ])
+test.each(guides)('$title: the commands print what the page shows', async page => {
+  expect(page.text).toMatch(new RegExp(`^# ${page.title}\n`))
+  expect(page.steps.length).toBeGreaterThan(1)
+  await expectOutputs(preparation, page, await newDemo())
+})
+
+test('every guide is run, and its code is in blocks that are run', async () => {
+  const index = await read('docs/guides/README.md')
+  const linked = [...index.matchAll(/^- \[[^\]]+\]\(([^)]+)\)/gm)].map(([, path]) => join('docs/guides', path!))
+  expect(linked.filter(path => path !== 'docs/versioning.md').sort()).toEqual(guides.map(({ path }) => path).sort())
+  for (const { text: page, path } of guides) {
+    const blocks = [...page.matchAll(/^```(.*)\n(.*)\n/gm)].filter((_, at) => at % 2 === 0)
+    for (const [, language, line] of blocks)
+      expect(`${path}: ${language} ${line}`).toMatch(/: (console \$ |ts \/\/ \S+\.ts$)/)
+  }
 })

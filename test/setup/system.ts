@@ -103,7 +103,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   for (const [name, currency, amount] of [
     ['Main', 'USD', '1000.00'],
     ['Savings', 'USD', '250.00'],
-    ['Euro', 'EUR', '500.00'],
+    ['Travel', 'EUR', '500.00'],
   ] as const) {
     const { workspaceId } = tenant
     const walletId = await createWallet({ admin, workspaceId }, { currency, name, deposits: [amount] })
