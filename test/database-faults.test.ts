@@ -3,7 +3,7 @@
  * after S002 it does not, S003 is for outcomes that cannot be known, and each bizId makes exactly one transfer.
  */
 import { randomUUID } from 'node:crypto'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../tools/services/in-parallel.ts'
@@ -303,6 +303,23 @@ test('while the database is down, requests fail with S002; afterwards core recov
   expect((await books.get('/api/v1/wallets')).code).toBe('S002')
   await proxy.restore()
   await expectConsistent(books, answers)
+})
+
+test('if the database is down after a commit, S003 names the transferId', async () => {
+  const books = await newBooks()
+  const core = createCoreClient({ url: system.cores[1]!.url, token: system.serviceToken })
+  const { workspaceId } = books
+  const transferId = mintId('transfer')
+  const asked = books.order('1.01')
+  const failed = proxy.fail({ in: 'answer', at: hasCommitted, passes: 'none', by: 'reset' }).then(() => proxy.cut())
+  const error = await core.transfers.create
+    .mutate({ workspaceId, caller: { requestId: 'test' }, order: asked, transferId })
+    .catch(domainErrorOf)
+  await failed
+  expect(error).toMatchObject({ code: 'S003', details: { transferId } })
+  await proxy.restore()
+  await expectConsistent(books, [{ asked, code: 'S003' }])
+  await core.close()
 })
 
 describe('PostgreSQL reports', () => {

@@ -50,8 +50,7 @@ export function createApp(
   app.use(receive(dependencies))
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
   app.get('/readyz', answerReadiness(readiness))
-  if (docs) app.use(docs)
-  app.use(requireApiPath)
+  app.use(answerOutsideApi(docs))
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)
   const recordAnswer = answerRecorder(dependencies, metrics)
@@ -107,9 +106,13 @@ function answerReadiness(readiness: () => Promise<Readiness>): RequestHandler {
   }
 }
 
-const requireApiPath: RequestHandler = (request, _response, next) => {
-  if (!request.target.path.startsWith('/api/')) throw new DomainError('S004')
-  next()
+/** Paths that do not begin with /api/ are those of the documentation, or S004. */
+function answerOutsideApi(docs: RequestHandler | undefined): RequestHandler {
+  return (request, response, next) => {
+    if (request.target.path.startsWith('/api/')) return next()
+    if (!docs) throw new DomainError('S004')
+    return docs(request, response, error => next(error ?? new DomainError('S004')))
+  }
 }
 
 function authenticated(dependencies: PipelineDependencies): RequestHandler {
