@@ -16,7 +16,7 @@ import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
 /** The service answers exactly what gateway/openapi.json says: nothing else, and all of it. */
 
 /** Random requests for each operation: valid ones, and as many with a fault. */
-const requestsPerOperation = 40
+const requestsPerOperation = 30
 
 let system: System
 beforeAll(async () => {
