@@ -229,7 +229,7 @@ describe('keys', () => {
     const workspaceId = await newWorkspace()
     const create = (name: string) =>
       core.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'], name })
-    await expect(create('\u001b[2Jgone')).rejects.toThrow('NOT_ONE_LINE')
+    await expect(create('\u001b[2Jgone')).rejects.toThrow('name: must not contain a control character')
     await create('gone\u202e')
     const listed = await text(`key list --workspace ${workspaceId}`)
     expect(listed).toContain('gone\uFFFD')

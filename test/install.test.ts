@@ -74,12 +74,13 @@ const strict = {
   outDir: 'out',
 }
 
-/** An empty repository with one installed package and some programs. */
+/** A repository of its own, with one installed package and some programs, which are compiled. */
 async function createConsumer(name: string, sources: Record<string, string>): Promise<string> {
   const directory = await makeTempDir('consumer')
   await install(directory, tarballOf(name), '@types/node@24.10.1')
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: strict }))
   for (const [file, text] of Object.entries(sources)) await writeFile(join(directory, file), text)
+  await compile(compilers['TypeScript 7'](), directory)
   return directory
 }
 
@@ -192,7 +193,6 @@ describe('core-client', async () => {
 
   describe.each(Object.entries(nodes))('%s', (_, node) => {
     test('the programs of the handbook print what it shows', async () => {
-      await compile(compilers['TypeScript 7'](), directory)
       const { coreUrl, serviceToken, adminToken, admin } = system
       const { workspaceId } = await createTenant(system)
       for (const [name, currency, amount] of [
@@ -204,8 +204,7 @@ describe('core-client', async () => {
       const env = { CORE_URL: coreUrl, CORE_TOKEN: serviceToken, ADMIN_TOKEN: adminToken, WORKSPACE: workspaceId }
       expect(documented).toHaveLength(4)
       for (const { file, output } of documented) {
-        const script = join(directory, 'out', file.replace('.ts', '.js'))
-        const { stdout, stderr } = await execute(node(), [script], { env })
+        const { stdout, stderr } = await execute(node(), [join(directory, file)], { env })
         expect({ stdout: masked(stdout), stderr }).toEqual({
           stdout: expect.stringMatching(patternOf(output)),
           stderr: '',
@@ -273,7 +272,6 @@ describe('client', async () => {
   })
 
   test.each(Object.entries(nodes))('the program of the README runs until SIGTERM: %s', async (_, node) => {
-    await compile(compilers['TypeScript 7'](), directory)
     const { apiKey: API_KEY, apiSecret: API_SECRET, baseUrl: BASE_URL, ...tenant } = await createTenant(system)
     for (const name of ['Main', 'Savings'])
       await createWallet({ admin: system.admin, ...tenant }, { name, deposits: ['250.00'] })

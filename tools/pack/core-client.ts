@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { copyFile, rm } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
 import { readManifest, root, writeManifest } from './manifest.ts'
+import { compile } from './tsc.ts'
 
 /** The handbook of the package becomes its README, with the pages that it links. */
 const pages = { 'internal-client.md': 'README.md', 'roles.md': 'roles.md', 'errors.md': 'errors.md' }
@@ -35,12 +34,7 @@ async function bundleCode(directory: string): Promise<RolldownOutput> {
  */
 async function bundleDeclarations(directory: string): Promise<RolldownOutput> {
   const declared = join(directory, 'declared')
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [
-    '--project',
-    join(root, 'packages/core-client/tsconfig.build.json'),
-    '--outDir',
-    declared,
-  ])
+  await compile('core-client', declared)
   const bundle = await rolldown({
     input: join(declared, 'packages/core-client/src/index.d.ts'),
     external: id => !isOurs(id) && id !== '@trpc/client',

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { findProgram } from '../../../tools/services/programs.ts'
 import { noAnswerErrorOf } from './call-errors.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
 import type { NoAnswerError } from './errors.ts'
@@ -36,7 +37,14 @@ async function https(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'certificate-'))
   const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
   const options = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=core']
-  await promisify(execFile)('openssl', ['req', ...options, '-keyout', key, '-out', cert])
+  await promisify(execFile)(await findProgram(['openssl'], 'openssl'), [
+    'req',
+    ...options,
+    '-keyout',
+    key,
+    '-out',
+    cert,
+  ])
   const server = createHttpsServer({ key: await readFile(key), cert: await readFile(cert) })
   await rm(directory, { recursive: true })
   return listen(server, 'https')
@@ -148,6 +156,16 @@ describe.each(wrongUrls)('$what', ({ start, sentence, sent = false }) => {
     const url = await start()
     expect(await failureOf(url, call)).toMatchObject({ message: sentence(url), sent })
   })
+})
+
+test('the handbook quotes these sentences', async () => {
+  const page = await readFile(new URL('../../../docs/internal-client.md', import.meta.url), 'utf8')
+  const quoted = [...page.matchAll(/`([^`]*(https?:\/\/core:\d+)[^`]*)`/g)].filter(([, text, url]) => text !== url)
+  const known = wrongUrls.map(({ sentence }) => sentence)
+  const timeout = Object.assign(new Error(), { code: 'UND_ERR_CONNECT_TIMEOUT' })
+  known.push(url => requestFailure(url, timeout, 0).message)
+  expect(quoted).toHaveLength(7)
+  for (const [, text, url] of quoted) expect(known.map(sentence => sentence(url!))).toContain(text)
 })
 
 test('a core that accepts connections and does not answer', async () => {

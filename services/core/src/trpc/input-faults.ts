@@ -31,10 +31,27 @@ export function describeFaults(faults: InputFault[], procedure = 'the procedure'
 /** Issues of fields that clients of the public API can also set have a FieldReason as message; all others have a phrase. */
 function messageOf(issue: z.core.$ZodIssue): string {
   const { message } = issue
-  return phrases[message as FieldReason]?.(boundOf(issue)) ?? message.replace(/^Invalid input: /, '')
+  return isReason(message) ? phrases[message](boundOf(issue)) : message.replace(/^Invalid input: /, '')
 }
 
-const phrases: { [Reason in FieldReason]?: (bound: string) => string } = {
+/** Reasons that only the gateway finds: in JSON, and in queries of lists. */
+type GatewayReason =
+  | 'UNKNOWN'
+  | 'NOT_AN_OBJECT'
+  | 'NOT_JSON'
+  | 'NOT_A_SORT'
+  | 'NOT_SORTABLE'
+  | 'NOT_A_TIME'
+  | 'UNESCAPED_PLUS'
+  | 'TOO_SLOW'
+  | 'TOO_EXPENSIVE'
+type Reason = Exclude<FieldReason, GatewayReason>
+
+function isReason(message: string): message is Reason {
+  return Object.hasOwn(phrases, message)
+}
+
+const phrases: Record<Reason, (bound: string) => string> = {
   REQUIRED: () => 'is required',
   REPEATED: () => 'must differ from all others',
   NOT_A_STRING: () => 'must be a string',
@@ -42,7 +59,9 @@ const phrases: { [Reason in FieldReason]?: (bound: string) => string } = {
   EMPTY: () => 'must not be empty',
   TOO_LONG: bound => `must have at most ${bound} characters`,
   TOO_MANY: bound => `must have at most ${bound} items`,
-  BAD_CHARACTER: () => 'has a character that is not allowed',
+  BAD_CHARACTER: () => 'must not contain U+0000 or half of a surrogate pair',
+  NOT_ONE_LINE: () => 'must not contain a control character, such as a newline',
+  NOT_VISIBLE_ASCII: () => 'must consist of visible ASCII characters, without spaces',
   NOT_AN_AMOUNT: () => 'must be a decimal string such as "100.50", without sign, exponent or leading zero',
   NOT_POSITIVE: () => 'must be greater than zero',
   TOO_MANY_DECIMALS: bound => `must have at most ${bound} decimals, like its currency`,
@@ -51,6 +70,7 @@ const phrases: { [Reason in FieldReason]?: (bound: string) => string } = {
   NOT_A_BIZ_ID: () => 'must consist of letters, digits and . _ : - and begin with a letter or digit',
   RESERVED: bound => `must not have one of these reserved forms: ${bound}`,
   NOT_AN_INTEGER: () => 'must be an integer',
+  NOT_A_POSITION: () => 'must be a position or "head"',
   TOO_SMALL: bound => `must be at least ${bound}`,
   TOO_LARGE: bound => `must be at most ${bound}`,
   NOT_ONE_OF: bound => `must be one of ${bound}`,
