@@ -80,10 +80,9 @@ export async function attempt<Data>(
     return readAnswer(response, await response.text(), request, earlier)
   } catch (error) {
     if (error instanceof UnexpectedAnswerError) throw error
-    const { reason } = limits.signal
     if (request.signal?.aborted) throw new AbortedError('was aborted', request, possible, request.signal.reason)
-    if (reason === timedOut)
-      throw new TimeoutError(`got no answer within ${request.timeoutMs} ms`, request, possible, error)
+    if (limits.signal.aborted)
+      throw new TimeoutError(`got no answer within ${request.timeoutMs} ms`, request, possible, limits.signal.reason)
     const cause = causeOf(error)
     const wasSent = !wasNeverSent(cause)
     throw new ConnectionError(
@@ -97,13 +96,13 @@ export async function attempt<Data>(
   }
 }
 
-/** The reason of a signal. */
-const timedOut = Symbol('time-out')
-
 /** Aborts after the time-out, or with the caller's signal. AbortSignal.any would keep a listener on a long-lived signal. */
 function limitsOf({ timeoutMs, signal }: Sent): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(timedOut), timeoutMs)
+  const timer = setTimeout(
+    () => controller.abort(new DOMException('The attempt took too long.', 'TimeoutError')),
+    timeoutMs,
+  )
   const abort = () => controller.abort(signal?.reason)
   if (signal?.aborted) abort()
   signal?.addEventListener('abort', abort)
