@@ -34,8 +34,8 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return isReason(message) ? phrases[message](boundOf(issue)) : message.replace(/^Invalid input: /, '')
 }
 
-/** Reasons that only the gateway finds: in JSON, and in queries of lists. */
-type GatewayReason =
+/** Reasons that are in no schema: they are about JSON and queries, or depend on the configuration or on other rows. */
+type OtherReason =
   | 'UNKNOWN'
   | 'NOT_AN_OBJECT'
   | 'NOT_JSON'
@@ -43,9 +43,12 @@ type GatewayReason =
   | 'NOT_SORTABLE'
   | 'NOT_A_TIME'
   | 'UNESCAPED_PLUS'
+  | 'NOT_HTTPS'
+  | 'PORT_NOT_ALLOWED'
+  | 'ADDRESS_NOT_ALLOWED'
   | 'TOO_SLOW'
   | 'TOO_EXPENSIVE'
-type Reason = Exclude<FieldReason, GatewayReason>
+type Reason = Exclude<FieldReason, OtherReason>
 
 function isReason(message: string): message is Reason {
   return Object.hasOwn(phrases, message)
@@ -73,6 +76,9 @@ const phrases: Record<Reason, (bound: string) => string> = {
   NOT_A_POSITION: () => 'must be a position or "head"',
   TOO_SMALL: bound => `must be at least ${bound}`,
   TOO_LARGE: bound => `must be at most ${bound}`,
+  NOT_A_URL: () => 'must be a URL such as https://example.com/events, of visible ASCII characters',
+  HAS_CREDENTIALS: () => 'must not contain a user name or a password',
+  HAS_FRAGMENT: () => 'must not contain a fragment',
   NOT_ONE_OF: bound => `must be one of ${bound}`,
 }
 
