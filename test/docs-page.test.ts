@@ -125,7 +125,7 @@ describe('the API reference', () => {
     const sent = Object.fromEntries(headers.map(line => line.split(': ') as [string, string]))
     const parts = { method: 'GET', path: '/api/v1/wallets', bodyHash: await bodyHash('') }
     const expected = canonicalMessage({ ...parts, timestamp: sent['X-Timestamp']!, nonce: sent['X-Nonce']! })
-    expect(message!.replaceAll('␊', '')).toBe(expected)
+    expect(message!.replaceAll('↵', '')).toBe(expected)
     expect(sent['X-Signature']).toBe(await sign(system.apiSecret, expected))
   })
 
@@ -312,8 +312,8 @@ describe('the signature debugger', () => {
     await page.getByText('The signature is correct.').waitFor()
     const [hash, message, signature] = await page.locator('#stages pre').allTextContents()
     expect(hash).toBe(await bodyHash('{"amount":"1.00"}'))
-    expect(message!.replaceAll('␊', '')).toBe(sent.message)
-    expect(message!.match(/␊/g)).toHaveLength(4)
+    expect(message!.replaceAll('↵', '')).toBe(sent.message)
+    expect(message!.match(/↵/g)).toHaveLength(4)
     expect(signature).toBe(sent.signature)
   })
 

@@ -26,7 +26,7 @@ export function fieldList(document: OpenApiDocument, fields: Field[], of: 'reque
         <dt><code>${name}</code>
           <span class="type">${typeOf(document, schema)}</span>
           ${of === 'request' && isRequired && html`<span class="required">required</span>`}</dt>
-        <dd>${inline(description)} ${limits(schema)}${nested(document, name, schema, of)}</dd>
+        <dd>${inline(description)} ${limits(document, schema, description)}${nested(document, name, schema, of)}</dd>
       </div>`,
   )
   return html`<dl class="fields">${rows}</dl>`
@@ -58,16 +58,18 @@ export function typeOf(document: OpenApiDocument, node: Schema): string {
   return typeof (constant ?? values?.[0] ?? '')
 }
 
-/** The limits of a value, in words. */
-function limits(schema: Schema): Html {
+/** The limits of a value, in words, without a default that the description names. */
+function limits(document: OpenApiDocument, schema: Schema, description = ''): Html {
   const { minLength, maxLength, minimum, exclusiveMinimum, maximum, minItems, maxItems, pattern } = schema
   const parts = [
     range(minLength, maxLength, 'characters'),
     range(minItems, maxItems, 'items'),
     range(minimum, maximum, ''),
     exclusiveMinimum !== undefined && `More than ${exclusiveMinimum}.`,
-    schema.default !== undefined && html`Default: <code>${JSON.stringify(schema.default)}</code>.`,
-    values(schema),
+    schema.default !== undefined &&
+      !/\bdefault\b/i.test(description) &&
+      html`Default: <code>${JSON.stringify(schema.default)}</code>.`,
+    values(schema.items ? mergedSchema(document, schema.items) : schema),
     pattern !== undefined && html`Pattern: <code class="pattern">${pattern}</code>`,
   ]
   return html`<span class="limits">${parts.map(part => part && html`${part} `)}</span>`

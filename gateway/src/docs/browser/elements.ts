@@ -32,7 +32,7 @@ export function withLineEnds(text: string): Node[] {
   return text.split(/(\r?\n|\r)/).flatMap(piece => {
     if (!/^[\r\n]/.test(piece)) return [document.createTextNode(piece)]
     const mark = element('span', { class: 'line-end', title: piece === '\n' ? 'line feed' : 'carriage return' })
-    mark.textContent = piece.replace('\r', '␍').replace('\n', '␊')
+    mark.textContent = piece.replace('\r', '\\r').replace('\n', '↵')
     return [mark, document.createTextNode('\n')]
   })
 }

@@ -34,7 +34,7 @@ function sentParts({ method, target, sentHeaders, body, canonicalMessage }: Exch
     codeBlock(request),
     element('h5', {}, 'Canonical message'),
     codeBlock(...withLineEnds(canonicalMessage)),
-    element('p', { class: 'hint' }, 'X-Signature is the Base64 of the HMAC-SHA256 of this message. ␊ is a line feed.'),
+    element('p', { class: 'hint' }, 'X-Signature is the Base64 of the HMAC-SHA256 of this message. ↵ is a line feed.'),
   ]
 }
 

@@ -8,11 +8,11 @@ export function parsePastedRequest(text: string): PastedRequest | undefined {
 }
 
 function parseHttp(text: string): PastedRequest | undefined {
-  const [head = '', ...rest] = text.split(/\r?\n\r?\n/)
+  const [, head = text, body = ''] = /^([\s\S]*?)\r?\n\r?\n([\s\S]*)$/.exec(text) ?? []
   const [first = '', ...lines] = head.split(/\r?\n/)
-  const [, method, target] = /^([A-Za-z]+) (\S+)(?: HTTP\/[\d.]+)?$/.exec(first.trimEnd()) ?? []
+  const [, method, target] = /^([A-Za-z]+) (\/\S*|https?:\S+)(?: HTTP\/[\d.]+)?$/.exec(first.trimEnd()) ?? []
   if (!method || !target) return undefined
-  return { method, target, headers: new Map(lines.map(headerOf)), body: rest.join('\n\n') }
+  return { method, target, headers: new Map(lines.map(headerOf)), body }
 }
 
 function headerOf(line: string): [string, string] {

@@ -144,7 +144,7 @@ function bodyStage({ body }: SentRequest, { bodyHash }: Diagnosis): HTMLElement 
 }
 
 function messageStage({ message }: Diagnosis): HTMLElement {
-  const description = 'Method, path, timestamp, nonce and body hash. ␊ is a line feed: there is none at the end.'
+  const description = 'Method, path, timestamp, nonce and body hash. ↵ is a line feed: there is none at the end.'
   if (ownMessage.value === '' || ownMessage.value === message)
     return stage('2. Canonical message', description, message, ownMessage.value)
   return element(
