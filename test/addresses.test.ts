@@ -1,11 +1,6 @@
+import { isListed, parseAddress, parseAddressList, parseBlock } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  clientAddress,
-  isListed,
-  parseAddress,
-  parseAddressList,
-  parseBlock,
-} from '../gateway/src/network/addresses.ts'
+import { clientAddress } from '../gateway/src/network/client-address.ts'
 import { call, signedHeaders } from './setup/client.ts'
 import { exchange, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'

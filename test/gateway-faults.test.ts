@@ -2,9 +2,10 @@
  * Faults between the gateway and core, and between the gateway and Redis. A create whose answer is lost is sent again as
  * the same transfer; without Redis no request is accepted; and the gateway recovers by itself.
  */
+
 import { randomUUID } from 'node:crypto'
+import type { Readiness } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { Readiness } from '../gateway/src/observability/readiness.ts'
 import { call, createPath } from './setup/client.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
 import { transferOrder } from './setup/order.ts'

@@ -1,5 +1,6 @@
 import {
   ConfigurationError,
+  parseAddressList,
   parsed,
   parseKeyRing,
   port,
@@ -9,7 +10,6 @@ import {
 } from '@workspace-wallet/runtime'
 import { z } from 'zod'
 import type { Limits } from './auth/limits/rate.ts'
-import { parseAddressList } from './network/addresses.ts'
 
 export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216)

@@ -2,7 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { ConfigurationError, createLog } from '@workspace-wallet/runtime'
+import {
+  ConfigurationError,
+  createLog,
+  type HealthChecks,
+  readReadiness,
+  SampledLog,
+  sharedCheck,
+} from '@workspace-wallet/runtime'
 import { KeyCache } from './auth/keys/key-cache.ts'
 import { FailureLimit } from './auth/limits/failure-limit.ts'
 import { MistakeSearch } from './auth/mistake-search.ts'
@@ -16,8 +23,6 @@ import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { Denials } from './observability/denials.ts'
-import { type HealthChecks, readReadiness, sharedCheck } from './observability/readiness.ts'
-import { SampledLog } from './observability/sampled-log.ts'
 
 const drainDeadlineMs = 9_000
 const sweepMs = 100

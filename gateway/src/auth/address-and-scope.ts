@@ -1,5 +1,5 @@
 import { DomainError, type Scope } from '@workspace-wallet/contract'
-import { isListed, parseAddress } from '../network/addresses.ts'
+import { isListed, parseAddress } from '@workspace-wallet/runtime'
 import type { Key } from './keys/key-cache.ts'
 
 /** Step 7 of section 5.3: the client's address is in the IP list of the key, if it has one. */

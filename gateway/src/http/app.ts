@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError, type ErrorCode, errorTable, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
+import type { Readiness } from '@workspace-wallet/runtime'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
 import { bodyLimitOf, endpoints, noSuchEndpoint } from '../api/endpoints.ts'
@@ -8,9 +9,8 @@ import { checkScope } from '../auth/address-and-scope.ts'
 import { authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
 import { parseRequestTarget, type RequestTarget } from '../auth/request-target.ts'
 import { toDomainError } from '../core/domain-errors.ts'
-import { clientAddress } from '../network/addresses.ts'
+import { clientAddress } from '../network/client-address.ts'
 import { isDenial } from '../observability/denials.ts'
-import type { Readiness } from '../observability/readiness.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 
 declare module 'http' {

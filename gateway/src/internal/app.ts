@@ -2,11 +2,10 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import type { Log } from '@workspace-wallet/runtime'
+import type { Log, Readiness } from '@workspace-wallet/runtime'
 import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
-import type { Readiness } from '../observability/readiness.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 export type InternalOptions = {

@@ -1,11 +1,10 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import type { LogOutput } from '@workspace-wallet/runtime'
+import type { HealthChecks, LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
-import type { HealthChecks } from '../observability/readiness.ts'
 
 /** The step of section 5.3 that returns a code. All other codes come from endpoints. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {

@@ -1,8 +1,7 @@
-import { createLog } from '@workspace-wallet/runtime'
+import { createLog, SampledLog } from '@workspace-wallet/runtime'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { Denials } from './denials.ts'
-import { SampledLog } from './sampled-log.ts'
 
 test('denials of more than a thousand keys are counted together', async () => {
   const registry = new Registry()

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
+import type { SampledLog } from '@workspace-wallet/runtime'
 import { Counter, type Registry } from 'prom-client'
-import type { SampledLog } from './sampled-log.ts'
 
 /** API keys with a time series of their own. Denials of further keys are counted together. */
 const keyLimit = 1_000

@@ -1,8 +1,13 @@
-/** What core, gateway and `npm start` share: configuration, logging, secrets, key IDs, suggestions. */
+/** What core, gateway, courier and `npm start` share: configuration, logging, secrets, key IDs, addresses, readiness. */
+export * from './addresses.ts'
+export * from './availability.ts'
 export * from './create-log.ts'
 export * from './environment.ts'
 export * from './key-ids.ts'
 export * from './log.ts'
 export * from './log-output.ts'
 export * from './nearest.ts'
+export * from './readiness.ts'
+export * from './sampled-log.ts'
 export * from './secrets.ts'
+export * from './webhook-targets.ts'

@@ -1,10 +1,17 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { accessPollMs, DomainError, isDomainError, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { decryptSecret, hasKeyIdChecksum, type KeyRing, type Log } from '@workspace-wallet/runtime'
-import { type AddressBlock, parseBlock } from '../../network/addresses.ts'
-import { Availability, errorSummary } from '../../observability/availability.ts'
-import { SampledLog } from '../../observability/sampled-log.ts'
+import {
+  type AddressBlock,
+  Availability,
+  decryptSecret,
+  errorSummary,
+  hasKeyIdChecksum,
+  type KeyRing,
+  type Log,
+  parseBlock,
+  SampledLog,
+} from '@workspace-wallet/runtime'
 
 /** An API key as the pipeline needs it. Decrypted secrets exist only as key objects. */
 export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {

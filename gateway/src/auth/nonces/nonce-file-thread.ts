@@ -1,6 +1,7 @@
 /** The worker thread of the nonce file. A slow disk delays only requests that need a nonce. */
+
 import { parentPort, workerData } from 'node:worker_threads'
-import { errorSummary } from '../../observability/availability.ts'
+import { errorSummary } from '@workspace-wallet/runtime'
 import { type FileAnswer, NonceFile, type NonceFileOptions, type NonceQuery } from './nonce-file.ts'
 
 export type ThreadAnswer = FileAnswer | { fault: string }

@@ -1,4 +1,4 @@
-import type { Log } from '@workspace-wallet/runtime'
+import type { Log } from './create-log.ts'
 
 /** Within this time, one line of a kind is written. A summary follows at its end. */
 const sampleMs = 10_000

@@ -1,5 +1,5 @@
-import type { Log } from '@workspace-wallet/runtime'
 import { expect, test } from 'vitest'
+import type { Log } from './create-log.ts'
 import { SampledLog } from './sampled-log.ts'
 
 test('however many kinds there are, the lines are few, and their counts add up', () => {

@@ -1,4 +1,4 @@
-import type { Log } from '@workspace-wallet/runtime'
+import type { Log } from './create-log.ts'
 
 /** Maximum number of reasons logged during one outage, because error texts can vary without limit. */
 const reasonLimit = 10

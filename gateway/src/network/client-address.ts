@@ -1,0 +1,33 @@
+import { type AddressBlock, isListed, parseAddress } from '@workspace-wallet/runtime'
+
+/**
+ * The address of the client, in canonical form. That is the address of the socket, unless it is a trusted proxy. Then
+ * X-Forwarded-For is read from its end, where the nearest proxy wrote, to the first address that is not a trusted proxy.
+ * Clients can write anything before that.
+ */
+export function clientAddress(
+  socketAddress: string,
+  forwardedFor: string | undefined,
+  trustedProxies: readonly AddressBlock[],
+): string {
+  let client = parseAddress(socketAddress)
+  if (!client) return socketAddress
+  const hops = forwardedFor === undefined || trustedProxies.length === 0 ? [] : forwardedFor.split(',')
+  while (hops.length > 0 && isListed(client, trustedProxies)) {
+    const next = parseAddress(hops.pop()!.trim())
+    if (!next) break
+    client = next
+  }
+  return client.toString()
+}
+
+/** The network that counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber gets. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed) return address
+  if (!('parts' in parsed)) return parsed.toString()
+  return `${parsed.parts
+    .slice(0, 4)
+    .map(part => part.toString(16))
+    .join(':')}::/64`
+}
