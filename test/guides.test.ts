@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { findPrograms } from '../tools/services/programs.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -56,6 +57,7 @@ const { steps: preparation } = await pageOf(['Guides', 'docs/guides/README.md'])
 
 let system: System
 beforeAll(async () => {
+  await findPrograms(['python3', 'curl', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
   system = await startSystem()
 })
 afterAll(() => system.stop())
