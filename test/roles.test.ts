@@ -64,6 +64,13 @@ const reach: Record<string, string[]> = {
     'wallets.flows',
     'wallets.get',
     'wallets.list',
+    'webhooks.create',
+    'webhooks.delete',
+    'webhooks.get',
+    'webhooks.list',
+    'webhooks.rotate',
+    'webhooks.seek',
+    'webhooks.update',
   ],
   service: [
     'events.read',
@@ -82,11 +89,18 @@ const reach: Record<string, string[]> = {
     'wallets.flows',
     'wallets.get',
     'wallets.list',
+    'webhooks.create',
+    'webhooks.delete',
+    'webhooks.get',
+    'webhooks.list',
+    'webhooks.rotate',
+    'webhooks.seek',
+    'webhooks.update',
   ],
   // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
   // Reads the events of all workspaces, and changes nothing but the state of deliveries.
-  courier: [],
+  courier: ['courier.lease', 'courier.report'],
 }
 
 test('docs/roles.md is up to date: npm run golden writes it', async () => {
@@ -126,9 +140,13 @@ const notForAdmin = [
   'access.changes',
   'access.lookup',
   'access.markUsed',
+  'courier.lease',
+  'courier.report',
   'holds.create',
   'transfers.batch',
   'transfers.create',
+  'webhooks.create',
+  'webhooks.rotate',
 ]
 const isReached = (role: (typeof roles)[number], path: string) =>
   role === 'admin' ? !notForAdmin.includes(path) : reach[role]!.includes(path)

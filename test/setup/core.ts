@@ -5,6 +5,7 @@ import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
 import { appRouter } from '../../services/core/src/router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
+import type { Role } from '../../services/core/src/trpc/service-token.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 export type TestCore = {
@@ -12,7 +13,7 @@ export type TestCore = {
   core: Core
   chainKey: KeyObject
   /** Calls core's procedures with the rights of this role. */
-  as(role: 'admin' | 'service'): ReturnType<typeof appRouter.createCaller>
+  as(role: Role): ReturnType<typeof appRouter.createCaller>
   /** Closes core and drops the database. */
   close(): Promise<void>
 }

@@ -2,7 +2,14 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { Decimal } from '@workspace-wallet/contract'
 import type pg from 'pg'
-import { apiKeyMac, holdMac, ledgerMac, limitMac, walletMac } from '../../services/core/src/database/signed-rows.ts'
+import {
+  apiKeyMac,
+  holdMac,
+  ledgerMac,
+  limitMac,
+  walletMac,
+  webhookMac,
+} from '../../services/core/src/database/signed-rows.ts'
 import { connect } from './database.ts'
 
 type Row = Record<string, unknown>
@@ -17,6 +24,7 @@ const macs = {
     limitMac(key, decimals(row, ['perTransfer', 'perDay', 'spent']) as Parameters<typeof limitMac>[1]),
   ledger: (key: KeyObject, row: Row) => ledgerMac(key, row as Parameters<typeof ledgerMac>[1]),
   api_key: (key: KeyObject, row: Row) => apiKeyMac(key, row as Parameters<typeof apiKeyMac>[1]),
+  webhook: (key: KeyObject, row: Row) => webhookMac(key, row as Parameters<typeof webhookMac>[1]),
 }
 
 /**

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Hold, holdStatuses, maxPageSize } from '@workspace-wallet/contract'
-import { holdRecord } from '@workspace-wallet/gateway/records'
+import { type Hold, holdRecord, holdStatuses, maxPageSize } from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { table } from '../table.ts'

@@ -1,15 +1,13 @@
 import {
-  type Decimal,
-  type Event,
-  type EventData,
+  completedOrderRecord,
   type EventPage,
   type EventType,
+  eventRecord,
   eventTypes,
   type Flow,
-  type FundingReceipt,
   flowDirections,
   formatBalance,
-  type Hold,
+  formatTime,
   holdStatuses,
   type IdKind,
   idPrefixes,
@@ -205,7 +203,6 @@ export const eventDataAnswers = {
   'wallet.unfrozen': walletChangeAnswer,
   'wallet.closed': walletChangeAnswer,
 } as const satisfies Record<EventType, z.ZodObject>
-type EventDataAnswers = { [Type in EventType]: z.output<(typeof eventDataAnswers)[Type]> }
 
 function eventAnswerOf<const Type extends EventType>(type: Type) {
   return z.strictObject({
@@ -284,16 +281,6 @@ export function orderRecord({ reversedAmount, ...order }: TransferOrder): z.outp
   return { ...completedOrderRecord(order), reversedAmount: formatBalance(reversedAmount, order.currency) }
 }
 
-function completedOrderRecord(order: Omit<TransferOrder, 'reversedAmount'>): z.output<typeof completedOrderAnswer> {
-  const { createdAt, updatedAt, completedAt } = order
-  return {
-    ...order,
-    createdAt: formatTime(createdAt),
-    updatedAt: formatTime(updatedAt),
-    completedAt: formatTime(completedAt),
-  }
-}
-
 export function completionRecord({ transferId, bizId, status }: TransferOrder): z.output<typeof completionAnswer> {
   return { transferId, bizId, status, completed: status === 'COMPLETED' }
 }
@@ -302,77 +289,6 @@ export function batchRecord({ transfers }: TransferBatch): z.output<typeof batch
   return { transfers: transfers.map(orderRecord) }
 }
 
-export function holdRecord(hold: Hold): z.output<typeof holdAnswer> {
-  const { capturedAmount, remainingAmount, currency, expiresAt, createdAt, updatedAt } = hold
-  return {
-    ...hold,
-    capturedAmount: formatBalance(capturedAmount, currency),
-    remainingAmount: formatBalance(remainingAmount, currency),
-    expiresAt: formatTime(expiresAt),
-    createdAt: formatTime(createdAt),
-    updatedAt: formatTime(updatedAt),
-  }
-}
-
 export function eventPageRecord(page: EventPage): z.output<typeof eventPageAnswer> {
   return { ...page, content: page.content.map(eventRecord) }
-}
-
-export type EventRecord = z.output<typeof eventAnswer>
-
-export function eventRecord({ eventId, position, type, timestamp, workspaceId, data }: Event): EventRecord {
-  const toRecord = eventDataRecords[type] as (data: Event['data']) => EventRecord['data']
-  const record = { eventId, position, type, timestamp: formatTime(timestamp), workspaceId, data: toRecord(data) }
-  return record as EventRecord
-}
-
-const eventDataRecords: { [Type in EventType]: (data: EventData[Type]) => EventDataAnswers[Type] } = {
-  'transfer.completed': ({ transfer, balances: { source, target }, holdRemaining: remaining }) => ({
-    transfer: completedOrderRecord(transfer),
-    balances: {
-      source: balanceAfterRecord(source, transfer.currency),
-      target: balanceAfterRecord(target, transfer.currency),
-    },
-    holdRemaining: remaining && formatBalance(remaining, transfer.currency),
-  }),
-  'wallet.deposited': ({ funding, balances: { target }, holdRemaining: remaining }) => ({
-    funding: fundingRecord(funding),
-    balances: { target: balanceAfterRecord(target, funding.currency) },
-    holdRemaining: remaining && formatBalance(remaining, funding.currency),
-  }),
-  'wallet.withdrawn': ({ funding, balances: { source }, holdRemaining: remaining }) => ({
-    funding: fundingRecord(funding),
-    balances: { source: balanceAfterRecord(source, funding.currency) },
-    holdRemaining: remaining && formatBalance(remaining, funding.currency),
-  }),
-  'hold.created': ({ hold }) => ({ hold: holdRecord(hold) }),
-  'hold.released': ({ hold }) => ({ hold: holdRecord(hold) }),
-  'hold.expired': ({ hold }) => ({ hold: holdRecord(hold) }),
-  'wallet.created': change => change,
-  'wallet.frozen': change => change,
-  'wallet.unfrozen': change => change,
-  'wallet.closed': change => change,
-}
-
-function fundingRecord(funding: FundingReceipt): z.output<typeof fundingAnswer> {
-  return { ...funding, createdAt: formatTime(funding.createdAt) }
-}
-
-function balanceAfterRecord(
-  after: { walletId: string; sequence: number; balanceAfter: Decimal },
-  currency: string,
-): z.output<typeof balanceAfterAnswer> {
-  return { ...after, balanceAfter: formatBalance(after.balanceAfter, currency) }
-}
-
-let lastTimeMs = 0
-let lastTimeText = new Date(0).toISOString()
-
-/** A time as ISO 8601. The last one is kept: the times of an order, and of the transfers of a batch, are the same. */
-function formatTime(time: Date): string {
-  if (time.getTime() !== lastTimeMs) {
-    lastTimeText = time.toISOString()
-    lastTimeMs = time.getTime()
-  }
-  return lastTimeText
 }

@@ -1,12 +1,14 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
 /**
- * The key-encryption keys (KEKs). They encrypt API secrets at rest with AES-256-GCM and are never stored in the database. An
- * encrypted secret has the form `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data binds it to its API key,
- * workspace and version, so that a ciphertext copied to another row does not decrypt.
+ * The key-encryption keys (KEKs). They encrypt the secrets of API keys and webhooks at rest with AES-256-GCM and
+ * are never stored in the database. An
+ * encrypted secret has the form `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data binds it to its API key or
+ * webhook, workspace and version, so that a ciphertext copied to another row does not decrypt.
  */
 export type KeyRing = { activeId: string; keys: ReadonlyMap<string, KeyObject> }
-export type SecretOwner = { apiKey: string; workspaceId: string; version: number }
+/** `id`: of the API key or the webhook. */
+export type SecretOwner = { id: string; workspaceId: string; version: number }
 
 /**
  * Parses `id:base64,id2:base64`. The first KEK encrypts, all of them decrypt.
@@ -57,6 +59,6 @@ export function kekOf(encrypted: string): string {
   return encrypted.split('.')[1] ?? ''
 }
 
-function additionalData({ apiKey, workspaceId, version }: SecretOwner): Buffer {
-  return Buffer.from(`${apiKey}|${workspaceId}|${version}`)
+function additionalData({ id, workspaceId, version }: SecretOwner): Buffer {
+  return Buffer.from(`${id}|${workspaceId}|${version}`)
 }

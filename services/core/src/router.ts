@@ -7,6 +7,7 @@ import { limits } from './limits/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
 import { router } from './trpc/init.ts'
 import { wallets } from './wallets/procedures.ts'
+import { courier, webhooks } from './webhooks/procedures.ts'
 import { members, workspaces } from './workspaces/procedures.ts'
 
 /** All procedures of core. Clients know its type. */
@@ -14,6 +15,7 @@ export const appRouter = router({
   access,
   apiKeys,
   audit,
+  courier,
   events,
   holds,
   keks,
@@ -22,6 +24,7 @@ export const appRouter = router({
   members,
   transfers,
   wallets,
+  webhooks,
   workspaces,
 })
 export type AppRouter = typeof appRouter

@@ -33,7 +33,7 @@ const access: KeyAccess = {
   secrets: [
     {
       version: 1,
-      ciphertext: encryptSecret(parseKeyRing(keyRing), { apiKey, workspaceId, version: 1 }, apiSecret),
+      ciphertext: encryptSecret(parseKeyRing(keyRing), { id: apiKey, workspaceId, version: 1 }, apiSecret),
       validUntil: null,
     },
   ],

@@ -258,7 +258,7 @@ function toKey(keyRing: KeyRing, access: KeyAccess): Key {
     scopes: new Set(access.scopes),
     ipAllowlist: access.ipAllowlist.map(parseBlock),
     secrets: access.secrets.map(({ version, ciphertext, validUntil }) => ({
-      key: createSecretKey(decryptSecret(keyRing, { apiKey, workspaceId, version }, ciphertext), 'utf8'),
+      key: createSecretKey(decryptSecret(keyRing, { id: apiKey, workspaceId, version }, ciphertext), 'utf8'),
       validUntilMs: validUntil?.getTime() ?? Number.POSITIVE_INFINITY,
     })),
   }

@@ -58,7 +58,7 @@ export async function createKey(
     status: 'ACTIVE',
     scopes,
     ipAllowlist,
-    secret: encryptSecret(keyRing, { apiKey, workspaceId, version: 1 }, apiSecret),
+    secret: encryptSecret(keyRing, { id: apiKey, workspaceId, version: 1 }, apiSecret),
     secretVersion: 1,
     expiresAt,
     createdAt: now,
@@ -96,7 +96,11 @@ export async function rotateKey(
     key.previousSecret = keepsOld ? key.secret : null
     key.previousSecretUntil = keepsOld ? new Date(now.getTime() + graceMs) : null
     key.secretVersion += 1
-    key.secret = encryptSecret(keyRing, { apiKey, workspaceId: key.workspaceId, version: key.secretVersion }, apiSecret)
+    key.secret = encryptSecret(
+      keyRing,
+      { id: apiKey, workspaceId: key.workspaceId, version: key.secretVersion },
+      apiSecret,
+    )
   })
   return { apiKey, apiSecret }
 }

@@ -59,7 +59,7 @@ export async function faultOfKeyRing(db: Queryable, keyRing: KeyRing): Promise<s
 }
 
 function isDecryptable(keyRing: KeyRing, { id, workspaceId, version, secret }: Sample): boolean {
-  const owner = { apiKey: idFromUuid('apiKey', id), workspaceId: idFromUuid('workspace', workspaceId), version }
+  const owner = { id: idFromUuid('apiKey', id), workspaceId: idFromUuid('workspace', workspaceId), version }
   return reencrypt(keyRing, owner, secret) !== null
 }
 
@@ -115,17 +115,15 @@ const nilUuid = '00000000-0000-0000-0000-000000000000'
 
 /** Returns false, and leaves the key as it is, if a secret does not decrypt. */
 function rewrapKey(keyRing: KeyRing, key: ApiKey, now: Date): boolean {
-  const { id: apiKey, workspaceId, secretVersion: version } = key
+  const { id, workspaceId, secretVersion: version } = key
   if (key.deletedAt) {
     key.secret = ''
     key.previousSecret = key.previousSecretUntil = null
     return true
   }
   const isGraceOver = !key.previousSecretUntil || key.previousSecretUntil <= now
-  const current = reencrypt(keyRing, { apiKey, workspaceId, version }, key.secret)
-  const previous = isGraceOver
-    ? ''
-    : reencrypt(keyRing, { apiKey, workspaceId, version: version - 1 }, key.previousSecret!)
+  const current = reencrypt(keyRing, { id, workspaceId, version }, key.secret)
+  const previous = isGraceOver ? '' : reencrypt(keyRing, { id, workspaceId, version: version - 1 }, key.previousSecret!)
   if (current === null || previous === null) return false
   key.secret = current
   key.previousSecret = previous || null

@@ -63,6 +63,9 @@ export const adminProcedure = procedureFor('admin')
 /** For gateways. */
 export const gatewayProcedure = procedureFor('gateway')
 
+/** For couriers, which deliver webhooks. */
+export const courierProcedure = procedureFor('courier')
+
 /** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')
 

@@ -1,4 +1,4 @@
-import { accessPollMs, DomainError } from '@workspace-wallet/contract'
+import { accessPollMs, DomainError, isDomainError } from '@workspace-wallet/contract'
 import { writeActions } from '../audit/chain/record.ts'
 import { classifyDatabaseError, retryConflicts } from '../database/errors.ts'
 import { type Em, transact } from '../database/orm.ts'
@@ -38,4 +38,17 @@ export async function inAccessTransaction<Result>(
   const result = await inTransaction(ctx, action)
   await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
   return result
+}
+
+/**
+ * Repeats a transaction whose result of COMMIT is lost. It waits until the lost session has ended, and then finds what that
+ * one has done.
+ */
+export async function repeatIfUnknown<Result>(transaction: () => Promise<Result>): Promise<Result> {
+  try {
+    return await transaction()
+  } catch (error) {
+    if (!isDomainError(error) || error.code !== 'S003') throw error
+    return await transaction().catch(() => Promise.reject(error))
+  }
 }

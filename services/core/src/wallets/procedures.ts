@@ -8,7 +8,6 @@ import {
   flowPage,
   fundingInput,
   fundingReceipt,
-  isDomainError,
   listFlowsInput,
   listWalletsInput,
   type Wallet,
@@ -32,7 +31,7 @@ import {
   workspaceCommandProcedure,
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
-import { inTransaction } from '../trpc/transactions.ts'
+import { inTransaction, repeatIfUnknown } from '../trpc/transactions.ts'
 import {
   type Administration,
   changerOf,
@@ -154,19 +153,6 @@ async function changeWallets<Result>(
     if (!(error instanceof ModifiedRow)) throw error
     await halt({ pool, chainKey, log }, error.breach)
     throw new DomainError('S002', { retryAfterSeconds: 1 })
-  }
-}
-
-/**
- * Repeats a transaction whose result of COMMIT is lost. It waits until the lost session has ended, and then finds what that
- * one has done.
- */
-async function repeatIfUnknown<Result>(transaction: () => Promise<Result>): Promise<Result> {
-  try {
-    return await transaction()
-  } catch (error) {
-    if (!isDomainError(error) || error.code !== 'S003') throw error
-    return await transaction().catch(() => Promise.reject(error))
   }
 }
 

@@ -1,0 +1,451 @@
+import {
+  type EventType,
+  eventRecord,
+  type LeasedWebhook,
+  mintId,
+  type Report,
+  uuidFromId,
+} from '@workspace-wallet/contract'
+import type pg from 'pg'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { connect } from '../../../../test/setup/database.ts'
+import { signRows } from '../../../../test/setup/sign-rows.ts'
+
+let opened: TestCore
+let owner: pg.Client
+beforeAll(async () => {
+  opened = await openTestCore()
+  owner = await connect(opened.database.ownerUrl)
+})
+afterAll(async () => {
+  await owner.end()
+  await opened.close()
+})
+/** So that the next test leases only its own webhooks. */
+afterEach(() => owner.query(`update webhook set next_attempt_at = '2999-01-01'`))
+
+const caller = { requestId: 'test' }
+const admin = () => opened.as('admin')
+const service = () => opened.as('service')
+const courier = () => opened.as('courier')
+
+type Subscription = { types?: EventType[]; concurrency?: number }
+
+/** A workspace with a wallet, whose creation is event 1, and a webhook that begins after it. */
+async function newSubscriber(subscription: Subscription = {}) {
+  const { workspaceId } = await admin().workspaces.create({ name: 'Test' })
+  const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+  const bizId = mintId('event')
+  const created = await service().webhooks.create({
+    workspaceId,
+    caller,
+    url: 'https://receiver.example/events',
+    bizId,
+    ...subscription,
+  })
+  return { workspaceId, walletId, webhookId: created.webhookId, secret: created.secret! }
+}
+type Subscriber = Awaited<ReturnType<typeof newSubscriber>>
+
+/** Adds an event of type wallet.deposited. */
+const deposit = ({ workspaceId, walletId }: Subscriber) =>
+  admin().wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+
+async function depositTimes(subscriber: Subscriber, times: number): Promise<void> {
+  for (let at = 0; at < times; at++) await deposit(subscriber)
+}
+
+const lease = async (size = 64) => (await courier().courier.lease({ size })).webhooks
+async function leaseOne(): Promise<LeasedWebhook> {
+  const webhooks = await lease()
+  expect(webhooks).toHaveLength(1)
+  return webhooks[0]!
+}
+const positionsOf = ({ deliveries }: LeasedWebhook) => deliveries.map(({ position }) => position)
+
+const report = ({ webhookId, generation }: LeasedWebhook, outcome: Partial<Report> = {}) =>
+  courier().courier.report({
+    webhookId,
+    generation,
+    delivered: null,
+    lastStatus: null,
+    failure: null,
+    ...outcome,
+  })
+const reportAll = (leased: LeasedWebhook) =>
+  report(leased, { delivered: leased.deliveries.at(-1)!.position, lastStatus: 200 })
+const fail = (leased: LeasedWebhook, lastStatus: number | null = 500, retryAfterSeconds: number | null = null) =>
+  report(leased, { lastStatus, failure: { retryAfterSeconds } })
+
+const get = ({ workspaceId, webhookId }: Subscriber) => service().webhooks.get({ workspaceId, caller, webhookId })
+
+/** Columns that are not signed, changed by the owner of the database: for tests that would otherwise have to wait. */
+const set = ({ webhookId }: Pick<Subscriber, 'webhookId'>, assignments: string) =>
+  owner.query(`update webhook set ${assignments} where id = $1`, [uuidFromId('webhook', webhookId)])
+const dueNow = (subscriber: Subscriber) => set(subscriber, `next_attempt_at = now() - interval '1 s'`)
+const leaseOver = (subscriber: Subscriber) => set(subscriber, `leased_until = now() - interval '1 s'`)
+
+/** How many seconds after the last attempt the next one is. */
+async function waitOf({ webhookId }: Subscriber): Promise<number> {
+  const { rows } = await owner.query(
+    'select extract(epoch from next_attempt_at - last_attempt_at)::float8 as seconds from webhook where id = $1',
+    [uuidFromId('webhook', webhookId)],
+  )
+  return rows[0].seconds
+}
+
+describe('a lease', () => {
+  test('has the events after the position, in order, each as the API shows it', async () => {
+    const subscriber = await newSubscriber()
+    expect(await lease()).toEqual([])
+    await depositTimes(subscriber, 3)
+    const { workspaceId, webhookId } = subscriber
+    const leased = await leaseOne()
+    expect(leased).toMatchObject({
+      webhookId,
+      workspaceId,
+      url: 'https://receiver.example/events',
+      concurrency: 1,
+      leaseMs: 60_000,
+    })
+    const { content } = await service().events.read({ workspaceId, caller, after: 1 })
+    expect(leased.deliveries.map(({ position, body }) => ({ position, event: JSON.parse(body) }))).toEqual(
+      content.map(event => ({ position: event.position, event: JSON.parse(JSON.stringify(eventRecord(event))) })),
+    )
+    expect(positionsOf(leased)).toEqual([2, 3, 4])
+  })
+
+  test('has signatures that the library of Standard Webhooks accepts, under both secrets in a grace', async () => {
+    const subscriber = await newSubscriber()
+    const { workspaceId, webhookId, secret } = subscriber
+    await deposit(subscriber)
+    const verify = (leased: LeasedWebhook, key: string) =>
+      new Verifier(key).verify(leased.deliveries[0]!.body, leased.deliveries[0]!.headers)
+    const first = await leaseOne()
+    expect(verify(first, secret)).toEqual(JSON.parse(first.deliveries[0]!.body))
+    expect(first.deliveries[0]!.headers['webhook-id']).toBe(JSON.parse(first.deliveries[0]!.body).eventId)
+    expect(() => verify(first, secret.replace(/.(?==)/, 'A'))).toThrow()
+    const changed = { ...first, deliveries: [{ ...first.deliveries[0]!, body: `${first.deliveries[0]!.body} ` }] }
+    expect(() => verify(changed, secret)).toThrow()
+    await report(first)
+
+    const rotated = await service().webhooks.rotate({ workspaceId, caller, webhookId })
+    const inGrace = await leaseOne()
+    expect(inGrace.deliveries[0]!.headers['webhook-signature']!.split(' ')).toHaveLength(2)
+    verify(inGrace, rotated.secret)
+    verify(inGrace, secret)
+    await report(inGrace)
+
+    const again = await service().webhooks.rotate({ workspaceId, caller, webhookId, graceSeconds: 60 })
+    const second = await leaseOne()
+    verify(second, again.secret)
+    verify(second, rotated.secret)
+    expect(() => verify(second, secret)).toThrow()
+    await report(second)
+
+    const { secret: last } = await service().webhooks.rotate({ workspaceId, caller, webhookId, graceSeconds: 0 })
+    const alone = await leaseOne()
+    verify(alone, last)
+    expect(() => verify(alone, again.secret)).toThrow()
+  })
+
+  test('has events of the types of the webhook only, and the position passes the others', async () => {
+    const subscriber = await newSubscriber({ types: ['wallet.frozen'] })
+    const { workspaceId, walletId } = subscriber
+    await depositTimes(subscriber, 3)
+    expect(await lease()).toEqual([])
+    expect((await get(subscriber)).position).toBe(4)
+    expect(await lease()).toEqual([])
+    await deposit(subscriber)
+    await admin().wallets.freeze({ workspaceId, walletId })
+    await admin().wallets.unfreeze({ workspaceId, walletId })
+    const leased = await leaseOne()
+    expect(positionsOf(leased)).toEqual([6])
+    await reportAll(leased)
+    expect((await get(subscriber)).position).toBe(6)
+    expect(await lease()).toEqual([])
+    expect((await get(subscriber)).position).toBe(7)
+  })
+
+  test('has at most a hundred deliveries, and its size webhooks', async () => {
+    const subscriber = await newSubscriber()
+    const [{ workspaceId, walletId }, other] = [subscriber, await newSubscriber()]
+    await admin().wallets.deposit({ workspaceId, walletId, amount: '500' })
+    const target = (await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Other' })).walletId
+    const transfer = { sourceWalletId: walletId, targetWalletId: target, amount: '1', currency: 'USD' }
+    const transfers = Array.from({ length: 99 }, () => ({ ...transfer, bizId: mintId('event') }))
+    await service().transfers.batch({ workspaceId, caller, batch: { transfers } })
+    await deposit(other)
+    const [first] = await lease(1)
+    const [second] = await lease(1)
+    expect(await lease(1)).toEqual([])
+    const sizes = [first!, second!].map(({ webhookId, deliveries }) => [webhookId, deliveries.length])
+    expect(Object.fromEntries(sizes)).toEqual({ [subscriber.webhookId]: 100, [other.webhookId]: 1 })
+  })
+
+  test('gives every workspace a turn before a second webhook of one', async () => {
+    const many = await newSubscriber()
+    const { workspaceId } = many
+    for (let at = 0; at < 15; at++)
+      await service().webhooks.create({ workspaceId, caller, url: 'https://a.example', bizId: `more-${at}` })
+    const few = await newSubscriber()
+    await deposit(many)
+    await deposit(few)
+    const first = await lease(2)
+    expect(first.map(each => each.workspaceId).sort()).toEqual([workspaceId, few.workspaceId].sort())
+    expect(await lease()).toHaveLength(15)
+  })
+
+  test('is exclusive: racing couriers never get the same webhook, and get all of them', async () => {
+    const subscribers = await Promise.all(Array.from({ length: 12 }, () => newSubscriber()))
+    await Promise.all(subscribers.map(deposit))
+    const leased: string[] = []
+    for (let round = 0; round < 12 && leased.length < subscribers.length; round++) {
+      const answers = await Promise.all(Array.from({ length: 6 }, () => lease(3)))
+      leased.push(...answers.flat().map(({ webhookId }) => webhookId))
+    }
+    expect(leased.sort()).toEqual(subscribers.map(({ webhookId }) => webhookId).sort())
+  })
+
+  test('ends after its time: the webhook is leased again, and the report of the earlier lease has no effect', async () => {
+    const subscriber = await newSubscriber()
+    await depositTimes(subscriber, 2)
+    const first = await leaseOne()
+    expect(await lease()).toEqual([])
+    await leaseOver(subscriber)
+    const second = await leaseOne()
+    expect(second.generation).toBeGreaterThan(first.generation)
+    expect(await reportAll(first)).toEqual({ accepted: false })
+    expect(await get(subscriber)).toMatchObject({ position: 1, lastStatus: null, lastAttemptAt: null })
+    // The second lease is not ended by it either.
+    expect(await lease()).toEqual([])
+    expect(await report(second, { delivered: 2, lastStatus: 204 })).toEqual({ accepted: true })
+    expect(await get(subscriber)).toMatchObject({ position: 2, lastStatus: 204 })
+    expect(positionsOf(await leaseOne())).toEqual([3])
+  })
+
+  test('without an attempt ends when it is reported, and changes nothing', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    const before = await get(subscriber)
+    expect(await report(await leaseOne())).toEqual({ accepted: true })
+    expect(await get(subscriber)).toEqual(before)
+    await leaseOne()
+  })
+
+  test('is given for open workspaces only', async () => {
+    const halted = await newSubscriber()
+    const deleted = await newSubscriber()
+    await deposit(halted)
+    await deposit(deleted)
+    const workspace = uuidFromId('workspace', halted.workspaceId)
+    await owner.query(`update ledger set status = 'HALTED', halt_reason = 'test' where workspace_id = $1`, [workspace])
+    await admin().workspaces.delete({ workspaceId: deleted.workspaceId, force: true })
+    expect(await lease()).toEqual([])
+    await owner.query(`update ledger set status = 'OPEN', halt_reason = null where workspace_id = $1`, [workspace])
+    expect((await leaseOne()).webhookId).toBe(halted.webhookId)
+  })
+
+  test('is not given for a webhook that is paused or deleted', async () => {
+    const paused = await newSubscriber()
+    const deleted = await newSubscriber()
+    await deposit(paused)
+    await deposit(deleted)
+    await service().webhooks.update({ ...paused, caller, status: 'PAUSED' })
+    await service().webhooks.delete({ ...deleted, caller })
+    expect(await lease()).toEqual([])
+    await service().webhooks.update({ ...paused, caller, status: 'ACTIVE' })
+    expect(positionsOf(await leaseOne())).toEqual([2])
+  })
+})
+
+describe('a report', () => {
+  test('of failures makes the waits longer, and a success ends them', async () => {
+    const subscriber = await newSubscriber()
+    await depositTimes(subscriber, 2)
+    let failingSince: Date | null = null
+    for (const seconds of [5, 30, 120, 600, 1800, 3600, 3600]) {
+      const leased = await leaseOne()
+      expect(positionsOf(leased)).toEqual([2, 3])
+      expect(await fail(leased)).toEqual({ accepted: true })
+      expect(await lease()).toEqual([])
+      const wait = await waitOf(subscriber)
+      expect(wait).toBeGreaterThanOrEqual(0.8 * seconds)
+      expect(wait).toBeLessThanOrEqual(1.2 * seconds)
+      const shown = await get(subscriber)
+      expect(shown).toMatchObject({ status: 'ACTIVE', position: 1, lastStatus: 500 })
+      failingSince ??= shown.failingSince
+      expect(shown.failingSince).toEqual(failingSince)
+      await dueNow(subscriber)
+    }
+    expect(failingSince).toBeInstanceOf(Date)
+    await report(await leaseOne(), { delivered: 2, lastStatus: 200 })
+    expect(await get(subscriber)).toMatchObject({ position: 2, lastStatus: 200, failingSince: null })
+    await fail(await leaseOne())
+    expect(await waitOf(subscriber)).toBeLessThanOrEqual(6)
+  })
+
+  test('of successes before a failure moves the position over them', async () => {
+    const subscriber = await newSubscriber()
+    await depositTimes(subscriber, 3)
+    await report(await leaseOne(), { delivered: 3, lastStatus: null, failure: { retryAfterSeconds: null } })
+    const shown = await get(subscriber)
+    expect(shown).toMatchObject({ position: 3, lastStatus: null })
+    expect(shown.failingSince).toEqual(shown.lastAttemptAt)
+    await dueNow(subscriber)
+    expect(positionsOf(await leaseOne())).toEqual([4])
+  })
+
+  test.each([
+    [0, 1],
+    [7, 7],
+    [3600, 3600],
+    [1e9, 3600],
+  ])('Retry-After %i replaces the wait: %i s', async (retryAfterSeconds, seconds) => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    await fail(await leaseOne(), 503, retryAfterSeconds)
+    expect(await waitOf(subscriber)).toBe(seconds)
+  })
+
+  test('counts once: a repeated one has no effect', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    const leased = await leaseOne()
+    expect(await fail(leased)).toEqual({ accepted: true })
+    const shown = await get(subscriber)
+    expect(await fail(leased, 404)).toEqual({ accepted: false })
+    expect(await get(subscriber)).toEqual(shown)
+  })
+
+  test('with a position after the end of the log, or of an unknown webhook, has no effect', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    const leased = await leaseOne()
+    expect(await report(leased, { delivered: 3, lastStatus: 200 })).toEqual({ accepted: false })
+    expect((await get(subscriber)).position).toBe(1)
+    for (const webhookId of [mintId('webhook'), 'nonsense'])
+      expect(await report({ ...leased, webhookId })).toEqual({ accepted: false })
+  })
+
+  test('of 410 pauses the webhook at once, as core', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    await fail(await leaseOne(), 410)
+    expect(await get(subscriber)).toMatchObject({ status: 'PAUSED', lastStatus: 410, position: 1 })
+    await dueNow(subscriber)
+    expect(await lease()).toEqual([])
+    const { webhookId, workspaceId } = subscriber
+    const { entries } = await admin().audit.list({ workspaceId, target: webhookId, action: 'webhook.pause' })
+    expect(entries).toMatchObject([
+      { actor: 'core', before: { status: 'ACTIVE' }, after: { status: 'PAUSED', lastStatus: 410 } },
+    ])
+    await service().webhooks.update({ workspaceId, webhookId, caller, status: 'ACTIVE' })
+    expect(await get(subscriber)).toMatchObject({ status: 'ACTIVE', failingSince: null })
+    expect(positionsOf(await leaseOne())).toEqual([2])
+  })
+
+  test('of a failure after seven days without a success pauses the webhook', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    await fail(await leaseOne())
+    const failing = (interval: string) => set(subscriber, `failing_since = now() - interval '${interval}'`)
+    await failing('6 days 23 hours 59 minutes')
+    await dueNow(subscriber)
+    await fail(await leaseOne())
+    expect((await get(subscriber)).status).toBe('ACTIVE')
+    await failing('7 days')
+    await dueNow(subscriber)
+    await fail(await leaseOne(), null)
+    expect(await get(subscriber)).toMatchObject({ status: 'PAUSED', lastStatus: null })
+  })
+})
+
+describe('a change during a lease', () => {
+  const changes = {
+    'an update': ({ workspaceId, webhookId }: Subscriber) =>
+      service().webhooks.update({ workspaceId, webhookId, caller, url: 'https://new.example/' }),
+    'a seek': ({ workspaceId, webhookId }: Subscriber) =>
+      service().webhooks.seek({ workspaceId, webhookId, caller, after: 0 }),
+    'a rotation': ({ workspaceId, webhookId }: Subscriber) =>
+      service().webhooks.rotate({ workspaceId, webhookId, caller }),
+  }
+  test.each(Object.entries(changes))(
+    'by %s makes its report have no effect, and the next lease begins when it ends',
+    async (_, change) => {
+      const subscriber = await newSubscriber()
+      await depositTimes(subscriber, 2)
+      const leased = await leaseOne()
+      await change(subscriber)
+      const shown = await get(subscriber)
+      // The courier may still be sending: another one would send out of order.
+      expect(await lease()).toEqual([])
+      expect(await reportAll(leased)).toEqual({ accepted: false })
+      expect(await get(subscriber)).toEqual(shown)
+      const next = await leaseOne()
+      expect(positionsOf(next)[0]).toBe(shown.position + 1)
+      expect(next.url).toBe(shown.url)
+    },
+  )
+
+  test('by a deletion makes its report have no effect', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    const leased = await leaseOne()
+    await service().webhooks.delete({ ...subscriber, caller })
+    expect(await reportAll(leased)).toEqual({ accepted: false })
+    await expect(get(subscriber)).rejects.toMatchObject({ cause: { code: 'E002' } })
+  })
+})
+
+describe('a webhook whose row was modified outside the service', () => {
+  test.each([
+    ['url', `url = 'https://attacker.example/'`],
+    ['types', `types = '{wallet.frozen}'`],
+    ['secret', 'secret = (select secret from webhook where id <> $1 limit 1)'],
+    ['status', `status = 'ACTIVE'`],
+  ])('is never leased: %s', async (column, assignment) => {
+    const subscriber = await newSubscriber()
+    const other = await newSubscriber()
+    if (column === 'status') await service().webhooks.update({ ...subscriber, caller, status: 'PAUSED' })
+    await deposit(subscriber)
+    await deposit(other)
+    await set(subscriber, `${assignment}, revision = revision + 1`)
+    // The others are not held up.
+    expect((await leaseOne()).webhookId).toBe(other.webhookId)
+    expect(await lease()).toEqual([])
+    await dueNow(subscriber)
+    expect(await lease()).toEqual([])
+    const { workspaceId, webhookId } = subscriber
+    const on = { workspaceId, webhookId, caller }
+    for (const change of [
+      () => service().webhooks.update({ ...on, url: 'https://mine.example/' }),
+      () => service().webhooks.rotate(on),
+      () => service().webhooks.seek({ ...on, after: 0 }),
+    ])
+      await expect(change()).rejects.toMatchObject({ cause: { code: 'S002' } })
+    await expect(admin().webhooks.update({ ...on, status: 'PAUSED' })).rejects.toThrow('run ledger verify')
+    await service().webhooks.delete(on)
+    await dueNow(subscriber)
+    expect(await lease()).toEqual([])
+  })
+
+  test('with a secret that was replaced by that of another webhook, signed anew, is not leased', async () => {
+    const subscriber = await newSubscriber()
+    const other = await newSubscriber()
+    await deposit(subscriber)
+    await set(
+      subscriber,
+      `secret = (select secret from webhook where id = '${uuidFromId('webhook', other.webhookId)}'), revision = revision + 1`,
+    )
+    await signRows(
+      owner,
+      opened.chainKey.export().toString('base64'),
+      'webhook',
+      `id = '${uuidFromId('webhook', subscriber.webhookId)}'`,
+    )
+    expect(await lease()).toEqual([])
+  })
+})

@@ -1,0 +1,127 @@
+import {
+  type Delivery,
+  type Event,
+  eventRecord,
+  idFromUuid,
+  type LeasedWebhook,
+  leaseMs,
+  maxDeliveries,
+  maxLeaseLength,
+} from '@workspace-wallet/contract'
+import type { KeyRing, Log } from '@workspace-wallet/runtime'
+import type { Pool } from 'pg'
+import { databaseTime } from '../database/clock.ts'
+import type { ListDatabase } from '../database/lists/list-reader.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine } from '../database/row-signer.ts'
+import { runOn } from '../database/run.ts'
+import { readEvents } from '../events/queries.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { Webhook } from './entities.ts'
+import { endLease, lockDueWebhooks } from './queries.ts'
+import { secretsOf, signatureHeaders } from './secrets.ts'
+
+type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics }
+
+/** A webhook that is leased, before its events are read. */
+type Lease = Omit<LeasedWebhook, 'deliveries'> & {
+  types: Event['type'][]
+  position: number
+  secrets: string[]
+  leasedAt: Date
+}
+
+/** How long a webhook that cannot be delivered to, because its row or secret is damaged, waits for the next look at it. */
+const damagedPauseMs = 60_000
+
+/**
+ * Leases up to `size` webhooks that have events to deliver, in a transaction. No other call leases them until the lease is
+ * over. A webhook whose row was modified outside the service, or whose secret does not decrypt, is never leased.
+ */
+export async function takeLeases(em: Em, signing: Signing, size: number): Promise<Lease[]> {
+  const ids = (await lockDueWebhooks(em, size)).map(uuid => idFromUuid('webhook', uuid))
+  const webhooks = await em.find(Webhook, { id: { $in: ids } })
+  const now = await databaseTime(em)
+  const leases: Lease[] = []
+  for (const webhook of webhooks) {
+    const secrets = usableSecrets(webhook, signing, now)
+    if (!secrets) {
+      webhook.nextAttemptAt = new Date(now.getTime() + damagedPauseMs)
+      continue
+    }
+    webhook.generation += 1
+    webhook.leasedGeneration = webhook.generation
+    webhook.leasedUntil = new Date(now.getTime() + leaseMs)
+    const { id: webhookId, workspaceId, generation, url, concurrency, types, position } = webhook
+    leases.push({
+      ...{ webhookId, workspaceId, generation, url, concurrency, leaseMs },
+      ...{ types, position, secrets, leasedAt: now },
+    })
+  }
+  await em.flush()
+  return leases
+}
+
+/** Null if the row or a secret is damaged, which is logged. */
+function usableSecrets(webhook: Webhook, { keyRing, log, metrics }: Signing, now: Date): string[] | null {
+  const { id: webhookId, workspaceId } = webhook
+  if (!isGenuine(webhook)) {
+    metrics.modifiedRow('webhook')
+    log.error({ webhookId, workspaceId }, 'a webhook was modified outside the service: delete it, run ledger verify')
+    return null
+  }
+  try {
+    return secretsOf(keyRing, webhook, now)
+  } catch (error) {
+    log.error({ err: error, webhookId, workspaceId }, 'the secret of a webhook does not decrypt: rotate it')
+    return null
+  }
+}
+
+/**
+ * Reads and signs the events of leased webhooks. A lease without events ends at once: the position passes events of other
+ * types.
+ *
+ * @returns the webhooks with deliveries
+ */
+export async function readDeliveries(
+  core: { lists: ListDatabase; reads: Pool; log: Log },
+  leases: readonly Lease[],
+): Promise<LeasedWebhook[]> {
+  const maxLength = maxLeaseLength / leases.length
+  const read = await Promise.all(leases.map(lease => readLease(core, lease, maxLength)))
+  return read.flatMap(webhook => webhook ?? [])
+}
+
+async function readLease(
+  { lists, reads, log }: { lists: ListDatabase; reads: Pool; log: Log },
+  { types, position, secrets, leasedAt, ...leased }: Lease,
+  maxLength: number,
+): Promise<LeasedWebhook | null> {
+  const { webhookId, workspaceId, generation } = leased
+  const page = await readEvents(lists, workspaceId, { after: position, size: maxDeliveries, types }).catch(error => {
+    log.warn({ err: error, webhookId, workspaceId }, 'the events of a webhook could not be read')
+    return null
+  })
+  if (page && page.content.length > 0)
+    return { ...leased, deliveries: deliveriesOf(page.content, { secrets, leasedAt, maxLength }) }
+  await endLease(runOn(reads), { webhookId, generation, position: page?.last ?? null })
+  return null
+}
+
+/** The first event, and as many of the following as fit. */
+function deliveriesOf(
+  events: readonly Event[],
+  { secrets, leasedAt, maxLength }: { secrets: string[]; leasedAt: Date; maxLength: number },
+): Delivery[] {
+  const deliveries: Delivery[] = []
+  let length = 0
+  for (const event of events) {
+    const body = JSON.stringify(eventRecord(event))
+    length += body.length
+    if (deliveries.length > 0 && length > maxLength) break
+    const { eventId, position } = event
+    deliveries.push({ position, body, headers: signatureHeaders(secrets, { eventId, body, at: leasedAt }) })
+  }
+  return deliveries
+}

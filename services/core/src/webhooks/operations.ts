@@ -1,0 +1,287 @@
+import { LockMode } from '@mikro-orm/core'
+import {
+  type CreateWebhookInput,
+  DomainError,
+  defaultGraceSeconds,
+  type IssuedWebhook,
+  type ListWebhooksInput,
+  maxWebhooks,
+  type Page,
+  type RotatedWebhook,
+  type RotateWebhookInput,
+  type SeekWebhookInput,
+  type UpdateWebhookInput,
+  type Webhook as WebhookRecord,
+} from '@workspace-wallet/contract'
+import { encryptSecret, type KeyRing } from '@workspace-wallet/runtime'
+import { recordAction } from '../audit/chain/record.ts'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
+import { Ledger } from '../ledger/rows/entities.ts'
+import { lockLedger } from '../ledger/rows/lock.ts'
+import { changerOf } from '../wallets/operations.ts'
+import { Webhook } from './entities.ts'
+
+/** What a call is about, without its caller. */
+type Call<Input> = Omit<Input, 'caller'>
+
+/** The ID and the secret of a new webhook, which are generated before the transaction, so that it can be repeated. */
+export type NewWebhook = { webhookId: string; secret: string }
+
+/**
+ * Creates a webhook, which begins at the end of the log. Idempotent by bizId: a replay, which has the same URL, types and
+ * concurrency, returns the webhook as it is now, without its secret.
+ *
+ * @throws DomainError T005, GA2032, S002 if the ledger is halted, E003
+ */
+export async function createWebhook(
+  em: Em,
+  { actor, keyRing }: { actor: string; keyRing: KeyRing },
+  { webhookId, secret }: NewWebhook,
+  { workspaceId, bizId, url, types = [], concurrency = 1 }: Call<CreateWebhookInput>,
+): Promise<IssuedWebhook> {
+  const ledger = await lockLedger(em, workspaceId)
+  const now = await databaseTime(em)
+  const existing = await em.findOne(Webhook, { workspaceId, bizId })
+  if (existing) {
+    const isSame = existing.url === url && isSameSet(existing.types, types) && existing.concurrency === concurrency
+    if (!isSame || existing.deletedAt) throw new DomainError('T005', { bizId })
+    requireUnmodified(existing, actor)
+    return { ...toRecord(existing, now), secret: existing.id === webhookId ? secret : null }
+  }
+  if (!ledger || ledger.status === 'CLOSED') throw new DomainError('GA2032')
+  if (ledger.status === 'HALTED' || !isGenuine(ledger)) throw new DomainError('S002', { retryAfterSeconds: 60 })
+  if ((await em.count(Webhook, { workspaceId, deletedAt: null })) >= maxWebhooks)
+    throw new DomainError('E003', { limit: maxWebhooks })
+  const webhook = em.create(Webhook, {
+    id: webhookId,
+    workspaceId,
+    bizId,
+    url,
+    types,
+    concurrency,
+    status: 'ACTIVE',
+    secret: encryptSecret(keyRing, { id: webhookId, workspaceId, version: 1 }, secret),
+    secretVersion: 1,
+    createdAt: now,
+    updatedAt: now,
+    position: ledger.position,
+    generation: 1,
+    leasedGeneration: 0,
+    leasedUntil: now,
+    nextAttemptAt: now,
+    failures: 0,
+  })
+  recordAction(em, { actor, action: 'webhook.create', workspaceId, target: webhookId, after: auditView(webhook) })
+  await em.flush()
+  return { ...toRecord(webhook, now), secret }
+}
+
+/**
+ * Changes what was sent of a webhook. ACTIVE and a new URL also end the wait for the next attempt. Without a difference,
+ * nothing is changed.
+ *
+ * @throws DomainError E002
+ */
+export async function updateWebhook(
+  em: Em,
+  actor: string,
+  { workspaceId, webhookId, url, types, concurrency, status }: Call<UpdateWebhookInput>,
+): Promise<WebhookRecord> {
+  const { webhook, now } = await lockWebhook(em, actor, workspaceId, webhookId)
+  const isStatusOnly = url === undefined && types === undefined && concurrency === undefined
+  const before = auditView(webhook)
+  if (url !== undefined) webhook.url = url
+  if (types !== undefined && !isSameSet(webhook.types, types)) webhook.types = types
+  if (concurrency !== undefined) webhook.concurrency = concurrency
+  if (status !== undefined) webhook.status = status
+  const after = auditView(webhook)
+  if (JSON.stringify(after) === JSON.stringify(before)) return toRecord(webhook, now)
+  if (before.url !== webhook.url || before.status !== webhook.status) endWait(webhook, now)
+  change(webhook, now)
+  const action = isStatusOnly ? (webhook.status === 'ACTIVE' ? 'webhook.resume' : 'webhook.pause') : 'webhook.update'
+  recordAction(em, { actor, action, workspaceId, target: webhookId, before, after })
+  await em.flush()
+  return toRecord(webhook, now)
+}
+
+/**
+ * Gives a webhook a new secret. Deliveries are also signed with the one so far until the grace ends; with grace 0 they are
+ * not. A grace of an earlier rotation ends.
+ *
+ * @throws DomainError E002
+ */
+export async function rotateWebhook(
+  em: Em,
+  { actor, keyRing }: { actor: string; keyRing: KeyRing },
+  secret: string,
+  { workspaceId, webhookId, graceSeconds = defaultGraceSeconds }: Call<RotateWebhookInput>,
+): Promise<RotatedWebhook> {
+  const { webhook, now } = await lockWebhook(em, actor, workspaceId, webhookId)
+  const before = auditView(webhook)
+  webhook.previousSecret = graceSeconds > 0 ? webhook.secret : null
+  webhook.previousSecretUntil = graceSeconds > 0 ? new Date(now.getTime() + graceSeconds * 1000) : null
+  webhook.secretVersion += 1
+  webhook.secret = encryptSecret(keyRing, { id: webhookId, workspaceId, version: webhook.secretVersion }, secret)
+  change(webhook, now)
+  const after = auditView(webhook)
+  recordAction(em, { actor, action: 'webhook.rotate', workspaceId, target: webhookId, before, after })
+  await em.flush()
+  return { ...toRecord(webhook, now), secret }
+}
+
+/**
+ * Moves a webhook to another place in the log: the next delivery is the first event after `after`.
+ *
+ * @throws DomainError E002; E001 if the log ends before `after`
+ */
+export async function seekWebhook(
+  em: Em,
+  actor: string,
+  { workspaceId, webhookId, after: position }: Call<SeekWebhookInput>,
+): Promise<WebhookRecord> {
+  const { webhook, now } = await lockWebhook(em, actor, workspaceId, webhookId)
+  const { position: head } = await em.findOneOrFail(Ledger, { workspaceId })
+  if (position > head) throw new DomainError('E001', { position: head })
+  const before = { ...auditView(webhook), position: webhook.position }
+  webhook.position = position
+  endWait(webhook, now)
+  change(webhook, now)
+  const after = { ...auditView(webhook), position }
+  recordAction(em, { actor, action: 'webhook.seek', workspaceId, target: webhookId, before, after })
+  await em.flush()
+  return toRecord(webhook, now)
+}
+
+/**
+ * Deletes a webhook. Its row remains, without secrets, and its bizId stays taken. A webhook that is deleted already is left
+ * as it is; one that was modified outside the service can be deleted too.
+ *
+ * @throws DomainError E002
+ */
+export async function deleteWebhook(em: Em, actor: string, workspaceId: string, webhookId: string): Promise<void> {
+  const webhook = await findLocked(em, workspaceId, webhookId)
+  if (webhook.deletedAt && isGenuine(webhook)) return
+  const now = await databaseTime(em)
+  const before = auditView(webhook)
+  replaceRow(webhook)
+  webhook.deletedAt ??= now
+  webhook.secret = ''
+  webhook.previousSecret = webhook.previousSecretUntil = null
+  change(webhook, now)
+  const after = auditView(webhook)
+  recordAction(em, { actor, action: 'webhook.delete', workspaceId, target: webhookId, before, after })
+  await em.flush()
+}
+
+/** @throws DomainError E002 */
+export async function findWebhook(em: Em, workspaceId: string, webhookId: string): Promise<WebhookRecord> {
+  const webhook = await em.findOne(Webhook, { id: webhookId, workspaceId, deletedAt: null })
+  if (!webhook) throw new DomainError('E002')
+  return toRecord(webhook, await databaseTime(em))
+}
+
+/** A page of the webhooks of a workspace, by default newest first. There are at most 16. @throws DomainError GA2032 */
+export async function listWebhooks(
+  em: Em,
+  { workspaceId, filter, sort, page, size }: Call<ListWebhooksInput>,
+): Promise<Page<WebhookRecord>> {
+  if (!(await em.findOne(Ledger, { workspaceId }))) throw new DomainError('GA2032')
+  const orderBy = sort.map(({ field, direction }) => ({ [field]: direction }))
+  const found = await em.find(
+    Webhook,
+    { workspaceId, deletedAt: null, ...(filter.status && { status: filter.status }) },
+    { orderBy: [...orderBy, { createdAt: 'desc' }, { id: 'desc' }] },
+  )
+  const now = await databaseTime(em)
+  const content = found.slice(page * size, (page + 1) * size).map(webhook => toRecord(webhook, now))
+  const totalElements = found.length
+  const totalPages = Math.ceil(totalElements / size)
+  return { content, page: { size, number: totalElements === 0 ? 0 : page, totalElements, totalPages } }
+}
+
+/** Pauses a webhook whose deliveries fail. The caller has locked its row, which is unmodified. */
+export function pauseFailing(em: Em, webhook: Webhook, now: Date): void {
+  const before = auditView(webhook)
+  webhook.status = 'PAUSED'
+  change(webhook, now)
+  const { workspaceId, lastStatus = null, failingSince = null } = webhook
+  const after = { ...auditView(webhook), lastStatus, failingSince }
+  recordAction(em, { actor: 'core', action: 'webhook.pause', workspaceId, target: webhook.id, before, after })
+}
+
+/** @throws DomainError E002; as `requireUnmodified` */
+async function lockWebhook(
+  em: Em,
+  actor: string,
+  workspaceId: string,
+  webhookId: string,
+): Promise<{ webhook: Webhook; now: Date }> {
+  const webhook = await findLocked(em, workspaceId, webhookId)
+  if (webhook.deletedAt) throw new DomainError('E002')
+  requireUnmodified(webhook, actor)
+  return { webhook, now: await databaseTime(em) }
+}
+
+/** A webhook, also a deleted one, locked until the transaction ends. @throws DomainError E002 */
+async function findLocked(em: Em, workspaceId: string, webhookId: string): Promise<Webhook> {
+  const lockMode = LockMode.PESSIMISTIC_WRITE
+  const webhook = await em.findOne(Webhook, { id: webhookId, workspaceId }, { lockMode })
+  if (!webhook) throw new DomainError('E002')
+  return webhook
+}
+
+/**
+ * A webhook that was modified outside the service can only be deleted.
+ *
+ * @throws DomainError S002 for a client; AdminError NOT_ALLOWED for an operator
+ */
+function requireUnmodified(webhook: Webhook, actor: string): void {
+  if (isGenuine(webhook)) return
+  if (changerOf(actor) === 'OPERATOR') requireGenuine(webhook)
+  throw new DomainError('S002', { retryAfterSeconds: 60 })
+}
+
+/** Makes reports of earlier leases have no effect. A courier may still send what it has leased, so its lease continues. */
+function change(webhook: Webhook, now: Date): void {
+  webhook.generation += 1
+  webhook.updatedAt = now
+}
+
+function endWait(webhook: Webhook, now: Date): void {
+  webhook.failures = 0
+  webhook.failingSince = null
+  webhook.nextAttemptAt = now
+}
+
+/** The state of a webhook in the audit, without secrets. The verification compares it with the row. */
+function auditView(webhook: Webhook) {
+  const { bizId, url, types, concurrency, status, secretVersion } = webhook
+  const { previousSecretUntil = null, deletedAt = null } = webhook
+  return { bizId, url, types, concurrency, status, secretVersion, previousSecretUntil, deletedAt }
+}
+
+function toRecord(webhook: Webhook, now: Date): WebhookRecord {
+  const { id, bizId, url, types, concurrency, status, position, createdAt, updatedAt } = webhook
+  const { lastStatus = null, lastAttemptAt = null, failingSince = null, previousSecretUntil = null } = webhook
+  return {
+    webhookId: id,
+    bizId,
+    url,
+    types,
+    concurrency,
+    status,
+    position,
+    lastStatus,
+    lastAttemptAt,
+    failingSince,
+    previousSecretUntil: previousSecretUntil && previousSecretUntil > now ? previousSecretUntil : null,
+    createdAt,
+    updatedAt,
+  }
+}
+
+function isSameSet(a: readonly string[], b: readonly string[]): boolean {
+  return JSON.stringify(a.toSorted()) === JSON.stringify(b.toSorted())
+}

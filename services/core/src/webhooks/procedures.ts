@@ -1,0 +1,104 @@
+import {
+  createWebhookInput,
+  deletedWebhook,
+  issuedWebhook,
+  lease,
+  leaseInput,
+  listWebhooksInput,
+  mintId,
+  reportAnswer,
+  reportInput,
+  rotatedWebhook,
+  rotateWebhookInput,
+  seekWebhookInput,
+  updateWebhookInput,
+  webhook,
+  webhookInput,
+  webhookPage,
+} from '@workspace-wallet/contract'
+import { router } from '../trpc/init.ts'
+import {
+  courierProcedure,
+  workspaceCommandProcedure,
+  workspaceProcedure,
+  workspaceReadProcedure,
+} from '../trpc/procedures.ts'
+import { inTransaction, repeatIfUnknown } from '../trpc/transactions.ts'
+import { readDeliveries, takeLeases } from './leases.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhook,
+  listWebhooks,
+  rotateWebhook,
+  seekWebhook,
+  updateWebhook,
+} from './operations.ts'
+import { reportDeliveries } from './reports.ts'
+import { newWebhookSecret } from './secrets.ts'
+
+export const webhooks = router({
+  create: workspaceProcedure
+    .input(createWebhookInput)
+    .output(issuedWebhook)
+    .mutation(({ ctx, input }) => {
+      const { keyRing, lockWaits } = ctx.core
+      const minted = { webhookId: mintId('webhook'), secret: newWebhookSecret() }
+      const create = () => inTransaction(ctx, (em, actor) => createWebhook(em, { actor, keyRing }, minted, input))
+      return lockWaits.run(input.workspaceId, () => repeatIfUnknown(create))
+    }),
+
+  update: workspaceCommandProcedure
+    .input(updateWebhookInput)
+    .output(webhook)
+    .mutation(({ ctx, input }) =>
+      repeatIfUnknown(() => inTransaction(ctx, (em, actor) => updateWebhook(em, actor, input))),
+    ),
+
+  rotate: workspaceProcedure
+    .input(rotateWebhookInput)
+    .output(rotatedWebhook)
+    .mutation(({ ctx, input }) => {
+      const { keyRing } = ctx.core
+      return inTransaction(ctx, (em, actor) => rotateWebhook(em, { actor, keyRing }, newWebhookSecret(), input))
+    }),
+
+  seek: workspaceCommandProcedure
+    .input(seekWebhookInput)
+    .output(webhook)
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => seekWebhook(em, actor, input))),
+
+  delete: workspaceCommandProcedure
+    .input(webhookInput)
+    .output(deletedWebhook)
+    .mutation(async ({ ctx, input: { workspaceId, webhookId } }) => {
+      await repeatIfUnknown(() => inTransaction(ctx, (em, actor) => deleteWebhook(em, actor, workspaceId, webhookId)))
+      return { webhookId }
+    }),
+
+  get: workspaceReadProcedure
+    .input(webhookInput)
+    .output(webhook)
+    .query(({ ctx, input: { workspaceId, webhookId } }) => findWebhook(ctx.core.orm.em.fork(), workspaceId, webhookId)),
+
+  list: workspaceReadProcedure
+    .input(listWebhooksInput)
+    .output(webhookPage)
+    .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), input)),
+})
+
+/** What couriers call. They get events that core has signed, and know no secret. */
+export const courier = router({
+  lease: courierProcedure
+    .input(leaseInput)
+    .output(lease)
+    .mutation(async ({ ctx, input: { size } }) => {
+      const leases = await inTransaction(ctx, em => takeLeases(em, ctx.core, size))
+      return { webhooks: await readDeliveries(ctx.core, leases) }
+    }),
+
+  report: courierProcedure
+    .input(reportInput)
+    .output(reportAnswer)
+    .mutation(({ ctx, input }) => inTransaction(ctx, em => reportDeliveries(em, input))),
+})
