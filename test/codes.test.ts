@@ -342,6 +342,22 @@ describe('other commands', () => {
     bizId,
   })
 
+  test('T008 for a transfer above a limit, with what is left', async () => {
+    const { workspaceId, wallets } = system
+    const limit = { workspaceId, subject: { walletId: wallets[2]!.walletId }, currency: 'EUR' }
+    await system.admin.limits.set.mutate({ ...limit, perTransfer: '5.00', perDay: '100.00' })
+    const body = order({ sourceWalletId: wallets[2]!.walletId, currency: 'EUR', amount: '5.01' })
+    const { walletId: targetWalletId } = await system.admin.wallets.create.mutate({
+      workspaceId,
+      currency: 'EUR',
+      name: 'T',
+    })
+    const answer = await call(system, 'POST', createPath, { ...body, targetWalletId })
+    expectCode(answer, 'T008')
+    expect(answer.body.detail).toContain('5.00')
+    await system.admin.limits.clear.mutate(limit)
+  })
+
   test('T001, T006, T007 for a reversal', async () => {
     const reverse = (reversesTransferId: string, bizId: string) =>
       call(system, 'POST', reversePath, { reversesTransferId, ...money, bizId })
