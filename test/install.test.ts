@@ -125,7 +125,7 @@ describe('core-client', async () => {
 
   /** Each line below `@ts-expect-error` is an error only if the types are known: nothing may be `any`. */
   const types = `
-    import { type AppRouter, type CoreClient, Decimal, domainErrorOf, type InputFault, type TransferOrder, type Wallet } from '@workspace-wallet/core-client'
+    import { type CoreClient, Decimal, domainErrorOf, type TransferOrder, type Wallet } from '@workspace-wallet/core-client'
     export async function check(core: CoreClient, error: unknown) {
       const workspace = { workspaceId: '', caller: { requestId: '' } }
       const wallet: Wallet = await core.wallets.get.query({ ...workspace, walletId: '' })
@@ -139,16 +139,16 @@ describe('core-client', async () => {
       core.wallets.rename
       // @ts-expect-error the caller is missing
       await core.wallets.get.query({ workspaceId: '', walletId: '' })
+      const order = { currency: 'USD', sourceWalletId: '', targetWalletId: '' }
       // @ts-expect-error an amount is a string
-      await core.transfers.create.mutate({ ...workspace, order: { amount: 1, currency: '', sourceWalletId: '', targetWalletId: '' } })
+      const made: TransferOrder = await core.transfers.create.mutate({ ...workspace, order: { ...order, amount: 1 } })
       const refused = domainErrorOf(error)
       if (refused?.code === 'S002') refused.details.retryAfterSeconds.toFixed()
       // @ts-expect-error the details depend on the code
       refused?.details.retryAfterSeconds
       // @ts-expect-error there is no such code
       if (refused?.code === 'S999') return
-      type Context = AppRouter extends { createCaller(context: infer C): unknown } ? C : never
-      return { sum, at, wrong } satisfies Record<string, Decimal | Date | number> as { order?: TransferOrder; faults?: InputFault[]; context?: Context }
+      return { sum, at, wrong, made }
     }
   `
 

@@ -1,4 +1,4 @@
-/** `npm run pack` builds the packages that other repositories install, as tarballs: docs/internal-client.md, packages/client/README.md. */
+/** `npm run pack` builds the packages that other repositories install: docs/internal-client.md, packages/client/README.md. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

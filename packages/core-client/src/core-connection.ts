@@ -1,6 +1,6 @@
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
 import { Pool } from 'undici'
-import { CoreRejected, type CoreUnreachable, NoAnswerError } from './errors.ts'
+import { CoreRejected, NoAnswerError } from './errors.ts'
 import { foreignAnswer, requestFailure } from './request-failures.ts'
 
 const connectTimeoutMs = 1_000
@@ -64,7 +64,9 @@ export class CoreConnection {
       if (response.statusCode !== 200)
         throw new CoreRejected(this.url, response.statusCode, await response.body.text(), sentAtMs)
       const type = [response.headers['content-type']].flat()[0]
-      return unpackAnswers(await response.body.bytes(), cause => foreignAnswer(this.url, type, sentAtMs, cause))
+      const answers = unpackAnswers(await response.body.bytes())
+      if (!answers) throw foreignAnswer(this.url, type, sentAtMs)
+      return answers
     } catch (error) {
       throw error instanceof NoAnswerError ? error : requestFailure(this.url, error, sentAtMs)
     } finally {
@@ -110,14 +112,12 @@ export class CoreConnection {
   }
 }
 
-/** @throws the error of `refuse` if the body is not the answers to a batch */
-function unpackAnswers(body: Uint8Array, refuse: (cause?: unknown) => CoreUnreachable): unknown[] {
-  let answers: unknown
+/** Null if the body is not the answers to a batch. */
+function unpackAnswers(body: Uint8Array): unknown[] | null {
   try {
-    answers = unpackBatch(body)
-  } catch (error) {
-    throw refuse(error)
+    const answers = unpackBatch(body)
+    return Array.isArray(answers) ? answers : null
+  } catch {
+    return null
   }
-  if (!Array.isArray(answers)) throw refuse()
-  return answers
 }

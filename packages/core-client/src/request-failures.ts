@@ -20,15 +20,10 @@ function notHttp(url: string): string {
 }
 
 /** The error for a response with a success status that core did not write, for example an HTML page. */
-export function foreignAnswer(
-  url: string,
-  type: string | null | undefined,
-  sentAtMs: number,
-  cause?: unknown,
-): CoreUnreachable {
+export function foreignAnswer(url: string, type: string | null | undefined, sentAtMs: number): CoreUnreachable {
   const [mediaType] = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(type ?? '') ?? []
   const answer = mediaType ? `an answer of the type ${mediaType}` : 'something else'
-  return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs, cause)
+  return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs)
 }
 
 /** The error for a streamed answer that ended without its last part, for example because core was stopped. */
