@@ -12,7 +12,7 @@ export class Asset {
   readonly #encoded = new Map<Encoding, Promise<Encoded>>()
 
   /**
-   * @param read called once, at the first request
+   * @param read called once
    * @param headers additional response headers, or other values of the usual ones
    * @param stalledMs how long a client may read nothing before its connection is closed
    */
@@ -25,6 +25,11 @@ export class Asset {
     this.#headers = headers
     this.#stalledMs = stalledMs
     this.#read = read
+  }
+
+  /** Reads and compresses it before the first request. A failure is not kept: the first request tries again. */
+  async prepare(): Promise<void> {
+    await Promise.allSettled(encodings.map(encoding => this.#encode(encoding)))
   }
 
   /** Answers a GET or HEAD request: 200, or 304 if the client has the current version. */
@@ -56,7 +61,7 @@ export class Asset {
     response.end(request.method === 'HEAD' ? undefined : body)
   }
 
-  /** Each encoding is made once, in a thread of the pool, when it is first asked for. */
+  /** Each encoding is made once, in a thread of the pool. */
   #encode(encoding: Encoding): Promise<Encoded> {
     let encoded = this.#encoded.get(encoding)
     if (!encoded) {

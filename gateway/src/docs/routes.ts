@@ -69,15 +69,15 @@ function pageAssets(path: string, { title, description, script, body }: Page): R
 /**
  * Serves the documentation. Other paths and methods are left to the next handler.
  *
- * The first request for any of it prepares it, so that gateways start without that work.
+ * Everything is prepared now: rendering the pages takes some 100 ms, which would delay signed requests later.
  */
 export function serveDocs(): RequestHandler {
-  let assets: Record<string, Asset> | undefined
+  const assets = allAssets()
+  for (const asset of Object.values(assets)) void asset.prepare()
   return async (request, response, next) => {
     const { path } = request.target
     const isDocs = path === '/openapi.json' || path === '/docs' || path.startsWith('/docs/')
     if (!isDocs || (request.method !== 'GET' && request.method !== 'HEAD')) return next()
-    assets ??= allAssets()
     const asset = Object.hasOwn(assets, path) ? assets[path] : undefined
     if (!asset) return next()
     await asset.send(request, response)
