@@ -15,9 +15,11 @@ import {
   holdStatuses,
   isReversal,
   maxEvents,
+  maxStatementDays,
   type Page,
   releaseHoldBody,
   reverseTransferBody,
+  settledAfterMs,
   transferSortFields,
   transferStatuses,
   transferTypes,
@@ -41,6 +43,7 @@ import {
   enumParameter,
   exactParameter,
   listQuery,
+  pathTimeParameter,
   positionParameter,
   prefixParameter,
   sizeParameter,
@@ -48,6 +51,8 @@ import {
 } from './list-query.ts'
 import {
   balanceAnswer,
+  balanceAtAnswer,
+  balanceAtRecord,
   balanceRecord,
   batchAnswer,
   batchRecord,
@@ -62,6 +67,8 @@ import {
   orderAnswer,
   orderPageAnswer,
   orderRecord,
+  statementAnswer,
+  statementRecord,
   walletAnswer,
   walletPageAnswer,
   walletRecord,
@@ -77,6 +84,16 @@ const noParams = z.object({})
 /** Any string: malformed and unknown IDs get the same error, W001. */
 const walletParams = z.object({
   walletId: pathParameter('ID of a wallet of the workspace. Any other text is `W001`.'),
+})
+const settled = `At least ${settledAfterMs / 1000} seconds ago. A later time is \`S012\`, with the latest one in \`detail\`.`
+const balanceAtParams = walletParams.extend({
+  at: pathTimeParameter.describe(`ISO 8601 time with a zone. A bare date is midnight UTC. ${settled}`),
+})
+const statementParams = walletParams.extend({
+  from: pathTimeParameter.describe(
+    `ISO 8601 time with a zone, inclusive. A bare date is midnight UTC. Not after \`to\`, and at most ${maxStatementDays} days before it.`,
+  ),
+  to: pathTimeParameter.describe(`ISO 8601 time with a zone, exclusive. A bare date is midnight UTC. ${settled}`),
 })
 /** Any string: malformed and unknown identifiers get the same error, T001. */
 const orderParams = z.object({
@@ -164,6 +181,32 @@ export const endpoints: readonly Endpoint[] = [
     answer: balanceAnswer,
     example: examples.getBalance,
     handle: async ({ core, on, params }) => balanceRecord(await core.wallets.balance.query({ ...on, ...params })),
+  }),
+  getEndpoint({
+    operationId: 'getWalletBalanceAt',
+    title: "Get a wallet's balance at a time",
+    description:
+      'The balance after all flows before the time; 0 before the first. The answer never changes. Percent-encode the time, or send it as it is: a plus in a path is a plus.',
+    path: '/api/v1/wallets/:walletId/balance/:at',
+    scope: 'wallet:read',
+    params: balanceAtParams,
+    errors: ['W001'],
+    answer: balanceAtAnswer,
+    example: examples.getBalanceAt,
+    handle: async ({ core, on, params }) => balanceAtRecord(await core.wallets.balanceAt.query({ ...on, ...params })),
+  }),
+  getEndpoint({
+    operationId: 'getWalletStatement',
+    title: "Get a wallet's statement",
+    description:
+      "The sums of the flows from a time on and before another one. The answer never changes. Its lines are the wallet's flows with the same times as `createdFrom` and `createdTo`. If summing up would take more than 2 seconds, the answer is `S012`: add up shorter statements instead.",
+    path: '/api/v1/wallets/:walletId/statement/:from/:to',
+    scope: 'wallet:read',
+    params: statementParams,
+    errors: ['W001'],
+    answer: statementAnswer,
+    example: examples.getStatement,
+    handle: async ({ core, on, params }) => statementRecord(await core.wallets.statement.query({ ...on, ...params })),
   }),
   listEndpoint({
     operationId: 'listWalletFlows',

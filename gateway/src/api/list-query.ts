@@ -197,3 +197,6 @@ export const timeParameter = z
     anyOf: [{ format: 'date-time' }, { format: 'date' }],
     pattern: timePattern.source,
   })
+
+/** A time in a path. Answers contain it in ISO 8601, whose years have four digits in UTC too. */
+export const pathTimeParameter = timeParameter.refine(time => /^\d{4}-/.test(time.toISOString()), 'NOT_A_TIME')

@@ -1,4 +1,5 @@
 import {
+  type BalanceAt,
   completedOrderRecord,
   type EventPage,
   type EventType,
@@ -18,6 +19,7 @@ import {
   transferTypes,
   type Wallet,
   type WalletBalance,
+  type WalletStatement,
   walletChangers,
   walletStatuses,
 } from '@workspace-wallet/contract'
@@ -73,6 +75,28 @@ export const balanceAnswer = z.strictObject({
   available: balance.describe('The rest of the balance, which can be spent.'),
   sequence: sequence.describe('The sequence of the last flow, 0 without any.'),
   updatedAt,
+})
+
+export const balanceAtAnswer = z.strictObject({
+  walletId,
+  currency,
+  at: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds.'),
+  balance: balance.describe("The balance after all flows before `at`, with exactly its currency's decimals."),
+  sequence: sequence.describe('The sequence of the last flow before `at`, 0 without any.'),
+})
+
+export const statementAnswer = z.strictObject({
+  walletId,
+  currency,
+  from: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds. Inclusive.'),
+  to: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds. Exclusive.'),
+  opening: balance.describe('The balance before the first flow.'),
+  closing: balance.describe('The balance after the last flow: `opening` plus `totalIn` minus `totalOut`.'),
+  totalIn: balance.describe('The sum of the flows with the direction `IN`.'),
+  totalOut: balance.describe('The sum of the flows with the direction `OUT`.'),
+  flowCount: sequence.describe('How many flows there are.'),
+  firstSequence: sequence.nullable().describe('The sequence of the first flow. Null without any.'),
+  lastSequence: sequence.nullable().describe('The sequence of the last flow. Null without any.'),
 })
 
 export const flowAnswer = z.strictObject({
@@ -269,6 +293,23 @@ export function balanceRecord(balance: WalletBalance): z.output<typeof balanceAn
     held: formatBalance(balance.held, currency),
     available: formatBalance(balance.available, currency),
     updatedAt: formatTime(updatedAt),
+  }
+}
+
+export function balanceAtRecord({ balance, at, ...rest }: BalanceAt): z.output<typeof balanceAtAnswer> {
+  return { ...rest, at: formatTime(at), balance: formatBalance(balance, rest.currency) }
+}
+
+export function statementRecord(statement: WalletStatement): z.output<typeof statementAnswer> {
+  const { currency, from, to, opening, closing, totalIn, totalOut } = statement
+  return {
+    ...statement,
+    from: formatTime(from),
+    to: formatTime(to),
+    opening: formatBalance(opening, currency),
+    closing: formatBalance(closing, currency),
+    totalIn: formatBalance(totalIn, currency),
+    totalOut: formatBalance(totalOut, currency),
   }
 }
 

@@ -139,7 +139,9 @@ export const enUS: Locale = {
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')
         ? `${field} matches too many rows to list in ${limit} s. Use a longer prefix.`
-        : `${field} selects too many rows to list in ${limit} s. Narrow the list with createdFrom and createdTo.`,
+        : field === 'from'
+          ? `The statement has too many flows to sum up in ${limit} s. Add up statements of shorter times instead.`
+          : `${field} selects too many rows to list in ${limit} s. Narrow the list with createdFrom and createdTo.`,
   },
   mistakes: {
     QUERY_SIGNED: 'You signed the query string. Sign the path only, up to the question mark.',

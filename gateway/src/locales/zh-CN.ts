@@ -126,7 +126,9 @@ export const zhCN: Locale = {
     TOO_EXPENSIVE: ({ field, limit }) =>
       field.endsWith('Prefix')
         ? `${field} 匹配的记录过多，无法在 ${limit} 秒内列出。请使用更长的前缀。`
-        : `${field} 选中的记录过多，无法在 ${limit} 秒内列出。请用 createdFrom 和 createdTo 缩小范围。`,
+        : field === 'from'
+          ? `对账单包含的流水过多，无法在 ${limit} 秒内汇总。请改用更短时间段的对账单并相加。`
+          : `${field} 选中的记录过多，无法在 ${limit} 秒内列出。请用 createdFrom 和 createdTo 缩小范围。`,
   },
   mistakes: {
     QUERY_SIGNED: '您对查询字符串也进行了签名。请只对问号之前的路径签名。',

@@ -28,4 +28,4 @@ export {
   signedHeaders,
 } from './signing.ts'
 export type { TransferListQuery, Transfers } from './transfers.ts'
-export type { Wallets } from './wallets.ts'
+export type { Time, Wallets } from './wallets.ts'

@@ -41,6 +41,44 @@ export type Balance = {
   updatedAt: string
 }
 
+export type BalanceAt = {
+  /** `wal_…` */
+  walletId: string
+  /** Currency code. */
+  currency: string
+  /** The time that was sent: ISO 8601, UTC, in milliseconds. */
+  at: string
+  /** The balance after all flows before `at`, with exactly its currency's decimals. */
+  balance: string
+  /** The sequence of the last flow before `at`, 0 without any. */
+  sequence: number
+}
+
+export type WalletStatement = {
+  /** `wal_…` */
+  walletId: string
+  /** Currency code. */
+  currency: string
+  /** The time that was sent: ISO 8601, UTC, in milliseconds. Inclusive. */
+  from: string
+  /** The time that was sent: ISO 8601, UTC, in milliseconds. Exclusive. */
+  to: string
+  /** The balance before the first flow. */
+  opening: string
+  /** The balance after the last flow: `opening` plus `totalIn` minus `totalOut`. */
+  closing: string
+  /** The sum of the flows with the direction `IN`. */
+  totalIn: string
+  /** The sum of the flows with the direction `OUT`. */
+  totalOut: string
+  /** How many flows there are. */
+  flowCount: number
+  /** The sequence of the first flow. Null without any. */
+  firstSequence: number | null
+  /** The sequence of the last flow. Null without any. */
+  lastSequence: number | null
+}
+
 export type Flow = {
   /** `flw_…` */
   flowId: string

@@ -2,14 +2,19 @@ import { everyPage, itemsOf, type Page } from './pages.ts'
 import { segment } from './queries.ts'
 import type {
   Balance,
+  BalanceAt,
   ChangeWalletStatus,
   CreateWallet,
   Flow,
   ListWalletFlowsQuery,
   ListWalletsQuery,
   Wallet,
+  WalletStatement,
 } from './records.ts'
 import type { CallOptions, Request } from './request.ts'
+
+/** A time: a Date, or ISO 8601 with a zone. A bare date such as `2026-11-01` is midnight UTC. */
+export type Time = Date | string
 
 /** The wallets of the workspace. Reading needs the scope `wallet:read`, changing `wallet:manage`. */
 export class Wallets {
@@ -35,6 +40,21 @@ export class Wallets {
 
   async balance(walletId: string, options: CallOptions = {}): Promise<Balance> {
     return (await this.#request<Balance>('GET', `/api/v1/wallets/${segment(walletId)}/balance`, options)).data
+  }
+
+  /** The balance after all flows before a time, which is at least 30 seconds ago. It never changes. */
+  async balanceAt(walletId: string, at: Time, options: CallOptions = {}): Promise<BalanceAt> {
+    const path = `/api/v1/wallets/${segment(walletId)}/balance/${timeSegment(at)}`
+    return (await this.#request<BalanceAt>('GET', path, options)).data
+  }
+
+  /**
+   * What went into and out of a wallet from a time on and before another one, which is at least 30 seconds ago and at most
+   * 400 days later. It never changes. Its lines are `allFlows` with the same times as `createdFrom` and `createdTo`.
+   */
+  async statement(walletId: string, from: Time, to: Time, options: CallOptions = {}): Promise<WalletStatement> {
+    const path = `/api/v1/wallets/${segment(walletId)}/statement/${timeSegment(from)}/${timeSegment(to)}`
+    return (await this.#request<WalletStatement>('GET', path, options)).data
   }
 
   /** One page of the flows of a wallet: what went in and out. */
@@ -67,4 +87,8 @@ export class Wallets {
     const path = '/api/v1/wallet/command/change-status'
     return (await this.#request<Wallet>('POST', path, { ...options, body, isRepeatable: true })).data
   }
+}
+
+function timeSegment(time: Time): string {
+  return segment(typeof time === 'string' ? time : time.toISOString())
 }

@@ -29,7 +29,7 @@ export const errorTable = {
   S012: error(
     400,
     'INVALID_PARAMETER',
-    'A parameter, the body or a field is malformed or unknown. Or a list takes more than 2 s to count and sort.',
+    'A parameter, the body or a field is malformed or unknown. Or a list takes more than 2 s to count and sort, or a statement to sum up.',
   ),
   S001: error(500, 'INTERNAL_ERROR', 'A bug in the service. The log contains the request ID.'),
   S002: error(

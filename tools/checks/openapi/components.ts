@@ -22,6 +22,8 @@ const recordNames = new Map<z.ZodType, string>([
   [records.walletAnswer, 'Wallet'],
   [records.walletPageAnswer, 'WalletPage'],
   [records.balanceAnswer, 'Balance'],
+  [records.balanceAtAnswer, 'BalanceAt'],
+  [records.statementAnswer, 'WalletStatement'],
   [records.flowAnswer, 'Flow'],
   [records.flowPageAnswer, 'FlowPage'],
   [records.orderAnswer, 'TransferOrder'],

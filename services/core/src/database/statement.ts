@@ -60,3 +60,14 @@ export function bytesText(value: Uint8Array): string {
 export function bytesArray(values: readonly Uint8Array[]): string {
   return `{${values.map(value => `"\\\\x${Buffer.from(value).toString('hex')}"`).join(',')}}`
 }
+
+/**
+ * A time to compare with those of rows. It is limited to 1970 to 9999: no row is older, and PostgreSQL's range is smaller than
+ * Date's.
+ */
+export function timeText(time: Date): string {
+  return new Date(Math.max(0, Math.min(time.getTime(), latestTimeMs))).toISOString()
+}
+
+/** The end of the year 9999, the last one that ISO 8601 writes with four digits. */
+const latestTimeMs = Date.UTC(10_000, 0, 1) - 1

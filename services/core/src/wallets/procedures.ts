@@ -1,15 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import {
+  balanceAt,
+  balanceAtInput,
   type Caller,
   changeWalletStatusInput,
   createWalletInput,
   DomainError,
   type FundingReceipt,
   flowPage,
+  flowsAfter,
+  flowsAfterInput,
   fundingInput,
   fundingReceipt,
   listFlowsInput,
   listWalletsInput,
+  statementInput,
   type Wallet,
   type WalletStatus,
   type WithdrawalInput,
@@ -18,6 +23,7 @@ import {
   walletInput,
   walletOfWorkspaceInput,
   walletPage,
+  walletStatement,
   withdrawalInput,
 } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
@@ -41,7 +47,9 @@ import {
   ModifiedRow,
   setWalletStatus,
 } from './operations.ts'
+import { readFlowsAfter } from './past-balances.ts'
 import { findBalance, findWallet, listFlows, listWallets } from './queries.ts'
+import { balanceAt as findBalanceAt, statementOf } from './statements.ts'
 
 export const wallets = router({
   get: walletReadProcedure
@@ -80,6 +88,24 @@ export const wallets = router({
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),
+
+  balanceAt: walletReadProcedure
+    .input(balanceAtInput)
+    .output(balanceAt)
+    .query(({ ctx, input }) => findBalanceAt(ctx.core, input)),
+
+  statement: workspaceReadProcedure
+    .input(statementInput)
+    .output(walletStatement)
+    .query(({ ctx, input }) => statementOf(ctx.core, input)),
+
+  /** The lines of a statement, in order. */
+  flowsAfter: workspaceReadProcedure
+    .input(flowsAfterInput)
+    .output(flowsAfter)
+    .query(async ({ ctx, input }) => ({
+      content: await readFlowsAfter(ctx.core.lists, input.workspaceId, input.walletId, input),
+    })),
 
   create: workspaceCommandProcedure
     .input(createWalletInput)

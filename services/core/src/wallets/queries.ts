@@ -236,7 +236,7 @@ export function flowPartsFor(sort: SortField[]): string[] | undefined {
   return sortsBy(sort, 'amount') ? [`f.direction = 'OUT'`, `f.direction = 'IN'`] : undefined
 }
 
-type FlowRow = {
+export type FlowRow = {
   sequence: number
   direction: FlowDirection
   amount: string
@@ -249,7 +249,8 @@ type FlowRow = {
   createdAt: Date
 }
 
-const flowColumns = `
+/** The columns of a flow, in the shape of `FlowRow`. */
+export const flowColumns = `
   f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.type,
   f.transfer_id as "transferId", f.currency, f.source_wallet_id as "sourceWalletId",
   f.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
@@ -296,7 +297,7 @@ function flowsByNumber(
   }
 }
 
-function toFlow(walletId: string, row: FlowRow): Flow {
+export function toFlow(walletId: string, row: FlowRow): Flow {
   const { direction, type } = row
   const isOut = direction === 'OUT'
   const counterparty = isOut ? row.targetWalletId : row.sourceWalletId

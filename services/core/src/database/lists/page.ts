@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { maxPageSize, type Page } from '@workspace-wallet/contract'
-import { statement } from '../statement.ts'
+import { statement, timeText } from '../statement.ts'
 import { bisection } from './bisection.ts'
 import type { Values } from './conditions.ts'
 import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
@@ -207,16 +207,12 @@ function pageOfSpan(numbers: Direction, { page, size }: Bound): string {
   return `page as (select ${low} as low, ${high} as high, greatest(high - low + 1, 0) as total from span)`
 }
 
-/** An open end is infinite. Times are limited to 1970 to 9999: no row is older, and PostgreSQL's range is smaller than Date's. */
+/** An open end is infinite. */
 function createdBounds({ createdFrom, createdTo }: CreatedFilter, values: Values): Bound['created'] {
   if (!createdFrom && !createdTo) return null
-  const end = (time: Date | undefined, open: string) =>
-    time ? new Date(Math.max(0, Math.min(time.getTime(), latestTimeMs))).toISOString() : open
+  const end = (time: Date | undefined, open: string) => (time ? timeText(time) : open)
   return {
     from: values.bind(end(createdFrom, '-infinity'), 'timestamptz'),
     to: values.bind(end(createdTo, 'infinity'), 'timestamptz'),
   }
 }
-
-/** The end of the year 9999, the last one that ISO 8601 writes with four digits. */
-const latestTimeMs = Date.UTC(10_000, 0, 1) - 1
