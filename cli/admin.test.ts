@@ -918,13 +918,22 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
   expect(repaired.stdout).toMatch(/Changed 2 rows\.\nWorkspace wsp_\w+ is open again\.\n$/)
 })
 
+test('statement export writes a file; cli/statement-export.test.ts has its content', async () => {
+  const workspaceId = await newWorkspace()
+  const walletId = await newWallet(workspaceId)
+  const file = join(dataDir, `export-${randomUUID()}.csv`)
+  const command = `statement export --workspace ${workspaceId} --wallet ${walletId} --from 2h --to 1m --out ${file}`
+  expect(await json(command)).toMatchObject({ file, flowCount: 0, opening: '0.00', closing: '0.00' })
+  expect((await readFile(file, 'utf8')).split('\r\n')).toHaveLength(6)
+})
+
 describe('an invalid command line exits with 2 and one sentence', () => {
   const anyWallet = 'wal_01k9x5zq3sf4x9vtgkz3b8cdef'
   test.each([
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, transfer, hold, limit, ledger, event, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, hold, limit, ledger, event, audit, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -933,7 +942,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, transfer, hold, limit, ledger, event, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, hold, limit, ledger, event, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],

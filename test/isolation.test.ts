@@ -106,7 +106,8 @@ test.each(endpoints.filter(({ path }) => /:(walletId|bizId)/.test(path)))(
             ours.transferId.toUpperCase(),
           ]
     const own = path.includes(':walletId') ? ours.walletId : path.includes('/hold/') ? ours.holdId : ours.bizId
-    const at = (id: string) => path.replace(/:\w+/, id)
+    const past = '2026-01-31'
+    const at = (id: string) => path.replace(/:(walletId|bizId)/, id).replaceAll(/:(at|from|to)/g, past)
     expect((await call(ours.credentials, method, at(own))).body.code).toBe('2000')
     const answers = await Promise.all(ids.map(id => call(ours.credentials, method, at(id))))
     const distinct = answers.map(({ status, body: { timestamp: _, ...rest } }) => JSON.stringify({ status, ...rest }))

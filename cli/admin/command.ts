@@ -8,6 +8,7 @@ export const nouns = {
   member: 'Members of a workspace',
   key: 'API keys',
   wallet: 'Wallets',
+  statement: 'Statements of wallets',
   transfer: 'Transfers',
   hold: 'Holds',
   limit: 'Spending limits',

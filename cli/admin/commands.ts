@@ -6,6 +6,7 @@ import { kekCommands } from './commands/keks.ts'
 import { keyCommands } from './commands/keys.ts'
 import { ledgerCommands } from './commands/ledger.ts'
 import { limitCommands } from './commands/limits.ts'
+import { statementCommands } from './commands/statements.ts'
 import { transferCommands } from './commands/transfers.ts'
 import { walletCommands } from './commands/wallets.ts'
 import { memberCommands, workspaceCommands } from './commands/workspaces.ts'
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   ...memberCommands,
   ...keyCommands,
   ...walletCommands,
+  ...statementCommands,
   ...transferCommands,
   ...holdCommands,
   ...limitCommands,

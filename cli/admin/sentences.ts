@@ -57,6 +57,7 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
 const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = {
   S012: details => {
     const { field, reason, limit } = details as ErrorDetails['S012']
+    if (field === 'at') return `The time must be at most ${limit}: give an earlier one.`
     if (reason !== 'TOO_MANY_DECIMALS') return `Core rejected the ${field} (${reason}): correct it.`
     return limit === 0
       ? `The ${field} has decimals, but the wallet's currency has none: give a whole number.`

@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import { type CheckpointPart, type LedgerChange, repairableRules } from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, reopenLedger, repairLedger } from '@workspace-wallet/core-client'
 import { countOf } from '../../command-line/sentence.ts'
-import { writeCheckpointFile } from '../checkpoint-file.ts'
 import { command } from '../command.ts'
+import { writeNewFile } from '../new-file.ts'
 import type { Progress } from '../progress.ts'
 import { table } from '../table.ts'
 import { parseFile } from '../values.ts'
@@ -128,7 +128,7 @@ async function checkpoint(
     }
   }
   return withProgress('checkpoint', progress, async () => {
-    const sha256 = await writeCheckpointFile(file, lines())
+    const sha256 = await writeNewFile(file, 'checkpoints', lines())
     const { checkpointId, takenAt } = last!
     return { file, checkpointId, takenAt, workspaceId: last!.workspaceId, wallets, sha256 }
   })

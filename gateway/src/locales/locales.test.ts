@@ -39,6 +39,8 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     ...fieldReasons.map(reason => ({ field: 'amount', reason, limit: 2 })),
     { field: 'bizIdPrefix', reason: 'TOO_EXPENSIVE', limit: 2 },
     { field: 'created_from', reason: 'UNKNOWN', nearest: 'createdFrom' },
+    { field: 'from', reason: 'TOO_EXPENSIVE', limit: 2 },
+    { field: 'to', reason: 'TOO_LARGE', limit: '2026-11-22T00:00:00.000Z' },
   ],
   S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
   S003: [{ transferId: 'trf_1' }, undefined],
