@@ -91,6 +91,16 @@ test('there is a method for each endpoint, and each returns the record', async (
   expect(await transfers.get(bizId)).toEqual(order)
   expect(await transfers.isCompleted(order.transferId)).toBe(true)
   expect(await wallets.balance(wallet.walletId)).toMatchObject({ balance: '1.00', available: '1.00', sequence: 1 })
+  const past = { walletId: wallet.walletId, currency: 'USD' }
+  expect(await wallets.balanceAt(wallet.walletId, '2026-01-31T12:00:00+01:00')).toEqual({
+    ...past,
+    at: '2026-01-31T11:00:00.000Z',
+    balance: '0.00',
+    sequence: 0,
+  })
+  const [from, to] = [new Date('2026-01-01'), new Date('2026-02-01')]
+  const empty = { opening: '0.00', closing: '0.00', flowCount: 0, firstSequence: null }
+  expect(await wallets.statement(wallet.walletId, from, to)).toMatchObject({ ...past, to: to.toISOString(), ...empty })
   expect((await wallets.flows(wallet.walletId, { direction: 'IN' })).content).toMatchObject([{ amount: '1.00' }])
 
   const reversal = { reversesTransferId: bizId, amount: '0.25', currency: 'USD', bizId: name('refund') }

@@ -134,6 +134,23 @@ const rules: Record<string, string[]> = {
     "test/wallets.test.ts: an operator who freezes over the client's freeze takes it over, with an event of its own",
     'test/codes.test.ts: W003 and W004 for a change of status',
   ],
+  '2.10 A statement is the sum of the flows of its times': [
+    'services/core/src/wallets/statements.test.ts: a statement equals the list of flows of the same times, to the unit',
+    'services/core/src/wallets/statements.test.ts: before the first flow, and before the wallet, the balance',
+    'services/core/src/wallets/statements.test.ts: from equal to to is an empty statement',
+    'test/statements.test.ts: a balance at a time and a statement have exactly the decimals of the currency',
+  ],
+  '2.10 An answer never changes': [
+    'services/core/src/wallets/statements.test.ts: an answer waits for a transaction in progress that has posted before',
+    'test/statements.test.ts: an answer is the same when it is asked for again, whatever is posted since',
+  ],
+  '2.10 The times in the path, and the checks in their order': [
+    'test/statements.test.ts: encoded or not, and a plus is a plus',
+    'test/statements.test.ts: S012 for the time %s, also of an unknown wallet',
+    'services/core/src/wallets/statements.test.ts: from after to, and more than 400 days, are S012; then W001',
+    'services/core/src/wallets/statements.test.ts: a time less than 30 seconds ago is S012 with the latest time',
+    'services/core/src/wallets/statements.test.ts: totals of too many flows are S012 TOO_EXPENSIVE',
+  ],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: of orders say whether they are completed'],
   '4. An endpoint answers nothing that the OpenAPI document does not list': [
     'test/openapi-fuzz.test.ts: $operationId: a valid request is never an invalid parameter',
@@ -270,6 +287,8 @@ test('the endpoints are those of section 4, with those scopes', async () => {
     'wallet:read GET /api/v1/wallets',
     'wallet:read GET /api/v1/wallets/{walletId}',
     'wallet:read GET /api/v1/wallets/{walletId}/balance',
+    'wallet:read GET /api/v1/wallets/{walletId}/balance/{at}',
+    'wallet:read GET /api/v1/wallets/{walletId}/statement/{from}/{to}',
     'wallet:read GET /api/v1/wallets/{walletId}/flows',
     'transfer:read GET /api/v1/transfer/query/orders',
     'transfer:read GET /api/v1/transfer/query/orders/wallet/{walletId}',

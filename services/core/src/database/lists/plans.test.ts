@@ -7,6 +7,7 @@ import { createTestDatabase, query, type TestDatabase } from '../../../../../tes
 import { readEvents } from '../../events/queries.ts'
 import { listHolds } from '../../holds/queries.ts'
 import { listOrders, listOrdersOfWallet } from '../../transfers/queries.ts'
+import { readFlowsAfter, readPastBalances, sumOut } from '../../wallets/past-balances.ts'
 import { listFlows, listWallets } from '../../wallets/queries.ts'
 import { run } from '../statement.ts'
 import type { ListDatabase, ListQuery } from './list-reader.ts'
@@ -225,4 +226,29 @@ test('the tables were not analyzed during the test', async () => {
     `select from pg_stats where tablename in ('transfer', 'wallet', 'journal', 'hold')`,
   )
   expect(rows).toEqual([])
+})
+
+describe('statements', () => {
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+  const of = [workspaceId, walletId] as const
+  const blocks = async (read: (db: ListDatabase) => Promise<unknown>) => {
+    const { db, queries } = recording()
+    await read(db)
+    return Math.max(await blocksOf(queries[0]!, 'custom'), await blocksOf(queries[0]!, 'generic'))
+  }
+
+  test('a balance at a time, and the lines of a statement, read few blocks without statistics', async () => {
+    for (const to of [0, 1, 2, 60].map(minutesAgo))
+      expect(await blocks(db => readPastBalances(db, ...of, { from: minutesAgo(3), to }))).toBeLessThan(500)
+    for (const after of [0, rows / 2, rows])
+      expect(await blocks(db => readFlowsAfter(db, ...of, { after, upTo: after + 1_000 }))).toBeLessThan(3_500)
+  })
+
+  test('the sum of a statement reads its own flows only, with and without statistics', async () => {
+    for (const command of ['select', 'analyze transfer']) {
+      await client.query(command)
+      for (const after of [0, rows / 2, rows])
+        expect(await blocks(db => sumOut(db, ...of, { after, upTo: after + 1_000 })), command).toBeLessThan(2_000)
+    }
+  })
 })
