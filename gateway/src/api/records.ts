@@ -296,8 +296,9 @@ export function balanceRecord(balance: WalletBalance): z.output<typeof balanceAn
   }
 }
 
-export function balanceAtRecord({ balance, at, ...rest }: BalanceAt): z.output<typeof balanceAtAnswer> {
-  return { ...rest, at: formatTime(at), balance: formatBalance(balance, rest.currency) }
+export function balanceAtRecord(balanceAt: BalanceAt): z.output<typeof balanceAtAnswer> {
+  const { at, balance, currency } = balanceAt
+  return { ...balanceAt, at: formatTime(at), balance: formatBalance(balance, currency) }
 }
 
 export function statementRecord(statement: WalletStatement): z.output<typeof statementAnswer> {

@@ -20,7 +20,7 @@ type OfWallet = { workspaceId: string; walletId: string }
 export async function balanceAt(reads: Reads, of: OfWallet & { at: Date }): Promise<BalanceAt> {
   const { workspaceId, walletId, at } = of
   const { currency, closing } = await readSettled(reads, { workspaceId, walletId, from: at, to: at }, 'at')
-  return { walletId, currency, at, ...closing }
+  return { walletId, currency, at, balance: closing.balance, sequence: closing.sequence }
 }
 
 /**
