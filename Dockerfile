@@ -11,6 +11,7 @@ COPY --chmod=755 packages/contract/package.json packages/contract/
 COPY --chmod=755 packages/core-client/package.json packages/core-client/
 COPY --chmod=755 packages/runtime/package.json packages/runtime/
 COPY --chmod=755 services/core/package.json services/core/
+COPY --chmod=755 services/courier/package.json services/courier/
 COPY --chmod=755 gateway/package.json gateway/
 COPY --chmod=755 examples/payouts/package.json examples/payouts/
 COPY --chmod=755 deploy/containers/install-dependencies.sh /usr/local/bin/install-dependencies
@@ -18,6 +19,9 @@ COPY --chmod=755 deploy/containers/install-dependencies.sh /usr/local/bin/instal
 # Each image has the dependencies of its program only: a gateway has no PostgreSQL driver.
 FROM manifests AS core-dependencies
 RUN install-dependencies --workspace services/core
+
+FROM manifests AS courier-dependencies
+RUN install-dependencies --workspace services/courier
 
 FROM manifests AS gateway-dependencies
 RUN install-dependencies --workspace gateway
@@ -46,6 +50,14 @@ FROM base AS migrate
 COPY --from=core-dependencies /app/node_modules node_modules
 COPY --chmod=755 services/core services/core
 CMD ["node", "services/core/src/migrate.ts"]
+
+# The listener is on loopback unless INTERNAL_HOST is set. The health check asks there.
+FROM base AS courier
+COPY --from=courier-dependencies /app/node_modules node_modules
+COPY --chmod=755 services/courier services/courier
+EXPOSE 8083
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --start-interval=1s CMD is-ready 8083 "$INTERNAL_HOST"
+CMD ["node", "services/courier/src/main.ts"]
 
 # The internal listener is on loopback unless INTERNAL_HOST is set.
 FROM base AS gateway

@@ -102,7 +102,7 @@ test('the first start creates a demo that can make transfers, and a restart keep
   await admin.close()
 })
 
-test('core, gateway and PostgreSQL are restarted when they are killed', async () => {
+test('core, courier, gateway and PostgreSQL are restarted when they are killed', async () => {
   const dataDir = await makeTempDir('start')
   const { demo } = await start(dataDir)
   const path = `/api/v1/wallets/${demo.wallets[0]!.walletId}/balance`
@@ -111,7 +111,12 @@ test('core, gateway and PostgreSQL are restarted when they are killed', async ()
     return answer?.body.code === '2000'
   }
   const postmaster = Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
-  for (const pid of [await pidOf(dataDir, 'core'), await pidOf(dataDir, 'gateway'), postmaster]) {
+  for (const pid of [
+    await pidOf(dataDir, 'core'),
+    await pidOf(dataDir, 'courier'),
+    await pidOf(dataDir, 'gateway'),
+    postmaster,
+  ]) {
     expect(pid).toBeGreaterThan(1)
     process.kill(pid, 'SIGKILL')
     await until('the process is gone', async () => (await describeProcess(pid)) === undefined)
@@ -145,6 +150,7 @@ test('continues and stops cleanly when its output is closed, and its log has eve
     'PostgreSQL is running',
     'Migrating the database',
     'core is running',
+    'courier is running',
     'gateway is running',
     expect.stringMatching(/^gateway exited unexpectedly \(SIGKILL\); restarting it in \d+ ms$/),
     'gateway is running again',
@@ -160,7 +166,7 @@ test('no program runs as root, and only their owner can read its files', async (
   await start(dataDir)
   const { uid } = await stat(join(dataDir, 'postgres'))
   expect(uid).not.toBe(0)
-  for (const name of ['core', 'gateway']) expect(await userOf(await pidOf(dataDir, name))).toBe(uid)
+  for (const name of ['core', 'courier', 'gateway']) expect(await userOf(await pidOf(dataDir, name))).toBe(uid)
   for (const name of ['secrets.json', 'core.json', 'demo.json', 'logs/core.log']) {
     const file = await stat(join(dataDir, name))
     expect([name, file.uid, file.mode & 0o077]).toEqual([name, process.getuid!(), 0])

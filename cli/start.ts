@@ -1,6 +1,6 @@
 /**
- * `npm start` runs the whole service on one machine. PostgreSQL, core and the gateway are separate processes: started in
- * this order, restarted after a crash, and stopped in reverse order on Ctrl-C.
+ * `npm start` runs the whole service on one machine. PostgreSQL, core, the courier and the gateway are separate
+ * processes: started in this order, restarted after a crash, and stopped in reverse order on Ctrl-C.
  */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -19,7 +19,7 @@ import { listenForInterrupt } from './start/interrupt.ts'
 import { lockDataDir } from './start/lock.ts'
 import { requireFreePorts } from './start/ports.ts'
 import { writePrivateJson } from './start/private-file.ts'
-import { coreSecrets, gatewaySecrets, loadSecrets, type Secrets } from './start/secrets.ts'
+import { coreSecrets, courierSecrets, gatewaySecrets, loadSecrets, type Secrets } from './start/secrets.ts'
 import { readSettings, type Settings } from './start/settings.ts'
 import { type Supervised, supervise } from './start/supervise.ts'
 import { SupervisorLog } from './start/supervisor-log.ts'
@@ -33,8 +33,10 @@ const notes = `Environment:
   REDIS_URL      Redis that stores the nonces (default: none; a file in DATA_DIR stores them)
   INTERNAL_PORT  port of the gateway's internal listener with metrics, 0 for any free one (default: 0)
   LOG_LEVEL      debug, info, warn, error or silent (default: info)
+  WEBHOOK_ALLOWED_NETWORKS
+                 networks that webhooks may lead to, besides public addresses (default: this machine)
 
-All other variables are passed on to core and the gateway: see docs/configuration.md. The first start creates the
+All other variables are passed on to core, the courier and the gateway: see docs/configuration.md. The first start creates the
 database, its passwords and all keys in DATA_DIR: back up the whole directory. If root runs npm start, all programs run as
 another user: the owner of DATA_DIR/postgres, else postgres, else nobody.`
 
@@ -44,8 +46,11 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 const scripts = {
   migrate: join(root, 'services/core/src/migrate.ts'),
   core: join(root, 'services/core/src/main.ts'),
+  courier: join(root, 'services/courier/src/main.ts'),
   gateway: join(root, 'gateway/src/main.ts'),
 }
+/** This machine, so that webhooks can be tried without a public address. */
+const webhookNetworks = process.env.WEBHOOK_ALLOWED_NETWORKS || '127.0.0.0/8,::1/128'
 const dataDir = resolve(process.env.DATA_DIR || '.data')
 const inDataDir = (...names: string[]) => join(dataDir, ...names)
 const postgresDir = inDataDir('postgres')
@@ -103,6 +108,9 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   await writePrivateJson(inDataDir('core.json'), { coreUrl: settings.coreUrl, adminToken: secrets.adminToken })
   const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), settings, secrets.adminToken)
 
+  const courier = program('courier', courierEnvironment(settings, secrets), identity)
+  await keepRunning('courier', signal => startService(courier, signal), interrupted)
+
   await mkdir(inDataDir('nonces'), { recursive: true, mode: 0o700 })
   await giveTo(identity, inDataDir('nonces'))
   const gateway = program('gateway', gatewayEnvironment(settings, secrets), identity)
@@ -118,7 +126,7 @@ async function lockDataDirAndPorts(settings: Settings): Promise<void> {
 }
 
 async function openLogs(): Promise<void> {
-  const logFiles = ['supervisor', 'postgres', 'migrate', 'core', 'gateway'].map(logFile)
+  const logFiles = ['supervisor', 'postgres', 'migrate', 'core', 'courier', 'gateway'].map(logFile)
   for (const path of logFiles) await rotateLog(path)
   log.openFile(logFile('supervisor'))
   const rotation = keepRotated(logFiles)
@@ -160,7 +168,23 @@ async function createDatabase(maintenanceUrl: string): Promise<void> {
 }
 
 function coreEnvironment({ coreHost, corePort }: Settings, secrets: Secrets, serviceUrl: string) {
-  return { CORE_HOST: coreHost, CORE_PORT: String(corePort), DATABASE_URL: serviceUrl, ...coreSecrets(secrets) }
+  return {
+    CORE_HOST: coreHost,
+    CORE_PORT: String(corePort),
+    DATABASE_URL: serviceUrl,
+    WEBHOOK_ALLOWED_NETWORKS: webhookNetworks,
+    ...coreSecrets(secrets),
+  }
+}
+
+function courierEnvironment({ coreUrl }: Settings, secrets: Secrets) {
+  // The log of the courier shows the port that it picked.
+  return {
+    INTERNAL_PORT: '0',
+    CORE_URL: coreUrl,
+    WEBHOOK_ALLOWED_NETWORKS: webhookNetworks,
+    ...courierSecrets(secrets),
+  }
 }
 
 function gatewayEnvironment({ gatewayHost, gatewayPort, coreUrl }: Settings, secrets: Secrets) {
@@ -198,7 +222,7 @@ async function keepRunning(
 await runProgram(
   createCommand({
     name: 'npm start',
-    help: 'run the wallet service on this machine: PostgreSQL, core and gateway',
+    help: 'run the wallet service on this machine: PostgreSQL, core, courier and gateway',
     flags: {},
     examples: [''],
     notes,

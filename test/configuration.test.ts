@@ -7,6 +7,7 @@ import { makeTempDir } from './setup/temp.ts'
 
 const core = 'services/core/src/main.ts'
 const migrate = 'services/core/src/migrate.ts'
+const courier = 'services/courier/src/main.ts'
 const gateway = 'gateway/src/main.ts'
 
 const kek = `k1:${Buffer.alloc(32, 1).toString('base64')}`
@@ -83,6 +84,15 @@ test('the gateway rejects a malformed list of proxies', () => {
   const { status, lines } = run(gateway, { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.300' })
   expect(status).toBe(1)
   expect(lines.find(line => line.startsWith('TRUSTED_PROXIES'))).toContain('10.0.0.300')
+})
+
+test('the courier names every missing variable, and rejects a malformed list of networks', () => {
+  const missing = run(courier, {})
+  expect(missing.status).toBe(1)
+  expect(missing.lines.map(line => line.split(' ')[0])).toEqual(['CORE_TOKEN', 'CORE_URL'])
+  const { status, lines } = run(courier, { WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8,10.1' })
+  expect(status).toBe(1)
+  expect(lines.find(line => line.startsWith('WEBHOOK_ALLOWED_NETWORKS'))).toContain('10.1')
 })
 
 test('the migration rejects a service role that is the owner of the tables', () => {

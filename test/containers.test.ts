@@ -14,12 +14,19 @@ import type { z } from 'zod'
 import { gatewaySchema } from '../gateway/src/config.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { coreSchema, migrationSchema } from '../services/core/src/config.ts'
+import { courierSchema } from '../services/courier/src/config.ts'
+import { attemptReserveMs } from '../services/courier/src/deliver.ts'
 import { type Compose, mountsOf, networksOf, readCompose, type Service, stageOf } from './setup/compose.ts'
 import { readCopy, readStages, root, type Stage, wholeStage } from './setup/images.ts'
 import { listen } from './setup/listen.ts'
 import { makeTempDir } from './setup/temp.ts'
 
-const schemas: Record<string, z.ZodObject> = { core: coreSchema, migrate: migrationSchema, gateway: gatewaySchema }
+const schemas: Record<string, z.ZodObject> = {
+  core: coreSchema,
+  migrate: migrationSchema,
+  courier: courierSchema,
+  gateway: gatewaySchema,
+}
 
 let compose: Compose
 let services: [string, Service][]
@@ -67,10 +74,10 @@ function secretsOf(each: Service): string {
   return mount ? join(secretsDir, mount.source.replace(/-secrets$/, '')) : ''
 }
 
-test('there are two cores and two gateways, PostgreSQL 18 and Redis 8', () => {
+test('there are two cores, two couriers and two gateways, PostgreSQL 18 and Redis 8', () => {
   const targets = services.map(([, each]) => stageOf(each))
-  expect(targets.filter(target => target === 'core')).toHaveLength(2)
-  expect(targets.filter(target => target === 'gateway')).toHaveLength(2)
+  for (const program of ['core', 'courier', 'gateway'])
+    expect(targets.filter(target => target === program)).toHaveLength(2)
   expect(service('postgres').image).toMatch(/^postgres:18\./)
   expect(service('redis').image).toMatch(/^redis:8\./)
 })
@@ -142,8 +149,12 @@ test('only the load balancer is published, and each service reaches only the net
     ['balancer', ['127.0.0.1:8080:8080']],
   ])
   for (const [name, network] of Object.entries(compose.networks))
-    expect(network?.internal ?? false, name).toBe(name !== 'public')
-  expect(services.filter(([, each]) => networksOf(each).includes('public')).map(([name]) => name)).toEqual(['balancer'])
+    expect(network?.internal ?? false, name).toBe(!['public', 'outbound'].includes(name))
+  const servicesOn = (network: string) =>
+    services.filter(([, each]) => networksOf(each).includes(network)).map(([name]) => name)
+  expect(servicesOn('public')).toEqual(['balancer'])
+  expect(servicesOn('outbound')).toEqual(['courier-1', 'courier-2'])
+  expect(networks('courier-1')).toEqual(['inner', 'outbound'])
   expect(networks('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
   expect(networks('core-1')).toEqual(['data', 'inner'])
   expect([networks('postgres'), networks('redis'), networks('migrate')]).toEqual([['data'], ['nonces'], ['data']])
@@ -166,7 +177,15 @@ test('a container mounts its own secrets and no others', () => {
 })
 
 test('every variable is known to its program and valid, and every required one is set', async () => {
-  expect(configured().map(([name]) => name)).toEqual(['migrate', 'core-1', 'core-2', 'gateway-1', 'gateway-2'])
+  expect(configured().map(([name]) => name)).toEqual([
+    'migrate',
+    'core-1',
+    'core-2',
+    'gateway-1',
+    'gateway-2',
+    'courier-1',
+    'courier-2',
+  ])
   for (const [name, each, schema] of configured()) {
     const { NODE_ENV, ...environment } = environmentOf(each)
     expect(NODE_ENV, name).toBe('production')
@@ -216,7 +235,7 @@ test('every address names a service and port that listens, on a shared network',
   }
   const reached = (from: string) => addresses.filter(each => each[0] === from).map(each => each[1].split(':')[0])
   expect(new Set(reached('balancer'))).toEqual(new Set(['gateway-1', 'gateway-2']))
-  for (const name of ['gateway-1', 'gateway-2', 'admin']) {
+  for (const name of ['gateway-1', 'gateway-2', 'courier-1', 'courier-2', 'admin']) {
     expect(reached(name)).toContain('core-1')
     expect(reached(name)).toContain('core-2')
   }
@@ -224,10 +243,11 @@ test('every address names a service and port that listens, on a shared network',
   expect(coreSchema.shape.CORE_PORT.parse(undefined)).toBe(8081)
   expect(gatewaySchema.shape.GATEWAY_PORT.parse(undefined)).toBe(8080)
   expect(gatewaySchema.shape.INTERNAL_PORT.parse(undefined)).toBe(8082)
+  expect(courierSchema.shape.INTERNAL_PORT.parse(undefined)).toBe(8083)
 })
 
-test('the internal listener of a gateway listens on the internal network only', () => {
-  for (const name of ['gateway-1', 'gateway-2']) {
+test('the internal listeners of gateways and couriers listen on the internal network only', () => {
+  for (const name of ['gateway-1', 'gateway-2', 'courier-1', 'courier-2']) {
     const { environment, networks } = service(name)
     const aliases = Object.entries(networks!).flatMap(([network, more]) =>
       (more?.aliases ?? []).map((alias: string) => [network, alias]),
@@ -235,8 +255,9 @@ test('the internal listener of a gateway listens on the internal network only', 
     expect(aliases, name).toEqual([['inner', `${name}-internal`]])
     expect(environment!.INTERNAL_HOST, name).toBe(`${name}-internal`)
   }
-  const image = wholeStage(stages, 'gateway').flatMap(({ name, text }) => (name === 'ENV' ? text.split(' ') : []))
-  expect(image.filter(pair => pair.startsWith('INTERNAL_HOST='))).toEqual([])
+  const images = ['gateway', 'courier'].flatMap(stage => wholeStage(stages, stage))
+  const variables = images.flatMap(({ name, text }) => (name === 'ENV' ? text.split(' ') : []))
+  expect(variables.filter(pair => pair.startsWith('INTERNAL_HOST='))).toEqual([])
 })
 
 test('each key and each address has a limit by default', () => {
@@ -275,9 +296,12 @@ test('the health checks of our images ask for readiness, without starting Node',
   const server = createServer(({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end())
   let status = 200
   const port = await listen(server)
-  const check = () => promisify(execFile)('bash', [join(root, 'deploy/containers/is-ready.sh'), String(port)])
+  const check = (...host: string[]) =>
+    promisify(execFile)('bash', [join(root, 'deploy/containers/is-ready.sh'), String(port), ...host])
   try {
     await check()
+    await check('')
+    await check('localhost')
     status = 503
     await expect(check()).rejects.toMatchObject({ code: 1 })
   } finally {
@@ -285,11 +309,12 @@ test('the health checks of our images ask for readiness, without starting Node',
   }
   await expect(check()).rejects.toMatchObject({ code: 1 })
 
-  for (const stage of ['core', 'gateway']) {
+  for (const stage of ['core', 'courier', 'gateway']) {
     const instructions = wholeStage(stages, stage)
     const text = (wanted: string) => instructions.find(({ name }) => name === wanted)!.text
     const [exposed] = text('EXPOSE').split(' ')
-    expect(text('HEALTHCHECK'), stage).toContain(`CMD ["is-ready", "${exposed}"]`)
+    const check = stage === 'courier' ? `CMD is-ready ${exposed} "$INTERNAL_HOST"` : `CMD ["is-ready", "${exposed}"]`
+    expect(text('HEALTHCHECK'), stage).toContain(check)
     const copies = instructions.filter(({ name }) => name === 'COPY').map(({ text }) => readCopy(text))
     expect(copies).toContainEqual(
       expect.objectContaining({
@@ -310,7 +335,9 @@ test('Compose waits longer than a program needs to stop', () => {
   for (const [name, each] of configured()) {
     if (each.restart === 'no') continue
     const delayMs = Number(each.environment?.STOP_DELAY_MS ?? 0)
-    expect(1000 * Number.parseInt(each.stop_grace_period!, 10), name).toBeGreaterThan(delayMs + 9_000)
+    expect(1000 * Number.parseInt(each.stop_grace_period!, 10), name).toBeGreaterThan(
+      delayMs + (stageOf(each) === 'courier' ? attemptReserveMs : 9_000),
+    )
   }
 })
 

@@ -62,7 +62,13 @@ describe('the secrets', () => {
     expect(secrets.keyEncryptionKeys).toMatch(/^k1:/)
     expect(bytes(secrets.keyEncryptionKeys.slice(3))).toBe(32)
     expect(bytes(secrets.ledgerChainKey)).toBe(32)
-    const tokens = [secrets.gatewayToken, secrets.serviceToken, secrets.fundingToken, secrets.adminToken]
+    const tokens = [
+      secrets.gatewayToken,
+      secrets.serviceToken,
+      secrets.fundingToken,
+      secrets.courierToken,
+      secrets.adminToken,
+    ]
     expect(new Set(tokens).size).toBe(tokens.length)
     for (const token of tokens) {
       expect(token).toMatch(/^[\w-]+$/)

@@ -14,6 +14,7 @@ export interface Secrets {
   gatewayToken: string
   serviceToken: string
   fundingToken: string
+  courierToken: string
   adminToken: string
 }
 
@@ -49,6 +50,7 @@ export function makeSecrets(): Secrets {
     gatewayToken: makeToken(),
     serviceToken: makeToken(),
     fundingToken: makeToken(),
+    courierToken: makeToken(),
     adminToken: makeToken(),
   }
 }
@@ -75,6 +77,7 @@ export function coreSecrets(secrets: Secrets): Record<string, string> {
       `gateway:gateway:${secrets.gatewayToken}`,
       `service:service:${secrets.serviceToken}`,
       `funding:funding:${secrets.fundingToken}`,
+      `courier:courier:${secrets.courierToken}`,
       `admin:admin:${secrets.adminToken}`,
     ].join(','),
   }
@@ -83,4 +86,9 @@ export function coreSecrets(secrets: Secrets): Record<string, string> {
 /** The secrets of the gateway, by environment variable. */
 export function gatewaySecrets(secrets: Secrets): Record<string, string> {
   return { CORE_TOKEN: secrets.gatewayToken, KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys }
+}
+
+/** The secrets of the courier, by environment variable. */
+export function courierSecrets(secrets: Secrets): Record<string, string> {
+  return { CORE_TOKEN: secrets.courierToken }
 }

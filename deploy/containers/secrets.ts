@@ -10,7 +10,14 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readJson, writePrivateFile, writePrivateJson } from '../../cli/start/private-file.ts'
-import { coreSecrets, gatewaySecrets, makeSecrets, makeToken, requireComplete } from '../../cli/start/secrets.ts'
+import {
+  coreSecrets,
+  courierSecrets,
+  gatewaySecrets,
+  makeSecrets,
+  makeToken,
+  requireComplete,
+} from '../../cli/start/secrets.ts'
 
 const makeAll = () => ({ ...makeSecrets(), ownerPassword: makeToken(), redisPassword: makeToken() })
 type Secrets = ReturnType<typeof makeAll>
@@ -38,6 +45,7 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
       },
     },
     core: { user: users.node, files: { DATABASE_URL: serviceUrl, ...coreSecrets(secrets) } },
+    courier: { user: users.node, files: courierSecrets(secrets) },
     gateway: {
       user: users.node,
       files: { ...gatewaySecrets(secrets), REDIS_URL: `redis://gateway:${secrets.redisPassword}@redis:6379` },

@@ -1,5 +1,6 @@
 import {
   ConfigurationError,
+  coreUrls,
   parseAddressList,
   parsed,
   parseKeyRing,
@@ -16,7 +17,7 @@ export const gatewaySchema = z.object({
     .default(65_536)
     .describe('Maximum size of a request body, in bytes. The body of a batch may always have 262144'),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
-  CORE_URL: parsed(parseCoreUrls).describe('URL of core, or comma-separated URLs of several cores'),
+  CORE_URL: coreUrls,
   DOCS: z
     .enum(['on', 'off'])
     .default('on')
@@ -88,12 +89,4 @@ export function limitsOf({
       ? { name: 'failed-authentication', intervalMicros: Math.round(60e6 / perMinute), burst: perMinute }
       : undefined,
   }
-}
-
-function parseCoreUrls(text: string): string[] {
-  return text.split(',').map(entry => {
-    const url = URL.parse(entry.trim())
-    if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be http:// or https:// URLs')
-    return url.origin
-  })
 }

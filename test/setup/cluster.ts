@@ -23,7 +23,7 @@ export type Cluster = {
   postgres: Postgres
   redis: Redis
   images: Record<string, Image>
-  /** By service: core-1, core-2, gateway-1, gateway-2. */
+  /** By service: core-1, core-2, courier-1, courier-2, gateway-1, gateway-2. */
   programs: Record<string, Program>
   /** Everything that all programs have written, also before a restart, with the logs of PostgreSQL and the load balancers. */
   logs(): Promise<string>
@@ -93,6 +93,7 @@ export async function startCluster(): Promise<Cluster> {
       const { port } = await start(name, { CORE_PORT: '0' })
       hosts[`${name}:8081`] = `127.0.0.1:${port}`
     }
+    for (const name of ['courier-1', 'courier-2']) await start(name, { INTERNAL_PORT: '0' })
     for (const name of ['gateway-1', 'gateway-2']) {
       const { port } = await start(name, { GATEWAY_PORT: '0', INTERNAL_PORT: '0' })
       hosts[`${name}:8080`] = `127.0.0.1:${port}`
@@ -118,8 +119,9 @@ export async function startCluster(): Promise<Cluster> {
       async restart(name) {
         const { port } = programs[name]!
         await programs[name]!.stop()
-        const isCore = name.startsWith('core')
-        await start(name, isCore ? { CORE_PORT: `${port}` } : { GATEWAY_PORT: `${port}`, INTERNAL_PORT: '0' })
+        if (name.startsWith('courier')) await start(name, { INTERNAL_PORT: '0' })
+        else if (name.startsWith('core')) await start(name, { CORE_PORT: `${port}` })
+        else await start(name, { GATEWAY_PORT: `${port}`, INTERNAL_PORT: '0' })
       },
       async run(service, args, environment = {}) {
         const { entrypoint } = compose.services[service]!

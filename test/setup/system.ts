@@ -7,6 +7,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createTenant, createWallet } from './workspaces.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
+const courierProgram = fileURLToPath(new URL('../../services/courier/src/main.ts', import.meta.url))
 const gatewayProgram = fileURLToPath(new URL('../../gateway/src/main.ts', import.meta.url))
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string }
@@ -32,6 +33,7 @@ export type System = {
   wallets: Wallet[]
   startCore(environment?: NodeJS.ProcessEnv): Promise<Program>
   startGateway(environment?: NodeJS.ProcessEnv): Promise<Program>
+  startCourier(environment?: NodeJS.ProcessEnv): Promise<Program>
   stop(): Promise<void>
 }
 
@@ -67,6 +69,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       CORE_PORT: '0',
       DATABASE_URL: database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
       SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},c:courier:${courierToken},a:admin:${adminToken}`,
       LOG_LEVEL: 'warn',
       ...options.coreEnvironment,
@@ -89,6 +92,17 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     })
     gateways.push(gateway)
     return gateway
+  }
+
+  function startCourier(environment: NodeJS.ProcessEnv = {}): Promise<Program> {
+    return start(courierProgram, {
+      INTERNAL_PORT: '0',
+      CORE_URL: cores.map(core => core.url).join(','),
+      CORE_TOKEN: courierToken,
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+      LOG_LEVEL: 'warn',
+      ...environment,
+    })
   }
 
   const chainKey = randomBytes(32).toString('base64')
@@ -126,6 +140,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     wallets,
     startCore,
     startGateway,
+    startCourier,
     async stop() {
       await admin.close()
       await Promise.all(programs.map(program => program.stop()))

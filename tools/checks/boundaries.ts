@@ -18,6 +18,7 @@ const layers = [
   'packages/runtime',
   'services/core',
   'packages/core-client',
+  'services/courier',
   'gateway',
   'tools/services',
   'cli',
@@ -32,7 +33,7 @@ const layerOf = (path: string) => layers.findIndex(layer => isIn(path, layer))
 
 const rules: Rule[] = [
   {
-    why: 'imports go down the layers: client, contract, runtime, core, core-client, gateway, tools/services, cli, other tools',
+    why: 'imports go down the layers: client, contract, runtime, core, core-client, courier, gateway, tools/services, cli, other tools',
     forbids: ({ from, to }) => !isTest(from) && layerOf(from) >= 0 && layerOf(to) > layerOf(from),
   },
   {
@@ -62,10 +63,10 @@ const rules: Rule[] = [
       !(isType && to === 'services/core/src/router.ts'),
   },
   {
-    why: 'the gateway knows core by contract and client only, and never opens PostgreSQL',
+    why: 'the gateway and the courier know core by contract and client only, and never open PostgreSQL',
     forbids: ({ from, to }) =>
-      isIn(from, 'gateway') &&
-      ((!isTest(from) && isIn(to, 'services')) ||
+      isIn(from, 'gateway', 'services/courier') &&
+      ((!isTest(from) && isIn(to, isIn(from, 'gateway') ? 'services' : 'services/core')) ||
         isPackage(to, 'pg', 'kysely', '@mikro-orm', '@workspace-wallet/core')),
   },
   {

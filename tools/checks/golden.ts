@@ -4,6 +4,7 @@ import { errorTable } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import { gatewaySchema } from '../../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../../services/core/src/config.ts'
+import { courierSchema } from '../../services/courier/src/config.ts'
 import { apiPage } from './api-page.ts'
 import { clientRecords } from './client-records.ts'
 import { openApiDocument } from './openapi/document.ts'
@@ -20,7 +21,12 @@ const pages: Record<string, () => string> = {
 }
 
 function configurationPage(): string {
-  const programs = { Core: coreSchema, 'The migration step': migrationSchema, 'The gateway': gatewaySchema }
+  const programs = {
+    Core: coreSchema,
+    'The migration step': migrationSchema,
+    'The gateway': gatewaySchema,
+    'The courier': courierSchema,
+  }
   const sections = Object.entries(programs).flatMap(([program, schema]) => [
     `## ${program}`,
     '',

@@ -96,3 +96,14 @@ export function parsed<Value>(parse: (text: string) => Value) {
     }
   })
 }
+
+/** CORE_URL: the origins of the cores. */
+export const coreUrls = parsed(parseCoreUrls).describe('URL of core, or comma-separated URLs of several cores')
+
+function parseCoreUrls(text: string): string[] {
+  return text.split(',').map(entry => {
+    const url = URL.parse(entry.trim())
+    if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be http:// or https:// URLs')
+    return url.origin
+  })
+}

@@ -1,6 +1,14 @@
 import { type FieldReason, isAddress, webhookUrlFault } from '@workspace-wallet/contract'
 import ipaddr from 'ipaddr.js'
-import { type AddressBlock, isListed, parseAddress, parseBlock } from './addresses.ts'
+import { type AddressBlock, isListed, parseAddress, parseAddressList, parseBlock } from './addresses.ts'
+import { parsed } from './environment.ts'
+
+/** WEBHOOK_ALLOWED_NETWORKS of core and couriers. */
+export const allowedNetworks = parsed(parseAddressList)
+  .default([])
+  .describe(
+    'Comma-separated addresses and CIDR blocks that webhooks may lead to, besides public addresses: also by http, and at every port. Set the same for core and couriers',
+  )
 
 /** IPv6 addresses outside this block are not assigned to the public Internet: loopback, private, mapped, NAT64, multicast. */
 const globalIpv6 = parseBlock('2000::/3')
@@ -58,7 +66,7 @@ export function webhookTargetFault(text: string, allowed: readonly AddressBlock[
   const fault = webhookUrlFault(text)
   if (fault) return fault
   const address = literalAddress(new URL(text))
-  if (address) return webhookAddressFault(text, [address], allowed)
+  if (address !== null) return webhookAddressFault(text, [address], allowed)
   return allowed.length > 0 ? null : publicUrlFault(new URL(text))
 }
 
@@ -66,7 +74,6 @@ export function webhookTargetFault(text: string, allowed: readonly AddressBlock[
  * Why no attempt may be made at a URL that leads to these addresses; null if it may. Allowed networks admit http and every
  * port. All other addresses must be public, and be reached by https at port 443 or at one that needs no privileges.
  *
- * @param text a URL that `webhookUrlFault` accepts
  * @param addresses all addresses of its host, at least one
  * @param allowed WEBHOOK_ALLOWED_NETWORKS
  */
@@ -75,6 +82,8 @@ export function webhookAddressFault(
   addresses: readonly string[],
   allowed: readonly AddressBlock[],
 ): FieldReason | null {
+  const fault = webhookUrlFault(text)
+  if (fault) return fault
   const others = addresses.filter(text => {
     const address = parseAddress(text)
     return !address || !isListed(address, allowed)

@@ -1,5 +1,13 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { parsed, parseKeyRing, port, readEnvironment, serverUrl, wholeNumber } from '@workspace-wallet/runtime'
+import {
+  allowedNetworks,
+  parsed,
+  parseKeyRing,
+  port,
+  readEnvironment,
+  serverUrl,
+  wholeNumber,
+} from '@workspace-wallet/runtime'
 import { z } from 'zod'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
@@ -28,6 +36,7 @@ export const coreSchema = z.object({
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
     'Comma-separated name:role:token entries. A role is gateway, service, funding, courier or admin; a token has at least 32 characters',
   ),
+  WEBHOOK_ALLOWED_NETWORKS: allowedNetworks,
 })
 export type CoreConfig = z.infer<typeof coreSchema>
 

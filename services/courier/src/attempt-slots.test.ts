@@ -1,0 +1,35 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { AttemptSlots } from './attempt-slots.ts'
+
+/** Acquires a slot, and appends the name to `served` once it is granted. */
+function acquire(slots: AttemptSlots, workspace: string, served: string[]): void {
+  void slots.acquire(workspace).then(() => served.push(workspace))
+}
+
+test('one workspace gets an eighth of the slots, and others do not wait for it', async () => {
+  const slots = new AttemptSlots(16)
+  const served: string[] = []
+  for (let at = 0; at < 10; at++) acquire(slots, 'slow', served)
+  acquire(slots, 'other', served)
+  await setImmediate()
+  expect(served).toEqual(['slow', 'slow', 'other'])
+  expect(slots.inUse).toBe(3)
+  slots.release('slow')
+  await setImmediate()
+  expect(served).toEqual(['slow', 'slow', 'other', 'slow'])
+})
+
+test('when all slots are in use, workspaces take turns', async () => {
+  const slots = new AttemptSlots(1)
+  const served: string[] = []
+  for (const workspace of ['a', 'a', 'a', 'b', 'c', 'b']) acquire(slots, workspace, served)
+  for (let count = 1; count <= 6; count++) {
+    await setImmediate()
+    expect(served).toHaveLength(count)
+    expect(slots.inUse).toBe(1)
+    slots.release(served.at(-1)!)
+  }
+  expect(served).toEqual(['a', 'a', 'b', 'c', 'a', 'b'])
+  expect(slots.inUse).toBe(0)
+})

@@ -1,0 +1,244 @@
+import http, { type RequestListener } from 'node:http'
+import https from 'node:https'
+import { createServer, type Server, type Socket } from 'node:net'
+import tls from 'node:tls'
+import { parseAddressList } from '@workspace-wallet/runtime'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { type Certificate, makeCertificate } from '../../../test/setup/certificates.ts'
+import { listen } from '../../../test/setup/listen.ts'
+import { type AttemptOptions, attempt } from './attempt.ts'
+import { resolveHost } from './resolve.ts'
+
+let trusted: Certificate
+let otherName: Certificate
+let selfSigned: Certificate
+beforeAll(async () => {
+  trusted = await makeCertificate('localhost')
+  otherName = await makeCertificate('other.example')
+  selfSigned = await makeCertificate('localhost')
+  tls.setDefaultCACertificates([...tls.getCACertificates(), trusted.cert, otherName.cert])
+})
+
+const servers: Server[] = []
+const sockets = new Set<Socket>()
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  for (const server of servers.splice(0)) await new Promise(resolve => server.close(resolve))
+  vi.unstubAllEnvs()
+})
+
+async function serve(server: Server): Promise<number> {
+  servers.push(server)
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+  })
+  return listen(server)
+}
+const serveHttp = (listener: RequestListener) => serve(http.createServer(listener))
+const serveHttps = (certificate: Certificate) =>
+  serve(https.createServer(certificate, (_, response) => response.end()).on('tlsClientError', () => {}))
+/** A server that sends these bytes when a request arrives, and nothing else. */
+const serveBytes = (answer: (socket: Socket) => void) =>
+  serve(createServer(socket => socket.once('data', () => answer(socket))))
+
+const delivery = { position: 1, body: '{"é":1}', headers: { 'webhook-id': 'evt_1', 'webhook-signature': 'v1,a' } }
+const loopback: AttemptOptions = {
+  allowed: parseAddressList('127.0.0.0/8,::1/128'),
+  resolve: resolveHost,
+  timeoutMs: 15_000,
+}
+const to = (url: string, options: Partial<AttemptOptions> = {}) => attempt(url, delivery, { ...loopback, ...options })
+
+test('an event is posted with its headers, and 2xx is a success', async () => {
+  const requests: { method?: string; url?: string; headers: http.IncomingHttpHeaders; body: string }[] = []
+  const port = await serveHttp(async (request, response) => {
+    const { method, url, headers } = request
+    requests.push({ method, url, headers, body: Buffer.concat(await request.toArray()).toString() } as never)
+    response.writeHead(204).end()
+  })
+  const outcome = await to(`http://localhost:${port}/hook?a=b`)
+  expect(outcome).toEqual({ result: 'success', status: 204, retryAfterSeconds: null, code: null })
+  expect(requests).toEqual([
+    {
+      method: 'POST',
+      url: '/hook?a=b',
+      headers: {
+        ...delivery.headers,
+        host: `localhost:${port}`,
+        'content-type': 'application/json',
+        'content-length': '8',
+        'user-agent': 'workspace-wallet-courier',
+        connection: 'close',
+      },
+      body: delivery.body,
+    },
+  ])
+})
+
+test.each([300, 301, 302, 307, 308, 400, 410, 500])('%d is a failure, and no redirect is followed', async status => {
+  let requests = 0
+  const port = await serveHttp((request, response) => {
+    requests++
+    response.writeHead(status, { location: `http://${request.headers.host}/other` }).end()
+  })
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ result: 'status', status })
+  expect(requests).toBe(1)
+})
+
+test('Retry-After of a failure is returned', async () => {
+  const port = await serveHttp((_, response) => void response.writeHead(429, { 'retry-after': '90' }).end())
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 429, retryAfterSeconds: 90 })
+})
+
+test('an answer that never comes ends at the deadline', async () => {
+  const port = await serveBytes(() => {})
+  expect(await to(`http://127.0.0.1:${port}/`, { timeoutMs: 50 })).toMatchObject({ result: 'timeout', status: null })
+})
+
+test('headers that never end are cut off by their size, and at the deadline', async () => {
+  const large = await serveBytes(socket => void socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}`))
+  expect(await to(`http://127.0.0.1:${large}/`)).toMatchObject({ result: 'protocol', code: 'HPE_HEADER_OVERFLOW' })
+  const slow = await serveBytes(socket => void socket.write('HTTP/1.1 200 OK\r\nx: y'))
+  expect(await to(`http://127.0.0.1:${slow}/`, { timeoutMs: 50 })).toMatchObject({ result: 'timeout' })
+})
+
+test('a body without an end is not read: the connection is closed after the headers', async () => {
+  const closed: Promise<unknown>[] = []
+  const port = await serveBytes(socket => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+    const timer = setInterval(() => socket.write(`1000\r\n${'x'.repeat(4096)}\r\n`), 1)
+    closed.push(
+      new Promise(resolve =>
+        socket.on('close', () => {
+          clearInterval(timer)
+          resolve(undefined)
+        }),
+      ),
+    )
+  })
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ result: 'success', status: 200 })
+  await Promise.all(closed)
+  expect(closed).toHaveLength(1)
+})
+
+test('what is no HTTP answer is a failure', async () => {
+  const noise = await serveBytes(socket => void socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
+  expect(await to(`http://127.0.0.1:${noise}/`)).toMatchObject({ result: 'protocol', status: null })
+  const nothing = await serveBytes(socket => void socket.end())
+  expect(await to(`http://127.0.0.1:${nothing}/`)).toMatchObject({ result: 'connection', code: 'ECONNRESET' })
+  const switching = await serveBytes(
+    socket => void socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: a\r\nconnection: upgrade\r\n\r\n'),
+  )
+  expect(await to(`http://127.0.0.1:${switching}/`)).toMatchObject({ result: 'status', status: 101 })
+  const hints = await serveBytes(socket => void socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)))
+  expect(await to(`http://127.0.0.1:${hints}/`)).toMatchObject({ result: 'protocol', status: null })
+})
+
+test('an informational answer before the final one does not count', async () => {
+  const port = await serveBytes(
+    socket => void socket.write('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
+  )
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ result: 'success', status: 200 })
+})
+
+test('a port without a listener is a failed connection', async () => {
+  const port = await serveHttp(() => {})
+  await new Promise(resolve => servers.pop()!.close(resolve))
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ result: 'connection', code: 'ECONNREFUSED' })
+})
+
+test('TLS is verified: authority, and name', async () => {
+  const [good, wrongName, unknown] = await Promise.all([trusted, otherName, selfSigned].map(serveHttps))
+  expect(await to(`https://localhost:${good}/`)).toMatchObject({ result: 'success', status: 200 })
+  expect(await to(`https://localhost:${wrongName}/`)).toMatchObject({
+    result: 'tls',
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  })
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  expect(await to(`https://localhost:${unknown}/`)).toMatchObject({
+    result: 'tls',
+    code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  })
+  // The session of an earlier connection must not stand in for the check.
+  expect(await to(`https://localhost:${wrongName}/`)).toMatchObject({ result: 'tls' })
+  const plain = await serveBytes(socket => void socket.end('HTTP/1.1 200 OK\r\n\r\n'))
+  expect(await to(`https://localhost:${plain}/`)).toMatchObject({ result: 'tls' })
+})
+
+test('proxies of the environment are not used', async () => {
+  let proxied = 0
+  const proxy = await serveHttp((_, response) => {
+    proxied++
+    response.end()
+  })
+  for (const name of ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'])
+    vi.stubEnv(name, `http://127.0.0.1:${proxy}`)
+  vi.stubEnv('NODE_USE_ENV_PROXY', '1')
+  const port = await serveHttp((_, response) => void response.writeHead(202).end())
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 202 })
+  expect(proxied).toBe(0)
+})
+
+test('the name of the URL is sent and verified, while the connection goes to the address', async () => {
+  const port = await serve(
+    https.createServer(
+      otherName,
+      (request, response) => void response.writeHead(200, { 'x-host': request.headers.host }).end(),
+    ),
+  )
+  const resolve = async () => ['127.0.0.1']
+  expect(await to(`https://other.example:${port}/`, { resolve })).toMatchObject({ result: 'success' })
+})
+
+test('if DNS changes after the check, the connection goes to the address that was checked', async () => {
+  let requests = 0
+  const port = await serveHttp((_, response) => {
+    requests++
+    response.end()
+  })
+  let asked = 0
+  // 127.0.0.2 has no listener here; 127.0.0.1 would answer.
+  const resolve = async () => (asked++ === 0 ? ['127.0.0.2'] : ['127.0.0.1'])
+  const outcome = await to(`http://rebinding.example:${port}/`, { resolve })
+  expect(outcome).toMatchObject({ result: 'connection', code: 'ECONNREFUSED' })
+  expect([asked, requests]).toEqual([1, 0])
+})
+
+test.each([
+  ['a private address', ['10.0.0.1']],
+  ['a private address among public ones', ['8.8.8.8', '10.0.0.1']],
+  ['loopback', ['127.0.0.1', '::1']],
+  ['the metadata service', ['169.254.169.254']],
+  ['a mapped private address', ['::ffff:127.0.0.1']],
+  ['no address', []],
+])('a name that resolves to %s is refused, and nothing is connected', async (_, addresses) => {
+  let connections = 0
+  const port = await serve(createServer(() => connections++))
+  const outcome = await to(`https://inside.example:${port}/`, { resolve: async () => addresses, allowed: [] })
+  expect(outcome).toEqual({ result: 'refused', status: null, retryAfterSeconds: null, code: 'ADDRESS_NOT_ALLOWED' })
+  expect(connections).toBe(0)
+})
+
+test.each([
+  ['https://127.0.0.1/', 'ADDRESS_NOT_ALLOWED'],
+  ['https://[::1]/', 'ADDRESS_NOT_ALLOWED'],
+  ['http://8.8.8.8/', 'NOT_HTTPS'],
+  ['https://8.8.8.8:22/', 'PORT_NOT_ALLOWED'],
+  ['https://user@8.8.8.8/', 'HAS_CREDENTIALS'],
+  ['nonsense', 'NOT_A_URL'],
+])('%s is refused', async (url, code) => {
+  expect(await to(url, { allowed: [] })).toMatchObject({ result: 'refused', code })
+})
+
+test('DNS that fails or does not answer is a failure', async () => {
+  const missing = async () => Promise.reject(Object.assign(new Error('not found'), { code: 'ENOTFOUND' }))
+  expect(await to('https://a.example/', { resolve: missing })).toMatchObject({ result: 'dns', code: 'ENOTFOUND' })
+  const silent = () => new Promise<string[]>(() => {})
+  expect(await to('https://a.example/', { resolve: silent, timeoutMs: 50 })).toMatchObject({ result: 'timeout' })
+})
+
+test('localhost and the names below it are loopback, without DNS', async () => {
+  for (const name of ['localhost', 'localhost.', 'a.localhost'])
+    expect(await resolveHost(name)).toEqual(['127.0.0.1', '::1'])
+})

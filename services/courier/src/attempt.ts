@@ -1,0 +1,170 @@
+import http from 'node:http'
+import https from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { isIPv6 } from 'node:net'
+import type { Delivery, FieldReason } from '@workspace-wallet/contract'
+import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
+import type { Resolve } from './resolve.ts'
+import { retryAfterSeconds } from './retry-after.ts'
+
+export type AttemptOptions = {
+  /** WEBHOOK_ALLOWED_NETWORKS. */
+  allowed: readonly AddressBlock[]
+  resolve: Resolve
+  /** How long all of it may take: DNS, connection, TLS, the request, and the headers of the answer. */
+  timeoutMs: number
+}
+
+/**
+ * How an attempt ended. `refused`: the URL leads where no webhook may. `status`: an answer other than 2xx. `protocol`: what
+ * came is no HTTP answer, or its headers are too large.
+ */
+export const attemptResults = [
+  'success',
+  'status',
+  'timeout',
+  'refused',
+  'dns',
+  'connection',
+  'tls',
+  'protocol',
+] as const
+export type AttemptResult = (typeof attemptResults)[number]
+
+/** `status`: null without an answer. `code`: the code of the error, or why the URL was refused. */
+export type AttemptOutcome = {
+  result: AttemptResult
+  status: number | null
+  retryAfterSeconds: number | null
+  code: string | null
+}
+
+const maxHeaderBytes = 16_384
+/** Informational answers (1xx) before the final one. */
+const maxInformational = 8
+/** How long a connection to the IPv4 address may take before the IPv6 address is tried, if there are both. */
+const familyTimeoutMs = 5_000
+
+/** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
+const agents = {
+  'http:': new http.Agent({ keepAlive: false }),
+  'https:': new https.Agent({ keepAlive: false, maxCachedSessions: 0 }),
+}
+
+/**
+ * Sends one event, once. It follows no redirect. The connection is closed when the headers of the answer have arrived:
+ * its body is not read. Never rejects.
+ *
+ * @param url of the webhook; every address of its host is checked
+ */
+export async function attempt(url: string, delivery: Delivery, options: AttemptOptions): Promise<AttemptOutcome> {
+  const deadline = AbortSignal.timeout(options.timeoutMs)
+  const failed = (result: AttemptResult, code: string | null): AttemptOutcome => ({
+    result,
+    status: null,
+    retryAfterSeconds: null,
+    code,
+  })
+  const target = URL.parse(url)
+  if (!target) return failed('refused', 'NOT_A_URL')
+  try {
+    const addresses = await addressesOf(target, options.resolve, deadline)
+    const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
+    if (fault) return failed('refused', fault)
+    return outcomeOf(await send(target, delivery, oneOfEachFamily(addresses), deadline))
+  } catch (error) {
+    const code = (error as { code?: unknown }).code
+    return deadline.aborted ? failed('timeout', null) : failed(resultOf(error), typeof code === 'string' ? code : null)
+  }
+}
+
+/** All addresses of a host. @throws ResolveError, and Error at the deadline */
+async function addressesOf(target: URL, resolve: Resolve, deadline: AbortSignal): Promise<string[]> {
+  const literal = literalAddress(target)
+  if (literal) return [literal]
+  const aborted = new Promise<never>((_, reject) => {
+    deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })
+  })
+  const resolved = resolve(target.hostname).catch(cause => {
+    throw new ResolveError(cause)
+  })
+  return Promise.race([resolved, aborted])
+}
+
+class ResolveError extends Error {
+  readonly code: unknown
+
+  constructor(cause: { code?: unknown }) {
+    super('the name cannot be resolved', { cause })
+    this.code = cause.code
+  }
+}
+
+/** The first IPv4 and the first IPv6 address, so that a name with many addresses makes few connections. */
+function oneOfEachFamily(addresses: readonly string[]) {
+  return [addresses.find(address => !isIPv6(address)), addresses.find(isIPv6)].flatMap(address =>
+    address === undefined ? [] : [{ address, family: isIPv6(address) ? 6 : 4 }],
+  )
+}
+
+type Addresses = ReturnType<typeof oneOfEachFamily>
+
+/** Resolves with the headers of the answer. @param addresses where to connect, whatever DNS returns by now */
+function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortSignal): Promise<http.IncomingMessage> {
+  const lookup: LookupFunction = (_hostname, { all }, callback) =>
+    all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
+  const { request: requestOf } = url.protocol === 'https:' ? https : http
+  return new Promise((resolve, reject) => {
+    const options = {
+      method: 'POST',
+      headers: {
+        ...delivery.headers,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(delivery.body),
+        'user-agent': 'workspace-wallet-courier',
+        connection: 'close',
+      },
+      agent: agents[url.protocol as keyof typeof agents],
+      lookup,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: familyTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+      signal,
+      // Also if NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+      rejectUnauthorized: true,
+    }
+    const request = requestOf(url, options)
+    let informational = 0
+    request.on('information', () => {
+      if (++informational > maxInformational) request.destroy(new Error('too many informational answers'))
+    })
+    const answered = (answer: http.IncomingMessage) => {
+      request.destroy()
+      resolve(answer)
+    }
+    request.on('response', answered)
+    request.on('upgrade', answered)
+    request.on('error', reject)
+    request.end(delivery.body)
+  })
+}
+
+function outcomeOf({ statusCode = 0, headers }: http.IncomingMessage): AttemptOutcome {
+  const isSuccess = statusCode >= 200 && statusCode < 300
+  return {
+    result: isSuccess ? 'success' : 'status',
+    status: statusCode,
+    retryAfterSeconds: isSuccess ? null : retryAfterSeconds(headers['retry-after'], Date.now()),
+    code: null,
+  }
+}
+
+const tlsCodes =
+  /^(ERR_TLS_|ERR_SSL_|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_|INVALID_|CRL_|ERROR_IN_)/
+
+function resultOf(error: unknown): AttemptResult {
+  if (error instanceof ResolveError) return 'dns'
+  const code = String((error as { code?: unknown }).code ?? '')
+  if (tlsCodes.test(code)) return 'tls'
+  return code.startsWith('E') ? 'connection' : 'protocol'
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type LeasedWebhook, maxLeasedWebhooks, type Report } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
+import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
+import { AttemptSlots } from './attempt-slots.ts'
+import { type DeliverOptions, deliver } from './deliver.ts'
+
+/** How long after a lease without further webhooks the next one is requested, unless a webhook is done earlier. */
+const pollMs = 200
+/** How long after a failed call of core the next one is made. */
+const retryMs = 1_000
+
+export type CourierOptions = {
+  core: CoreClient
+  /** Maximum number of attempts in progress, and of leased webhooks. */
+  limit: number
+  attempt: DeliverOptions['attempt']
+  log: Log
+}
+
+/**
+ * Leases webhooks that have events to deliver, delivers them, and reports the outcomes to core. It keeps no state: if it is
+ * killed, its leases end, and the events that it has not reported are delivered again.
+ */
+export class Courier {
+  readonly #core: CoreClient
+  readonly #limit: number
+  readonly #attempt: DeliverOptions['attempt']
+  readonly #log: Log
+  readonly #slots: AttemptSlots
+  readonly #stopping = new AbortController()
+  readonly #leases = new Set<Promise<void>>()
+  readonly #availability: Availability
+  #fault: string | null = 'core has not answered yet'
+  #running: Promise<void> | undefined
+  #wake = () => {}
+
+  constructor({ core, limit, attempt, log }: CourierOptions) {
+    this.#core = core
+    this.#limit = limit
+    this.#attempt = attempt
+    this.#log = log
+    this.#slots = new AttemptSlots(limit)
+    this.#availability = new Availability('core', log)
+  }
+
+  /** Why core is unavailable; null if its last answer was successful. */
+  get fault(): string | null {
+    return this.#fault
+  }
+
+  get load(): { leases: number; attempts: number } {
+    return { leases: this.#leases.size, attempts: this.#slots.inUse }
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  /** Begins no further attempt. Resolves when those in progress have ended and are reported. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wake()
+    await this.#running
+    await Promise.all(this.#leases)
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const size = Math.min(maxLeasedWebhooks, this.#limit - this.#leases.size)
+      const found = size > 0 ? await this.#lease(size) : 0
+      if (found === 0 || found < size) await this.#wait(this.#fault === null ? pollMs : retryMs)
+    }
+  }
+
+  /** Waits until a lease has ended, the courier stops, or the time is over. */
+  #wait(ms: number): Promise<void> {
+    if (this.#stopping.signal.aborted) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = setTimeout(() => this.#wake(), ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Leases webhooks and begins to deliver. Resolves with their number. */
+  async #lease(size: number): Promise<number> {
+    const calledAtMs = performance.now()
+    const webhooks = await this.#call(async () => (await this.#core.courier.lease.mutate({ size })).webhooks)
+    for (const webhook of webhooks ?? []) {
+      const lease = this.#deliver(webhook, calledAtMs + webhook.leaseMs).finally(() => {
+        this.#leases.delete(lease)
+        this.#wake()
+      })
+      this.#leases.add(lease)
+    }
+    return webhooks?.length ?? 0
+  }
+
+  async #deliver(webhook: LeasedWebhook, endsAtMs: number): Promise<void> {
+    const leftMs = () => endsAtMs - performance.now()
+    const report = await deliver(webhook, {
+      slots: this.#slots,
+      attempt: this.#attempt,
+      leftMs,
+      stopping: this.#stopping.signal,
+    })
+    await this.#report(report, leftMs)
+  }
+
+  /** Repeats the report until core has answered, or the lease is over. */
+  async #report(report: Report, leftMs: () => number): Promise<void> {
+    do {
+      const answer = await this.#call(() => this.#core.courier.report.mutate(report))
+      if (answer) {
+        if (!answer.accepted)
+          this.#log.debug(
+            { webhookId: report.webhookId },
+            'a report had no effect: the webhook was changed or leased again',
+          )
+        return
+      }
+      await sleep(retryMs)
+    } while (leftMs() > 0)
+  }
+
+  /** The answer of core; undefined if it is unavailable. */
+  async #call<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      const answer = await call()
+      this.#availability.restored()
+      this.#fault = null
+      return answer
+    } catch (error) {
+      this.#availability.lost(error)
+      this.#fault = errorSummary(error)
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { LeasedWebhook } from '@workspace-wallet/contract'
+import { expect, test } from 'vitest'
+import type { AttemptOutcome } from './attempt.ts'
+import { AttemptSlots } from './attempt-slots.ts'
+import { attemptReserveMs, type DeliverOptions, deliver } from './deliver.ts'
+
+const success: AttemptOutcome = { result: 'success', status: 204, retryAfterSeconds: null, code: null }
+const failure: AttemptOutcome = { result: 'status', status: 503, retryAfterSeconds: 7, code: null }
+const timeout: AttemptOutcome = { result: 'timeout', status: null, retryAfterSeconds: null, code: null }
+
+/** A webhook with deliveries at these positions. */
+function leased(positions: number[], concurrency = 1): LeasedWebhook {
+  const deliveries = positions.map(position => ({ position, body: '{}', headers: {} }))
+  const [webhookId, workspaceId, url] = ['whk_1', 'wsp_1', 'https://a.example']
+  return { webhookId, workspaceId, generation: 3, url, concurrency, leaseMs: 60_000, deliveries }
+}
+
+function optionsFor(attempt: (position: number) => Promise<AttemptOutcome>): DeliverOptions & { stop(): void } {
+  const stopping = new AbortController()
+  return {
+    slots: new AttemptSlots(64),
+    attempt: (_, { position }) => attempt(position),
+    leftMs: () => 60_000,
+    stopping: stopping.signal,
+    stop: () => stopping.abort(),
+  }
+}
+
+/** Attempts that end when the test says so. */
+function heldAttempts() {
+  const begun = new Map<number, (outcome: AttemptOutcome) => void>()
+  const attempt = (position: number) => new Promise<AttemptOutcome>(resolve => begun.set(position, resolve))
+  return { begun, attempt }
+}
+
+test('with concurrency 1, each delivery begins after the success of the one before, and a failure ends the lease', async () => {
+  const attempts: number[] = []
+  let inProgress = 0
+  const options = optionsFor(async position => {
+    attempts.push(position)
+    expect(++inProgress).toBe(1)
+    await Promise.resolve()
+    inProgress--
+    return position === 12 ? failure : success
+  })
+  expect(await deliver(leased([4, 7, 12, 13]), options)).toEqual({
+    webhookId: 'whk_1',
+    generation: 3,
+    delivered: 7,
+    lastStatus: 503,
+    failure: { retryAfterSeconds: 7 },
+  })
+  expect(attempts).toEqual([4, 7, 12])
+})
+
+test('all successes are reported with the last position and status', async () => {
+  const report = await deliver(
+    leased([4, 7]),
+    optionsFor(async () => success),
+  )
+  expect(report).toMatchObject({ delivered: 7, lastStatus: 204, failure: null })
+})
+
+test('with a higher concurrency, at most that many are in progress, and successes after a failure do not count', async () => {
+  const { begun, attempt } = heldAttempts()
+  const report = deliver(leased([1, 2, 3, 4, 5, 6], 3), optionsFor(attempt))
+  const isBegun = (position: number) => expect.poll(() => begun.has(position)).toBe(true)
+  await isBegun(3)
+  expect([...begun.keys()]).toEqual([1, 2, 3])
+  begun.get(3)!(success)
+  await isBegun(4)
+  begun.get(2)!(timeout)
+  begun.get(4)!(success)
+  begun.get(1)!(success)
+  expect(await report).toMatchObject({ delivered: 1, lastStatus: null, failure: { retryAfterSeconds: null } })
+  expect([...begun.keys()]).toEqual([1, 2, 3, 4])
+})
+
+test('no attempt begins when less of the lease is left than an attempt may take', async () => {
+  const attempts: number[] = []
+  let left = attemptReserveMs + 1
+  const options = optionsFor(async position => {
+    attempts.push(position)
+    left--
+    return success
+  })
+  const report = await deliver(leased([1, 2, 3]), { ...options, leftMs: () => left })
+  expect(attempts).toEqual([1, 2])
+  expect(report).toMatchObject({ delivered: 2, lastStatus: 204, failure: null })
+})
+
+test('a lease that waits for a slot until it is nearly over ends without an attempt', async () => {
+  const { begun, attempt } = heldAttempts()
+  const options = optionsFor(attempt)
+  const slots = new AttemptSlots(1)
+  await slots.acquire('wsp_2')
+  let left = 60_000
+  const report = deliver(leased([1]), { ...options, slots, leftMs: () => left })
+  left = attemptReserveMs - 1
+  slots.release('wsp_2')
+  expect(await report).toMatchObject({ delivered: null, lastStatus: null, failure: null })
+  expect(begun.size).toBe(0)
+  expect(slots.inUse).toBe(0)
+})
+
+test('a courier that stops finishes the attempts in progress and begins no other', async () => {
+  const { begun, attempt } = heldAttempts()
+  const options = optionsFor(attempt)
+  const report = deliver(leased([1, 2]), options)
+  await expect.poll(() => begun.has(1)).toBe(true)
+  options.stop()
+  begun.get(1)!(success)
+  expect(await report).toMatchObject({ delivered: 1, lastStatus: 204, failure: null })
+  expect(begun.size).toBe(1)
+})

@@ -1,0 +1,62 @@
+import type { Delivery, LeasedWebhook, Report } from '@workspace-wallet/contract'
+import type { AttemptOutcome } from './attempt.ts'
+import type { AttemptSlots } from './attempt-slots.ts'
+
+/** How long an attempt takes at most. */
+export const attemptMs = 15_000
+/** An attempt begins only if it ends before the lease does, with a reserve for its report. */
+export const attemptReserveMs = attemptMs + 1_000
+
+export type DeliverOptions = {
+  slots: AttemptSlots
+  attempt: (webhook: LeasedWebhook, delivery: Delivery) => Promise<AttemptOutcome>
+  /** How long the lease is still valid, in milliseconds. */
+  leftMs: () => number
+  /** No attempt begins after it is aborted. */
+  stopping: AbortSignal
+}
+
+/**
+ * Delivers the events of a lease, at most `concurrency` at a time, each after those before it have begun; with 1, have
+ * succeeded. After a failure no further attempt begins. Resolves with the report when all attempts have ended.
+ */
+export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): Promise<Report> {
+  const { deliveries, concurrency, workspaceId } = webhook
+  const { slots, attempt, leftMs, stopping } = options
+  const outcomes: AttemptOutcome[] = []
+  let begun = 0
+  let hasFailed = false
+  const mayBegin = () => begun < deliveries.length && !hasFailed && !stopping.aborted && leftMs() >= attemptReserveMs
+
+  async function deliverNext(): Promise<void> {
+    while (mayBegin()) {
+      await slots.acquire(workspaceId)
+      try {
+        // Waiting for a slot takes time.
+        if (!mayBegin()) return
+        const at = begun++
+        const outcome = await attempt(webhook, deliveries[at]!)
+        outcomes[at] = outcome
+        hasFailed ||= outcome.result !== 'success'
+      } finally {
+        slots.release(workspaceId)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, deliveries.length) }, deliverNext))
+  return reportOf(webhook, outcomes)
+}
+
+/** @param outcomes of the first deliveries, in order */
+function reportOf({ webhookId, generation, deliveries }: LeasedWebhook, outcomes: AttemptOutcome[]): Report {
+  const failedAt = outcomes.findIndex(({ result }) => result !== 'success')
+  const successes = failedAt < 0 ? outcomes.length : failedAt
+  const failure = outcomes[failedAt]
+  return {
+    webhookId,
+    generation,
+    delivered: deliveries[successes - 1]?.position ?? null,
+    lastStatus: (failure ?? outcomes.at(-1))?.status ?? null,
+    failure: failure ? { retryAfterSeconds: failure.retryAfterSeconds } : null,
+  }
+}

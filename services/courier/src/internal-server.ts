@@ -1,0 +1,23 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { Readiness } from '@workspace-wallet/runtime'
+import type { Registry } from 'prom-client'
+
+/** The internal listener: `/healthz`, `/readyz` and `/metrics`, for operators. */
+export function createInternalServer(registry: Registry, readiness: () => Promise<Readiness>): Server {
+  async function answer(path: string, response: ServerResponse): Promise<void> {
+    if (path === '/metrics') send(response, 200, await registry.metrics(), registry.contentType)
+    else if (path === '/healthz') send(response, 200, '{"status":"ok"}')
+    else if (path === '/readyz') {
+      const found = await readiness()
+      send(response, found.status === 'ready' ? 200 : 503, JSON.stringify(found))
+    } else send(response, 404, '{"status":"not found"}')
+  }
+  return createServer((request, response) => {
+    answer(request.url ?? '', response).catch(() => response.destroy())
+  })
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+}

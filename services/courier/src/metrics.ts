@@ -1,0 +1,75 @@
+import type { CoreClient } from '@workspace-wallet/core-client'
+import type { LogOutput } from '@workspace-wallet/runtime'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type AttemptResult, attemptResults } from './attempt.ts'
+import type { Courier } from './courier.ts'
+
+/** The metrics of the courier, at /metrics of the internal listener. */
+export class CourierMetrics {
+  readonly registry = new Registry()
+  readonly #durations: Histogram
+
+  constructor() {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry })
+    this.#durations = new Histogram({
+      name: 'courier_attempt_duration_seconds',
+      help: 'Time of an attempt to deliver an event, by result: success, status (other than 2xx), timeout, refused (address not allowed), dns, connection, tls, protocol',
+      labelNames: ['result'],
+      buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+      registers,
+    })
+    for (const result of attemptResults) this.#durations.zero({ result })
+  }
+
+  attempted(result: AttemptResult, milliseconds: number): void {
+    this.#durations.observe({ result }, milliseconds / 1000)
+  }
+
+  /** Exports what the courier does now, its view of core, and the lost log lines. */
+  watch(courier: Courier, core: CoreClient, output: LogOutput): void {
+    const registers = [this.registry]
+    new Gauge({
+      name: 'courier_attempts',
+      help: 'Attempts in progress',
+      registers,
+      collect() {
+        this.set(courier.load.attempts)
+      },
+    })
+    new Gauge({
+      name: 'courier_leases',
+      help: 'Webhooks that this courier delivers to now',
+      registers,
+      collect() {
+        this.set(courier.load.leases)
+      },
+    })
+    new Gauge({
+      name: 'courier_part_up',
+      help: 'Whether a dependency of the courier is up: 1 or 0',
+      labelNames: ['part'],
+      registers,
+      collect() {
+        this.set({ part: 'core' }, courier.fault === null ? 1 : 0)
+      },
+    })
+    new Gauge({
+      name: 'courier_unhealthy_cores',
+      help: 'Cores that do not respond and are out of rotation',
+      registers,
+      collect() {
+        this.set(core.load().unhealthyCores)
+      },
+    })
+    new Counter({
+      name: 'courier_log_lines_lost_total',
+      help: 'Log lines that were lost because the disk is full or the reader is slow or gone',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(output.lost)
+      },
+    })
+  }
+}
