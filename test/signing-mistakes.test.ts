@@ -10,7 +10,7 @@ import { type System, startSystem } from './setup/system.ts'
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem()
+  system = await startSystem({ gatewayEnvironment: { TRUSTED_PROXIES: '127.0.0.1' } })
 })
 afterAll(() => system.stop())
 
@@ -124,6 +124,9 @@ const clients: Client[] = [
   { mistake: 'SIGNATURE_UNPADDED', sign: encoded(bytes => bytes.toString('base64').replace('=', '')) },
 ]
 
+/** Each request comes from another address, because the searches for one client are limited. */
+let addresses = 0
+
 /** Sends what a client sends, with these headers also. */
 async function send(
   { method = 'GET', target = '/api/v1/wallets?size=1', body, sign, shownBy = /./ }: Client,
@@ -141,7 +144,12 @@ async function send(
   const signed = { 'X-Api-Key': apiKey, 'X-Timestamp': time, 'X-Nonce': nonce, 'X-Signature': signature }
   const json = {
     ...(body === undefined ? {} : { body }),
-    headers: { ...signed, 'Content-Type': 'application/json', ...headers },
+    headers: {
+      ...signed,
+      'Content-Type': 'application/json',
+      'X-Forwarded-For': `192.0.2.${addresses++}`,
+      ...headers,
+    },
   }
   const response = await fetch(url + target, { method, ...json })
   return (await response.json()) as Envelope

@@ -14,9 +14,9 @@ const secrets = Object.entries(ends).map(([text, validUntilMs]) => ({
 }))
 const key = { secrets } as unknown as Key
 
-function find(signature: string, search = new MistakeSearch()) {
+function find(signature: string, search = new MistakeSearch(), clientAddress = '192.0.2.1') {
   const headers = { 'x-signature': signature, 'x-api-key': 'ak_1', host: 'localhost' }
-  const request = { headers, target: { path: parts.path, query: '' } } as unknown as IncomingMessage
+  const request = { headers, clientAddress, target: { path: parts.path, query: '' } } as unknown as IncomingMessage
   return search.find(key, request, parts, emptyBody, 1000)
 }
 
@@ -36,10 +36,23 @@ test.each(['', 'x', '=', 'ff', 'é'.repeat(44), 'ff'.repeat(20_000), 'A'.repeat(
   },
 )
 
+const hex = Buffer.from(sign('new', canonicalMessage(parts)), 'base64').toString('hex')
+
 test('a gateway makes two hundred searches at once, and then only a few per second', () => {
   const search = new MistakeSearch()
-  const hex = Buffer.from(sign('new', canonicalMessage(parts)), 'base64').toString('hex')
-  const found = Array.from({ length: 5000 }, () => find(hex, search))
+  const found = Array.from({ length: 5000 }, (_, at) => find(hex, search, `10.0.${at >> 8}.${at & 255}`))
   expect(found.slice(0, 200)).toEqual(Array.from({ length: 200 }, () => 'SIGNATURE_HEX'))
   expect(found).toContain(undefined)
+})
+
+test('a client that uses up its searches leaves those of others', () => {
+  const search = new MistakeSearch()
+  const found = Array.from({ length: 5000 }, () => find(hex, search))
+  expect(found.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'SIGNATURE_HEX'))
+  expect(found).toContain(undefined)
+  expect(find(hex, search, '192.0.2.2')).toBe('SIGNATURE_HEX')
+  // The addresses of an IPv6 network are one client.
+  const sameNetwork = Array.from({ length: 5000 }, (_, at) => find(hex, search, `2001:db8::${at.toString(16)}`))
+  expect(sameNetwork).toContain(undefined)
+  expect(find(hex, search, '192.0.2.3')).toBe('SIGNATURE_HEX')
 })

@@ -1,8 +1,10 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { SigningMistake } from '@workspace-wallet/contract'
+import { networkOf } from '../network/client-address.ts'
 import { header } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
+import { Buckets } from './limits/buckets.ts'
 import { take } from './limits/rate.ts'
 import { decodeSignature } from './signing/encodings.ts'
 import { bodyHash, canonicalMessage, type SignedParts } from './signing/index.ts'
@@ -15,6 +17,8 @@ const maxSecrets = 2
 
 /** How many searches a gateway makes. A search takes up to a few milliseconds, which attackers could make it spend. */
 const rate = { burst: 200, intervalMicros: 100_000 }
+/** How many of them are for one network, so that one client cannot use up all. */
+const networkRate = { burst: 20, intervalMicros: 1_000_000 }
 
 /**
  * Finds the known mistake in a wrong signature. A match proves that the client has the secret, so the name of the mistake
@@ -23,8 +27,9 @@ const rate = { burst: 200, intervalMicros: 100_000 }
 export class MistakeSearch {
   /** See `take`. */
   #fullAt = 0
+  readonly #networks = new Buckets(networkRate)
 
-  /** Undefined if the mistake is not a known one, or if this gateway has made too many searches. */
+  /** Undefined if the mistake is not a known one, or if this gateway has made too many searches, for this client or at all. */
   find(
     key: Key,
     request: IncomingMessage,
@@ -33,7 +38,7 @@ export class MistakeSearch {
     nowMs: number,
   ): SigningMistake | undefined {
     const signature = decodeSignature(header(request, 'x-signature'))
-    if (!signature || !this.#isAllowed()) return
+    if (!signature || !this.#isAllowed(networkOf(request.clientAddress))) return
     const { bytes, mistake } = signature
     const candidates = mistake
       ? () => [{ mistake, message: canonicalMessage(parts) }]
@@ -45,10 +50,13 @@ export class MistakeSearch {
     return matches[0]?.mistake
   }
 
-  #isAllowed(): boolean {
-    const { fullAt, waitMs } = take(rate, this.#fullAt, performance.now() * 1000)
+  #isAllowed(network: string): boolean {
+    const nowMs = performance.now()
+    const { fullAt, waitMs } = take(rate, this.#fullAt, nowMs * 1000)
+    // In this order, a search is counted for its network only if it could be made, which limits the number of buckets.
+    if (waitMs > 0 || this.#networks.take(network, nowMs).waitMs > 0) return false
     this.#fullAt = fullAt
-    return waitMs === 0
+    return true
   }
 }
 

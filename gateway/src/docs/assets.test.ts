@@ -92,6 +92,15 @@ test('each encoding has an ETag of its own, and a request that names it gets 304
   expect(tags.size).toBe(3)
 })
 
+test('headers that are much longer than usual are not parsed', async () => {
+  const { etag } = (await get()).headers
+  const long = 'a,'.repeat(2000)
+  const response = await get({ 'Accept-Encoding': `${long}br`, 'If-None-Match': `${long}${etag}` })
+  expect(response.statusCode).toBe(200)
+  expect(response.headers['content-encoding']).toBeUndefined()
+  expect(await buffer(response)).toEqual(content)
+})
+
 test('a file is read once for any number of requests at once', async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => get({ 'Accept-Encoding': 'br' }, 'GET', '/shared')),

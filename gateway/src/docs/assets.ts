@@ -34,7 +34,7 @@ export class Asset {
 
   /** Answers a GET or HEAD request: 200, or 304 if the client has the current version. */
   async send(request: Request, response: Response): Promise<void> {
-    const encoding = encodings.find(each => request.acceptsEncodings(each)) ?? 'identity'
+    const encoding = chooseEncoding(request)
     const { body, etag } = await this.#encode(encoding)
     // A client that does not read what it asked for must not keep its connection for ever.
     response.setTimeout(this.#stalledMs, () => response.destroy())
@@ -94,7 +94,16 @@ const compress = {
   gzip: (body: Buffer) => promisify(gzip)(body),
 }
 
+/** How long a header may be that is parsed, in characters. It bounds the work for one request. */
+const maxHeaderLength = 1024
+
+function chooseEncoding(request: Request): Encoding {
+  if (String(request.headers['accept-encoding']).length > maxHeaderLength) return 'identity'
+  return encodings.find(each => request.acceptsEncodings(each)) ?? 'identity'
+}
+
 /** Whether an If-None-Match header names this entity tag. Weak and strong tags match (RFC 9110, section 13.1.2). */
-function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
-  return ifNoneMatch?.split(',').some(each => ['*', etag].includes(each.trim().replace(/^W\//, ''))) ?? false
+function isCurrent(ifNoneMatch = '', etag: string): boolean {
+  if (ifNoneMatch.length > maxHeaderLength) return false
+  return ifNoneMatch.split(',').some(each => ['*', etag].includes(each.trim().replace(/^W\//, '')))
 }

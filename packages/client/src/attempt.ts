@@ -77,7 +77,7 @@ export async function attempt<Data>(
       credentials: 'omit',
       cache: 'no-store',
     })
-    return readAnswer(response, await response.text(), request, earlier)
+    return readAnswer(response, await readText(response), request, earlier)
   } catch (error) {
     if (error instanceof UnexpectedAnswerError) throw error
     if (request.signal?.aborted) throw new AbortedError('was aborted', request, possible, request.signal.reason)
@@ -115,6 +115,27 @@ function limitsOf({ timeoutMs, signal }: Sent): { signal: AbortSignal; clear: ()
   }
 }
 
+/** The service sends less. It bounds the memory that another server can make this client use. */
+const maxAnswerBytes = 16 * 1024 * 1024
+
+/** The text of a body. Empty if it is longer than an answer of the service can be. */
+async function readText({ body }: Response): Promise<string> {
+  if (!body) return ''
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let bytes = 0; ; ) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.length
+    if (bytes > maxAnswerBytes) {
+      await reader.cancel()
+      return ''
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
 function readAnswer<Data>(response: Response, text: string, request: Sent, earlier: Outcome): Result<Data> {
   const { status, headers } = response
   const mayBeExecuted = !request.isRead && (status < 300 || (status >= 500 && status !== 503))
@@ -144,8 +165,8 @@ function readAnswer<Data>(response: Response, text: string, request: Sent, earli
 function parseEnvelope(text: string): Envelope | undefined {
   try {
     const envelope = JSON.parse(text) as Envelope
-    const { success, code, message, timestamp } = envelope
-    const texts = [code, message].every(each => typeof each === 'string')
+    const { success, code, message, timestamp, detail = '' } = envelope
+    const texts = [code, message, detail].every(each => typeof each === 'string')
     return typeof success === 'boolean' && texts && Number.isFinite(timestamp) ? envelope : undefined
   } catch {
     return undefined

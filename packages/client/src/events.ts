@@ -56,7 +56,8 @@ export class Events {
       const isNew = page.last !== cursor.after
       cursor = { after: page.last, eventId: page.lastEventId }
       if (isNew) yield page
-      if (!page.more) await pause(pollMs, call.signal)
+      // A page that did not move the cursor would be read again and again without a pause.
+      if (!page.more || !isNew) await pause(pollMs, call.signal)
     }
   }
 

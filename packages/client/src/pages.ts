@@ -9,13 +9,13 @@ export type Page<Item> = { content: Item[]; page: PageMetadata }
  */
 export const everyPage = { size: 100, sort: 'createdAt,asc' } as const
 
-/** All items of a list, page by page, until the last page. */
+/** All items of a list, page by page, until the last page or an empty one. */
 export async function* itemsOf<Item>(
   readPage: (page: number) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, void> {
   for (let number = 0; ; number++) {
     const { content, page } = await readPage(number)
     yield* content
-    if (number + 1 >= page.totalPages) return
+    if (content.length === 0 || number + 1 >= page.totalPages) return
   }
 }

@@ -48,10 +48,11 @@ export function createRequest(settings: Settings): Request {
         const result = await attempt<Data>(settings, sent, settings.now() + clockOffsetMs, outcome)
         if ('answer' in result) return result.answer
         failure = result.error
-        if (result.error.code === 'GA2013' && !hasSetClock) {
+        const offsetMs = result.timestamp - settings.now()
+        if (result.error.code === 'GA2013' && !hasSetClock && offsetMs <= longestOffsetMs) {
           // The timestamp was too old or in the future, or a proxy sent the request twice.
           hasSetClock = true
-          clockOffsetMs = result.timestamp - settings.now()
+          clockOffsetMs = offsetMs
           continue
         }
       } catch (error) {
@@ -98,6 +99,11 @@ function aborted(request: Sent, outcome: Outcome): AbortedError {
   return new AbortedError('was aborted', request, outcome, request.signal?.reason)
 }
 
+/**
+ * How far the clock of the service may be ahead. Whoever answers in place of the service could name a later time, keep the
+ * requests that are signed for it, and send them then.
+ */
+const longestOffsetMs = 24 * 60 * 60 * 1000
 const firstDelayMs = 250
 const longestDelayMs = 10_000
 /** What `Retry-After` may ask for. After a longer time, somebody else should decide what to do. */

@@ -2,11 +2,11 @@ import { type Rate, type Tally, take } from './rate.ts'
 
 /** In-memory token buckets of one rate, by name. */
 export class Buckets {
-  readonly #rate: Rate
+  readonly #rate: Omit<Rate, 'name'>
   /** When each bucket is full again, in microseconds; least recently used first. */
   readonly #fullAt = new Map<string, number>()
 
-  constructor(rate: Rate) {
+  constructor(rate: Omit<Rate, 'name'>) {
     this.#rate = rate
   }
 
