@@ -1,4 +1,4 @@
-import { DomainError, type FieldFault, type FieldReason, fieldReasons } from '@workspace-wallet/contract'
+import { DomainError, type FieldFault, type FieldReason, fieldReasons, issueLimit } from '@workspace-wallet/contract'
 import { nearest } from '@workspace-wallet/runtime'
 import type { z } from 'zod'
 
@@ -27,16 +27,8 @@ export function issueFault(field: string, issue: z.core.$ZodIssue, more: Pick<Fi
   const reason = issue.message as FieldReason
   if (!fieldReasons.includes(reason))
     throw new Error(`the schema of ${field} has a message that is not a FieldReason: ${issue.message}`)
-  const limit = limitOf(issue)
+  const limit = issueLimit(issue)
   return fieldFault(field, reason, limit === undefined ? more : { limit, ...more })
-}
-
-/** The bound that the value exceeds, or the values that are allowed; undefined for other issues. */
-function limitOf(issue: z.core.$ZodIssue): string | number | undefined {
-  if (issue.code === 'too_big') return Number(issue.maximum)
-  if (issue.code === 'too_small' && issue.origin === 'number') return Number(issue.minimum)
-  if (issue.code === 'invalid_value') return issue.values.join(', ')
-  return issue.code === 'custom' ? (issue.params?.limit as string | number | undefined) : undefined
 }
 
 /** An unknown name that a client sent, short enough to return. */

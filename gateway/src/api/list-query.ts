@@ -1,4 +1,4 @@
-import { defaultPageSize, type FieldReason, maxPageSize } from '@workspace-wallet/contract'
+import { defaultPageSize, type FieldReason, maxPageSize, visibleText } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { fieldFault, issueFault, shortened, unknownFault } from './field-fault.ts'
 
@@ -155,11 +155,7 @@ export function enumParameter<const Value extends string>(values: readonly Value
 }
 
 const maxTextLength = 64
-const textParameter = z
-  .string()
-  .min(1, 'EMPTY')
-  .max(maxTextLength, 'TOO_LONG')
-  .regex(/^[!-~]+$/, 'NOT_VISIBLE_ASCII')
+const textParameter = visibleText(maxTextLength)
 
 /** The beginning of an ID. */
 export const prefixParameter = textParameter.describe(

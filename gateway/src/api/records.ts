@@ -11,6 +11,7 @@ import {
   formatTime,
   holdStatuses,
   type IdKind,
+  idPattern,
   idPrefixes,
   pageOf,
   type TransferBatch,
@@ -50,10 +51,8 @@ const orderStatus = z.enum(transferStatuses)
 const remark = z.string().nullable().describe('As it was sent, or null.')
 const reference = z.string().nullable().describe('As it was sent, or null.')
 
-/** The ID of an object, with a pattern for the OpenAPI document. */
 function idOf(kind: IdKind) {
-  const prefix = idPrefixes[kind]
-  return z.string().meta({ description: `\`${prefix}_…\``, pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })
+  return z.string().meta({ description: `\`${idPrefixes[kind]}_…\``, pattern: idPattern(kind) })
 }
 
 export const walletAnswer = z.strictObject({
@@ -239,19 +238,9 @@ function eventAnswerOf<const Type extends EventType>(type: Type) {
   })
 }
 
+type EventAnswers = { [Type in EventType]: ReturnType<typeof eventAnswerOf<Type>> }
 /** The schemas of events by type. */
-export const eventAnswers = {
-  'transfer.completed': eventAnswerOf('transfer.completed'),
-  'wallet.deposited': eventAnswerOf('wallet.deposited'),
-  'wallet.withdrawn': eventAnswerOf('wallet.withdrawn'),
-  'hold.created': eventAnswerOf('hold.created'),
-  'hold.released': eventAnswerOf('hold.released'),
-  'hold.expired': eventAnswerOf('hold.expired'),
-  'wallet.created': eventAnswerOf('wallet.created'),
-  'wallet.frozen': eventAnswerOf('wallet.frozen'),
-  'wallet.unfrozen': eventAnswerOf('wallet.unfrozen'),
-  'wallet.closed': eventAnswerOf('wallet.closed'),
-} as const satisfies Record<EventType, z.ZodObject>
+export const eventAnswers = Object.fromEntries(eventTypes.map(type => [type, eventAnswerOf(type)])) as EventAnswers
 
 export const eventAnswer = z.discriminatedUnion(
   'type',

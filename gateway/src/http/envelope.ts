@@ -5,7 +5,7 @@ import { localize } from '../locales/localize.ts'
 import { requestedLocale } from '../locales/requested-locale.ts'
 
 /** The version of the response format (section 9). */
-const formatVersion = '1.3.0'
+export const formatVersion = '1.3.0'
 
 /** A new request ID. It is in X-Request-Id, in the logs and in the ledger. */
 export function mintRequestId(): string {

@@ -18,7 +18,8 @@ export type IdKind = keyof typeof idPrefixes
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const suffixLength = 26
-const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
+const suffixForm = '[0-7][0-9a-hjkmnp-tv-z]{25}'
+const suffixPattern = new RegExp(`^${suffixForm}$`)
 const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const noHex = 255
 const hexValueOf = new Uint8Array(128).fill(noHex)
@@ -42,6 +43,11 @@ export function uuidFromId(kind: IdKind, id: string): string | null {
   if (id.length !== prefix.length + 1 + suffixLength || !id.startsWith(prefix) || id[prefix.length] !== '_') return null
   const suffix = id.slice(prefix.length + 1)
   return suffixPattern.test(suffix) ? uuidOfSuffix(suffix) : null
+}
+
+/** A regular expression for the IDs of this kind, for the OpenAPI document. */
+export function idPattern(kind: IdKind): string {
+  return `^${idPrefixes[kind]}_${suffixForm}$`
 }
 
 /** Whether a text begins like an ID of one of these kinds, in any letter case. It need not be a valid ID. */

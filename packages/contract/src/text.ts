@@ -42,11 +42,17 @@ export function nameOfExisting(description: string) {
   return z.string('NOT_A_STRING').meta({ maxLength: 64, description })
 }
 
+/** Text of 1 to `max` visible ASCII characters. */
+export function visibleText(max: number) {
+  return z
+    .string('NOT_A_STRING')
+    .min(1, 'EMPTY')
+    .max(max, 'TOO_LONG')
+    .regex(/^[!-~]+$/, 'NOT_VISIBLE_ASCII')
+}
+
 const referenceLength = 64
 /** What a transfer or a hold belongs to in the client's own system, such as an invoice. Lists can filter by it. */
-export const reference = z
-  .string('NOT_A_STRING')
-  .min(1, 'EMPTY')
-  .max(referenceLength, 'TOO_LONG')
-  .regex(/^[!-~]+$/, 'NOT_VISIBLE_ASCII')
-  .describe(`What it belongs to, such as an invoice: 1 to ${referenceLength} visible ASCII characters.`)
+export const reference = visibleText(referenceLength).describe(
+  `What it belongs to, such as an invoice: 1 to ${referenceLength} visible ASCII characters.`,
+)

@@ -2,6 +2,7 @@ import { scopes } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
+import { formatVersion } from '../../../gateway/src/http/envelope.ts'
 import { componentSchemas, type JsonSchema, parameterSchema, refTo } from './components.ts'
 import { commonResponses, failureSchema, headers, responsesOf } from './responses.ts'
 
@@ -31,7 +32,7 @@ function buildDocument() {
     openapi: '3.1.1',
     info: {
       title: 'Workspace Wallet and Transfer API',
-      version: '1.3.0',
+      version: formatVersion,
       description,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },

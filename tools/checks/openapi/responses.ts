@@ -1,5 +1,6 @@
 import { createBatchBody, type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
+import { formatVersion } from '../../../gateway/src/http/envelope.ts'
 import { byStatus, commandErrors, commonErrors, errorsOf } from '../endpoint-errors.ts'
 import { type JsonSchema, refTo } from './components.ts'
 
@@ -62,7 +63,7 @@ const envelope = (success: boolean, code: JsonSchema, message: JsonSchema, data:
   type: 'object',
   required: ['version', 'timestamp', 'success', 'code', 'message', 'data'],
   properties: {
-    version: { type: 'string', description: 'The version of the response format.', examples: ['1.3.0'] },
+    version: { type: 'string', description: 'The version of the response format.', examples: [formatVersion] },
     timestamp: { type: 'integer', description: "The server's time, in milliseconds since the Unix epoch." },
     success: { type: 'boolean', const: success },
     code: { type: 'string', ...code },
@@ -80,7 +81,7 @@ const envelope = (success: boolean, code: JsonSchema, message: JsonSchema, data:
 /** When the examples were recorded. */
 const recordedAt = Date.parse('2026-11-22T00:20:20.000Z')
 const example = (success: boolean, code: string, message: string, data: unknown) => ({
-  version: '1.3.0',
+  version: formatVersion,
   timestamp: recordedAt,
   success,
   code,
