@@ -3,6 +3,7 @@ import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
 import { eventAnswer, eventDataAnswers } from '../../gateway/src/api/records.ts'
 import { commandErrors, commonErrors } from './endpoint-errors.ts'
+import { examplePathOf, templateOf } from './endpoint-paths.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
@@ -134,12 +135,11 @@ function row(cells: string[]): string {
   return `| ${cells.join(' | ')} |`
 }
 
-function exampleOf({ method, path, example }: Endpoint): string[] {
-  const { params = {}, query, body, data } = example
-  const target = path.replace(/:(\w+)/g, (_, name: string) => params[name]!)
+function exampleOf(endpoint: Endpoint): string[] {
+  const { query, body, data } = endpoint.example
   return [
     '```',
-    `${method} ${target}${query ? `?${query}` : ''}`,
+    `${endpoint.method} ${examplePathOf(endpoint)}${query ? `?${query}` : ''}`,
     ...(body ? ['', JSON.stringify(body, null, 2)] : []),
     '```',
     '',
@@ -150,8 +150,8 @@ function exampleOf({ method, path, example }: Endpoint): string[] {
   ]
 }
 
-function lineOf({ method, path }: Endpoint): string {
-  return `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
+function lineOf(endpoint: Endpoint): string {
+  return `${endpoint.method} ${templateOf(endpoint)}`
 }
 
 /** The anchor that GitHub generates from a heading. */

@@ -5,7 +5,6 @@ import {
   createTransferBody,
   createWalletBody,
   currencyDecimals,
-  DomainError,
   defaultEvents,
   eventTypes,
   flowDirections,
@@ -26,7 +25,6 @@ import {
   walletSortFields,
   walletStatuses,
 } from '@workspace-wallet/contract'
-import { nearest } from '@workspace-wallet/runtime'
 import { z } from 'zod'
 import {
   changeWalletStatus,
@@ -416,43 +414,13 @@ export const endpoints: readonly Endpoint[] = [
   }),
 ]
 
-function mapPage<Item, Record>({ content, page }: Page<Item>, toRecord: (item: Item) => Record): Page<Record> {
+function mapPage<Item, Mapped>({ content, page }: Page<Item>, toRecord: (item: Item) => Mapped): Page<Mapped> {
   return { content: content.map(toRecord), page }
 }
-
-/** Longer paths are cut in error messages. */
-const maxShownPath = 200
 
 const bodyLimits = new Map(endpoints.map(({ path, bodyLimitBytes }) => [path, bodyLimitBytes]))
 
 /** The body limit of the endpoint at a path, in bytes, if it raises that of the operator. */
 export function bodyLimitOf(path: string): number | undefined {
   return bodyLimits.get(path)
-}
-
-/** 50090201, for a method and path that no endpoint declares (section 5.4). */
-export function noSuchEndpoint(method: string, path: string): DomainError {
-  if (path.length > maxShownPath)
-    return new DomainError('50090201', { method, path: `${path.slice(0, maxShownPath)}…` })
-  const similar = nearestEndpoint(method, path)
-  return new DomainError('50090201', { method, path, ...(similar && { nearest: similar }) })
-}
-
-/**
- * The method and path that are probably meant: those of an endpoint whose path differs in slashes, letter case or a
- * misspelt segment only. Parameters are as sent. Undefined if there is none.
- */
-function nearestEndpoint(method: string, path: string): string | undefined {
-  const sent = path.split('/').filter(segment => segment !== '')
-  const found = endpoints.flatMap(endpoint => {
-    const names = endpoint.path.split('/').slice(1)
-    const isNear = (name: string, at: number) => name.startsWith(':') || nearest(sent[at]!, [name]) !== undefined
-    if (names.length !== sent.length || !names.every(isNear)) return []
-    return { method: endpoint.method, segments: names.map((name, at) => (name.startsWith(':') ? sent[at] : name)) }
-  })
-  // A path parameter fits anything, so the path that is as sent is more likely, and then the one with the same method.
-  const likeness = ({ segments, ...endpoint }: (typeof found)[number]) =>
-    (segments.join('/') === sent.join('/') ? 2 : 0) + (endpoint.method === method ? 1 : 0)
-  const [best] = found.sort((a, b) => likeness(b) - likeness(a))
-  return best && `${best.method} /${best.segments.join('/')}`
 }

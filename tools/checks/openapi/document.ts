@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
 import { formatVersion } from '../../../gateway/src/http/envelope.ts'
+import { templateOf } from '../endpoint-paths.ts'
 import { componentSchemas, type JsonSchema, parameterSchema, refTo } from './components.ts'
 import { commonResponses, failureSchema, headers, responsesOf } from './responses.ts'
 
@@ -50,7 +51,7 @@ function buildDocument() {
 }
 
 function paths(): Record<string, object> {
-  const byPath = Map.groupBy(endpoints, ({ path }) => path.replace(/:(\w+)/g, '{$1}'))
+  const byPath = Map.groupBy(endpoints, templateOf)
   return Object.fromEntries(
     [...byPath].map(([path, group]) => [
       path,

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
 import { examples } from '../../../gateway/src/api/examples.ts'
+import { examplePathOf } from '../endpoint-paths.ts'
 
 /** The text of the Postman collection: for each endpoint, the request of its example. */
 export function postmanCollection(): string {
@@ -72,9 +73,10 @@ function placeOf({ operationId }: Endpoint): number {
   return place === -1 ? firstRequests.length : place
 }
 
-function requestItem({ operationId, title, method, path, scope, example }: Endpoint) {
-  const { params = {}, query, body } = example
-  const target = withVariables(path.replace(/:(\w+)/g, (_, name: string) => params[name]!))
+function requestItem(endpoint: Endpoint) {
+  const { operationId, title, method, scope, example } = endpoint
+  const { query, body } = example
+  const target = withVariables(examplePathOf(endpoint))
   const parameters = query ? withVariables(query) : ''
   const url = {
     raw: `{{baseUrl}}${target}${parameters && `?${parameters}`}`,

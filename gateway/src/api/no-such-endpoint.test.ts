@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { noSuchEndpoint } from './no-such-endpoint.ts'
+
+test.each([
+  ['GET', '/api/v1/transfer/command/create', 'POST /api/v1/transfer/command/create'],
+  ['DELETE', '/api/v1/wallets', 'GET /api/v1/wallets'],
+  ['POST', '/api/v1/wallets/wal_1', 'GET /api/v1/wallets/wal_1'],
+  ['GET', '/api/v1/wallets/', 'GET /api/v1/wallets'],
+  ['GET', '/api//v1/wallets', 'GET /api/v1/wallets'],
+  ['GET', '/api/V1/Wallets/WAL_1/Balance', 'GET /api/v1/wallets/WAL_1/balance'],
+  ['GET', '/api/v2/wallets', 'GET /api/v1/wallets'],
+  ['GET', '/api/v1/wallet', 'GET /api/v1/wallets'],
+  ['GET', '/api/v1/wallets/wal_1/flow', 'GET /api/v1/wallets/wal_1/flows'],
+  ['GET', '/api/v1/transfer/query/order', 'GET /api/v1/transfer/query/orders'],
+  ['GET', '/api/v1/transfer/query/orders/wallet/wal_1/', 'GET /api/v1/transfer/query/orders/wallet/wal_1'],
+  ['POST', '/api/v1/transfer/query/orders/a%2Fb', 'GET /api/v1/transfer/query/orders/a%2Fb'],
+  ['GET', '/api/v1/transfers', undefined],
+  ['GET', '/api/', undefined],
+  ['GET', `/api/v1/wallets/${'x'.repeat(200)}/flow`, undefined],
+])('%s %s probably means %s', (method, path, nearest) => {
+  expect(noSuchEndpoint(method, path).details).toEqual(
+    expect.objectContaining(nearest === undefined ? { method } : { method, path, nearest }),
+  )
+})
