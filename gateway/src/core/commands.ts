@@ -15,8 +15,7 @@ import {
   type TransferOrder,
   type Wallet,
 } from '@workspace-wallet/contract'
-import type { CoreClient } from '@workspace-wallet/core-client'
-import { noAnswerErrorOf } from '@workspace-wallet/core-client'
+import { type CoreClient, noAnswerErrorOf } from '@workspace-wallet/core-client'
 import { toDomainError } from './domain-errors.ts'
 
 /** How long core may keep a command in its queue before it rejects it. */

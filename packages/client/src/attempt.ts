@@ -4,19 +4,20 @@ import {
   ConnectionError,
   type FailedRequest,
   type Outcome,
+  type RequestError,
   TimeoutError,
   UnexpectedAnswerError,
 } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { signedHeaders } from './signing.ts'
 
-/** What is sent: the same for each attempt. */
-export type Sent = FailedRequest & {
+/** A request that is ready to be signed. All attempts send the same one. */
+export type PreparedRequest = FailedRequest & {
   url: URL
   body: string | undefined
   timeoutMs: number
   signal: AbortSignal | undefined
-  /** Whether it changes nothing. */
+  /** Whether it is a GET, which changes nothing. */
   isRead: boolean
 }
 
@@ -24,7 +25,7 @@ export type Sent = FailedRequest & {
 export type Answer<Data> = {
   data: Data
   status: number
-  /** Quote it to the operators of the service: it is in their logs. */
+  /** Identifies the request in the logs of the service. Quote it when you report a problem. */
   requestId: string | null
   /** The time of the service, in milliseconds since the Unix epoch. */
   timestamp: number
@@ -41,63 +42,67 @@ type Envelope = {
   detail?: string
 }
 
-/** An answer, or how the attempt failed. `timestamp`: see `Answer`. */
+/** The answer of the service: a success or an error code. `timestamp`: see `Answer`. */
 export type Result<Data> = { answer: Answer<Data> } | { error: ApiError; timestamp: number }
 
 /**
  * Signs a request with a new nonce and sends it once.
  *
- * @param nowMs the time of the service, as far as it is known
+ * @param nowMs the estimated time of the service, in milliseconds since the Unix epoch
  * @param earlier the outcome of the attempts before this one
- * @throws RequestError if there is no answer of the service
+ * @throws RequestError if the service does not answer
  */
 export async function attempt<Data>(
   { credentials, locale, fetch }: Settings,
-  request: Sent,
+  request: PreparedRequest,
   nowMs: number,
   earlier: Outcome,
 ): Promise<Result<Data>> {
-  const { method, url, body, isRead } = request
-  const possible: Outcome = isRead ? 'NOT_EXECUTED' : 'UNKNOWN'
+  const { method, url, body } = request
   const timestamp = String(Math.floor(nowMs / 1000))
   const signed = await signedHeaders(credentials, { method, target: url.pathname, body, timestamp })
-  const limits = limitsOf(request)
+  const deadline = startDeadline(request)
   try {
     const response = await fetch(url, {
       method,
       headers: {
         ...signed,
         'X-LOCALE': locale,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
       },
-      ...(body === undefined ? {} : { body }),
-      signal: limits.signal,
-      // What was signed is for this URL, and needs no cookies.
+      ...(body !== undefined && { body }),
+      signal: deadline.signal,
+      // The signature is valid for this URL only, and replaces cookies.
       redirect: 'manual',
       credentials: 'omit',
       cache: 'no-store',
     })
     return readAnswer(response, await readText(response), request, earlier)
   } catch (error) {
-    if (error instanceof UnexpectedAnswerError) throw error
-    if (request.signal?.aborted) throw new AbortedError('was aborted', request, possible, request.signal.reason)
-    if (limits.signal.aborted)
-      throw new TimeoutError(`got no answer within ${request.timeoutMs} ms`, request, possible, limits.signal.reason)
-    const cause = causeOf(error)
-    const wasSent = !wasNeverSent(cause)
-    throw new ConnectionError(
-      `${wasSent ? 'got no answer' : 'could not be sent'} (${describe(cause)}): check baseUrl, and that the service runs`,
-      request,
-      wasSent ? possible : earlier,
-      error,
-    )
+    throw error instanceof UnexpectedAnswerError ? error : failureOf(error, request, deadline.signal, earlier)
   } finally {
-    limits.clear()
+    deadline.clear()
   }
 }
 
-/** Aborts after the time-out, or with the caller's signal. AbortSignal.any would keep a listener on a long-lived signal. */
-function limitsOf({ timeoutMs, signal }: Sent): { signal: AbortSignal; clear: () => void } {
+/** The error for an attempt without an answer. */
+function failureOf(error: unknown, request: PreparedRequest, deadline: AbortSignal, earlier: Outcome): RequestError {
+  const outcome: Outcome = request.isRead ? 'NOT_EXECUTED' : 'UNKNOWN'
+  if (request.signal?.aborted) return new AbortedError('was aborted', request, outcome, request.signal.reason)
+  if (deadline.aborted)
+    return new TimeoutError(`got no answer within ${request.timeoutMs} ms`, request, outcome, deadline.reason)
+  const cause = causeOf(error)
+  const wasSent = !wasNeverSent(cause)
+  const what = wasSent ? 'got no answer' : 'could not be sent'
+  const message = `${what} (${describe(cause)}): check baseUrl, and that the service runs`
+  return new ConnectionError(message, request, wasSent ? outcome : earlier, error)
+}
+
+/**
+ * A signal that aborts after the time-out, or with the caller's signal. `AbortSignal.any` would leave a listener on a
+ * long-lived signal of the caller.
+ */
+function startDeadline({ timeoutMs, signal }: PreparedRequest): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController()
   const timer = setTimeout(
     () => controller.abort(new DOMException('The attempt took too long.', 'TimeoutError')),
@@ -115,7 +120,7 @@ function limitsOf({ timeoutMs, signal }: Sent): { signal: AbortSignal; clear: ()
   }
 }
 
-/** The service sends less. It bounds the memory that another server can make this client use. */
+/** More than the service sends. This bounds the memory that another server can make the client use. */
 const maxAnswerBytes = 16 * 1024 * 1024
 
 /** The text of a body. Empty if it is longer than an answer of the service can be. */
@@ -136,7 +141,7 @@ async function readText({ body }: Response): Promise<string> {
   }
 }
 
-function readAnswer<Data>(response: Response, text: string, request: Sent, earlier: Outcome): Result<Data> {
+function readAnswer<Data>(response: Response, text: string, request: PreparedRequest, earlier: Outcome): Result<Data> {
   const { status, headers } = response
   const mayBeExecuted = !request.isRead && (status < 300 || (status >= 500 && status !== 503))
   const outcome = mayBeExecuted ? 'UNKNOWN' : earlier
@@ -166,8 +171,13 @@ function parseEnvelope(text: string): Envelope | undefined {
   try {
     const envelope = JSON.parse(text) as Envelope
     const { success, code, message, timestamp, detail = '' } = envelope
-    const texts = [code, message, detail].every(each => typeof each === 'string')
-    return typeof success === 'boolean' && texts && Number.isFinite(timestamp) ? envelope : undefined
+    const isEnvelope =
+      typeof success === 'boolean' &&
+      typeof code === 'string' &&
+      typeof message === 'string' &&
+      typeof detail === 'string' &&
+      Number.isFinite(timestamp)
+    return isEnvelope ? envelope : undefined
   } catch {
     return undefined
   }
@@ -189,7 +199,7 @@ function describe({ message, code }: SystemError): string {
   return message || code || 'unknown error'
 }
 
-/** Whether the connection failed before it was there. Browsers do not say. */
+/** Whether the request failed before it was sent, because connecting failed. False in browsers, which do not tell. */
 function wasNeverSent({ code, syscall, errors }: SystemError): boolean {
   // A host name with several addresses fails with one error for each.
   if (errors) return errors.every(wasNeverSent)

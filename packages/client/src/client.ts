@@ -1,6 +1,6 @@
 import { Events } from './events.ts'
 import { Holds } from './holds.ts'
-import { createRequest, type Request } from './request.ts'
+import { createRequest, type Request, type Send } from './request.ts'
 import { readOptions, type WalletClientOptions } from './settings.ts'
 import { Transfers } from './transfers.ts'
 import { Wallets } from './wallets.ts'
@@ -10,7 +10,7 @@ export type WalletClient = {
   transfers: Transfers
   holds: Holds
   events: Events
-  /** Signs and sends a request to any endpoint, with retries. Returns `data` of the answer, its status and headers. */
+  /** Signs and sends a request to any endpoint, with retries. Returns the `data` of the answer, its status and headers. */
   request: Request
 }
 
@@ -21,11 +21,12 @@ export type WalletClient = {
  */
 export function createWalletClient(options: WalletClientOptions): WalletClient {
   const request = createRequest(readOptions(options))
+  const send: Send = async <Data>(...sent: Parameters<Request>) => (await request<Data>(...sent)).data
   return {
-    wallets: new Wallets(request),
-    transfers: new Transfers(request),
-    holds: new Holds(request),
-    events: new Events(request),
+    wallets: new Wallets(send),
+    transfers: new Transfers(send),
+    holds: new Holds(send),
+    events: new Events(send),
     request,
   }
 }

@@ -33,7 +33,7 @@ export class RequestError extends Error {
   }
 }
 
-/** What a failure envelope and its headers say. */
+/** The contents of a failure envelope and its headers. */
 export type ApiFailure = {
   status: number
   code: string
@@ -49,21 +49,21 @@ export type ApiFailure = {
 /** The service answered with an error code. docs/errors.md of the service lists them. */
 export class ApiError extends RequestError {
   override readonly name = 'ApiError'
-  /** Such as `T002`. Newer services have further codes: treat an unknown one by its `status`. */
+  /** Such as `T002`. A newer service may return others: treat an unknown code by its `status`. */
   readonly code: KnownErrorCode | (string & {})
   /** The symbolic name of the code, such as `INSUFFICIENT_BALANCE`. */
   readonly reason: string
   /** A sentence in the language of `locale` that says what to fix. For people: programs compare `code`. */
   readonly detail: string | null
-  /** Quote it to the operators of the service: it is in their logs. */
+  /** Identifies the request in the logs of the service. Quote it when you report a problem. */
   readonly requestId: string | null
   /** The HTTP status. */
   readonly status: number
-  /** How long to wait before another attempt: with status 429 and 503. */
+  /** How long to wait before another attempt. Set with status 429 and 503. */
   readonly retryAfterSeconds: number | null
   /** The zero-based place of the transfer that made a batch fail. */
   readonly batchIndex: number | null
-  /** The order that a create with the outcome `UNKNOWN` (S003) makes, if it makes one. */
+  /** With S003: the transferId that the order has if the command took effect. */
   readonly transferId: string | null
 
   constructor(failure: ApiFailure, request: FailedRequest, outcome: Outcome) {
@@ -81,7 +81,7 @@ export class ApiError extends RequestError {
   }
 }
 
-/** The answer is not one of this service: it comes from a proxy in between, or from another server. */
+/** Something else answered, such as a proxy or another server. */
 export class UnexpectedAnswerError extends RequestError {
   override readonly name = 'UnexpectedAnswerError'
   /** The HTTP status; 0 for a redirect in a browser. */
@@ -109,7 +109,7 @@ export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError'
 }
 
-/** The caller's signal was aborted. `cause` is the signal's reason. The name is that of such errors everywhere. */
+/** The caller's signal was aborted. `cause` is the signal's reason. Its `name` is that of the DOM's AbortError. */
 export class AbortedError extends RequestError {
   override readonly name = 'AbortError'
 }

@@ -2,7 +2,7 @@ import { ApiError, HistoryReplacedError, RequestError } from './errors.ts'
 import { pause } from './pause.ts'
 import { segment } from './queries.ts'
 import type { EventPage, EventType, ReadEventsQuery } from './records.ts'
-import { type CallOptions, type Request, retryDelayMs } from './request.ts'
+import { type CallOptions, retryDelayMs, type Send } from './request.ts'
 
 /** A place in the event log: a position, or `head` for its end. */
 export type Position = number | 'head'
@@ -18,22 +18,22 @@ export type FollowOptions = CallOptions & {
   size?: number | undefined
   /** How long to wait at the end of the log before it is read again, in milliseconds. Default: 1,000. */
   pollMs?: number | undefined
-  /** Called when a read has failed and is tried again after a pause, for your log. */
+  /** Called with each failure that is retried, for your log. */
   onRetry?: ((error: RequestError) => void) | undefined
 }
 
-/** The event log of the workspace: what happened, in order, without gaps. Needs the scope `event:read`. */
+/** The event log of the workspace: everything that happened, in order, without gaps. Needs the scope `event:read`. */
 export class Events {
-  readonly #request: Request
+  readonly #send: Send
 
-  constructor(request: Request) {
-    this.#request = request
+  constructor(send: Send) {
+    this.#send = send
   }
 
   /** One page of the events after a position. With `head` it has no events, and `last` is the end of the log. */
   async read(after: Position, query: ReadEventsQuery = {}, options: CallOptions = {}): Promise<EventPage> {
     const path = `/api/v1/event/query/events/${segment(after)}`
-    return (await this.#request<EventPage>('GET', path, { ...options, query })).data
+    return this.#send('GET', path, { ...options, query })
   }
 
   /**
@@ -42,17 +42,17 @@ export class Events {
    * same commit as the effects of `content`, and begin with them after a restart. With `types`, a page can have no events:
    * its cursor has passed those of other types.
    *
-   * It waits for the service as long as it takes: a read that fails for a time is tried again, after at most 10 seconds.
+   * A read that fails is retried without a limit, after pauses of at most 10 seconds.
    *
    * @throws HistoryReplacedError if the log does not continue what was read
    * @throws AbortedError when the signal is aborted
-   * @throws ApiError for a failure that stays, such as a missing scope
+   * @throws ApiError for a failure that a retry does not resolve, such as a missing scope
    */
   async *follow({ after, afterEventId, ...options }: FollowOptions): AsyncGenerator<EventPage, void, void> {
     const { types, size, pollMs = 1_000, onRetry, ...call } = options
     let cursor: Cursor = { after, eventId: afterEventId }
     for (;;) {
-      const page = await this.#readOn(cursor, { type: types, size }, call, onRetry)
+      const page = await this.#readAfter(cursor, { type: types, size }, call, onRetry)
       const isNew = page.last !== cursor.after
       cursor = { after: page.last, eventId: page.lastEventId }
       if (isNew) yield page
@@ -61,8 +61,8 @@ export class Events {
     }
   }
 
-  /** One page after a cursor, whose event must be the one that was read there. */
-  async #readOn(
+  /** Reads one page after a cursor, and checks that its event is still the one that was read there. */
+  async #readAfter(
     { after, eventId }: Cursor,
     query: ReadEventsQuery,
     call: CallOptions,

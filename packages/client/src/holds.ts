@@ -1,7 +1,7 @@
-import { everyPage, itemsOf, type Page } from './pages.ts'
+import { allPages, itemsOf, type Page } from './pages.ts'
 import { segment } from './queries.ts'
 import type { CreateHold, Hold, ListHoldsQuery, ReleaseHold } from './records.ts'
-import type { CallOptions, Request } from './request.ts'
+import type { CallOptions, Send } from './request.ts'
 
 /** With `walletId`, only holds on this wallet. */
 export type HoldListQuery = ListHoldsQuery & { walletId?: string | undefined }
@@ -11,15 +11,15 @@ export type HoldListQuery = ListHoldsQuery & { walletId?: string | undefined }
  * `hold:read`, creating and releasing `hold:create`.
  */
 export class Holds {
-  readonly #request: Request
+  readonly #send: Send
 
-  constructor(request: Request) {
-    this.#request = request
+  constructor(send: Send) {
+    this.#send = send
   }
 
   /** Reserves money of a wallet. The same bizId with the same terms returns the same hold. */
   async create(body: CreateHold, options: CallOptions = {}): Promise<Hold> {
-    return (await this.#request<Hold>('POST', '/api/v1/hold/command/create', { ...options, body })).data
+    return this.#send('POST', '/api/v1/hold/command/create', { ...options, body })
   }
 
   /**
@@ -30,23 +30,23 @@ export class Holds {
   async release(id: string, options: CallOptions = {}): Promise<Hold> {
     const body: ReleaseHold = { holdId: id }
     const path = '/api/v1/hold/command/release'
-    return (await this.#request<Hold>('POST', path, { ...options, body, isRepeatable: true })).data
+    return this.#send('POST', path, { ...options, body, isRepeatable: true })
   }
 
   /** @param id the bizId or holdId */
   async get(id: string, options: CallOptions = {}): Promise<Hold> {
-    return (await this.#request<Hold>('GET', `${holdsPath}/${segment(id)}`, options)).data
+    return this.#send('GET', `${holdsPath}/${segment(id)}`, options)
   }
 
   /** One page of holds. */
   async list({ walletId, ...query }: HoldListQuery = {}, options: CallOptions = {}): Promise<Page<Hold>> {
     const path = walletId === undefined ? '' : `/wallet/${segment(walletId)}`
-    return (await this.#request<Page<Hold>>('GET', `${holdsPath}${path}`, { ...options, query })).data
+    return this.#send('GET', `${holdsPath}${path}`, { ...options, query })
   }
 
-  /** All holds, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
+  /** All holds, the oldest first. See "Lists" in the README for lists that change while you read. */
   listAll(query: Omit<HoldListQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Hold, void, void> {
-    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+    return itemsOf(page => this.list({ ...allPages, ...query, page }, options))
   }
 }
 

@@ -4,10 +4,10 @@ import type { PageMetadata } from './records.ts'
 export type Page<Item> = { content: Item[]; page: PageMetadata }
 
 /**
- * What to read all pages in, unless the caller says otherwise: the largest pages, oldest first. New items are then added at
- * the end, so that none is returned twice or left out while others are created.
+ * The defaults for reading all pages: the largest pages, oldest first. New items are added at the end then, so none is
+ * returned twice or skipped while others are created.
  */
-export const everyPage = { size: 100, sort: 'createdAt,asc' } as const
+export const allPages = { size: 100, sort: 'createdAt,asc' } as const
 
 /** All items of a list, page by page, until the last page or an empty one. */
 export async function* itemsOf<Item>(

@@ -1,10 +1,10 @@
-import { type Answer, attempt, type Sent } from './attempt.ts'
+import { type Answer, attempt, type PreparedRequest } from './attempt.ts'
 import { AbortedError, ApiError, ConnectionError, type Outcome, RequestError, UnexpectedAnswerError } from './errors.ts'
 import { pause } from './pause.ts'
 import { type Query, queryString } from './queries.ts'
 import type { Settings } from './settings.ts'
 
-/** What every call takes. */
+/** The options of every call. */
 export type CallOptions = {
   /** Aborting it ends the call with an AbortedError. The service may still execute a command that was sent. */
   signal?: AbortSignal | undefined
@@ -14,7 +14,7 @@ export type CallOptions = {
 
 export type RequestOptions = CallOptions & {
   query?: Query | undefined
-  /** Sent as JSON; a string is sent as it is. */
+  /** PreparedRequest as JSON; a string is sent as it is. */
   body?: object | string | undefined
   /**
    * Whether the request may be sent again after an attempt that may have taken effect. Default: for GET, and for a body with
@@ -32,25 +32,28 @@ export type RequestOptions = CallOptions & {
  */
 export type Request = <Data = unknown>(method: string, path: string, options?: RequestOptions) => Promise<Answer<Data>>
 
+/** A `Request` that returns only the `data` of the answer. */
+export type Send = <Data>(...request: Parameters<Request>) => Promise<Data>
+
 export function createRequest(settings: Settings): Request {
-  /** The clock of the service minus the local one, once an answer has shown that they differ. */
+  /** The clock of the service minus the local one. 0 until an answer shows that they differ. */
   let clockOffsetMs = 0
 
   return async function request<Data>(method: string, path: string, options: RequestOptions = {}) {
-    const sent = prepare(settings, method.toUpperCase(), path, options)
-    const isRepeatable = options.isRepeatable ?? isRepeatableByDefault(sent, options.body)
+    const prepared = prepare(settings, method.toUpperCase(), path, options)
+    const isRepeatable = options.isRepeatable ?? isRepeatableByDefault(prepared, options.body)
     let outcome: Outcome = 'NOT_EXECUTED'
     let hasSetClock = false
     for (let failures = 0; ; ) {
-      if (sent.signal?.aborted) throw aborted(sent, outcome)
+      if (prepared.signal?.aborted) throw new AbortedError('was aborted', prepared, outcome, prepared.signal.reason)
       let failure: RequestError
       try {
-        const result = await attempt<Data>(settings, sent, settings.now() + clockOffsetMs, outcome)
+        const result = await attempt<Data>(settings, prepared, settings.now() + clockOffsetMs, outcome)
         if ('answer' in result) return result.answer
         failure = result.error
         const offsetMs = result.timestamp - settings.now()
-        if (result.error.code === 'GA2013' && !hasSetClock && offsetMs <= longestOffsetMs) {
-          // The timestamp was too old or in the future, or a proxy sent the request twice.
+        if (result.error.code === 'GA2013' && !hasSetClock && offsetMs <= maxOffsetMs) {
+          // The timestamp differs too much from the service's time, or a proxy sent the request twice.
           hasSetClock = true
           clockOffsetMs = offsetMs
           continue
@@ -63,12 +66,12 @@ export function createRequest(settings: Settings): Request {
       const delayMs = retryDelayMs(failure, failures++)
       const isSafe = outcome === 'NOT_EXECUTED' || isRepeatable
       if (delayMs === null || !isSafe || failures > settings.maxRetries) throw failure
-      await pause(delayMs, sent.signal)
+      await pause(delayMs, prepared.signal)
     }
   }
 }
 
-function prepare(settings: Settings, method: string, path: string, options: RequestOptions): Sent {
+function prepare(settings: Settings, method: string, path: string, options: RequestOptions): PreparedRequest {
   const { query = {}, body, signal, timeoutMs = settings.timeoutMs } = options
   const url = new URL(settings.origin + path + queryString(query))
   if (url.origin !== settings.origin || url.pathname !== path)
@@ -81,7 +84,7 @@ function prepare(settings: Settings, method: string, path: string, options: Requ
     path,
     url,
     bizId: typeof bizId === 'string' ? bizId : null,
-    // Written once, so that all attempts send and sign the same bytes.
+    // Serialized once, so that all attempts sign and send the same bytes.
     body: typeof body === 'object' ? JSON.stringify(body) : body,
     timeoutMs,
     signal,
@@ -89,40 +92,36 @@ function prepare(settings: Settings, method: string, path: string, options: Requ
   }
 }
 
-function isRepeatableByDefault({ isRead, bizId }: Sent, body: RequestOptions['body']): boolean {
+function isRepeatableByDefault({ isRead, bizId }: PreparedRequest, body: RequestOptions['body']): boolean {
   const { transfers } = (typeof body === 'object' ? body : {}) as { transfers?: unknown }
   const isBatch = Array.isArray(transfers) && transfers.every(item => typeof item?.bizId === 'string')
   return isRead || bizId !== null || isBatch
 }
 
-function aborted(request: Sent, outcome: Outcome): AbortedError {
-  return new AbortedError('was aborted', request, outcome, request.signal?.reason)
-}
-
 /**
- * How far the clock of the service may be ahead. Whoever answers in place of the service could name a later time, keep the
- * requests that are signed for it, and send them then.
+ * How far the clock of the service may be ahead. Somebody who answers in place of the service could claim a later time, keep
+ * the requests that are signed for it, and send them then.
  */
-const longestOffsetMs = 24 * 60 * 60 * 1000
+const maxOffsetMs = 24 * 60 * 60 * 1000
 const firstDelayMs = 250
-const longestDelayMs = 10_000
-/** What `Retry-After` may ask for. After a longer time, somebody else should decide what to do. */
-const longestAskedDelayMs = 60_000
+const maxDelayMs = 10_000
+/** If `Retry-After` asks for more, the call fails, and the caller decides what to do. */
+const maxRetryAfterMs = 60_000
 const transientStatuses: readonly number[] = [429, 502, 503, 504]
 
 /**
- * How long to wait before a failed request is sent again. Null if another attempt would fail too.
+ * How long to wait before a failed request is sent again, in milliseconds. Null if another attempt would fail too.
  *
- * @param failures how often it has failed before
+ * @param failures how many attempts failed before this one
  */
 export function retryDelayMs(error: RequestError, failures: number): number | null {
-  // Half of it is random, so that clients that failed together do not return together.
+  // Up to half of it is random, so that clients that failed together do not retry together.
   const share = 0.5 + Math.random() / 2
-  const backoffMs = Math.min(firstDelayMs * 2 ** failures, longestDelayMs) * share
+  const backoffMs = Math.min(firstDelayMs * 2 ** failures, maxDelayMs) * share
   if (error instanceof ConnectionError) return backoffMs
   if (!(error instanceof ApiError || error instanceof UnexpectedAnswerError)) return null
   if (!transientStatuses.includes(error.status)) return null
   if (error.retryAfterSeconds === null) return backoffMs
   const askedMs = error.retryAfterSeconds * 1000
-  return askedMs > longestAskedDelayMs ? null : askedMs + firstDelayMs * share
+  return askedMs > maxRetryAfterMs ? null : askedMs + firstDelayMs * share
 }

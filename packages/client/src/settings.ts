@@ -6,8 +6,8 @@ export type WalletClientOptions = Credentials & {
   /** The language of `detail` in errors, as a language tag. Default: `en-US`. */
   locale?: string | undefined
   /**
-   * How long one attempt may take, in milliseconds. Default: 15,000. The service answers commands whose outcome it does
-   * not know (S003) after about 10 seconds.
+   * How long one attempt may take, in milliseconds. Default: 15,000. The service itself gives up on a command after about
+   * 10 seconds (S003).
    */
   timeoutMs?: number | undefined
   /** How often a request that failed is sent again. Default: 4, within about 4 seconds if the service asks for no pause. */
@@ -53,5 +53,5 @@ export function readOptions(options: WalletClientOptions): Settings {
   }
 }
 
-/** Timers do not wait longer. */
+/** The longest delay of a timer. */
 const maxTimerMs = 2_147_483_647

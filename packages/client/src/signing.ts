@@ -1,6 +1,6 @@
 /**
- * The signature of section 5.2 of the specification, with Web Crypto, which Node and browsers have. All functions that
- * compute a digest throw if it is missing, as it is on web pages that were not loaded over HTTPS or from localhost.
+ * The signature of section 5.2 of the specification, with Web Crypto, which Node and browsers have. Browsers offer it only
+ * to pages from HTTPS and from localhost: on other pages, all functions except `canonicalMessage` throw.
  */
 
 /** An API key and its secret. The secret signs requests and is never sent. */
@@ -53,8 +53,8 @@ export function canonicalMessage({ method, path, timestamp, nonce, bodyHash }: S
 }
 
 /**
- * The signature: the Base64 of the HMAC-SHA256 of the canonical message. The key is the API secret as UTF-8 bytes, or other
- * bytes, to find out what another client did.
+ * The signature: the Base64 of the HMAC-SHA256 of the canonical message. The key is the API secret as UTF-8 bytes. Other
+ * bytes as the key reproduce the mistake of another client.
  */
 export async function sign(secret: Uint8Array | string, message: string): Promise<string> {
   const { subtle } = webCrypto()
@@ -84,13 +84,12 @@ export function randomId(): string {
   return webCrypto().randomUUID()
 }
 
-/** Web Crypto accepts no view of shared memory, which callers have no reason to use. */
+/** The cast excludes views of shared memory, which Web Crypto does not accept. */
 function bytesOf(body: Uint8Array | string): Uint8Array<ArrayBuffer> {
   return typeof body === 'string' ? new TextEncoder().encode(body) : (body as Uint8Array<ArrayBuffer>)
 }
 
 function webCrypto(): typeof crypto {
-  // Browsers remove it from pages that were loaded over plain HTTP.
   const { subtle } = globalThis.crypto as Partial<typeof crypto>
   if (!subtle)
     throw new Error(

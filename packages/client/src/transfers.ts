@@ -1,4 +1,4 @@
-import { everyPage, itemsOf, type Page } from './pages.ts'
+import { allPages, itemsOf, type Page } from './pages.ts'
 import { segment } from './queries.ts'
 import type {
   CreateTransfer,
@@ -9,7 +9,7 @@ import type {
   TransferCompletion,
   TransferOrder,
 } from './records.ts'
-import type { CallOptions, Request } from './request.ts'
+import type { CallOptions, Send } from './request.ts'
 import { randomId } from './signing.ts'
 
 /** With `walletId`, only transfers from and to this wallet. */
@@ -20,10 +20,10 @@ export type TransferListQuery = ListTransfersQuery & { walletId?: string | undef
  * `transfer:reverse`.
  */
 export class Transfers {
-  readonly #request: Request
+  readonly #send: Send
 
-  constructor(request: Request) {
-    this.#request = request
+  constructor(send: Send) {
+    this.#send = send
   }
 
   /**
@@ -35,43 +35,42 @@ export class Transfers {
    */
   async create(transfer: CreateTransfer, options: CallOptions = {}): Promise<TransferOrder> {
     const body: CreateTransfer = { ...transfer, bizId: transfer.bizId ?? randomId() }
-    return (await this.#request<TransferOrder>('POST', '/api/v1/transfer/command/create', { ...options, body })).data
+    return this.#send('POST', '/api/v1/transfer/command/create', { ...options, body })
   }
 
   /** Makes up to 100 transfers and reversals, all or none. `batchIndex` of an ApiError is the place of the one that failed. */
   async createBatch(body: CreateTransferBatch, options: CallOptions = {}): Promise<TransferBatch> {
-    return (await this.#request<TransferBatch>('POST', '/api/v1/transfer/command/batch', { ...options, body })).data
+    return this.#send('POST', '/api/v1/transfer/command/batch', { ...options, body })
   }
 
   /** Moves the money of a transfer back, or a part of it. */
   async reverse(body: ReverseTransfer, options: CallOptions = {}): Promise<TransferOrder> {
-    return (await this.#request<TransferOrder>('POST', '/api/v1/transfer/command/reverse', { ...options, body })).data
+    return this.#send('POST', '/api/v1/transfer/command/reverse', { ...options, body })
   }
 
   /** @param id the bizId or transferId */
   async get(id: string, options: CallOptions = {}): Promise<TransferOrder> {
-    return (await this.#request<TransferOrder>('GET', orderPath(id), options)).data
+    return this.#send('GET', orderPath(id), options)
   }
 
   /** @param id the bizId or transferId */
   async isCompleted(id: string, options: CallOptions = {}): Promise<boolean> {
-    const { data } = await this.#request<TransferCompletion>('GET', `${orderPath(id)}/completed`, options)
-    return data.completed
+    const { completed } = await this.#send<TransferCompletion>('GET', `${orderPath(id)}/completed`, options)
+    return completed
   }
 
   /** One page of transfers. */
   async list({ walletId, ...query }: TransferListQuery = {}, options: CallOptions = {}): Promise<Page<TransferOrder>> {
     const path = walletId === undefined ? '' : `/wallet/${segment(walletId)}`
-    const answer = this.#request<Page<TransferOrder>>('GET', `${ordersPath}${path}`, { ...options, query })
-    return (await answer).data
+    return this.#send('GET', `${ordersPath}${path}`, { ...options, query })
   }
 
-  /** All transfers, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
+  /** All transfers, the oldest first. See "Lists" in the README for lists that change while you read. */
   listAll(
     query: Omit<TransferListQuery, 'page'> = {},
     options: CallOptions = {},
   ): AsyncGenerator<TransferOrder, void, void> {
-    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+    return itemsOf(page => this.list({ ...allPages, ...query, page }, options))
   }
 }
 

@@ -1,4 +1,4 @@
-import { everyPage, itemsOf, type Page } from './pages.ts'
+import { allPages, itemsOf, type Page } from './pages.ts'
 import { segment } from './queries.ts'
 import type {
   Balance,
@@ -11,41 +11,41 @@ import type {
   Wallet,
   WalletStatement,
 } from './records.ts'
-import type { CallOptions, Request } from './request.ts'
+import type { CallOptions, Send } from './request.ts'
 
 /** A time: a Date, or ISO 8601 with a zone. A bare date such as `2026-11-01` is midnight UTC. */
 export type Time = Date | string
 
 /** The wallets of the workspace. Reading needs the scope `wallet:read`, changing `wallet:manage`. */
 export class Wallets {
-  readonly #request: Request
+  readonly #send: Send
 
-  constructor(request: Request) {
-    this.#request = request
+  constructor(send: Send) {
+    this.#send = send
   }
 
   /** One page of wallets. */
   async list(query: ListWalletsQuery = {}, options: CallOptions = {}): Promise<Page<Wallet>> {
-    return (await this.#request<Page<Wallet>>('GET', '/api/v1/wallets', { ...options, query })).data
+    return this.#send('GET', '/api/v1/wallets', { ...options, query })
   }
 
-  /** All wallets, the oldest first. "Lists" in the README says what holds when they change meanwhile. */
+  /** All wallets, the oldest first. See "Lists" in the README for lists that change while you read. */
   listAll(query: Omit<ListWalletsQuery, 'page'> = {}, options: CallOptions = {}): AsyncGenerator<Wallet, void, void> {
-    return itemsOf(page => this.list({ ...everyPage, ...query, page }, options))
+    return itemsOf(page => this.list({ ...allPages, ...query, page }, options))
   }
 
   async get(walletId: string, options: CallOptions = {}): Promise<Wallet> {
-    return (await this.#request<Wallet>('GET', `/api/v1/wallets/${segment(walletId)}`, options)).data
+    return this.#send('GET', `/api/v1/wallets/${segment(walletId)}`, options)
   }
 
   async balance(walletId: string, options: CallOptions = {}): Promise<Balance> {
-    return (await this.#request<Balance>('GET', `/api/v1/wallets/${segment(walletId)}/balance`, options)).data
+    return this.#send('GET', `/api/v1/wallets/${segment(walletId)}/balance`, options)
   }
 
   /** The balance after all flows before a time, which is at least 30 seconds ago. It never changes. */
   async balanceAt(walletId: string, at: Time, options: CallOptions = {}): Promise<BalanceAt> {
     const path = `/api/v1/wallets/${segment(walletId)}/balance/${timeSegment(at)}`
-    return (await this.#request<BalanceAt>('GET', path, options)).data
+    return this.#send('GET', path, options)
   }
 
   /**
@@ -54,13 +54,13 @@ export class Wallets {
    */
   async statement(walletId: string, from: Time, to: Time, options: CallOptions = {}): Promise<WalletStatement> {
     const path = `/api/v1/wallets/${segment(walletId)}/statement/${timeSegment(from)}/${timeSegment(to)}`
-    return (await this.#request<WalletStatement>('GET', path, options)).data
+    return this.#send('GET', path, options)
   }
 
   /** One page of the flows of a wallet: what went in and out. */
   async flows(walletId: string, query: ListWalletFlowsQuery = {}, options: CallOptions = {}): Promise<Page<Flow>> {
     const path = `/api/v1/wallets/${segment(walletId)}/flows`
-    return (await this.#request<Page<Flow>>('GET', path, { ...options, query })).data
+    return this.#send('GET', path, { ...options, query })
   }
 
   /** All flows of a wallet, the oldest first. */
@@ -69,12 +69,12 @@ export class Wallets {
     query: Omit<ListWalletFlowsQuery, 'page'> = {},
     options: CallOptions = {},
   ): AsyncGenerator<Flow, void, void> {
-    return itemsOf(page => this.flows(walletId, { ...everyPage, ...query, page }, options))
+    return itemsOf(page => this.flows(walletId, { ...allPages, ...query, page }, options))
   }
 
   /** Creates a wallet. The same bizId with the same currency and name returns the same wallet. */
   async create(body: CreateWallet, options: CallOptions = {}): Promise<Wallet> {
-    return (await this.#request<Wallet>('POST', '/api/v1/wallet/command/create', { ...options, body })).data
+    return this.#send('POST', '/api/v1/wallet/command/create', { ...options, body })
   }
 
   /** Freezes, unfreezes or closes a wallet. Setting the status that it has changes nothing. */
@@ -85,7 +85,7 @@ export class Wallets {
   ): Promise<Wallet> {
     const body: ChangeWalletStatus = { walletId, status }
     const path = '/api/v1/wallet/command/change-status'
-    return (await this.#request<Wallet>('POST', path, { ...options, body, isRepeatable: true })).data
+    return this.#send('POST', path, { ...options, body, isRepeatable: true })
   }
 }
 

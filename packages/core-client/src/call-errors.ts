@@ -10,15 +10,12 @@ export type CoreErrorData = inferRouterError<AppRouter>['data']
 /** One invalid value in the input of a call: its `path`, such as `order.amount`, and in `message` what it must be. */
 export type InputFault = NonNullable<CoreErrorData['inputFaults']>[number]
 
-/** A public error that core returned. A comparison of its `code` narrows its `details`. */
+/** A public error that core returned. Comparing its `code` narrows the type of its `details`. */
 export type CoreDomainError = { [Code in ErrorCode]: DomainError<Code> }[ErrorCode]
 
 /**
  * The public error that core returned for a call: its `code`, and the `details` of that code. Null if the call failed for
- * another reason.
- *
- * Also null if core is newer and this program does not know the code: `error.data.appError` has it. Rethrow every error
- * for which this function returns null.
+ * another reason, or if core is newer and has a code that this version does not know: `error.data.appError` has that one.
  */
 export function domainErrorOf(error: unknown): CoreDomainError | null {
   const appError = dataOf(error)?.appError
@@ -27,12 +24,12 @@ export function domainErrorOf(error: unknown): CoreDomainError | null {
     : null
 }
 
-/** What is wrong with the input of a call, if core's schema refused it. Null if the call failed for another reason. */
+/** The faults in the input of a call. Null if the call failed for another reason. */
 export function inputFaultsOf(error: unknown): InputFault[] | null {
   return dataOf(error)?.inputFaults ?? null
 }
 
-/** Why a call got no answer of core: CoreUnreachable, CoreRejected or CallAborted. Null if it got one. */
+/** The reason that core did not answer a call: CoreUnreachable, CoreRejected or CallAborted. Null if core answered. */
 export function noAnswerErrorOf(error: unknown): NoAnswerError | null {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof NoAnswerError ? cause : null

@@ -26,8 +26,10 @@ export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(
  * Calls take tRPC's options. A call whose `signal` is aborted fails with CallAborted. If it was sent already, core may
  * still execute it.
  *
- * @throws TypeError if a URL or the token cannot be one. Every call throws a TRPCClientError if it fails: `domainErrorOf`,
- *   `inputFaultsOf` and `noAnswerErrorOf` say why, and `error.data` is core's description.
+ * A failed call throws a TRPCClientError: `domainErrorOf`, `inputFaultsOf` and `noAnswerErrorOf` return the reason, and
+ * `error.data` is core's description.
+ *
+ * @throws TypeError if a URL or the token is malformed
  */
 export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
   checkToken(token)
@@ -58,7 +60,7 @@ function originsOf(urls: string[]): string[] {
   })
 }
 
-/** @throws TypeError, which does not have the token */
+/** @throws TypeError, without the token in its message */
 function checkToken(token: string): void {
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new TypeError('token must be one of the SERVICE_TOKENS of core: visible ASCII characters, without spaces')

@@ -1,13 +1,13 @@
 import { type ErrorCode, isErrorCode } from '@workspace-wallet/contract'
 
 /**
- * A call got no answer of core. The message says why, where, and how to fix it; it never has the token. `sent`: whether core
- * may have executed the call. `sentAtMs`: when it was sent at the latest, on the clock of `performance.now()`; a call can
- * wait in a queue first.
+ * Core did not answer a call. The message says why, at which URL, and how to fix it. It never contains the token.
  */
 export class NoAnswerError extends Error {
   override readonly name: string = 'NoAnswerError'
+  /** Whether core may have executed the call. */
   readonly sent: boolean
+  /** When the call was sent, on the clock of `performance.now()`. If it was not sent: when it failed. */
   readonly sentAtMs: number
 
   constructor(message: string, sent: boolean, sentAtMs = performance.now(), cause?: unknown) {
@@ -25,7 +25,7 @@ export class CoreUnreachable extends NoAnswerError {
 /** The server at the URL rejected the whole request: wrong token, wrong URL, or a proxy without a core. */
 export class CoreRejected extends NoAnswerError {
   override readonly name = 'CoreRejected'
-  /** Of the HTTP response. */
+  /** The HTTP status. */
   readonly status: number
 
   constructor(url: string, status: number, body: string, sentAtMs?: number) {
@@ -45,7 +45,7 @@ export class CallAborted extends NoAnswerError {
   }
 }
 
-/** How to find the right URL, for messages. */
+/** How to correct a URL that is not core's, for messages. */
 export const useUrlOfCore = "use the URL of core, or of a gateway's internal listener"
 
 export const mayBeExecuted = 'the call may have been executed, so check that before you repeat it'
@@ -61,7 +61,7 @@ function remedyOf(status: number, code: ErrorCode | undefined): string {
   return `this is not a core of this version; ${useUrlOfCore}`
 }
 
-/** The code in the envelope of a gateway. Nothing else of a body reaches a message: a server may echo the token. */
+/** The code in the envelope of a gateway. Nothing else of a body is used in messages, because a server may echo the token. */
 function publicCodeIn(body: string): ErrorCode | undefined {
   try {
     const { code } = JSON.parse(body) as { code?: unknown }

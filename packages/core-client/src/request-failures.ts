@@ -1,4 +1,4 @@
-/** Why an HTTP request to core failed, from the errors of Node and undici. */
+/** Explains why an HTTP request to core failed, from the errors of Node and undici. */
 import { CoreUnreachable, mayBeExecuted, useUrlOfCore } from './errors.ts'
 
 /**
@@ -10,28 +10,25 @@ import { CoreUnreachable, mayBeExecuted, useUrlOfCore } from './errors.ts'
  */
 export function requestFailure(url: string, error: unknown, sentAtMs: number): CoreUnreachable {
   const sent = !wasNeverSent(error)
-  // It contains what the server sent, which may be the request with its token.
-  if ((error as Error).name === 'HTTPParserError') return new CoreUnreachable(notHttp(url), sent, sentAtMs)
+  // This error contains what the server sent, and a server may echo the token. So it is not the cause.
+  if ((error as Error).name === 'HTTPParserError') {
+    const sentence = `${url} does not answer in HTTP: if it uses TLS, begin the URL with https://, else ${useUrlOfCore}`
+    return new CoreUnreachable(sentence, sent, sentAtMs)
+  }
   return new CoreUnreachable(sentenceOf(url, codeOf(error), sent), sent, sentAtMs, error)
 }
 
-function notHttp(url: string): string {
-  return `${url} does not answer in HTTP: if it uses TLS, begin the URL with https://, else ${useUrlOfCore}`
-}
-
-/** The error for a response with a success status that core did not write, for example an HTML page. */
+/** The error for a response with a success status that is not from core, such as an HTML page. */
 export function foreignAnswer(url: string, type: string | null | undefined, sentAtMs: number): CoreUnreachable {
   const [mediaType] = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(type ?? '') ?? []
   const answer = mediaType ? `an answer of the type ${mediaType}` : 'something else'
   return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs)
 }
 
-/** The error for a streamed answer that ended without its last part, for example because core was stopped. */
+/** The error for a streamed answer that ended without its last part. */
 export function streamEnded(): CoreUnreachable {
-  return new CoreUnreachable(
-    'the answer of core ended too early, because core stopped or the connection broke: retry it',
-    true,
-  )
+  const sentence = 'the answer of core ended too early, because core stopped or the connection broke: retry it'
+  return new CoreUnreachable(sentence, true)
 }
 
 /** The error for a call that was not sent, because none of the cores answers health checks. */
@@ -71,7 +68,7 @@ function sentenceOf(url: string, code: string | undefined, sent: boolean): strin
   return `${url} closed the connection before it answered: check that core runs, and whether the URL must begin with https://; ${mayBeExecuted}`
 }
 
-/** The code of the first error with one: of an error, of one of its parts, or of its cause. */
+/** The code of an error, or else of its first part or its cause. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, errors, cause } = error as { code?: unknown; errors?: unknown[]; cause?: unknown }
