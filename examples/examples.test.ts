@@ -1,10 +1,9 @@
 /** Runs the example clients as their users do, against a running service. */
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Answer, type Credentials, call, createPath, type Envelope } from '../test/setup/client.ts'
+import { listen } from '../test/setup/listen.ts'
 import { startSystem } from '../test/setup/system.ts'
 import { createTenant, createWallet } from '../test/setup/workspaces.ts'
 import { findPrograms } from '../tools/services/programs.ts'
@@ -276,11 +276,7 @@ describe.concurrent('The Postman collection', () => {
   })
 })
 
-async function listenOn(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const urlOf = async (server: Server) => `http://127.0.0.1:${await listen(server)}`
 
 /** A TCP proxy that drops the first answer to a request with this prefix: the service has then done its work. */
 async function startLossyProxy(port: number, prefix: string) {
@@ -301,7 +297,7 @@ async function startLossyProxy(port: number, prefix: string) {
     client.once('close', () => server.destroy())
     server.once('close', () => client.end())
   })
-  return { url: await listenOn(proxy), lost: () => lost, close: () => proxy.close() }
+  return { url: await urlOf(proxy), lost: () => lost, close: () => proxy.close() }
 }
 
 /** The parts of a request in a Postman collection that the tests change. */
@@ -348,5 +344,5 @@ async function startServiceInTheFuture(credentials: Credentials) {
     response.writeHead(status, { 'Content-Type': 'application/json', ...(retryAfter && { 'Retry-After': retryAfter }) })
     response.end(JSON.stringify(envelope))
   })
-  return { url: await listenOn(server), requests, close: () => server.close() }
+  return { url: await urlOf(server), requests, close: () => server.close() }
 }

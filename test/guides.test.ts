@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { findPrograms } from '../tools/services/programs.ts'
 import { moveTransfersToPast } from './setup/past.ts'
+import { masked, patternOf } from './setup/shown-output.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -111,23 +112,6 @@ async function run(steps: Step[], directory: string): Promise<string[]> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return (await text(shell.stdout)).split(separator)
-}
-
-/** Replaces what differs from run to run. */
-function masked(output: string): string {
-  return output
-    .replaceAll(/\b([a-z]{2,3})_[0-9a-z]{26}\b/g, '$1_ID')
-    .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, 'TIME')
-    .replaceAll(/"timestamp": ?\d{13}/g, '"timestamp": NOW')
-    .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID')
-    .replaceAll(/\b1[78]\d{8}\b/g, 'SECONDS')
-}
-
-/** A pattern for output in which a line of `…` stands for any number of lines. */
-function patternOf(shown: string): RegExp {
-  const lines = masked(shown).split('\n').slice(0, -1)
-  const literal = (line: string) => line.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')
-  return new RegExp(`^${lines.map(line => (line.trim() === '…' ? '(.*\\n)+' : `${literal(line)}\\n`)).join('')}$`)
 }
 
 async function expectOutputs(before: Step[], { steps, text: page }: Page, demo: Demo): Promise<void> {

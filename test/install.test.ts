@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { masked, patternOf } from './setup/shown-output.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
@@ -288,15 +289,3 @@ describe('client', async () => {
     expect(output).toMatch(/^trf_\w+ COMPLETED\nrefused: [ -~]+\nMain 149\.50\nSavings 350\.50\n\d+ rent-2026-11\n$/)
   })
 })
-
-/** Replaces times, which differ from run to run. */
-function masked(output: string): string {
-  return output.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, 'TIME')
-}
-
-/** A pattern for output in which a line of `…` stands for any number of lines. */
-function patternOf(shown: string): RegExp {
-  const literal = (line: string) => line.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')
-  const lines = masked(shown).trimEnd().split('\n')
-  return new RegExp(`^${lines.map(line => (line === '…' ? '(.*\\n)*' : `${literal(line)}\\n`)).join('')}$`)
-}

@@ -12,20 +12,20 @@ import { type Candidate, candidatesOf } from './signing/mistakes.ts'
 
 /** Longer bodies are not serialized again. It bounds the work for one request. */
 const maxBodyBytes = 8192
-/** Of a key, the current secret, and the previous one during the grace period of a rotation. */
+/** A key has its current secret, and its previous one during the grace period of a rotation. */
 const maxSecrets = 2
 
-/** How many searches a gateway makes. A search takes up to a few milliseconds, which attackers could make it spend. */
+/** Bounds the searches of a gateway: an attacker can cause them, and each takes up to 2 ms. */
 const rate = { burst: 200, intervalMicros: 100_000 }
 /** How many of them are for one network, so that one client cannot use up all. */
 const networkRate = { burst: 20, intervalMicros: 1_000_000 }
 
 /**
  * Finds the known mistake in a wrong signature. A match proves that the client has the secret, so the name of the mistake
- * tells nothing to anybody else. All candidates are computed and compared in constant time.
+ * reveals nothing to anybody else. All candidates are computed, and each is compared in constant time.
  */
 export class MistakeSearch {
-  /** See `take`. */
+  /** The state of the rate limit: when its bucket is full again, in microseconds. */
   #fullAt = 0
   readonly #networks = new Buckets(networkRate)
 

@@ -6,10 +6,9 @@ import { header, headerFault } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
 import type { MistakeSearch } from './mistake-search.ts'
 import type { Claim, NonceStore } from './nonces/store.ts'
+import { noncePattern } from './signing/header-patterns.ts'
 import { canonicalMessage, type SignedParts, sign } from './signing/index.ts'
 
-/** 1 to 128 visible ASCII characters. */
-const noncePattern = /^[!-~]{1,128}$/
 /** The padded Base64 of 32 bytes. */
 const signaturePattern = /^[A-Za-z0-9+/]{43}=$/
 
@@ -22,9 +21,9 @@ export function readNonce(request: IncomingMessage): string {
 }
 
 /**
- * Steps 5 and 6 of section 5.3: the nonce is new, and the signature matches. Clients see the errors in this order. But the
- * signature is checked first, and only a valid one claims the nonce, so that nobody without the secret can use up nonces of
- * a client. One round trip to the nonce store suffices.
+ * Steps 5 and 6 of section 5.3: the nonce is new, and the signature matches. Clients see the errors in this order. The
+ * signature is checked first nevertheless, and only a valid one claims the nonce, so that nobody without the secret can use
+ * up nonces of a client. This takes one round trip to the nonce store.
  *
  * A request that asks for a sentence also gets the name of the mistake in its signature, if it is a known one.
  *

@@ -2,10 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
 import { header, headerFault } from './headers.ts'
 import { toleranceSeconds } from './nonces/store.ts'
-
-const secondsPattern = /^\d{1,10}$/
-/** A Unix time in milliseconds, from 2001 to 2286. */
-const millisecondsPattern = /^[1-9]\d{12}$/
+import { millisecondsPattern, secondsPattern } from './signing/header-patterns.ts'
 
 /**
  * Step 4 of section 5.3: X-Timestamp is within 60 s of server time. Returns its text. Both times are compared in whole

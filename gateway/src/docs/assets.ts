@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 
-/** A file that the gateway serves unsigned. It never changes while the program runs. */
+/** A file that the gateway serves unsigned. It does not change while the program runs. */
 export class Asset {
   readonly #contentType: string
   readonly #headers: Record<string, string>
@@ -12,8 +12,8 @@ export class Asset {
   readonly #encoded = new Map<Encoding, Promise<Encoded>>()
 
   /**
-   * @param read called once
-   * @param headers additional response headers, or other values of the usual ones
+   * @param read called once, and again after a failure
+   * @param headers additional response headers; they override the defaults
    * @param stalledMs how long a client may read nothing before its connection is closed
    */
   constructor(
@@ -27,7 +27,7 @@ export class Asset {
     this.#read = read
   }
 
-  /** Reads and compresses it before the first request. A failure is not kept: the first request tries again. */
+  /** Reads and compresses the file before the first request. After a failure, the first request tries again. */
   async prepare(): Promise<void> {
     await Promise.allSettled(encodings.map(encoding => this.#encode(encoding)))
   }
@@ -36,7 +36,7 @@ export class Asset {
   async send(request: Request, response: Response): Promise<void> {
     const encoding = chooseEncoding(request)
     const { body, etag } = await this.#encode(encoding)
-    // A client that does not read what it asked for must not keep its connection for ever.
+    // A client that does not read the answer must not keep its connection for ever.
     response.setTimeout(this.#stalledMs, () => response.destroy())
     // An unread body would have to be read before the next request.
     if (!request.complete) response.setHeader('Connection', 'close')
@@ -61,12 +61,11 @@ export class Asset {
     response.end(request.method === 'HEAD' ? undefined : body)
   }
 
-  /** Each encoding is made once, in a thread of the pool. */
+  /** Encodes once, in a thread of the pool. A failure, such as too many open files, is not kept. */
   #encode(encoding: Encoding): Promise<Encoded> {
     let encoded = this.#encoded.get(encoding)
     if (!encoded) {
       encoded = this.#make(encoding)
-      // A failure, such as too many open files, is not kept.
       encoded.catch(() => this.#encoded.delete(encoding))
       this.#encoded.set(encoding, encoded)
     }

@@ -7,8 +7,7 @@ const folder = '/docs/assets/'
 
 /**
  * A script of a page and all modules that it imports, as JavaScript by URL path. The script is the first. Types are removed
- * here, so that there is no build step. Imports become URL paths: pages have no import map, which the policy of the pages
- * would have to allow.
+ * here, without a build step. Imports become URL paths, because the Content-Security-Policy allows no import map.
  *
  * @param file URL of the TypeScript file
  * @throws Error if two modules would get the same URL
@@ -33,7 +32,7 @@ export function browserModules(file: URL): Map<string, string> {
   return modules
 }
 
-/** The end of an import or export declaration, which is at the beginning of a line. */
+/** An import or export declaration with a module name. It begins at the beginning of a line. */
 const importPattern = /^((?:import|export)\b[^'"]*?\bfrom\s+)'([^']+)'/gm
 
 const resolve = (name: string, from: string) =>
@@ -41,7 +40,7 @@ const resolve = (name: string, from: string) =>
 
 const pathOf = (file: string) => `${folder}${basename(file, '.ts')}.js`
 
-/** Node warns that the function is experimental, which tells an operator nothing. The pages are tested with each Node. */
+/** Removes types, without the warning of Node that the function is experimental: the tests cover it. */
 function stripTypes(code: string): string {
   const { emitWarning } = process
   process.emitWarning = () => {}

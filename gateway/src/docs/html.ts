@@ -1,4 +1,4 @@
-/** A piece of HTML. Only `html` makes one, so that every other text is escaped. */
+/** A piece of HTML. Only `html` creates one, so all other text is escaped. */
 export type Html = { readonly html: string }
 
 type Value = Html | string | number | undefined | false | readonly Value[]

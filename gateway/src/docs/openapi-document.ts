@@ -61,7 +61,7 @@ export type Schema = {
 
 type Reference = { $ref: string }
 
-/** Replaces a reference, such as `#/components/schemas/Wallet`, by what it refers to. @throws Error if there is nothing */
+/** Resolves a reference, such as `#/components/schemas/Wallet`. @throws Error if its target does not exist */
 export function resolved<T extends object>(document: OpenApiDocument, node: T | Reference): T {
   if (!('$ref' in node) || typeof node.$ref !== 'string') return node as T
   const target = node.$ref

@@ -3,12 +3,12 @@ import { inline } from './markdown.ts'
 import type { OpenApiDocument, Schema } from './openapi-document.ts'
 import { type Field, fieldsOf, typeOf } from './schema-fields.ts'
 
-/** What an input of the form is for. The script of the page reads it back from the attributes. */
+/** An input of the form. Its attributes tell the script of the page what it is for. */
 type Input = Field & { in: 'path' | 'query' | 'body'; example: unknown }
 
 type Form = { document: OpenApiDocument; id: string; method: string; path: string; inputs: Input[] }
 
-/** The form that sends one operation. `browser/try-it.ts` makes it work. */
+/** The form that sends one operation. `browser/reference.ts` makes it work. */
 export function operationForm(form: Form): Html {
   const { id, method, path, inputs } = form
   const always = inputs.filter(input => input.isRequired)

@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts'
 
-/** `modules`: the URLs of the script and of all modules that it imports, the script first. */
-type Page = { path: string; title: string; description: string; modules: string[]; body: Html }
+/** `modules`: the URLs of the script and of all modules that it imports. The script is the first. */
+type PageContent = { path: string; title: string; description: string; modules: string[]; body: Html }
 
 const pages = [
   ['/docs', 'API reference'],
@@ -9,7 +9,7 @@ const pages = [
 ] as const
 
 /** A whole page, as text. */
-export function pageText({ path, title, description, modules, body }: Page): string {
+export function pageText({ path, title, description, modules, body }: PageContent): string {
   const links = pages.map(
     ([href, label]) => html`<a href="${href}" ${href === path && html`aria-current="page"`}>${label}</a>`,
   )
@@ -41,8 +41,8 @@ ${body}
 `.html
 }
 
-/** The inputs for a secret. The script of the page reads it only when it signs. */
-export function secretInput(id: string, hint: Html | string): Html {
+/** The input for the API secret. `browser/secret-input.ts` makes it work. */
+export function secretInput(id: string): Html {
   return html`
     <div class="row">
       <label for="${id}">API secret</label>
@@ -51,6 +51,6 @@ export function secretInput(id: string, hint: Html | string): Html {
           aria-describedby="${id}-hint" data-1p-ignore data-lpignore="true" data-bwignore>
         <button type="button" class="plain" aria-pressed="false" aria-controls="${id}">Show</button>
       </div>
-      <p class="hint" id="${id}-hint">${hint}</p>
+      <p class="hint" id="${id}-hint">Stays in the memory of this page until you leave or reload it. It is never sent or stored.</p>
     </div>`
 }

@@ -61,7 +61,7 @@ function keyForm(): Html {
         <label for="api-key">API key</label>
         <input id="api-key" type="text" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="ak_…">
       </div>
-      ${secretInput('api-secret', 'Stays in the memory of this page until you leave or reload it. It is never sent or stored.')}
+      ${secretInput('api-secret')}
     </div>
     <button type="submit">Use this key</button>
     <div id="key-status" role="status"></div>
@@ -71,6 +71,7 @@ function keyForm(): Html {
 function operationArticle(document: OpenApiDocument, { method, path, operation }: Described): Html {
   const { operationId: id, summary, description } = operation
   const parameters = parametersOf(document, operation)
+  const parametersIn = (place: string) => parameters.filter(each => each.in === place)
   const body = requestMedia(document, operation)
   const answer = answerMedia(document, operation)
   const inputs = [...parameterInputs(parameters), ...bodyInputs(document, body?.schema, exampleOf(body))]
@@ -82,16 +83,8 @@ function operationArticle(document: OpenApiDocument, { method, path, operation }
       <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code></p>
       ${markdown(description)}
       ${scope && html`<p>Scope: <code>${scope}</code></p>`}
-      ${parameterSection(
-        document,
-        'Path parameters',
-        parameters.filter(each => each.in === 'path'),
-      )}
-      ${parameterSection(
-        document,
-        'Query parameters',
-        parameters.filter(each => each.in === 'query'),
-      )}
+      ${parameterSection(document, 'Path parameters', parametersIn('path'))}
+      ${parameterSection(document, 'Query parameters', parametersIn('query'))}
       ${body?.schema && html`<h4>Body</h4>${fieldList(document, fieldsOf(document, body.schema), 'request')}`}
       ${answerSection(document, answer)}
       ${errorSection(document, operation)}

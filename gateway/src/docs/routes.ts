@@ -26,7 +26,7 @@ const headers = {
 
 const openApi = new URL('../../openapi.json', import.meta.url)
 
-/** What the gateway serves unsigned for readers of the API, by path. */
+/** The files that the gateway serves unsigned, by path. */
 function allAssets(): Record<string, Asset> {
   return {
     '/openapi.json': new Asset('application/json', () => readFile(openApi)),
@@ -69,7 +69,7 @@ function pageAssets(path: string, { title, description, script, body }: Page): R
 /**
  * Serves the documentation. Other paths and methods are left to the next handler.
  *
- * Everything is prepared now: rendering the pages takes some 100 ms, which would delay signed requests later.
+ * All files are prepared at once: rendering the pages takes some 100 ms, which would delay signed requests later.
  */
 export function serveDocs(): RequestHandler {
   const assets = allAssets()

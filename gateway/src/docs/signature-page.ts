@@ -6,7 +6,7 @@ export function signatureBody(mistakes: Record<string, string>): Html {
   return html`
 <main id="main" class="debugger" tabindex="-1">
   <h1>Signature debugger</h1>
-  <p class="lead">Your request is answered with <code>GA2012</code>? Enter what your client sent. This page computes the signature
+  <p class="lead">If your request gets <code>GA2012</code>, enter what your client sent. This page computes the signature
     stage by stage, shows where your client differs, and tries the usual mistakes. Nothing that you enter leaves this page.</p>
   <div class="columns">
   <form id="request" aria-labelledby="request-title" autocomplete="off" novalidate>
@@ -25,7 +25,7 @@ export function signatureBody(mistakes: Record<string, string>): Html {
       ${field('signature', 'X-Signature')}
     </div>
     ${area('body', 'Body', 4, 'Exactly the text that was sent, with line feeds as line ends. Leave it empty if there was none.')}
-    ${secretInput('secret', 'Stays in the memory of this page until you leave or reload it. It is never sent or stored.')}
+    ${secretInput('secret')}
     <details class="optional"><summary>What your client computed on the way</summary>
       ${field('own-hash', 'Your body hash')}
       ${area('own-message', 'Your canonical message', 5, 'With its line ends. A line end after the last line counts.')}

@@ -1,20 +1,12 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
+import { listen } from '../../../test/setup/listen.ts'
 import { wasNeverSent } from './request-failures.ts'
 
 const pools: Pool[] = []
 afterAll(() => Promise.all(pools.map(pool => pool.destroy())))
-
-async function listening(onSocket: (socket: Socket) => void = () => {}): Promise<Server> {
-  const server = createServer(onSocket).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
-
-const portOf = (server: Server) => (server.address() as AddressInfo).port
 
 function failureOf(url: string): Promise<unknown> {
   const pool = new Pool(url)
@@ -23,16 +15,16 @@ function failureOf(url: string): Promise<unknown> {
 }
 
 test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which no server listens', async host => {
-  const server = await listening()
-  const port = portOf(server)
+  const server = createServer()
+  const port = await listen(server)
   server.close()
   await once(server, 'close')
   expect(wasNeverSent(await failureOf(`http://${host}:${port}`))).toBe(true)
 })
 
 test('a request may have been read if its connection was reset', async () => {
-  const server = await listening(socket => socket.once('data', () => socket.resetAndDestroy()))
-  expect(wasNeverSent(await failureOf(`http://127.0.0.1:${portOf(server)}`))).toBe(false)
+  const server = createServer(socket => socket.once('data', () => socket.resetAndDestroy()))
+  expect(wasNeverSent(await failureOf(`http://127.0.0.1:${await listen(server)}`))).toBe(false)
   server.close()
 })
 

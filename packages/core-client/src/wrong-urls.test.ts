@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { listen } from '../../../test/setup/listen.ts'
 import { findProgram } from '../../../tools/services/programs.ts'
 import { noAnswerErrorOf } from './call-errors.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
@@ -22,37 +23,29 @@ afterAll(async () => {
   for (const end of ends) await end()
 })
 
-async function listen(server: Server, scheme = 'http'): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+async function urlOf(server: Server, scheme = 'http'): Promise<string> {
   ends.push(() => server.close())
-  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `${scheme}://127.0.0.1:${await listen(server)}`
 }
 
-const http = (listener: RequestListener) => listen(createHttpServer(listener))
+const http = (listener: RequestListener) => urlOf(createHttpServer(listener))
 const tcp = (onSocket: (socket: Socket) => void) =>
-  listen(createServer(socket => onSocket(socket.on('error', () => socket.destroy()))))
+  urlOf(createServer(socket => onSocket(socket.on('error', () => socket.destroy()))))
 
 async function https(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'certificate-'))
   const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
-  const options = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=core']
-  await promisify(execFile)(await findProgram(['openssl'], 'openssl'), [
-    'req',
-    ...options,
-    '-keyout',
-    key,
-    '-out',
-    cert,
-  ])
+  const options = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=core'.split(' ')
+  const openssl = await findProgram(['openssl'], 'openssl')
+  await promisify(execFile)(openssl, ['req', ...options, '-keyout', key, '-out', cert])
   const server = createHttpsServer({ key: await readFile(key), cert: await readFile(cert) })
   await rm(directory, { recursive: true })
-  return listen(server, 'https')
+  return urlOf(server, 'https')
 }
 
 async function closedPort(): Promise<string> {
   const server = createServer()
-  const url = await listen(server)
+  const url = await urlOf(server)
   await once(server.close(), 'close')
   return url
 }

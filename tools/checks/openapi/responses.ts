@@ -41,7 +41,6 @@ export const headers = {
   },
 } satisfies Record<string, Header>
 
-/** Headers that only some operations have, by status. */
 const transferId = text('The transferId of the transfer, whether or not it exists; of a batch, that of its first one.')
 const batchIndex: Header = {
   description: 'The zero-based place of the item that was refused. Absent if the answer is not about one item.',
@@ -49,6 +48,7 @@ const batchIndex: Header = {
 }
 const batchIndexStatuses = [400, 404, 409, 422]
 
+/** The headers that only this operation has with a status. */
 function specialHeaders({ path, body }: Endpoint, status: number): Record<string, Header> {
   if (status === 504 && path.startsWith('/api/v1/transfer/')) return { 'X-Transfer-Id': transferId }
   const isBatch = body === createBatchBody
@@ -122,7 +122,7 @@ export function responsesOf(endpoint: Endpoint): Record<string, Response | { $re
   return Object.fromEntries([[200, successResponse(endpoint)], ...failures])
 }
 
-/** The responses that several endpoints have without a change. */
+/** The responses that several endpoints share. */
 export function commonResponses(): Record<string, Response> {
   return Object.fromEntries(
     Object.entries(commonNames).map(([status, name]) => [

@@ -29,18 +29,18 @@ export type Candidate = {
   mistake: SigningMistake
   /** The message that it signs. */
   message: string
-  /** If set: the message continues with the SHA-256 of this text, in lower-case hexadecimal. */
+  /** The text whose SHA-256, in lower-case hexadecimal, follows the message, if any. */
   hashedBody?: string
-  /** The key that it uses, if not the API secret. A text stands for its UTF-8 bytes. */
+  /** The key, as bytes or as text in UTF-8. Default: the API secret. */
   key?: string | Uint8Array
 }
 
-/** Requests with a longer target are not searched for mistakes. It bounds the work for one request, in characters. */
+/** Longer targets are not searched. This bounds the work for one request, in characters. */
 const maxTargetLength = 1024
 
 /**
- * What clients with one known mistake sign for a request. A signature that is the HMAC of a candidate was made with that
- * mistake. The correct message with the correct key is not among the candidates.
+ * What clients with one known mistake sign for a request. A signature that is the HMAC of a candidate was made with its
+ * mistake. The correct message with the correct key is not a candidate.
  *
  * @param secret the API secret
  */
@@ -63,10 +63,10 @@ function identityOf({ message, hashedBody, key }: Variant): string {
 }
 
 /**
- * The known mistakes. Where two of them give the same candidate, the first one is named.
+ * The known mistakes. If two of them give the same candidate, the first one is named.
  *
- * A key that is made from the secret must be as hard to guess as the secret. From a key that is made from only a part of it,
- * an attacker could guess that part.
+ * A key that is made from the secret must use all of it. If it used only a part, an attacker could find that part by trying
+ * all of its values.
  */
 const mistakes: Mistake[] = [
   ['QUERY_SIGNED', request => withPaths(request, targetsOf(request).slice(1))],
@@ -77,7 +77,7 @@ const mistakes: Mistake[] = [
   ['LOWER_CASE', request => joined(request, '\n', lines => lines.map(line => line.toLowerCase()))],
   ['TRAILING_NEWLINE', request => ['\n', '\r\n'].map(end => ({ message: messageOf(request) + end }))],
   ['CRLF', request => ['', '\r\n'].map(end => ({ message: linesOf(request).join('\r\n') + end }))],
-  // The second one is a backslash and an n, which '\n' means in single quotes of PHP and shells.
+  // The second one is a backslash and an n: in PHP and shells, single quotes do not escape.
   ['SEPARATOR', request => ['', '\\n', ' ', ',', ':', '|', '&'].flatMap(separator => joined(request, separator))],
   ['LINE_ORDER', request => orders.flatMap(order => joined(request, '\n', lines => order.map(at => lines[at]!)))],
   ['LINE_MISSING', request => [0, 1, 2, 3].flatMap(at => joined(request, '\n', lines => lines.toSpliced(at, 1)))],

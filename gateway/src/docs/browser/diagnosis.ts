@@ -1,26 +1,17 @@
 import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client/signing'
 import type { SigningMistake } from '@workspace-wallet/contract'
-import { decodeSignature } from '../../auth/signing/encodings.ts'
-import { candidatesOf } from '../../auth/signing/mistakes.ts'
+import { decodeSignature, encodeBase64 } from '../../auth/signing/encodings.ts'
+import { candidatesOf, type ReceivedRequest } from '../../auth/signing/mistakes.ts'
 
 /** A request as the reader describes it. */
-export type SentRequest = {
-  apiKey: string
-  method: string
-  path: string
-  /** Without the question mark; empty if there is none. */
-  query: string
-  /** Host and port; empty if unknown. */
-  host: string
-  timestamp: string
-  nonce: string
+export type SentRequest = Omit<ReceivedRequest, 'body' | 'bodyHash'> & {
   body: string
-  /** What the client sent as X-Signature; empty if unknown. */
+  /** The X-Signature that the client sent; empty if unknown. */
   signature: string
   apiSecret: string
 }
 
-/** What the server computes for a request, and what the signature of the client says about the client. */
+/** What the server computes for a request, and how the client's signature compares. */
 export type Diagnosis = {
   bodyHash: string
   message: string
@@ -50,7 +41,7 @@ export async function diagnose(request: SentRequest): Promise<Diagnosis> {
 async function findMistake(request: SentRequest, hash: string, expected: string): Promise<SigningMistake | undefined> {
   const sent = decodeSignature(request.signature)
   if (!sent) return undefined
-  const value = btoa(String.fromCharCode(...sent.bytes))
+  const value = encodeBase64(sent.bytes)
   if (value === expected) return sent.mistake ?? undefined
   for (const candidate of candidatesOf({ ...request, bodyHash: hash }, request.apiSecret)) {
     const { mistake, message, hashedBody, key = request.apiSecret } = candidate

@@ -1,6 +1,6 @@
 import { element, withLineEnds } from './elements.ts'
 
-/** Two texts with the characters marked in which they differ, from the first to the last one. */
+/** Two texts, each with its differing part marked: from the first character that differs to the last one. */
 export function markedDifference(expected: string, other: string): { expected: Node[]; other: Node[] } {
   const isSame = (at: number, of = (text: string, index: number) => text[index]) => of(expected, at) === of(other, at)
   const shortest = Math.min(expected.length, other.length)

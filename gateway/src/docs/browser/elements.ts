@@ -17,12 +17,12 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return created
 }
 
-/** A text in a box that keeps its lines. */
+/** Preformatted text. */
 export function codeBlock(...children: (Node | string)[]): HTMLPreElement {
   return element('pre', {}, element('code', {}, ...children))
 }
 
-/** A part that the reader can unfold. */
+/** A collapsed section. */
 export function folded(summary: string, ...children: Node[]): HTMLDetailsElement {
   return element('details', {}, element('summary', {}, summary), ...children)
 }

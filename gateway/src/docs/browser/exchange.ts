@@ -27,13 +27,14 @@ export type Exchange = {
   milliseconds: number
 }
 
-/** How far the server's clock is ahead of this machine's, in milliseconds. Zero until an answer shows otherwise. */
+/** The server's clock minus this machine's, in milliseconds. 0 until an answer shows that they differ. */
 let clockOffsetMs = 0
+/** A smaller change of the offset does not explain GA2013. */
 const toleranceMs = 30_000
 
 /**
- * Signs a request and sends it to the server that the page came from. If only this machine's clock is wrong, signs once more
- * with the server's time.
+ * Signs a request and sends it to the server that the page came from. If the clock of this machine is wrong, it signs the
+ * request again with the server's time and sends it once more.
  *
  * @throws TypeError if the server cannot be reached
  */

@@ -1,7 +1,7 @@
 import { codeBlock, element, folded, withLineEnds } from './elements.ts'
 import type { Exchange } from './exchange.ts'
 
-/** What was answered and what was sent, for the reader. */
+/** The answer and the request, for the reader. */
 export function outcomeOf(exchange: Exchange): Node[] {
   const { status, statusText, envelope, milliseconds, text } = exchange
   const isSuccess = envelope?.success === true
@@ -22,7 +22,7 @@ export function outcomeOf(exchange: Exchange): Node[] {
   ]
 }
 
-/** A sentence instead of an answer. */
+/** A problem that prevented an answer. */
 export function problem(sentence: string): Node {
   return element('p', { class: 'verdict bad' }, sentence)
 }

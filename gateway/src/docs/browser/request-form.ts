@@ -2,7 +2,7 @@
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
-/** A form that cannot be sent as it is. `control` has the focus next. */
+/** A form that cannot be sent as it is. `control` is the one to correct, and gets the focus. */
 export class FormFault extends Error {
   readonly control: HTMLElement
 

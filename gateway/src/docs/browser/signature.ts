@@ -1,4 +1,5 @@
 import { parseRequestTarget } from '../../auth/request-target.ts'
+import { millisecondsPattern, noncePattern, secondsPattern } from '../../auth/signing/header-patterns.ts'
 import { type Diagnosis, diagnose, type SentRequest } from './diagnosis.ts'
 import { markedDifference } from './differences.ts'
 import { codeBlock, element, elementById, withLineEnds } from './elements.ts'
@@ -20,7 +21,7 @@ type Input = HTMLInputElement
 
 /** The host of the pasted request. */
 let host = ''
-/** Only the result of the latest input is shown. */
+/** The number of the latest update. Results of earlier ones are not shown. */
 let latest = 0
 
 prepareSecret(secret)
@@ -63,16 +64,16 @@ function readRequest(): SentRequest {
 }
 
 async function update(): Promise<void> {
-  const turn = ++latest
+  const number = ++latest
   if (!isSecureContext) return show(element('p', { class: 'verdict bad' }, insecurePage))
-  const request = readRequest()
-  const missing = missingFields(request)
+  const missing = missingFields()
   if (missing.length > 0) {
     stages.replaceChildren()
     return show(element('p', {}, `Enter ${list(missing)}.`))
   }
+  const request = readRequest()
   const diagnosis = await diagnose(request)
-  if (turn !== latest) return
+  if (number !== latest) return
   stages.replaceChildren(bodyStage(request, diagnosis), messageStage(diagnosis), signatureStage(request, diagnosis))
   show(...verdictOf(request, diagnosis))
   for (const item of mistakes.children)
@@ -84,17 +85,17 @@ function show(...nodes: HTMLElement[]): void {
   if (nodes.map(node => node.outerHTML).join('') !== verdict.innerHTML) verdict.replaceChildren(...nodes)
 }
 
-function missingFields(request: SentRequest): string[] {
+function missingFields(): string[] {
   const needed = {
-    method,
+    'the method': method,
     'the URL or path': target,
     'X-Timestamp': timestamp,
     'X-Nonce': nonce,
     'the API secret': secret,
   }
-  return Object.entries({ ...needed, method: { value: request.method } })
+  return Object.entries(needed)
     .filter(([, { value }]) => value.trim() === '')
-    .map(([name]) => (name === 'method' ? 'the method' : name))
+    .map(([name]) => name)
 }
 
 function list(names: string[]): string {
@@ -110,7 +111,7 @@ function verdictOf(request: SentRequest, { verdict: kind, mistake, message }: Di
     ]
   return [
     element('p', { class: 'verdict bad' }, element('strong', {}, 'The signature is wrong.')),
-    element('p', {}, mistake ? sentenceOf(mistake) : guess(message)),
+    element('p', {}, mistake ? sentenceOf(mistake) : adviceFor(message)),
     ...headerProblems(request),
   ]
 }
@@ -119,21 +120,21 @@ function sentenceOf(mistake: string): string {
   return mistakes.querySelector(`[data-mistake="${mistake}"]`)?.textContent ?? mistake
 }
 
-/** What can be said if no known mistake fits. */
-function guess(message: string): string {
+/** Advice if no known mistake explains the difference. */
+function adviceFor(message: string): string {
   if (ownMessage.value === '')
-    return 'None of the usual mistakes explains it. Enter the canonical message of your client below the secret, to see which part differs. And check that the secret belongs to the key.'
+    return 'None of the usual mistakes explains it. Check that the secret belongs to the key. To see which part differs, enter the canonical message of your client below the secret.'
   if (ownMessage.value === message)
     return 'Your canonical message is right, so your client used another secret, or computed the HMAC in another way.'
   return 'Your canonical message differs: see below.'
 }
 
-/** What the server refuses before it looks at the signature. */
+/** What the server rejects before it checks the signature. */
 function headerProblems({ timestamp, nonce }: SentRequest): HTMLElement[] {
   const problems: string[] = []
-  if (/^\d{13}$/.test(timestamp)) problems.push('X-Timestamp is in milliseconds: send whole seconds.')
-  else if (!/^\d{1,10}$/.test(timestamp)) problems.push('X-Timestamp must be whole seconds since 1970, digits only.')
-  if (!/^[!-~]{1,128}$/.test(nonce)) problems.push('X-Nonce must be 1 to 128 visible ASCII characters.')
+  if (millisecondsPattern.test(timestamp)) problems.push('X-Timestamp is in milliseconds: send whole seconds.')
+  else if (!secondsPattern.test(timestamp)) problems.push('X-Timestamp must be whole seconds since 1970, digits only.')
+  if (!noncePattern.test(nonce)) problems.push('X-Nonce must be 1 to 128 visible ASCII characters.')
   return problems.map(sentence => element('p', { class: 'verdict bad' }, sentence))
 }
 
@@ -173,7 +174,7 @@ function signatureStage({ signature: sent }: SentRequest, { signature }: Diagnos
   return stage('3. Signature', 'Base64 of the HMAC-SHA256 of the message, with the secret as the key.', signature, sent)
 }
 
-/** One step of section 5.2: the value that is right, and how the one of the client differs. */
+/** One step of section 5.2: the correct value, and how the client's value differs. */
 function stage(title: string, description: string, value: string, own: string): HTMLElement {
   const state = own === '' ? '' : own === value ? ': equal' : ': different'
   return element(

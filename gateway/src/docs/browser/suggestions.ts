@@ -1,6 +1,6 @@
 import { element, elementById } from './elements.ts'
 
-/** The IDs that the forms offer: the wallets of the key, and what the answers on this page contained. */
+/** The IDs that the forms offer: the wallets of the key, and the IDs in earlier answers. */
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string; status: string }
 
