@@ -25,7 +25,7 @@ test('the call in the banner can be pasted into bash and has a valid signature',
   await mkdir(join(demoFile, '..'))
   const server = createServer(async (request, response) => {
     const isValid = request.headers['x-signature'] === (await expectedSignature(request, demo))
-    response.end(`${request.headers['x-api-key']} ${isValid}`)
+    response.end(`${request.headers['x-api-key']} ${request.headers['x-locale']} ${isValid}`)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const demo: Demo = {
@@ -43,7 +43,7 @@ test('the call in the banner can be pasted into bash and has a valid signature',
     // Each nonce gives another signature; some contain characters that a shell treats specially.
     for (let round = 0; round < 5; round++) {
       const { stdout } = await promisify(execFile)('bash', ['-c', pasted])
-      expect(stdout).toBe('ak_1 true\n')
+      expect(stdout).toBe('ak_1 en-US true\n')
     }
   } finally {
     server.close()

@@ -45,7 +45,7 @@ function signedCall(demo: Demo, path: string, demoFile: string): string {
   signature=$({ pad 92; { pad 54; printf 'GET\\n${path}\\n%s\\n%s\\n%s' "$time" "$nonce" "$body"; } | hash; } |
     hash | openssl base64)
   curl -sS ${quote(demo.baseUrl + path)} -H 'X-Api-Key: ${demo.apiKey}' -H "X-Timestamp: $time" \\
-    -H "X-Nonce: $nonce" -H "X-Signature: $signature"
+    -H "X-Nonce: $nonce" -H "X-Signature: $signature" -H 'X-LOCALE: en-US'
   echo
 )`
 }
