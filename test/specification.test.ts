@@ -305,5 +305,12 @@ test('the endpoints are those of section 4, with those scopes', async () => {
     'event:read GET /api/v1/event/query/events/{after}',
     'wallet:manage POST /api/v1/wallet/command/create',
     'wallet:manage POST /api/v1/wallet/command/change-status',
+    'webhook:manage GET /api/v1/webhook/query/webhooks',
+    'webhook:manage GET /api/v1/webhook/query/webhooks/{webhookId}',
+    'webhook:manage POST /api/v1/webhook/command/create',
+    'webhook:manage POST /api/v1/webhook/command/update',
+    'webhook:manage POST /api/v1/webhook/command/rotate',
+    'webhook:manage POST /api/v1/webhook/command/seek',
+    'webhook:manage POST /api/v1/webhook/command/delete',
   ])
 })

@@ -4,8 +4,10 @@ import {
   createHoldBody,
   createTransferBody,
   createWalletBody,
+  createWebhookBody,
   currencyDecimals,
   defaultEvents,
+  deleteWebhookBody,
   eventTypes,
   flowDirections,
   flowSortFields,
@@ -18,12 +20,17 @@ import {
   type Page,
   releaseHoldBody,
   reverseTransferBody,
+  rotateWebhookBody,
+  seekWebhookBody,
   settledAfterMs,
   transferSortFields,
   transferStatuses,
   transferTypes,
+  updateWebhookBody,
   walletSortFields,
   walletStatuses,
+  webhookSortFields,
+  webhookStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import {
@@ -32,8 +39,13 @@ import {
   createHold,
   createTransfer,
   createWallet,
+  createWebhook,
+  deleteWebhook,
   releaseHold,
   reverseTransfer,
+  rotateWebhook,
+  seekWebhook,
+  updateWebhook,
 } from '../core/commands.ts'
 import { type Endpoint, getEndpoint, listEndpoint, postEndpoint, queryEndpoint } from './endpoint.ts'
 import { examples } from './examples.ts'
@@ -56,20 +68,28 @@ import {
   batchRecord,
   completionAnswer,
   completionRecord,
+  deletedWebhookAnswer,
   eventPageAnswer,
   eventPageRecord,
   flowPageAnswer,
   flowRecord,
   holdAnswer,
   holdPageAnswer,
+  issuedWebhookAnswer,
+  issuedWebhookRecord,
   orderAnswer,
   orderPageAnswer,
   orderRecord,
+  rotatedWebhookAnswer,
+  rotatedWebhookRecord,
   statementAnswer,
   statementRecord,
   walletAnswer,
   walletPageAnswer,
   walletRecord,
+  webhookAnswer,
+  webhookPageAnswer,
+  webhookRecord,
 } from './records.ts'
 
 const currency = z.enum([...currencyDecimals.keys()], 'UNKNOWN_CURRENCY').describe('Currency code, upper case.')
@@ -100,6 +120,11 @@ const orderParams = z.object({
 /** Any string: malformed and unknown identifiers get the same error, H001. */
 const holdParams = z.object({
   bizId: pathParameter("A hold's bizId or holdId, percent-encoded. Any other text is `H001`."),
+})
+
+/** Any string: malformed and unknown IDs get the same error, E002. */
+const webhookParams = z.object({
+  webhookId: pathParameter('ID of a webhook of the workspace. Any other text is `E002`.'),
 })
 
 /** A path with a slash, encoded or not, names no endpoint: see requirePlainPath. The length is that of the longest bizId. */
@@ -411,6 +436,98 @@ export const endpoints: readonly Endpoint[] = [
     answer: walletAnswer,
     example: examples.changeWalletStatus,
     handle: async ({ core, on, body }) => walletRecord(await changeWalletStatus(core, { ...on, ...body })),
+  }),
+  listEndpoint({
+    operationId: 'listWebhooks',
+    title: 'List webhooks',
+    path: '/api/v1/webhook/query/webhooks',
+    scope: 'webhook:manage',
+    params: noParams,
+    query: listQuery(webhookSortFields, { status: enumParameter(webhookStatuses) }),
+    errors: [],
+    answer: webhookPageAnswer,
+    example: examples.listWebhooks,
+    handle: async ({ core, on, list }) => mapPage(await core.webhooks.list.query({ ...on, ...list }), webhookRecord),
+  }),
+  getEndpoint({
+    operationId: 'getWebhook',
+    title: 'Get a webhook',
+    path: '/api/v1/webhook/query/webhooks/:webhookId',
+    scope: 'webhook:manage',
+    params: webhookParams,
+    errors: ['E002'],
+    answer: webhookAnswer,
+    example: examples.getWebhook,
+    handle: async ({ core, on, params }) => webhookRecord(await core.webhooks.get.query({ ...on, ...params })),
+  }),
+  postEndpoint({
+    operationId: 'createWebhook',
+    title: 'Create a webhook',
+    description:
+      'The service sends every later event of the workspace to the URL, as [Read events](#read-events) shows it, signed by [Standard Webhooks](https://www.standardwebhooks.com). The scope `webhook:manage` lets its holder see all events by a webhook, also without `event:read`. A workspace has at most 16 webhooks.',
+    path: '/api/v1/webhook/command/create',
+    scope: 'webhook:manage',
+    params: noParams,
+    body: createWebhookBody,
+    errors: ['T005', 'E003'],
+    answer: issuedWebhookAnswer,
+    example: examples.createWebhook,
+    handle: async ({ core, on, body }) => issuedWebhookRecord(await createWebhook(core, { ...on, ...body })),
+  }),
+  postEndpoint({
+    operationId: 'updateWebhook',
+    title: 'Update a webhook',
+    description:
+      'Fields that you leave out do not change. Deliveries that are in progress finish as they began, within a minute.',
+    path: '/api/v1/webhook/command/update',
+    scope: 'webhook:manage',
+    params: noParams,
+    body: updateWebhookBody,
+    errors: ['E002'],
+    answer: webhookAnswer,
+    example: examples.updateWebhook,
+    handle: async ({ core, on, body }) => webhookRecord(await updateWebhook(core, { ...on, ...body })),
+  }),
+  postEndpoint({
+    operationId: 'rotateWebhookSecret',
+    title: "Rotate a webhook's secret",
+    description:
+      'Until the grace ends, deliveries have a signature of both secrets. A further rotation ends the grace of the one before. If the outcome is unknown (`S003`), rotate again: the call is not idempotent.',
+    path: '/api/v1/webhook/command/rotate',
+    scope: 'webhook:manage',
+    params: noParams,
+    body: rotateWebhookBody,
+    errors: ['E002'],
+    answer: rotatedWebhookAnswer,
+    example: examples.rotateWebhookSecret,
+    handle: async ({ core, on, body }) => rotatedWebhookRecord(await rotateWebhook(core, { ...on, ...body })),
+  }),
+  postEndpoint({
+    operationId: 'seekWebhook',
+    title: 'Move a webhook to another event',
+    description:
+      'A lower position sends events again, under the same `webhook-id`. A higher one skips events, such as one that your receiver cannot process.',
+    path: '/api/v1/webhook/command/seek',
+    scope: 'webhook:manage',
+    params: noParams,
+    body: seekWebhookBody,
+    errors: ['E002', 'E001'],
+    answer: webhookAnswer,
+    example: examples.seekWebhook,
+    handle: async ({ core, on, body }) => webhookRecord(await seekWebhook(core, { ...on, ...body })),
+  }),
+  postEndpoint({
+    operationId: 'deleteWebhook',
+    title: 'Delete a webhook',
+    description: 'Its `bizId` stays taken. The call can be repeated.',
+    path: '/api/v1/webhook/command/delete',
+    scope: 'webhook:manage',
+    params: noParams,
+    body: deleteWebhookBody,
+    errors: ['E002'],
+    answer: deletedWebhookAnswer,
+    example: examples.deleteWebhook,
+    handle: ({ core, on, body }) => deleteWebhook(core, { ...on, ...body }),
   }),
 ]
 

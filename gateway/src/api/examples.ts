@@ -110,6 +110,22 @@ function pageOf(totalElements: number, item: object) {
   return { content: [item], page: { size: 1, number: 0, totalElements, totalPages: totalElements } }
 }
 
+const webhook = {
+  webhookId: 'whk_01m80a5v7xf2nr1sqm9d4gb6ek',
+  bizId: 'orders-service',
+  url: 'https://shop.example.com/wallet-events',
+  types: ['transfer.completed', 'wallet.deposited'],
+  concurrency: 1,
+  status: 'ACTIVE',
+  position: 9,
+  lastStatus: 204,
+  lastAttemptAt: '2026-11-22T00:23:12.840Z',
+  failingSince: null,
+  previousSecretUntil: null,
+  createdAt: '2026-11-22T00:22:54.205Z',
+  updatedAt: '2026-11-22T00:22:54.205Z',
+}
+
 export const examples = {
   listWallets: { query: 'size=1&currency=USD&sort=name,asc', data: pageOf(2, wallet) },
   getWallet: { params: { walletId: main }, data: wallet },
@@ -222,4 +238,34 @@ export const examples = {
     body: { walletId: travel.walletId, status: 'FROZEN' },
     data: { ...travel, status: 'FROZEN', updatedAt: '2026-11-22T00:20:14.006Z' },
   },
+  listWebhooks: { query: 'size=1&status=ACTIVE', data: pageOf(1, webhook) },
+  getWebhook: { params: { webhookId: webhook.webhookId }, data: webhook },
+  createWebhook: {
+    body: { url: webhook.url, bizId: webhook.bizId, types: webhook.types },
+    data: {
+      ...webhook,
+      position: 7,
+      lastStatus: null,
+      lastAttemptAt: null,
+      secret: 'whsec_YW4gZXhhbXBsZSBvZiB0aGUgZG9jdW1lbnRhdGlvbi4=',
+    },
+  },
+  updateWebhook: {
+    body: { webhookId: webhook.webhookId, types: [], concurrency: 4 },
+    data: { ...webhook, types: [], concurrency: 4, updatedAt: '2026-11-22T00:24:09.410Z' },
+  },
+  rotateWebhookSecret: {
+    body: { webhookId: webhook.webhookId, graceSeconds: 3600 },
+    data: {
+      ...webhook,
+      previousSecretUntil: '2026-11-22T01:25:30.007Z',
+      updatedAt: '2026-11-22T00:25:30.007Z',
+      secret: 'whsec_dGhlIG5leHQgb25lLCBhZnRlciBhIHJvdGF0aW9uLi4=',
+    },
+  },
+  seekWebhook: {
+    body: { webhookId: webhook.webhookId, after: 3 },
+    data: { ...webhook, position: 3, updatedAt: '2026-11-22T00:26:02.518Z' },
+  },
+  deleteWebhook: { body: { webhookId: webhook.webhookId }, data: { webhookId: webhook.webhookId } },
 }

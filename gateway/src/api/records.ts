@@ -11,9 +11,12 @@ import {
   formatTime,
   holdStatuses,
   type IdKind,
+  type IssuedWebhook,
   idPattern,
   idPrefixes,
+  maxConcurrency,
   pageOf,
+  type RotatedWebhook,
   type TransferBatch,
   type TransferOrder,
   transferStatuses,
@@ -21,8 +24,10 @@ import {
   type Wallet,
   type WalletBalance,
   type WalletStatement,
+  type Webhook,
   walletChangers,
   walletStatuses,
+  webhookStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 
@@ -259,6 +264,38 @@ export const eventPageAnswer = z.strictObject({
   more: z.boolean().describe('Whether the log continues after `last`.'),
 })
 
+const webhookId = idOf('webhook')
+export const webhookAnswer = z.strictObject({
+  webhookId,
+  bizId: z.string().describe('As it was sent.'),
+  url: z.string().describe('Where deliveries are sent.'),
+  types: z.array(z.enum(eventTypes)).describe('The types of events that are delivered. Empty: all.'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(maxConcurrency)
+    .describe('How many deliveries may be in progress at a time. With 1, they are strictly in order.'),
+  status: z.enum(webhookStatuses).describe('`PAUSED` by you, an operator, or because deliveries failed.'),
+  position: sequence.describe('The position up to which every event is delivered, or of another type.'),
+  lastStatus: z.int().nullable().describe('The HTTP status of the last attempt. Null without an answer.'),
+  lastAttemptAt: time.nullable().describe('When the last attempt was reported, or null.'),
+  failingSince: time.nullable().describe('Since when every attempt has failed. Null after a success.'),
+  previousSecretUntil: time.nullable().describe('Until when deliveries also have a signature of the previous secret.'),
+  createdAt,
+  updatedAt: time.describe('When you, an operator or the service last changed it. Deliveries do not count.'),
+})
+const webhookSecret = z
+  .string()
+  .meta({ pattern: '^whsec_[A-Za-z0-9+/]{43}=$', description: '`whsec_…`, the key of the signatures. Shown once.' })
+export const issuedWebhookAnswer = webhookAnswer.extend({
+  secret: webhookSecret
+    .nullable()
+    .describe('`whsec_…`, the key of the signatures. Null for a repeated call: rotate it.'),
+})
+export const rotatedWebhookAnswer = webhookAnswer.extend({ secret: webhookSecret })
+export const deletedWebhookAnswer = z.strictObject({ webhookId })
+export const webhookPageAnswer = pageOf(webhookAnswer)
+
 export const walletPageAnswer = pageOf(walletAnswer)
 export const flowPageAnswer = pageOf(flowAnswer)
 export const orderPageAnswer = pageOf(orderAnswer)
@@ -322,4 +359,24 @@ export function batchRecord({ transfers }: TransferBatch): z.output<typeof batch
 
 export function eventPageRecord(page: EventPage): z.output<typeof eventPageAnswer> {
   return { ...page, content: page.content.map(eventRecord) }
+}
+
+export function webhookRecord(webhook: Webhook): z.output<typeof webhookAnswer> {
+  const { lastAttemptAt, failingSince, previousSecretUntil, createdAt, updatedAt } = webhook
+  return {
+    ...webhook,
+    lastAttemptAt: lastAttemptAt && formatTime(lastAttemptAt),
+    failingSince: failingSince && formatTime(failingSince),
+    previousSecretUntil: previousSecretUntil && formatTime(previousSecretUntil),
+    createdAt: formatTime(createdAt),
+    updatedAt: formatTime(updatedAt),
+  }
+}
+
+export function issuedWebhookRecord({ secret, ...webhook }: IssuedWebhook): z.output<typeof issuedWebhookAnswer> {
+  return { ...webhookRecord(webhook), secret }
+}
+
+export function rotatedWebhookRecord({ secret, ...webhook }: RotatedWebhook): z.output<typeof rotatedWebhookAnswer> {
+  return { ...webhookRecord(webhook), secret }
 }

@@ -4,16 +4,25 @@ import {
   type CreateHoldInput,
   type CreateTransferInput,
   type CreateWalletInput,
+  type CreateWebhookInput,
+  type DeletedWebhook,
   DomainError,
   errorTable,
   type Hold,
+  type IssuedWebhook,
   mintId,
   postingGraceMs,
   type ReleaseHoldInput,
   type ReverseTransferInput,
+  type RotatedWebhook,
+  type RotateWebhookInput,
+  type SeekWebhookInput,
   type TransferBatch,
   type TransferOrder,
+  type UpdateWebhookInput,
   type Wallet,
+  type Webhook,
+  type WebhookInput,
 } from '@workspace-wallet/contract'
 import { type CoreClient, noAnswerErrorOf } from '@workspace-wallet/core-client'
 import { toDomainError } from './domain-errors.ts'
@@ -71,6 +80,26 @@ export function createWallet(core: CoreClient, input: CreateWalletInput): Promis
 
 export function changeWalletStatus(core: CoreClient, input: ChangeWalletStatusInput): Promise<Wallet> {
   return sendOnce(() => core.wallets.changeStatus.mutate(input))
+}
+
+export function createWebhook(core: CoreClient, input: CreateWebhookInput): Promise<IssuedWebhook> {
+  return sendOnce(() => core.webhooks.create.mutate(input))
+}
+
+export function updateWebhook(core: CoreClient, input: UpdateWebhookInput): Promise<Webhook> {
+  return sendOnce(() => core.webhooks.update.mutate(input))
+}
+
+export function rotateWebhook(core: CoreClient, input: RotateWebhookInput): Promise<RotatedWebhook> {
+  return sendOnce(() => core.webhooks.rotate.mutate(input))
+}
+
+export function seekWebhook(core: CoreClient, input: SeekWebhookInput): Promise<Webhook> {
+  return sendOnce(() => core.webhooks.seek.mutate(input))
+}
+
+export function deleteWebhook(core: CoreClient, input: WebhookInput): Promise<DeletedWebhook> {
+  return sendOnce(() => core.webhooks.delete.mutate(input))
 }
 
 /** Sends one attempt. `resend`: whether an earlier one may have been executed. */

@@ -458,6 +458,102 @@ export type WalletChange = {
   by: 'WORKSPACE' | 'OPERATOR'
 }
 
+export type Webhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** As it was sent. */
+  bizId: string
+  /** Where deliveries are sent. */
+  url: string
+  /** The types of events that are delivered. Empty: all. */
+  types: EventType[]
+  /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
+  concurrency: number
+  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  status: 'ACTIVE' | 'PAUSED'
+  /** The position up to which every event is delivered, or of another type. */
+  position: number
+  /** The HTTP status of the last attempt. Null without an answer. */
+  lastStatus: number | null
+  /** When the last attempt was reported, or null. */
+  lastAttemptAt: string | null
+  /** Since when every attempt has failed. Null after a success. */
+  failingSince: string | null
+  /** Until when deliveries also have a signature of the previous secret. */
+  previousSecretUntil: string | null
+  /** ISO 8601, UTC, in milliseconds. */
+  createdAt: string
+  /** When you, an operator or the service last changed it. Deliveries do not count. */
+  updatedAt: string
+}
+
+export type IssuedWebhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** As it was sent. */
+  bizId: string
+  /** Where deliveries are sent. */
+  url: string
+  /** The types of events that are delivered. Empty: all. */
+  types: EventType[]
+  /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
+  concurrency: number
+  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  status: 'ACTIVE' | 'PAUSED'
+  /** The position up to which every event is delivered, or of another type. */
+  position: number
+  /** The HTTP status of the last attempt. Null without an answer. */
+  lastStatus: number | null
+  /** When the last attempt was reported, or null. */
+  lastAttemptAt: string | null
+  /** Since when every attempt has failed. Null after a success. */
+  failingSince: string | null
+  /** Until when deliveries also have a signature of the previous secret. */
+  previousSecretUntil: string | null
+  /** ISO 8601, UTC, in milliseconds. */
+  createdAt: string
+  /** When you, an operator or the service last changed it. Deliveries do not count. */
+  updatedAt: string
+  /** `whsec_…`, the key of the signatures. Null for a repeated call: rotate it. */
+  secret: string | null
+}
+
+export type RotatedWebhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** As it was sent. */
+  bizId: string
+  /** Where deliveries are sent. */
+  url: string
+  /** The types of events that are delivered. Empty: all. */
+  types: EventType[]
+  /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
+  concurrency: number
+  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  status: 'ACTIVE' | 'PAUSED'
+  /** The position up to which every event is delivered, or of another type. */
+  position: number
+  /** The HTTP status of the last attempt. Null without an answer. */
+  lastStatus: number | null
+  /** When the last attempt was reported, or null. */
+  lastAttemptAt: string | null
+  /** Since when every attempt has failed. Null after a success. */
+  failingSince: string | null
+  /** Until when deliveries also have a signature of the previous secret. */
+  previousSecretUntil: string | null
+  /** ISO 8601, UTC, in milliseconds. */
+  createdAt: string
+  /** When you, an operator or the service last changed it. Deliveries do not count. */
+  updatedAt: string
+  /** `whsec_…`, the key of the signatures. Shown once. */
+  secret: string
+}
+
+export type DeletedWebhook = {
+  /** `whk_…` */
+  webhookId: string
+}
+
 /** Decimal above zero, such as `100.50`: up to 38 digits, no more decimals than the currency has, no sign, exponent or leading zero. */
 export type Amount = string
 
@@ -557,6 +653,49 @@ export type ChangeWalletStatus = {
   status: 'ACTIVE' | 'FROZEN' | 'CLOSED'
 }
 
+export type CreateWebhook = {
+  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address. */
+  url: string
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `whk_…`. */
+  bizId: string
+  /** The types of events to send. Empty: all. */
+  types?: EventType[] | undefined
+  /** How many deliveries may be in progress at a time, 1 to 16. With 1, they are strictly in order of position. */
+  concurrency?: number | undefined
+}
+
+export type UpdateWebhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address. */
+  url?: string | undefined
+  /** The types of events to send. Empty: all. */
+  types?: EventType[] | undefined
+  /** How many deliveries may be in progress at a time, 1 to 16. With 1, they are strictly in order of position. */
+  concurrency?: number | undefined
+  /** `PAUSED` stops deliveries. `ACTIVE` continues them after the last one that was delivered. */
+  status?: 'ACTIVE' | 'PAUSED' | undefined
+}
+
+export type RotateWebhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** How long deliveries are also signed with the secret so far, 0 to 604800 seconds. Default: 86400. */
+  graceSeconds?: number | undefined
+}
+
+export type SeekWebhook = {
+  /** `whk_…` */
+  webhookId: string
+  /** A position, 0 to the end of the log. The next delivery is the first event after it. */
+  after: number
+}
+
+export type DeleteWebhook = {
+  /** `whk_…` */
+  webhookId: string
+}
+
 /** Currency code, upper case: ISO 4217 and the common crypto assets. */
 export type Currency = string
 
@@ -653,6 +792,17 @@ export type ReadEventsQuery = {
   size?: number | undefined
   /** Only events of this type. Repeat it for several types. */
   type?: OneOrMore<EventType> | undefined
+}
+
+/** The query of listWebhooks. */
+export type ListWebhooksQuery = {
+  /** Page number, zero-based. Default: 0. */
+  page?: number | undefined
+  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  size?: number | undefined
+  /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `status`. Default: newest first. */
+  sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'status'>> | undefined
+  status?: 'ACTIVE' | 'PAUSED' | undefined
 }
 
 /** The error codes at the time of this release. docs/errors.md describes them. */

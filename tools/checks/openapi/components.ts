@@ -7,10 +7,15 @@ import {
   createItem,
   createTransferBody,
   createWalletBody,
+  createWebhookBody,
   currencyDecimals,
+  deleteWebhookBody,
   pageMetadata,
   releaseHoldBody,
   reverseTransferBody,
+  rotateWebhookBody,
+  seekWebhookBody,
+  updateWebhookBody,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import * as records from '../../../gateway/src/api/records.ts'
@@ -40,6 +45,11 @@ const recordNames = new Map<z.ZodType, string>([
   [records.fundingAnswer, 'Funding'],
   [records.balanceAfterAnswer, 'BalanceAfter'],
   [records.walletChangeAnswer, 'WalletChange'],
+  [records.webhookAnswer, 'Webhook'],
+  [records.webhookPageAnswer, 'WebhookPage'],
+  [records.issuedWebhookAnswer, 'IssuedWebhook'],
+  [records.rotatedWebhookAnswer, 'RotatedWebhook'],
+  [records.deletedWebhookAnswer, 'DeletedWebhook'],
 ])
 const bodyNames = new Map<z.ZodType, string>([
   [amountText, 'Amount'],
@@ -51,6 +61,11 @@ const bodyNames = new Map<z.ZodType, string>([
   [releaseHoldBody, 'ReleaseHold'],
   [createWalletBody, 'CreateWallet'],
   [changeWalletStatusBody, 'ChangeWalletStatus'],
+  [createWebhookBody, 'CreateWebhook'],
+  [updateWebhookBody, 'UpdateWebhook'],
+  [rotateWebhookBody, 'RotateWebhook'],
+  [seekWebhookBody, 'SeekWebhook'],
+  [deleteWebhookBody, 'DeleteWebhook'],
 ])
 
 /** `TransferCompletedEvent` for `transfer.completed`. */

@@ -18,13 +18,14 @@ Every request is signed with the secret of an API key: the headers \`X-Api-Key\`
 
 Every answer has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`. A load balancer before the service can answer 502 or 504 with \`S003\` instead of the service.
 
-A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution.`
+A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution. Operations without a \`bizId\` can be repeated too.`
 
 const tags = {
   wallet: { name: 'Wallets', description: 'Wallets, their balances and their flows.' },
   transfer: { name: 'Transfers', description: 'Transfer orders: single, in batches, and reversals.' },
   hold: { name: 'Holds', description: 'Parts of balances that are reserved until they are captured.' },
   event: { name: 'Events', description: 'The event log of the workspace, without gaps.' },
+  webhook: { name: 'Webhooks', description: 'URLs that the service sends events to.' },
 }
 const tagOf = ({ scope }: Endpoint) => tags[scope.split(':')[0] as keyof typeof tags].name
 

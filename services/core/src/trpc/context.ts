@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { KeyRing, Log } from '@workspace-wallet/runtime'
+import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
@@ -24,6 +24,8 @@ export type Core = {
   keyIdChecksumKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
+  /** WEBHOOK_ALLOWED_NETWORKS: what is not public, and webhooks may lead to. */
+  webhookNetworks: readonly AddressBlock[]
   log: Log
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */

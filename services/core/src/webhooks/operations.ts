@@ -13,7 +13,7 @@ import {
   type UpdateWebhookInput,
   type Webhook as WebhookRecord,
 } from '@workspace-wallet/contract'
-import { encryptSecret, type KeyRing } from '@workspace-wallet/runtime'
+import { type AddressBlock, encryptSecret, type KeyRing, webhookTargetFault } from '@workspace-wallet/runtime'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -28,6 +28,16 @@ type Call<Input> = Omit<Input, 'caller'>
 
 /** The ID and the secret of a new webhook, which are generated before the transaction, so that it can be repeated. */
 export type NewWebhook = { webhookId: string; secret: string }
+
+/**
+ * Checks where a URL leads, as far as it says. A client's URL is checked before anything else, like the rest of the body.
+ *
+ * @throws DomainError S012
+ */
+export function requireAllowedUrl(url: string, allowed: readonly AddressBlock[]): void {
+  const reason = webhookTargetFault(url, allowed)
+  if (reason) throw new DomainError('S012', { field: 'url', reason })
+}
 
 /**
  * Creates a webhook, which begins at the end of the log. Idempotent by bizId: a replay, which has the same URL, types and

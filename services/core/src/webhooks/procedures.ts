@@ -30,6 +30,7 @@ import {
   deleteWebhook,
   findWebhook,
   listWebhooks,
+  requireAllowedUrl,
   rotateWebhook,
   seekWebhook,
   updateWebhook,
@@ -42,7 +43,8 @@ export const webhooks = router({
     .input(createWebhookInput)
     .output(issuedWebhook)
     .mutation(({ ctx, input }) => {
-      const { keyRing, lockWaits } = ctx.core
+      const { keyRing, lockWaits, webhookNetworks } = ctx.core
+      requireAllowedUrl(input.url, webhookNetworks)
       const minted = { webhookId: mintId('webhook'), secret: newWebhookSecret() }
       const create = () => inTransaction(ctx, (em, actor) => createWebhook(em, { actor, keyRing }, minted, input))
       return lockWaits.run(input.workspaceId, () => repeatIfUnknown(create))
@@ -51,9 +53,10 @@ export const webhooks = router({
   update: workspaceCommandProcedure
     .input(updateWebhookInput)
     .output(webhook)
-    .mutation(({ ctx, input }) =>
-      repeatIfUnknown(() => inTransaction(ctx, (em, actor) => updateWebhook(em, actor, input))),
-    ),
+    .mutation(({ ctx, input }) => {
+      if (input.url !== undefined) requireAllowedUrl(input.url, ctx.core.webhookNetworks)
+      return repeatIfUnknown(() => inTransaction(ctx, (em, actor) => updateWebhook(em, actor, input)))
+    }),
 
   rotate: workspaceProcedure
     .input(rotateWebhookInput)
