@@ -584,6 +584,51 @@ describe('transfers, holds and events', () => {
     ).toContain('holds USD')
   })
 
+  test('webhook list, pause, resume, seek and delete', async () => {
+    const wallets = await newWallets()
+    const { workspaceId } = wallets
+    const list = `webhook list --workspace ${workspaceId}`
+    expect(await text(list)).toBe('No webhooks found.\n')
+    const caller = { requestId: 'test' }
+    const url = 'https://receiver.example/events'
+    const created = await service.webhooks.create.mutate({ workspaceId, caller, url, bizId: 'shop' })
+    const { webhookId, position } = created
+    const record = {
+      webhookId,
+      bizId: 'shop',
+      url,
+      types: [],
+      concurrency: 1,
+      status: 'ACTIVE',
+      position,
+      lastStatus: null,
+      lastAttemptAt: null,
+      failingSince: null,
+      previousSecretUntil: null,
+      createdAt: isoTime,
+      updatedAt: isoTime,
+    }
+    expect(await json(list)).toEqual({ webhooks: [record] })
+    const lines = (await text(list)).trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^WEBHOOK +STATUS +POSITION +LAST STATUS +FAILING SINCE +BIZ ID +URL$/)
+    expect(lines[1]).toMatch(new RegExp(`^${webhookId} +ACTIVE +${position} +- +- +shop +${url}$`))
+    const one = `--workspace ${workspaceId} --webhook ${webhookId}`
+    for (let times = 0; times < 2; times++)
+      expect(await json(`webhook pause ${one}`)).toEqual({ ...record, status: 'PAUSED' })
+    expect(await text(`webhook resume ${one}`)).toBe(`Webhook ${webhookId} is ACTIVE at position ${position}.\n`)
+    const { entries } = await core.audit.list.query({ workspaceId, target: webhookId })
+    expect(entries.map(({ actor, action }) => [actor.split(':')[0], action])).toEqual([
+      ['admin', 'webhook.resume'],
+      ['admin', 'webhook.pause'],
+      ['service', 'webhook.create'],
+    ])
+    expect(await text(`webhook seek ${one} --after 1`)).toBe(`Webhook ${webhookId} continues after position 1.\n`)
+    expect(await fails(1, `webhook seek ${one} --after 1000`)).toContain(`The log ends at position ${position}`)
+    for (let times = 0; times < 2; times++) expect(await json(`webhook delete ${one}`)).toEqual({ webhookId })
+    expect(await fails(1, `webhook pause ${one}`)).toBe('The workspace has no such webhook: check both IDs.')
+    expect(await json(list)).toEqual({ webhooks: [] })
+  })
+
   test('event tail prints the last events, or all after a position; --json prints an object on each line', async () => {
     const wallets = await newWallets()
     const { workspaceId, source, target } = wallets

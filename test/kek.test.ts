@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { type Delivery, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
+import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../tools/services/in-parallel.ts'
 import type { Program } from '../tools/services/program.ts'
@@ -45,6 +46,7 @@ beforeAll(async () => {
   await execute(ownerUrl, `alter role wallet_service in database ${database} set lock_timeout = 0`)
   await execute(ownerUrl, `alter role wallet_service in database ${database} set statement_timeout = 0`)
   keys = []
+  webhooks.push(await newWebhook(), await newWebhook(), await newWebhook())
   await inParallel(8, Array(keyCount).fill(null), async () => void keys.push(await newKey()))
   // Step 2: cores encrypt under the new key.
   const reordered = { KEY_ENCRYPTION_KEYS: ringOf('k2', 'k1') }
@@ -58,6 +60,16 @@ async function newKey(): Promise<Credentials> {
   const key = await createKey(system, { scopes: ['wallet:read'] })
   secrets.push(key.apiSecret)
   return key
+}
+
+/** Webhooks of the workspace, with the secrets that sign their deliveries. */
+const webhooks: { webhookId: string; secrets: string[] }[] = []
+
+async function newWebhook(): Promise<(typeof webhooks)[number]> {
+  const body = { url: 'https://receiver.example/', bizId: `hook-${webhooks.length}-${randomBytes(4).toString('hex')}` }
+  const { webhookId, secret } = (await call(system, 'POST', '/api/v1/webhook/command/create', body)).body.data
+  secrets.push(secret.slice('whsec_'.length))
+  return { webhookId, secrets: [secret] }
 }
 
 type Result = { exitCode: number | null; stdout: string; stderr: string }
@@ -131,7 +143,7 @@ async function expectNoSecretInDump(): Promise<void> {
   expect(dump).toContain('v1.k')
   expect(dump).toContain(uuidFromId('apiKey', keys[0]!.apiKey))
   const needles = [
-    ...secrets.flatMap(secret => [Buffer.from(secret), Buffer.from(secret, 'base64url')]),
+    ...secrets.flatMap(secret => [Buffer.from(secret), Buffer.from(secret, 'base64')]),
     ...Object.values(keks),
     ...[system.adminToken, system.gatewayToken, system.serviceToken].map(token => Buffer.from(token)),
   ]
@@ -222,10 +234,37 @@ describe('a rotation of the key-encryption key under traffic', () => {
   })
 })
 
+test('webhooks are signed under the same secrets after a rotation, also under both in a grace', async () => {
+  const [first, second] = webhooks
+  const rotated = await call(system, 'POST', '/api/v1/webhook/command/rotate', { webhookId: second!.webhookId })
+  const { secret } = rotated.body.data
+  secrets.push(secret.slice('whsec_'.length))
+  second!.secrets.unshift(secret)
+  const before = await countsNow()
+  // This gateway calls a core that still encrypts under the old key.
+  expect(before.k1).toBe(1)
+  const { exitCode, stdout } = await admin(cores[1]!, 'rotate').ended
+  expect([exitCode, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ rewrapped: before.k1, remaining: 0 })])
+  await expectNoSecretInDump()
+
+  const core = await system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k2') })
+  const { workspaceId, wallets } = system
+  await system.admin.wallets.deposit.mutate({ workspaceId, walletId: wallets[0]!.walletId, amount: '1.00' })
+  const courier = createCoreClient({ url: core.url, token: system.courierToken })
+  const leased = (await courier.courier.lease.mutate({ size: 10 })).webhooks
+  await courier.close()
+  expect(leased).toHaveLength(webhooks.length)
+  for (const { webhookId, secrets: ofWebhook } of [first!, second!]) {
+    const [{ body, headers }] = leased.find(each => each.webhookId === webhookId)!.deliveries as [Delivery]
+    for (const each of ofWebhook) new Verifier(each).verify(body, headers)
+  }
+  expect(await verifyLedger(system)).toMatchObject({ ok: true })
+})
+
 describe('a core with other key-encryption keys', () => {
   test('does not start without a key that encrypts secrets, or with another key under its ID', async () => {
     await expect(system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k1') })).rejects.toThrow(
-      /KEY_ENCRYPTION_KEYS lacks k2, which encrypts \d+ secret\(s\) of API keys: append that key to the list of core and gateways/,
+      /KEY_ENCRYPTION_KEYS lacks k2, which encrypts \d+ secret\(s\) of API keys and webhooks: append that key to the list of core and gateways/,
     )
     const other = `k2:${randomBytes(32).toString('base64')}`
     await expect(system.startCore({ KEY_ENCRYPTION_KEYS: other })).rejects.toThrow(
@@ -266,7 +305,7 @@ test('a damaged secret does not stop a rotation, which names its key and does no
   expect(exitCode).toBe(1)
   expect(JSON.parse(stdout)).toMatchObject({ rewrapped: 1, remaining: 1, unreadable: [key.apiKey] })
   expect(stderr).toBe(
-    `Cannot re-encrypt 1 secret, because core cannot decrypt those of ${key.apiKey}: rotate or delete these keys.\n`,
+    `Cannot re-encrypt 1 secret, because core cannot decrypt those of ${key.apiKey}: rotate or delete them.\n`,
   )
   expect((await call({ ...intact, baseUrl: gateways[0]!.url }, 'GET', list)).body.code).toBe('2000')
   await system.admin.apiKeys.delete.mutate(key)
@@ -275,10 +314,11 @@ test('a damaged secret does not stop a rotation, which names its key and does no
 
 test('after the loss of a key-encryption key, its API keys can be disabled, and all others work', async () => {
   const lost = await newKey()
-  expect(await countsNow()).toMatchObject({ k1: 1 })
+  const { webhookId } = await newWebhook()
+  expect(await countsNow()).toMatchObject({ k1: 2 })
   const page = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
   const [, sql] = /```sql\n([^`]+)```/.exec(page)!
-  await query(system.database.ownerUrl, sql!.replace("'lost'", "'k1'"))
+  await execute(system.database.ownerUrl, sql!.replaceAll("'lost'", "'k1'"))
   const core = await system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k2') })
   const gateway = await system.startGateway({ KEY_ENCRYPTION_KEYS: ringOf('k2'), CORE_URL: core.url })
   expect((await call({ ...lost, baseUrl: gateway.url }, 'GET', list)).body.code).toBe('GA2011')
@@ -286,8 +326,16 @@ test('after the loss of a key-encryption key, its API keys can be disabled, and 
 
   // The SQL of docs/operations.md leaves the row without a valid MAC. Deleting the key signs it again.
   const ids = expect.objectContaining({ apiKey: lost.apiKey })
-  const broken = ['key-mac', 'key-audit'].map(rule => expect.objectContaining({ rule, ids }))
+  const hookIds = expect.objectContaining({ webhookId })
+  const broken = [
+    { rule: 'key-mac', ids },
+    { rule: 'webhook-mac', ids: hookIds },
+    { rule: 'key-audit', ids },
+    { rule: 'webhook-audit', ids: hookIds },
+  ].map(each => expect.objectContaining(each))
   expect((await verifyLedger(system)).violations).toEqual(broken)
   await system.admin.apiKeys.delete.mutate(lost)
+  const { workspaceId } = system
+  await system.admin.webhooks.delete.mutate({ workspaceId, webhookId, caller: { requestId: 'test' } })
   expect(await verifyLedger(system)).toMatchObject({ ok: true })
 })

@@ -14,6 +14,7 @@ export const nouns = {
   limit: 'Spending limits',
   ledger: 'The ledger',
   event: 'The event log',
+  webhook: 'Webhooks',
   audit: 'The audit log',
   kek: 'Key-encryption keys',
 } as const

@@ -9,6 +9,7 @@ import { limitCommands } from './commands/limits.ts'
 import { statementCommands } from './commands/statements.ts'
 import { transferCommands } from './commands/transfers.ts'
 import { walletCommands } from './commands/wallets.ts'
+import { webhookCommands } from './commands/webhooks.ts'
 import { memberCommands, workspaceCommands } from './commands/workspaces.ts'
 
 /** All commands of `npm run admin`. */
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   ...limitCommands,
   ...ledgerCommands,
   ...eventCommands,
+  ...webhookCommands,
   ...auditCommands,
   ...kekCommands,
 ]

@@ -85,6 +85,7 @@ const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = 
   H002: details => `The hold is ${(details as ErrorDetails['H002']).status}, so nothing remains of it to release.`,
   E001: details =>
     `The log ends at position ${(details as ErrorDetails['E001']).position}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
+  E002: () => 'The workspace has no such webhook: check both IDs.',
 }
 
 function tableSentence(code: ErrorCode): string {

@@ -12,17 +12,17 @@ type Rotation = {
   rewrapped: number
   /** Secrets that are still encrypted under another key-encryption key. */
   remaining: number
-  /** IDs of API keys whose secrets core cannot decrypt with any key-encryption key. */
+  /** IDs of API keys and webhooks whose secrets core cannot decrypt with any key-encryption key. */
   unreadable: string[]
   keks: KekStatus['keks']
 }
 
-/** The key-encryption keys (KEY_ENCRYPTION_KEYS), which encrypt API secrets. */
+/** The key-encryption keys (KEY_ENCRYPTION_KEYS), which encrypt the secrets of API keys and webhooks. */
 export const kekCommands = [
   command({
     noun: 'kek',
     verb: 'status',
-    help: 'show how many API secrets each key-encryption key encrypts',
+    help: 'show how many secrets of API keys and webhooks each key-encryption key encrypts',
     flags: {},
     examples: [''],
     run: core => core.keks.status.query(),
@@ -32,7 +32,7 @@ export const kekCommands = [
   command({
     noun: 'kek',
     verb: 'rotate',
-    help: 're-encrypt all API secrets under the first key-encryption key; API keys keep working; safe to repeat',
+    help: 're-encrypt all secrets under the first key-encryption key; API keys and webhooks keep working; safe to repeat',
     flags: {},
     examples: ['', '--json'],
     run: (core, _, progress) => rotate(core, progress),
@@ -50,7 +50,7 @@ export const kekCommands = [
       if (remaining === 0) return undefined
       const count = countOf(remaining, 'secret')
       return unreadable.length > 0
-        ? `Cannot re-encrypt ${count}, because core cannot decrypt those of ${listOf(unreadable.slice(0, 10))}: rotate or delete these keys.`
+        ? `Cannot re-encrypt ${count}, because core cannot decrypt those of ${listOf(unreadable.slice(0, 10))}: rotate or delete them.`
         : `Did not re-encrypt ${count} under ${active}: list ${active} first in KEY_ENCRYPTION_KEYS of every core, and run this again.`
     },
   }),
@@ -79,7 +79,7 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
   }
 }
 
-/** One pass over all API keys. */
+/** One pass over all API keys and webhooks. */
 async function rewrapAll(core: CoreClient, active: string, onProgress: (rewrapped: number) => void) {
   const unreadable: string[] = []
   let rewrapped = 0

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How many API secrets each key-encryption key (KEK) encrypts. During the grace period of a rotation, an API key has two secrets. */
+/** How many secrets of API keys and webhooks each key-encryption key (KEK) encrypts. In the grace period of a rotation, there are two. */
 export const kekStatus = z.object({
   /** The first KEK on this core's key ring, which encrypts new secrets. */
   active: z.string(),
@@ -8,7 +8,7 @@ export const kekStatus = z.object({
 })
 export type KekStatus = z.infer<typeof kekStatus>
 
-/** One step of a KEK rotation: re-encrypts the secrets of up to `limit` keys after the key `after`. */
+/** One step of a KEK rotation: re-encrypts the secrets of up to `limit` API keys or webhooks after `after`. */
 export const rewrapInput = z.object({
   /** The expected active KEK. Core rejects the step if its own is another one. */
   to: z.string(),
@@ -16,7 +16,7 @@ export const rewrapInput = z.object({
   limit: z.int().min(1).max(500).default(100),
 })
 /**
- * `rewrapped`: number of secrets. `unreadable`: API keys with secrets that no KEK on the key ring decrypts. `next`: the
+ * `rewrapped`: number of secrets. `unreadable`: API keys and webhooks with secrets that no KEK on the key ring decrypts. `next`: the
  * `after` of the next step; null after the last one.
  */
 export const rewrapStep = z.object({

@@ -46,6 +46,8 @@ export const ledgerRules = {
   'hold-mac': "A hold's MAC matches its row.",
   'limit-mac': "A limit's MAC matches its row.",
   'limit-spent': 'What a limit counts is the sum of the transfers of its day since it was set.',
+  'webhook-mac': "A webhook's MAC matches its row.",
+  'webhook-position': "A webhook's position is not after the last event of its workspace.",
   'workspace-ledger': 'Every workspace has a ledger. Every wallet and every ledger belongs to a workspace.',
   'ledger-wallet-count': "A ledger's wallet_count is the number of its customers' wallets.",
   'ledger-order-count': "A ledger's order_count is the number of its transfers between wallets.",
@@ -61,13 +63,15 @@ export const ledgerRules = {
   'audit-chain': 'The MAC of an audit entry matches its content and the previous entry.',
   'audit-head': 'The last audit entry is the one that the head names.',
   'audit-target':
-    'Every key, member, wallet, workspace, deposit and withdrawal that the audit says was created has a row.',
+    'Every key, member, wallet, webhook, workspace, deposit and withdrawal that the audit says was created has a row.',
   'workspace-audit': 'A workspace has the name in the audit, and is deleted if the audit says so.',
   'member-audit': 'A user is a member of a workspace if the last action on the membership in the audit says so.',
   'key-audit':
     'An API key has the status, scopes, addresses, expiry and secret version of the last action on it in the audit.',
   'wallet-audit':
     "A customer's wallet has the name, bizId, currency and status in the audit, and was frozen by the same side.",
+  'webhook-audit':
+    'A webhook has the bizId, URL, types, concurrency, status and secret version of the last action on it in the audit.',
   'transfer-audit': 'Every deposit and withdrawal is in the audit, with the same wallet, bizId, amount and currency.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
   'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',

@@ -16,12 +16,20 @@ import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Shards } from './ledger/posting/shards.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Core } from './trpc/context.ts'
+import { readWebhookFigures, type WebhookFigures } from './webhooks/figures.ts'
 
 /**
  * The timeout of a statement of a batch. It is longer than PostgreSQL's own timeouts, after which the outcome is certain,
  * and shorter than the callers of postings wait.
  */
 const postingTimeoutMs = 4_000
+
+const webhookMetrics: [name: string, help: string, figure: keyof WebhookFigures][] = [
+  ['core_webhooks_failing', 'Active webhooks whose last attempt failed', 'failing'],
+  ['core_webhooks_paused', 'Webhooks that are paused: npm run admin -- webhook list', 'paused'],
+  ['core_webhook_lag_events', 'Undelivered events of the webhook that has the most, failing ones aside', 'lagEvents'],
+  ['core_webhook_lag_seconds', 'Age of the oldest event that waits for a webhook, failing ones aside', 'lagSeconds'],
+]
 
 /**
  * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger: one at a time for
@@ -87,6 +95,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     'How long ago the oldest hold expired whose expiry is not written yet, up to 600; 0 without one',
     () => readExpiryDelay(reads),
   )
+  for (const [name, help, figure] of webhookMetrics)
+    metrics.watchDatabase(name, help, async () => (await readWebhookFigures(reads))[figure])
   const lockWaits = limitLockWaits(config.DATABASE_READ_POOL)
   return {
     orm,

@@ -4,15 +4,12 @@ import {
   accessSnapshot,
   createKeyInput,
   issuedKey,
-  kekStatus,
   keyInput,
   keyPage,
   listKeysInput,
   lookupAccessInput,
   nonceGeneration,
   nonceGenerationInput,
-  rewrapInput,
-  rewrapStep,
   rotateKeyInput,
   setExpiryInput,
   setIpsInput,
@@ -36,7 +33,6 @@ import {
   setKeyScopes,
   setKeyStatus,
 } from './operations.ts'
-import { findKekStatus, rewrapSecrets } from './rewrap.ts'
 
 /** API keys, for operators. */
 export const apiKeys = router({
@@ -96,16 +92,6 @@ export const apiKeys = router({
     .input(listKeysInput)
     .output(keyPage)
     .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),
-})
-
-/** The key-encryption keys of API secrets. */
-export const keks = router({
-  status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
-
-  rewrap: adminProcedure
-    .input(rewrapInput)
-    .output(rewrapStep)
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => rewrapSecrets(em, ctx.core.keyRing, actor, input))),
 })
 
 /** What gateways need to authenticate requests. */

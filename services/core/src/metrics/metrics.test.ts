@@ -69,3 +69,27 @@ test('the delay of expiries is that of the oldest due hold of an open workspace'
   await testCore.as('admin').workspaces.delete({ workspaceId: wallets.workspaceId, force: true })
   expect(await read('core_hold_expiry_delay_seconds')).toBe(0)
 })
+
+test('the lag of webhooks is that of those that do not fail; failing and paused ones are counted', async () => {
+  const names = ['core_webhook_lag_events', 'core_webhook_lag_seconds', 'core_webhooks_failing', 'core_webhooks_paused']
+  const readAll = () => Promise.all(names.map(read))
+  expect(await readAll()).toEqual([0, 0, 0, 0])
+  const { workspaceId, source: walletId } = await newWallets()
+  const service = testCore.as('service')
+  const subscription = { workspaceId, caller, url: 'https://receiver.example/', bizId: 'hook' }
+  const { webhookId } = await service.webhooks.create(subscription)
+  for (let at = 0; at < 2; at++) await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1' })
+  const [events, seconds, ...counts] = await readAll()
+  expect([events, ...counts]).toEqual([2, 0, 0])
+  expect(seconds).toBeGreaterThan(0)
+
+  const { webhooks } = await testCore.as('courier').courier.lease({ size: 1 })
+  const { generation } = webhooks[0]!
+  const failed = { webhookId, generation, delivered: 4, lastStatus: 500, failure: { retryAfterSeconds: null } }
+  await testCore.as('courier').courier.report(failed)
+  expect(await readAll()).toEqual([0, 0, 1, 0])
+  await service.webhooks.update({ workspaceId, caller, webhookId, status: 'PAUSED' })
+  expect(await readAll()).toEqual([0, 0, 0, 1])
+  await service.webhooks.delete({ workspaceId, caller, webhookId })
+  expect(await readAll()).toEqual([0, 0, 0, 0])
+})

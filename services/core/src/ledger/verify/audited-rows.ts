@@ -22,7 +22,7 @@ type AuditedRows = {
   sql: string
   /** The public ID of a stored row; it sorts like the stored one. */
   publicId: (stored: string | null) => string
-  idName: 'apiKey' | 'transferId' | 'userId' | 'walletId' | null
+  idName: 'apiKey' | 'transferId' | 'userId' | 'walletId' | 'webhookId' | null
   /** The state after an action, from the state that the earlier actions resulted in. */
   audited: (action: Action, before: State | null) => State
   stored: (columns: TextRow) => State
@@ -143,6 +143,43 @@ const funding: AuditedRows = {
   }),
 }
 
+const webhooks: AuditedRows = {
+  rule: 'webhook-audit',
+  actions: [
+    'webhook.create',
+    'webhook.delete',
+    'webhook.pause',
+    'webhook.resume',
+    'webhook.rotate',
+    'webhook.seek',
+    'webhook.update',
+  ],
+  idInAudit: 'target',
+  sql: `
+    select workspace_id, id, biz_id, url, to_json(types), concurrency, status, secret_version, deleted_at
+    from public.webhook where ${isInScope} order by workspace_id, id`,
+  publicId: id => publicId('webhook', id),
+  idName: 'webhookId',
+  audited: ({ after: { bizId, url, types, concurrency, status, secretVersion, deletedAt } }) => ({
+    bizId,
+    url,
+    types,
+    concurrency,
+    status,
+    secretVersion,
+    deletedAt,
+  }),
+  stored: ([bizId, url, types, concurrency, status, secretVersion, deletedAt]) => ({
+    bizId,
+    url,
+    types: JSON.parse(types ?? 'null'),
+    concurrency: wholeOf(concurrency!),
+    status,
+    secretVersion: wholeOf(secretVersion!),
+    deletedAt: isoTime(deletedAt!),
+  }),
+}
+
 /**
  * Compares the audit with the rows that its actions created and changed. A row that its owner resets to an earlier
  * state has a genuine MAC; the audit still has the action that followed.
@@ -150,7 +187,7 @@ const funding: AuditedRows = {
  * Each kind is one merge of two sorted streams, so memory stays constant.
  */
 export async function checkAuditedRows(scope: Scope): Promise<void> {
-  for (const rows of [workspaces, members, apiKeys, wallets, funding]) await compare(rows, scope)
+  for (const rows of [workspaces, members, apiKeys, wallets, funding, webhooks]) await compare(rows, scope)
 }
 
 async function compare(audited: AuditedRows, { snapshot, workspaceId, findings }: Scope): Promise<void> {

@@ -32,6 +32,6 @@ export function workspaceIds(workspace: Column) {
   return { workspaceId: publicId('workspace', workspace ?? null) }
 }
 
-export function rowIds(kind: 'event' | 'hold' | 'transfer' | 'wallet', workspace: Column, id: Column) {
+export function rowIds(kind: 'event' | 'hold' | 'transfer' | 'wallet' | 'webhook', workspace: Column, id: Column) {
   return { ...workspaceIds(workspace), [`${kind}Id`]: publicId(kind, id ?? null) }
 }

@@ -1,7 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { Decimal, LedgerRule } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain/chain.ts'
-import { apiKeyMac, holdMac, ledgerMac, limitMac, memberMac, workspaceMac } from '../../database/signed-rows.ts'
+import {
+  apiKeyMac,
+  holdMac,
+  ledgerMac,
+  limitMac,
+  memberMac,
+  webhookMac,
+  workspaceMac,
+} from '../../database/signed-rows.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
@@ -169,9 +177,36 @@ const apiKeys: SignedTable = {
   ids: ([id]) => ({ apiKey: publicId('apiKey', id!) }),
 }
 
-/** Checks the MAC of each row that controls money or access. Wallets are checked while their flows are replayed. */
+const webhooks: SignedTable = {
+  rule: 'webhook-mac',
+  sql: `
+    select id, biz_id, url, to_json(types), concurrency, status, secret, secret_version, previous_secret,
+      previous_secret_until, deleted_at, created_at, updated_at, revision, workspace_id, mac
+    from public.webhook where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
+  macOf: (key, row) =>
+    webhookMac(key, {
+      id: row[0]!,
+      bizId: row[1]!,
+      url: row[2]!,
+      types: JSON.parse(row[3] ?? 'null'),
+      concurrency: wholeOf(row[4]!),
+      status: row[5]!,
+      secret: row[6]!,
+      secretVersion: wholeOf(row[7]!),
+      previousSecret: row[8]!,
+      previousSecretUntil: timeOrNull(row[9]!),
+      deletedAt: timeOrNull(row[10]!),
+      createdAt: dateOf(row[11]!),
+      updatedAt: dateOf(row[12]!),
+      revision: wholeOf(row[13]!),
+      workspaceId: row[14]!,
+    }),
+  ids: ([id]) => ({ webhookId: publicId('webhook', id!) }),
+}
+
+/** Checks the MAC of each row that controls money, access or deliveries. Wallets are checked while their flows are replayed. */
 export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys])
+  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys, webhooks])
     for await (const rows of snapshot.batches(sql, [workspaceId]))
       for (const row of rows) {
         const [workspace, mac] = row.slice(-2)

@@ -91,11 +91,14 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   await admin.limits.set.mutate({ workspaceId: others, subject: { walletId: x }, currency: 'USD', perDay: '100.00' })
   await fund('withdraw', others, x, '5.00')
 
+  const subscription = { workspaceId: others, caller, url: 'https://receiver.example/', bizId: 'hook' }
+  const { webhookId } = await service.webhooks.create.mutate(subscription)
+  const deletable = await service.webhooks.create.mutate({ ...subscription, bizId: 'deleted' })
+
   const deleted = await newWorkspace('Deleted')
   await fund('deposit', deleted, await newWallet(deleted, 'BTC'), '0.00000001')
   await newWorkspace('Empty')
   const escrow = await keepEscrow(await newWorkspace('Escrow'), system, service)
-  await service.close()
 
   const { workspaceId } = system
   await admin.members.add.mutate({ workspaceId, userId: 'gone' })
@@ -104,6 +107,9 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   await admin.wallets.freeze.mutate({ workspaceId: ours, walletId: c })
   await admin.workspaces.delete.mutate({ workspaceId: deleted, force: true })
   await admin.apiKeys.rotate.mutate({ apiKey: system.apiKey })
+  await service.webhooks.rotate.mutate({ workspaceId: others, caller, webhookId })
+  await service.webhooks.delete.mutate({ ...deletable, workspaceId: others, caller })
+  await service.close()
   for await (const _ of await admin.ledger.checkpoint.query({}));
 
   const external = async (workspaceId: string) => {
@@ -191,7 +197,7 @@ async function keepEscrow(workspaceId: string, { admin }: System, service: CoreC
 /** Copies the rows that later actions change, so that a test can put genuine earlier rows back. */
 async function keepRows(ownerUrl: string): Promise<void> {
   await execute(ownerUrl, 'create schema kept')
-  for (const table of ['api_key', 'hold', 'ledger', 'member', 'wallet', 'workspace'])
+  for (const table of ['api_key', 'hold', 'ledger', 'member', 'wallet', 'webhook', 'workspace'])
     await execute(ownerUrl, `create table kept.${table} as table ${table}`)
 }
 
@@ -269,9 +275,10 @@ function named({ violations }: VerifyReport): string[] {
   const nameOf = (id: unknown) => names.get(id as string) ?? id
   return violations.map(({ rule, ids }) => {
     const { workspaceId, walletId, transferId, holdId, sequence, position, currency } = ids
-    const { object, action, userId, apiKey } = ids
+    const { object, action, userId, apiKey, webhookId } = ids
     if (object) return `${rule} ${object}`
     if (action ?? userId ?? apiKey) return `${rule} ${action ?? userId ?? 'key'}`
+    if (webhookId) return `${rule} webhook`
     if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
     if (holdId) return `${rule} ${nameOf(holdId)}`
     if (transferId) return `${rule} ${nameOf(transferId)}`
@@ -313,7 +320,12 @@ const stray = mintId('wallet')
 const strange = mintId('hold')
 
 /** `signed`: the table whose rows get genuine MACs afterwards, so that only other rules can report the damage. */
-type Damage = { what: string; sql: () => string; signed?: 'hold' | 'spending_limit' | 'wallet'; expected: string[] }
+type Damage = {
+  what: string
+  sql: () => string
+  signed?: 'hold' | 'spending_limit' | 'wallet' | 'webhook'
+  expected: string[]
+}
 
 const damages: Damage[] = [
   {
@@ -1023,6 +1035,42 @@ const damages: Damage[] = [
     what: "a ledger's hold_count changed",
     sql: () => `update ledger set hold_count = 9 where workspace_id = ${workspace('escrow')}`,
     expected: ['ledger-mac escrow', 'ledger-hold-count escrow'],
+  },
+  {
+    what: 'the URL of a webhook changed',
+    sql: () => `update webhook set url = 'https://attacker.example/' where biz_id = 'hook'`,
+    expected: ['webhook-mac webhook', 'webhook-audit webhook'],
+  },
+  {
+    what: 'the URL of a webhook changed, and signed with the stolen chain key',
+    sql: () => `update webhook set url = 'https://attacker.example/' where biz_id = 'hook'`,
+    signed: 'webhook',
+    expected: ['webhook-audit webhook'],
+  },
+  {
+    what: 'the secret of a webhook changed',
+    sql: () => `update webhook set previous_secret = secret where biz_id = 'hook'`,
+    expected: ['webhook-mac webhook'],
+  },
+  {
+    what: 'a webhook reset to its row before a rotation',
+    sql: () => reset('webhook', `biz_id = 'hook'`),
+    expected: ['webhook-audit webhook'],
+  },
+  {
+    what: 'a deleted webhook restored',
+    sql: () => reset('webhook', `biz_id = 'deleted'`),
+    expected: ['webhook-audit webhook'],
+  },
+  {
+    what: 'a webhook deleted from the table',
+    sql: () => `delete from webhook where biz_id = 'hook'`,
+    expected: ['audit-target webhook'],
+  },
+  {
+    what: 'a webhook ahead of the log',
+    sql: () => 'update webhook set position = 1000',
+    expected: ['webhook-position webhook'],
   },
   {
     what: "a ledger's limit_count changed",

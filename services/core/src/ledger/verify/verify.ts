@@ -15,6 +15,7 @@ import { type FlowText, flowsInOrder, type WalletText, walletsInOrder } from './
 import { checkAudit, checkSignedRows } from './rows.ts'
 import { type CheckpointHead, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
 import { WalletReplay } from './wallet.ts'
+import { checkWebhooks } from './webhooks.ts'
 
 export type Verification = {
   database: ClientConfig
@@ -96,6 +97,7 @@ export async function* checkRows(
   await checkLog({ snapshot, chainKey, workspaceId, findings })
   await checkHolds(snapshot, workspaceId, findings)
   await checkLimits(snapshot, workspaceId, findings)
+  await checkWebhooks(snapshot, workspaceId, findings)
 }
 
 /** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */

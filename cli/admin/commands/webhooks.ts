@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto'
+import { maxWebhooks, type WebhookStatus } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
+import { webhookRecord } from '@workspace-wallet/gateway/records'
+import { command } from '../command.ts'
+import { table } from '../table.ts'
+import { parseId, parsePosition } from '../values.ts'
+import { workspace } from './id-flags.ts'
+
+const webhook = { value: 'whk_…', help: 'ID of the webhook', required: true, parse: parseId('webhook') } as const
+
+export const webhookCommands = [
+  command({
+    noun: 'webhook',
+    verb: 'list',
+    help: 'list the webhooks of a workspace, and how far they are',
+    flags: { workspace },
+    examples: ['--workspace wsp_…'],
+    async run(core, { workspace: workspaceId }) {
+      const { content } = await core.webhooks.list.query({ ...on(workspaceId), size: maxWebhooks })
+      return { webhooks: content.map(webhookRecord) }
+    },
+    print: ({ webhooks }) => (webhooks.length > 0 ? printWebhooks(webhooks) : 'No webhooks found.'),
+  }),
+  statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its place in the event log'),
+  statusCommand('resume', 'ACTIVE', 'continue the deliveries of a webhook where they stopped'),
+  command({
+    noun: 'webhook',
+    verb: 'seek',
+    help: 'move a webhook to another place in the event log: back to deliver again, ahead to skip events',
+    flags: {
+      workspace,
+      webhook,
+      after: {
+        value: 'POSITION',
+        help: 'deliver the events after this position',
+        required: true,
+        parse: parsePosition,
+      },
+    },
+    examples: ['--workspace wsp_… --webhook whk_… --after 1204'],
+    async run(core, { workspace: workspaceId, webhook: webhookId, after }) {
+      return webhookRecord(await core.webhooks.seek.mutate({ ...on(workspaceId), webhookId, after }))
+    },
+    print: ({ webhookId, position }) => `Webhook ${webhookId} continues after position ${position}.`,
+  }),
+  command({
+    noun: 'webhook',
+    verb: 'delete',
+    help: 'delete a webhook; safe to repeat',
+    flags: { workspace, webhook },
+    examples: ['--workspace wsp_… --webhook whk_…'],
+    run: (core, { workspace: workspaceId, webhook: webhookId }) =>
+      core.webhooks.delete.mutate({ ...on(workspaceId), webhookId }),
+    print: ({ webhookId }) => `Deleted webhook ${webhookId}.`,
+  }),
+]
+
+function statusCommand(verb: string, status: WebhookStatus, help: string) {
+  return command({
+    noun: 'webhook',
+    verb,
+    help: `${help}; safe to repeat`,
+    flags: { workspace, webhook },
+    examples: ['--workspace wsp_… --webhook whk_…'],
+    run: (core, { workspace: workspaceId, webhook: webhookId }) => setStatus(core, workspaceId, webhookId, status),
+    print: ({ webhookId, status, position }) => `Webhook ${webhookId} is ${status} at position ${position}.`,
+  })
+}
+
+async function setStatus(core: CoreClient, workspaceId: string, webhookId: string, status: WebhookStatus) {
+  return webhookRecord(await core.webhooks.update.mutate({ ...on(workspaceId), webhookId, status }))
+}
+
+function on(workspaceId: string) {
+  return { workspaceId, caller: { requestId: randomUUID() } }
+}
+
+function printWebhooks(webhooks: ReturnType<typeof webhookRecord>[]): string {
+  const rows = webhooks.map(each => [
+    each.webhookId,
+    each.status,
+    String(each.position),
+    String(each.lastStatus ?? '-'),
+    each.failingSince ?? '-',
+    each.bizId,
+    each.url,
+  ])
+  return table(['WEBHOOK', 'STATUS', 'POSITION', 'LAST STATUS', 'FAILING SINCE', 'BIZ ID', 'URL'], rows)
+}

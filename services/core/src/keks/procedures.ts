@@ -1,0 +1,15 @@
+import { kekStatus, rewrapInput, rewrapStep } from '@workspace-wallet/contract'
+import { router } from '../trpc/init.ts'
+import { adminProcedure } from '../trpc/procedures.ts'
+import { inTransaction } from '../trpc/transactions.ts'
+import { findKekStatus, rewrapSecrets } from './rewrap.ts'
+
+/** The key-encryption keys of the secrets of API keys and webhooks. */
+export const keks = router({
+  status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
+
+  rewrap: adminProcedure
+    .input(rewrapInput)
+    .output(rewrapStep)
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => rewrapSecrets(em, ctx.core.keyRing, actor, input))),
+})
