@@ -1,5 +1,5 @@
 import { bodyHash, canonicalMessage, sign } from '@workspace-wallet/client'
-import { type ErrorCode, errorTable, uuidFromId } from '@workspace-wallet/contract'
+import { type ErrorCode, errorTable, maxWebhooks, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { locales } from '../gateway/src/locales/localize.ts'
 import { type Redis, startRedis } from '../tools/services/redis.ts'
@@ -390,6 +390,15 @@ describe('other commands', () => {
 
   test('E001 for events after the end of the log', async () => {
     expectCode(await call(system, 'GET', `/api/v1/event/query/events/${Number.MAX_SAFE_INTEGER}`), 'E001')
+  })
+
+  test('E002 for an unknown webhook, E003 for one too many', async () => {
+    const tenant = await createTenant(system)
+    const create = (bizId: string) =>
+      call(tenant, 'POST', '/api/v1/webhook/command/create', { url: 'https://example.com/', bizId })
+    for (let at = 0; at < maxWebhooks; at++) expect((await create(`hook-${at}`)).status).toBe(200)
+    expectCode(await create('hook-one-more'), 'E003')
+    expectCode(await call(tenant, 'GET', '/api/v1/webhook/query/webhooks/absent'), 'E002')
   })
 
   test('the place of a refused item of a batch is in X-Batch-Index', async () => {

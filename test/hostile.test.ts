@@ -161,6 +161,7 @@ test('random paths and queries get the envelope, and only resources of the key',
         '/api/v1/transfer/query/orders',
         '/api/v1/hold/query/holds',
         '/api/v1/event/query/events',
+        '/api/v1/webhook/query/webhooks',
         '/api/v1',
         `/api/v1/wallets/${system.wallets[0]!.walletId}/flows`,
       ])

@@ -15,6 +15,7 @@ type Tenant = {
   transferId: string
   bizId: string
   holdId: string
+  webhookId: string
   externalId: string
 }
 
@@ -50,6 +51,8 @@ async function makeTenant(name: string): Promise<Tenant> {
     expiresInSeconds: 3600,
     bizId: `${name}-hold`,
   })
+  const webhook = { url: 'https://receiver.example/', bizId: `${name}-webhook` }
+  const hooked = await call(credentials, 'POST', '/api/v1/webhook/command/create', webhook)
   const newest = "select id from wallet where kind = 'EXTERNAL' order by created_at desc limit 1"
   const [external] = await query(system.database.ownerUrl, newest)
   return {
@@ -59,15 +62,72 @@ async function makeTenant(name: string): Promise<Tenant> {
     transferId: created.body.data.transferId,
     bizId,
     holdId: held.body.data.holdId,
+    webhookId: hooked.body.data.webhookId,
     externalId: idFromUuid('wallet', String(external!.id)),
   }
 }
 
 const absentWallet = 'wal_01h455vb4pex5vsknk084sn02q'
 const absentHold = 'hld_01h455vb4pex5vsknk084sn02q'
+const absentWebhook = 'whk_01h455vb4pex5vsknk084sn02q'
 const absentTransfer = 'trf_01h455vb4pex5vsknk084sn02q'
 
-test.each(endpoints.filter(({ path }) => /:(walletId|bizId)/.test(path)))(
+/** Our own ID or bizId for a path, and others that it must not find. */
+function idsOf(path: string): string[] {
+  if (path.includes(':walletId'))
+    return [
+      ours.walletId,
+      theirs.walletId,
+      theirs.emptyId,
+      theirs.externalId,
+      ours.externalId,
+      absentWallet,
+      'nonsense',
+      ours.transferId,
+      'wal_',
+      `${ours.walletId}0`,
+      ours.walletId.toUpperCase(),
+    ]
+  if (path.includes('/webhook/'))
+    return [
+      ours.webhookId,
+      theirs.webhookId,
+      'ours-webhook',
+      'theirs-webhook',
+      absentWebhook,
+      'nonsense',
+      'whk_',
+      ours.walletId,
+      '%00',
+      ours.webhookId.toUpperCase(),
+    ]
+  if (path.includes('/hold/'))
+    return [
+      ours.holdId,
+      theirs.holdId,
+      'theirs-hold',
+      absentHold,
+      'nonsense',
+      ours.transferId,
+      ours.bizId,
+      '%00',
+      ours.holdId.toUpperCase(),
+    ]
+  return [
+    ours.bizId,
+    theirs.transferId,
+    theirs.bizId,
+    'ours-deposit',
+    'theirs-deposit',
+    absentTransfer,
+    'nonsense',
+    ours.walletId,
+    '%00',
+    ours.transferId.toUpperCase(),
+  ]
+}
+
+test.each(endpoints.filter(({ path }) => /:(walletId|bizId|webhookId)/.test(path)))(
   '$method $path: foreign, absent, malformed and hidden IDs get identical answers',
   async ({ method, path }) => {
     const ids = path.includes(':walletId')
@@ -109,6 +169,9 @@ test.each(endpoints.filter(({ path }) => /:(walletId|bizId)/.test(path)))(
     const past = '2026-01-31'
     const at = (id: string) => path.replace(/:(walletId|bizId)/, id).replaceAll(/:(at|from|to)/g, past)
     expect((await call(ours.credentials, method, at(own))).body.code).toBe('2000')
+    const [own, ...ids] = idsOf(path)
+    const at = (id: string) => path.replace(/:\w+/, id)
+    expect((await call(ours.credentials, method, at(own!))).body.code).toBe('2000')
     const answers = await Promise.all(ids.map(id => call(ours.credentials, method, at(id))))
     const distinct = answers.map(({ status, body: { timestamp: _, ...rest } }) => JSON.stringify({ status, ...rest }))
     expect(new Set(distinct).size, distinct.join('\n')).toBe(1)
@@ -147,6 +210,8 @@ test('lists show only resources of the workspace, whatever the filter', async ()
   expect(
     (await listed(`/api/v1/transfer/query/orders?reversesTransferId=${theirs.transferId}`)).page.totalElements,
   ).toBe(0)
+  const webhooks = await listed('/api/v1/webhook/query/webhooks')
+  expect(webhooks.content.map((webhook: { bizId: string }) => webhook.bizId)).toEqual(['ours-webhook'])
   const events = await listed('/api/v1/event/query/events/0')
   expect(events.content.length).toBeGreaterThan(4)
   const { workspaceId } = ours.credentials

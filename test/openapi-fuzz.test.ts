@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { currencyDecimals, scopes, uuidFromId } from '@workspace-wallet/contract'
+import { currencyDecimals, maxWebhooks, scopes, uuidFromId } from '@workspace-wallet/contract'
+import { webhookTargetFault } from '@workspace-wallet/runtime'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mutatedRequest, type Pools, validRequest } from './openapi/arbitraries.ts'
@@ -17,10 +18,12 @@ import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
 
 /** Random requests for each operation: valid ones, and as many with a fault. */
 const requestsPerOperation = 30
+/** Gateways through which commands are sent. */
+const commandGateways = 6
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem({ gateways: 4 })
+  system = await startSystem({ gateways: commandGateways })
   await prepareFaults()
   await prepareRecords()
 })
@@ -105,7 +108,7 @@ function minimal({ method, path, parameters, body }: Operation): Request {
 }
 
 /** What the tests of the codes use, made through the API. */
-const known = { frozen: '', closed: '', empty: '', limited: '' }
+const known = { frozen: '', closed: '', empty: '', limited: '', webhook: '' }
 const wallet = (at: number) => system.wallets[at]!.walletId
 
 let count = 0
@@ -118,6 +121,8 @@ const order = (changes: object = {}) => ({
 })
 const reversal = (reversesTransferId: string, changes: object = {}) => ({ reversesTransferId, ...money(), ...changes })
 const holdOf = (changes: object = {}) => ({ walletId: wallet(0), ...money(), expiresInSeconds: 3600, ...changes })
+
+const webhookOf = (bizId: string, url = 'https://example.com/events') => ({ url, bizId })
 
 const operationOf = (operationId: string) => operations.find(each => each.operationId === operationId)!
 
@@ -148,9 +153,14 @@ async function prepareRecords(): Promise<void> {
     ['createHold', holdOf({ bizId: 'released' })],
     ['releaseHold', { holdId: 'released' }],
     ['createTransferBatch', { transfers: [order()] }],
+    ...Array.from({ length: maxWebhooks }, (_, at): [string, object] => ['createWebhook', webhookOf(`hook-${at}`)]),
   ]
   for (const [operationId, body] of commands) expect((await execute(operationId, body)).body.code).toBe('2000')
   await admin.wallets.freeze.mutate({ workspaceId, walletId: known.frozen })
+  const { content } = await admin.webhooks.list.query({ workspaceId, caller: { requestId: 'test' } })
+  known.webhook = content[0]!.webhookId
+  const getWebhook = operationOf('getWebhook')
+  await check(getWebhook, system, { ...minimal(getWebhook), params: { webhookId: known.webhook } })
   const limit = { subject: { walletId: known.limited }, currency: 'USD', perTransfer: '0.50' }
   await admin.limits.set.mutate({ workspaceId, ...limit })
 }
@@ -183,8 +193,17 @@ describe('random requests', () => {
       amount: ['1', '0.5', '2.00', '0.00000001'],
       currency: ['USD', 'USD', 'USD', 'JPY', 'BTC'],
       after: [0, 1, 5, 'head'],
+      url: ['https://example.com/', 'https://example.com:8443/a?b=c', 'http://example.com/', 'https://10.0.0.1/'],
+      webhookId: await newWebhooks(tenant),
     } satisfies Pools)
   })
+
+  async function newWebhooks(credentials: Credentials): Promise<string[]> {
+    const created = await Promise.all(
+      ['first', 'second'].map(name => execute('createWebhook', webhookOf(name), credentials)),
+    )
+    return created.map(({ body }) => body.data.webhookId)
+  }
 
   const headers = fc.option(
     fc.record(
@@ -225,6 +244,8 @@ describe('random requests', () => {
 function breaksProse({ query, body }: Request): boolean {
   const sorted = query.filter(([name]) => name === 'sort').map(([, value]) => value.split(',')[0])
   if (new Set(sorted).size < sorted.length) return true
+  const { url } = (body ?? {}) as { url?: string }
+  if (url !== undefined && webhookTargetFault(url, [])) return true
   type Command = { amount?: string; currency: string; bizId: string }
   const { transfers, ...command } = (body ?? {}) as { transfers?: Command[] } & Partial<Command>
   const commands = transfers ?? [command as Command]
@@ -295,6 +316,14 @@ describe('every documented code can occur', () => {
       W003: () => ({ walletId: wallet(0), status: 'CLOSED' }),
       W004: () => ({ walletId: known.frozen, status: 'ACTIVE' }),
     },
+    createWebhook: { T005: () => webhookOf('hook-0', 'https://example.org/'), E003: () => webhookOf('one-more') },
+    updateWebhook: { E002: () => ({ webhookId: absent }) },
+    rotateWebhookSecret: { E002: () => ({ webhookId: absent }) },
+    seekWebhook: {
+      E002: () => ({ webhookId: absent, after: 0 }),
+      E001: () => ({ webhookId: known.webhook, after: Number.MAX_SAFE_INTEGER }),
+    },
+    deleteWebhook: { E002: () => ({ webhookId: absent }) },
   }
   test.each(Object.keys(bodies))('%s: its own codes', async operationId => {
     for (const [code, body] of Object.entries(bodies[operationId]!))
@@ -315,7 +344,7 @@ describe('every documented code can occur', () => {
   test('S003: a command whose answer is lost', async () => {
     const core = system.cores[0]!
     // A call that waits in a queue is not sent and gets S002, so each gateway gets two commands at most.
-    const gateways = system.gateways.slice(0, 4).map(({ url }) => ({ ...system, baseUrl: url }))
+    const gateways = system.gateways.slice(0, commandGateways).map(({ url }) => ({ ...system, baseUrl: url }))
     for (const gateway of gateways) await check(operations[0]!, gateway, minimal(operations[0]!))
     const commands: Record<string, object> = {
       createTransfer: order(),
@@ -325,11 +354,16 @@ describe('every documented code can occur', () => {
       releaseHold: { holdId: 'held' },
       createWallet: { name: 'Lost', currency: 'USD', bizId: 'lost' },
       changeWalletStatus: { walletId: known.empty, status: 'FROZEN' },
+      createWebhook: webhookOf('lost'),
+      updateWebhook: { webhookId: known.webhook, concurrency: 2 },
+      rotateWebhookSecret: { webhookId: known.webhook },
+      seekWebhook: { webhookId: known.webhook, after: 0 },
+      deleteWebhook: { webhookId: absent },
     }
     await core.kill('SIGSTOP')
     const answers = await Promise.all(
       Object.entries(commands).map(([operationId, body], at) => {
-        return execute(operationId, body, gateways[at % 4])
+        return execute(operationId, body, gateways[at % commandGateways])
       }),
     )
     await core.kill('SIGCONT')

@@ -4,7 +4,7 @@ import { workspaceCall } from './caller.ts'
 import { eventTypes } from './events.ts'
 import { pageOf, pageRequest } from './pages.ts'
 import { nameOfExisting } from './text.ts'
-import { checkWebhookUrl, maxUrlLength } from './webhook-urls.ts'
+import { checkWebhookUrl, maxUrlLength, urlPattern } from './webhook-urls.ts'
 
 /** A webhook that is ACTIVE gets deliveries. One that is PAUSED keeps its place in the event log. */
 export const webhookStatuses = ['ACTIVE', 'PAUSED'] as const
@@ -30,6 +30,7 @@ const url = z
   .min(1, 'EMPTY')
   .max(maxUrlLength, 'TOO_LONG')
   .check(checkWebhookUrl)
+  .meta({ pattern: urlPattern })
   .describe(
     `Where events are sent: an https URL of up to ${maxUrlLength} visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address.`,
   )
