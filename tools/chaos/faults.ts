@@ -19,7 +19,7 @@ const longFreezeMs = 13_000
 /** Each kind of fault once, on a random part of its kind, in random order. */
 export function roundOf({ parts }: Testbed, random: Random): Fault[] {
   const one = (kind: Part['kind']) => random.pick(parts.filter(part => part.kind === kind))
-  const kinds = ['core', 'gateway', 'PostgreSQL', 'Redis'] as const
+  const kinds = ['core', 'courier', 'gateway', 'PostgreSQL', 'Redis'] as const
   const some = (count: number) => random.shuffled(parts).slice(0, count)
   const faults: Fault[][] = [
     ...kinds.map(kind => [kill(one(kind))]),
@@ -27,7 +27,7 @@ export function roundOf({ parts }: Testbed, random: Random): Fault[] {
     ...kinds.map(kind => [freezeFor(one(kind), freezeMs(random))]),
     [freezeLong(one(random.pick(kinds)))],
     // A rolling restart.
-    ['gateway-1', 'gateway-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
+    ['gateway-1', 'gateway-2', 'courier-1', 'courier-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
       restart(parts.find(part => part.name === name)!),
     ),
     [

@@ -11,6 +11,7 @@ import { inParallel } from '../services/in-parallel.ts'
 import { Random } from '../services/random.ts'
 import { sayWithin } from '../services/say.ts'
 import { nameOf } from './commands.ts'
+import { Deliveries } from './deliveries.ts'
 import { type Fault, roundOf } from './faults.ts'
 import { watchMemory } from './memory.ts'
 import {
@@ -48,7 +49,7 @@ const say = sayWithin('chaos')
 
 async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 32) }: Values<typeof flags>) {
   const interrupted = interruption()
-  say(`seed ${seed}: starting PostgreSQL, Redis, two cores and two gateways`)
+  say(`seed ${seed}: starting PostgreSQL, Redis, two cores, two couriers and two gateways`)
   const testbed = await startTestbed(interrupted)
   let isSound = false
   try {
@@ -74,6 +75,8 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(seed + 1))
   const memory = watchMemory(testbed)
   await untilServed(testbed, traffic, async () => true)
+  const deliveries = new Deliveries()
+  for (const tenant of tenants) await deliveries.subscribe(traffic, tenant)
   traffic.start()
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
@@ -93,7 +96,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   for (const { tenant, tail } of tenants.map((tenant, at) => ({ tenant, tail: tails[at]! }))) {
     const found = await findAll(traffic, tenant)
     await tail.stop(found.orders)
-    discrepancies.unexplained.push(...tail.unexplained)
+    discrepancies.unexplained.push(...tail.unexplained, ...(await deliveries.compare(tenant, tail.eventIds)))
     const each = reconcile(
       tenant,
       traffic.sent.filter(sent => sent.tenant === tenant),
@@ -101,6 +104,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
     )
     for (const name of ['lost', 'duplicated', 'unexplained'] as const) discrepancies[name].push(...each[name])
   }
+  deliveries.stop()
   discrepancies.unexplained.push(...traffic.unexplained, ...(await remainingPostings(testbed)))
   say('verifying the ledger')
   const verified = await verifyLedger(testbed.admin)
@@ -121,7 +125,8 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
       resolved,
     },
     peakMemoryMiB: memory.stop(),
-    events: tails.reduce((sum, { events }) => sum + events, 0),
+    events: tails.reduce((sum, { eventIds }) => sum + eventIds.length, 0),
+    deliveries: { events: deliveries.events, requests: deliveries.requests },
     verifiedFlows: verified.flows,
     lost: discrepancies.lost.length,
     duplicated: discrepancies.duplicated.length,
@@ -266,7 +271,7 @@ await runProgram(
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
     examples: ['', '--minutes 0.5 --seed 42'],
-    notes: `The test starts its own PostgreSQL and Redis, two cores and two gateways. If anything was lost, duplicated or left
+    notes: `The test starts its own PostgreSQL and Redis, two cores, two couriers and two gateways. If anything was lost, duplicated or left
 unexplained, it exits with 1 and keeps the logs. docs/operations.md explains the figures.`,
     run: runChaos,
   }),

@@ -4,7 +4,7 @@ import type { PartKind, Testbed } from './testbed.ts'
 
 const everyMs = 500
 /** Without PostgreSQL, whose processes share most of their memory. */
-const watched: PartKind[] = ['gateway', 'core', 'Redis']
+const watched: PartKind[] = ['gateway', 'core', 'courier', 'Redis']
 
 /** In MiB; null on other systems than Linux. */
 export type PeakMemory = Partial<Record<PartKind, number>> | null

@@ -8,7 +8,7 @@ const withinMs = 60_000
 
 /** Waits until every part is ready and each gateway has made a new transfer. @throws Error after a minute */
 export async function untilServed(
-  { gatewayUrls, coreUrls }: Testbed,
+  { gatewayUrls, coreUrls, courierUrls }: Testbed,
   traffic: Traffic,
   isOver: () => Promise<boolean>,
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function untilServed(
   }
   await until('every part is running again', isOver)
   await Promise.all([
-    ...[...coreUrls, ...gatewayUrls].map(url => until(`${url} is ready`, () => isReady(url))),
+    ...[...coreUrls, ...courierUrls, ...gatewayUrls].map(url => until(`${url} is ready`, () => isReady(url))),
     ...gatewayUrls.map(url => until(`${url} makes a transfer`, () => traffic.probe(url))),
   ])
 }

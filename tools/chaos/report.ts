@@ -25,6 +25,8 @@ export type Report = {
   peakMemoryMiB: PeakMemory
   /** Events that the readers of the logs saw, each once and in order. */
   events: number
+  /** Events that webhooks delivered, and requests of the couriers, which repeat some of them. */
+  deliveries: { events: number; requests: number }
   verifiedFlows: number
 } & { [Name in keyof Discrepancies]: number }
 
@@ -67,6 +69,7 @@ peak memory       ${
       : 'unknown on this system'
   }
 events            ${report.events}
+delivered         ${report.deliveries.events} in ${report.deliveries.requests} requests
 verified          ${report.verifiedFlows} flows
 
 lost              ${report.lost}

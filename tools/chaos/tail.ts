@@ -33,9 +33,9 @@ export class Tail {
     this.#done = this.#follow()
   }
 
-  /** How many events it has seen. */
-  get events(): number {
-    return this.#last
+  /** The events that it has seen, in order. */
+  get eventIds(): string[] {
+    return [...this.#eventIds]
   }
 
   /** Reads to the end of the log, which must have exactly these orders, the oldest first. */

@@ -1,4 +1,4 @@
-/** The programs of a run, each under a supervisor: PostgreSQL and Redis that lose nothing, two cores, two gateways. */
+/** The programs of a run, each under a supervisor: PostgreSQL and Redis that lose nothing, two cores, two couriers, two gateways. */
 import { appendFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { familyOf, signalProcess } from '../services/processes.ts'
 import { findRedis, runRedis } from '../services/redis.ts'
 import { type LoggedCommand, runTask, startService } from '../services/service.ts'
 
-export type PartKind = 'core' | 'gateway' | 'PostgreSQL' | 'Redis'
+export type PartKind = 'core' | 'courier' | 'gateway' | 'PostgreSQL' | 'Redis'
 
 export type Part = {
   name: string
@@ -30,6 +30,7 @@ export type Testbed = {
   parts: Part[]
   gatewayUrls: string[]
   coreUrls: string[]
+  courierUrls: string[]
   admin: CoreClient
   /** Contains the logs of all parts. */
   directory: string
@@ -39,6 +40,7 @@ export type Testbed = {
 
 const root = new URL('../../', import.meta.url)
 const database = 'wallet'
+const loopback = '127.0.0.0/8'
 
 export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
@@ -73,10 +75,11 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
 
   try {
     const secrets = makeSecrets()
-    const ports = await Promise.all(Array.from({ length: 6 }, pickFreePort))
+    const ports = await Promise.all(Array.from({ length: 8 }, pickFreePort))
     const [postgresPort, redisPort, ...programPorts] = ports as [number, number, ...number[]]
     const corePorts = programPorts.slice(0, 2)
-    const gatewayPorts = programPorts.slice(2)
+    const courierPorts = programPorts.slice(2, 4)
+    const gatewayPorts = programPorts.slice(4)
     const url = (port: number) => `http://127.0.0.1:${port}`
     const coreUrls = corePorts.map(url)
 
@@ -113,9 +116,19 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
         DATABASE_URL: serviceUrl,
         KEY_ENCRYPTION_KEYS,
         LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
-        SERVICE_TOKENS: `gateway:gateway:${secrets.gatewayToken},admin:admin:${adminToken}`,
+        SERVICE_TOKENS: `gateway:gateway:${secrets.gatewayToken},courier:courier:${secrets.courierToken},admin:admin:${adminToken}`,
+        WEBHOOK_ALLOWED_NETWORKS: loopback,
       })
       await keep(core.name, 'core', signal => startService(core, signal))
+    }
+    for (const [at, port] of courierPorts.entries()) {
+      const courier = program(`courier-${at + 1}`, 'services/courier/src/main.ts', {
+        INTERNAL_PORT: String(port),
+        CORE_URL: coreUrls.join(','),
+        CORE_TOKEN: secrets.courierToken,
+        WEBHOOK_ALLOWED_NETWORKS: loopback,
+      })
+      await keep(courier.name, 'courier', signal => startService(courier, signal))
     }
     for (const [at, port] of gatewayPorts.entries()) {
       const gateway = program(`gateway-${at + 1}`, 'gateway/src/main.ts', {
@@ -130,7 +143,15 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
     }
     const admin = createCoreClient({ url: coreUrls, token: adminToken })
     supervised.push({ stop: () => admin.close(), forceStop: () => {} })
-    return { parts, gatewayUrls: gatewayPorts.map(url), coreUrls, admin, directory, stop }
+    return {
+      parts,
+      gatewayUrls: gatewayPorts.map(url),
+      coreUrls,
+      courierUrls: courierPorts.map(url),
+      admin,
+      directory,
+      stop,
+    }
   } catch (error) {
     await stop(false)
     throw error
