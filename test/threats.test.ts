@@ -30,6 +30,7 @@ test('the page has a section for each threat', () => {
     'Insider with database access',
     'Clock attacks',
     'Confused deputy',
+    'Webhooks that lead inside',
     'Documentation pages',
   ])
 })

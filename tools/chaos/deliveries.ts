@@ -1,4 +1,5 @@
 /** A webhook for each workspace, and the receiver of their events. */
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,7 +26,12 @@ export class Deliveries {
         this.#eventIdsOf(request.url!.slice(1)).add(String(request.headers['webhook-id']))
         response.writeHead(204).end()
       })
-    }).listen(0, '127.0.0.1')
+    })
+  }
+
+  async start(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
   }
 
   /** Creates a webhook that delivers in order. @throws Error if it is refused */

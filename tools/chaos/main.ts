@@ -76,6 +76,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   const memory = watchMemory(testbed)
   await untilServed(testbed, traffic, async () => true)
   const deliveries = new Deliveries()
+  await deliveries.start()
   for (const tenant of tenants) await deliveries.subscribe(traffic, tenant)
   traffic.start()
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
