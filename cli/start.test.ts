@@ -7,6 +7,7 @@ import { scopes } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterEach, expect, test } from 'vitest'
 import { call, createPath } from '../test/setup/client.ts'
+import { startReceiver } from '../test/setup/receiver.ts'
 import { mountSmallDisk } from '../test/setup/small-disk.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { until } from '../test/setup/until.ts'
@@ -100,6 +101,27 @@ test('the first start creates a demo that can make transfers, and a restart keep
   const { keys } = await admin.apiKeys.list.query({ workspaceId: second.demo.workspaceId })
   expect(keys).toEqual([expect.objectContaining({ apiKey: second.demo.apiKey, scopes: [...scopes] })])
   await admin.close()
+})
+
+test('a webhook on this machine gets its events, signed, also after a restart', async () => {
+  const dataDir = await makeTempDir('start')
+  const first = await start(dataDir)
+  const receiver = await startReceiver()
+  const url = receiver.url.replace('127.0.0.1', 'localhost')
+  const created = await call(first.demo, 'POST', '/api/v1/webhook/command/create', { url, bizId: 'local' })
+  expect(created.body.code).toBe('2000')
+  receiver.secrets.push(created.body.data.secret)
+  const [source, target] = first.demo.wallets.filter(({ currency }) => currency === 'USD')
+  const order = { sourceWalletId: source!.walletId, targetWalletId: target!.walletId, amount: '1.00', currency: 'USD' }
+  const delivered = async ({ demo }: Started, bizId: string) => {
+    expect((await call(demo, 'POST', createPath, { ...order, bizId })).body.code).toBe('2000')
+    await until('the event arrives', () => receiver.received.at(-1)?.event.data?.transfer?.bizId === bizId)
+  }
+  await delivered(first, 'before')
+  expect(await first.stop()).toBe(0)
+  await delivered(await start(dataDir), 'after')
+  expect(receiver.forged).toEqual([])
+  await receiver.stop()
 })
 
 test('core, courier, gateway and PostgreSQL are restarted when they are killed', async () => {

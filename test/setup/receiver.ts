@@ -5,7 +5,7 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import type { Certificate } from './certificates.ts'
 import { listen } from './listen.ts'
 
-export type ReceivedEvent = { eventId: string; position: number; type: string; data: unknown }
+export type ReceivedEvent = { eventId: string; position: number; type: string; data: { transfer?: { bizId: string } } }
 type Answer = number | { status: number; headers: Record<string, string> }
 /** The answer to an event. With a promise, the answer comes when it resolves. */
 export type Respond = (event: ReceivedEvent, request: IncomingMessage) => Answer | Promise<Answer>
