@@ -213,6 +213,27 @@ const rules: Record<string, string[]> = {
     'test/codes.test.ts: GA2024 without the scope',
     'test/specification.test.ts: the endpoints are those of section 4',
   ],
+  '2.11 Webhooks': [
+    'test/webhooks.test.ts: returns the record and a secret, and begins at the end of the log',
+    'test/webhooks.test.ts: repeated returns the record as it is now, without the secret, also at another gateway',
+    'test/webhooks.test.ts: and update refuse the URL',
+    'test/webhooks.test.ts: a workspace has at most 16 webhooks, also when two cores create them at the same time',
+    'test/webhooks.test.ts: changes what was sent, at once on every gateway',
+    'test/webhooks.test.ts: returns a new secret, with a grace, without one, and again in the grace',
+    'test/webhooks.test.ts: moves to any position up to the end of the log, and no further',
+    'test/webhooks.test.ts: can be repeated, hides the webhook, and keeps its bizId',
+  ],
+  '2.11 Deliveries are signed by Standard Webhooks 1.0': [
+    'services/core/src/webhooks/leases.test.ts: has signatures that the library of Standard Webhooks accepts, under both secrets in a grace',
+    'test/webhooks.test.ts: a delivery is what the API shows of the event',
+  ],
+  '2.11 Attempts, waits and pauses': [
+    'services/core/src/webhooks/leases.test.ts: of failures makes the waits longer, and a success ends them',
+    'services/core/src/webhooks/leases.test.ts: of successes before a failure moves the position over them',
+    'services/core/src/webhooks/leases.test.ts: replaces the wait',
+    'services/core/src/webhooks/leases.test.ts: of 410 pauses the webhook at once, as core',
+    'services/core/src/webhooks/leases.test.ts: of a failure after seven days without a success pauses the webhook',
+  ],
   '6. The event log': [
     'gateway/src/api/records.test.ts: an event of each type has a record that matches its schema',
     'gateway/src/api/list-query.test.ts: a position is a whole number',

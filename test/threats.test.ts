@@ -31,6 +31,7 @@ test('the page has a section for each threat', () => {
     'Clock attacks',
     'Confused deputy',
     'Webhooks that lead inside',
+    'Forged and misdirected deliveries',
     'Documentation pages',
   ])
 })

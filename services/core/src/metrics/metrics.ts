@@ -52,13 +52,13 @@ export class Metrics {
     })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
-      help: 'Keys, members and workspaces that were refused because their row was modified outside the service',
+      help: 'Keys, members, workspaces and webhooks that were refused because their row was modified outside the service',
       labelNames: ['table'],
       registers,
     })
   }
 
-  /** Counts a key, member or workspace that was refused because its row was modified outside the service. */
+  /** Counts a key, member, workspace or webhook that was refused because its row was modified outside the service. */
   modifiedRow(table: SignedTable): void {
     this.#modifiedRows.inc({ table })
   }
