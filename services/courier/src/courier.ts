@@ -33,7 +33,8 @@ export class Courier {
   readonly #availability: Availability
   #fault: string | null = 'core has not answered yet'
   #running: Promise<void> | undefined
-  #wake = () => {}
+  /** Resolves when a lease has ended since the last lease call began, or the courier stops. */
+  #ended = Promise.withResolvers<void>()
 
   constructor({ core, limit, attempt, log }: CourierOptions) {
     this.#core = core
@@ -60,7 +61,7 @@ export class Courier {
   /** Begins no further attempt. Resolves when those in progress have ended and are reported. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#wake()
+    this.#ended.resolve()
     await this.#running
     await Promise.all(this.#leases)
   }
@@ -68,21 +69,17 @@ export class Courier {
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const size = Math.min(maxLeasedWebhooks, this.#limit - this.#leases.size)
+      this.#ended = Promise.withResolvers()
       const found = size > 0 ? await this.#lease(size) : 0
-      if (found === 0 || found < size) await this.#wait(this.#fault === null ? pollMs : retryMs)
+      if (size === 0 || found < size) await this.#wait(this.#fault === null ? pollMs : retryMs)
     }
   }
 
   /** Waits until a lease has ended, the courier stops, or the time is over. */
-  #wait(ms: number): Promise<void> {
-    if (this.#stopping.signal.aborted) return Promise.resolve()
-    return new Promise(resolve => {
-      const timer = setTimeout(() => this.#wake(), ms)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  async #wait(ms: number): Promise<void> {
+    const timer = setTimeout(this.#ended.resolve, ms)
+    await this.#ended.promise
+    clearTimeout(timer)
   }
 
   /** Leases webhooks and begins to deliver. Resolves with their number. */
@@ -92,7 +89,7 @@ export class Courier {
     for (const webhook of webhooks ?? []) {
       const lease = this.#deliver(webhook, calledAtMs + webhook.leaseMs).finally(() => {
         this.#leases.delete(lease)
-        this.#wake()
+        this.#ended.resolve()
       })
       this.#leases.add(lease)
     }
