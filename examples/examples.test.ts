@@ -1,10 +1,10 @@
 /** Runs the example clients as their users do, against a running service. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect, createServer, type Server } from 'node:net'
-import { dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -27,28 +27,63 @@ const vectorsFile = here('../test/vectors/signing.json')
 const system = await startSystem()
 const directory = await mkdtemp(join(inject('runDir'), 'examples-'))
 
-/** A language, the program that runs its client, and what to compile before. Returns the command line of the client. */
+/** A language, the program that runs its client, and what to compile before. */
 interface Language {
   name: string
   names: string[]
   aptPackage: string
-  prepare(program: string): Promise<string[]> | string[]
+  file: string
+  /** How `createTransfer` sends the bizId, and what makes it send none. */
+  bizId: [text: string, replacement: string]
+  /** Returns the command line of a client. `directory` is for what is compiled. */
+  prepare(program: string, file: string, directory: string): Promise<string[]> | string[]
 }
 
+const prepare = (program: string, file: string) => [program, file]
 const languages: Language[] = [
-  script('Python', 'python3', 'python3', 'python/wallet_client.py'),
-  script('shell', 'sh', 'dash', 'shell/wallet_client.sh'),
-  script('PHP', 'php', 'php-cli', 'php/wallet_client.php'),
-  script('Ruby', 'ruby', 'ruby', 'ruby/wallet_client.rb'),
+  {
+    name: 'Python',
+    names: ['python3'],
+    aptPackage: 'python3',
+    file: 'python/wallet_client.py',
+    bizId: ['body={**body, "bizId": biz_id or str(uuid.uuid4())}', 'body=body'],
+    prepare,
+  },
+  {
+    name: 'shell',
+    names: ['sh'],
+    aptPackage: 'dash',
+    file: 'shell/wallet_client.sh',
+    bizId: [String.raw`,\"bizId\":\"$5\"`, ''],
+    prepare,
+  },
+  {
+    name: 'PHP',
+    names: ['php'],
+    aptPackage: 'php-cli',
+    file: 'php/wallet_client.php',
+    bizId: ["'bizId' => $bizId ?? bin2hex(random_bytes(16)),", ''],
+    prepare,
+  },
+  {
+    name: 'Ruby',
+    names: ['ruby'],
+    aptPackage: 'ruby',
+    file: 'ruby/wallet_client.rb',
+    bizId: [', bizId: biz_id }', ' }'],
+    prepare,
+  },
   {
     name: 'Go',
     names: ['go'],
     aptPackage: 'golang-go',
-    async prepare(go) {
+    file: 'go/wallet_client.go',
+    bizId: [', "bizId": bizID,', ','],
+    async prepare(go, file, directory) {
       const client = join(directory, 'wallet_client')
       // With the cache of the user: the first build compiles the standard library.
       const env = { HOME: directory, ...process.env, CGO_ENABLED: '0', GOPROXY: 'off', GOTOOLCHAIN: 'local' }
-      await promisify(execFile)(go, ['build', '-o', client, here('go/wallet_client.go')], { env })
+      await promisify(execFile)(go, ['build', '-o', client, file], { env })
       return [client]
     },
   },
@@ -57,24 +92,28 @@ const languages: Language[] = [
     name: 'Java',
     names: ['javac'],
     aptPackage: 'default-jdk-headless',
-    async prepare(javac) {
-      await promisify(execFile)(javac, ['-d', directory, here('java/WalletClient.java')])
+    file: 'java/WalletClient.java',
+    bizId: [', "bizId", bizId)', ')'],
+    async prepare(javac, file, directory) {
+      await promisify(execFile)(javac, ['-d', directory, file])
       return [join(dirname(javac), 'java'), '-XX:TieredStopAtLevel=1', '-cp', directory, 'WalletClient']
     },
   },
 ]
 
-function script(name: string, program: string, aptPackage: string, file: string): Language {
-  return { name, names: [program], aptPackage, prepare: path => [path, here(file)] }
-}
-
 const commands = new Map<string, string[]>()
+const programs = new Map<string, string>()
 
 beforeAll(async () => {
   // The client in shell needs the last two.
   const more = ['curl', 'openssl'].map(name => ({ names: [name], aptPackage: name }))
   const paths = await findPrograms([...languages, ...more])
-  await Promise.all(languages.map(async ({ name, prepare }, index) => commands.set(name, await prepare(paths[index]!))))
+  await Promise.all(
+    languages.map(async ({ name, file, prepare }, index) => {
+      programs.set(name, paths[index]!)
+      commands.set(name, await prepare(paths[index]!, here(file), directory))
+    }),
+  )
 })
 
 afterAll(() => system.stop())
@@ -121,7 +160,7 @@ function expectSentence({ exitCode, stdout, stderr }: Ran, about: RegExp): void 
   expect(stderr).toMatch(about)
 }
 
-describe.concurrent.each(languages)('$name', ({ name }) => {
+describe.concurrent.each(languages)('$name', ({ name, file, bizId, prepare }) => {
   const run = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
     execute([...commands.get(name)!, ...args], environment)
 
@@ -184,6 +223,51 @@ describe.concurrent.each(languages)('$name', ({ name }) => {
     expect(await balances(tenant)).toEqual(['9', '1'])
   })
 
+  test('does not send a create without a bizId again, because the money would move twice', async () => {
+    const source = await readFile(here(file), 'utf8')
+    expect(source).toContain(bizId[0])
+    const folder = join(directory, `without-bizId-${name}`)
+    await mkdir(folder)
+    const changed = join(folder, basename(file))
+    await writeFile(changed, source.replace(...bizId))
+    const command = await prepare(programs.get(name)!, changed, folder)
+    const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
+    const proxy = await startLossyProxy(Number(new URL(system.baseUrl).port), 'POST ')
+    const ran = await execute(command, environmentOf({ ...tenant, baseUrl: proxy.url }))
+    proxy.close()
+    expect(ran).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('outcome is unknown') })
+    expect(await balances(tenant)).toEqual(['9', '1'])
+  })
+
+  test.each([302, 307])('does not send a signed request to the server that a redirect (%i) names', async status => {
+    const elsewhere: unknown[] = []
+    const other = createHttpServer((request, response) => response.end(elsewhere.push(request.headers)))
+    const otherPort = await listen(other)
+    const server = createHttpServer((request, response) =>
+      response.writeHead(status, { Location: `http://localhost:${otherPort}${request.url}` }).end(),
+    )
+    const ran = await run([], environmentOf({ baseUrl: await urlOf(server), apiKey: 'ak_1', apiSecret: 'secret' }))
+    for (const each of [server, other]) each.close()
+    expectSentence(ran, /did not answer as the wallet service/)
+    expect(elsewhere).toEqual([])
+  })
+
+  test('does not wait for an hour, and not sign for years ahead, because an answer says so', async () => {
+    const times: number[] = []
+    const year = 365 * 86_400
+    const server = createHttpServer((request, response) => {
+      const [isFirst, now] = [times.length === 0, Date.now()]
+      times.push(Number(request.headers['x-timestamp']) - now / 1000)
+      const [status, code, timestamp] = isFirst ? [401, 'GA2013', now + year * 1000] : [503, 'S002', now]
+      response.writeHead(status, { ...(!isFirst && { 'Retry-After': '3600' }) })
+      response.end(JSON.stringify({ version: '1.3.0', timestamp, success: false, code, message: 'TEST', data: null }))
+    })
+    const ran = await run([], environmentOf({ baseUrl: await urlOf(server), apiKey: 'ak_1', apiSecret: 'secret' }))
+    server.close()
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^S002 TEST \(HTTP 503/) })
+    expect(times.map(ahead => Math.round(Math.abs(ahead) / 3600))).toEqual([0, 24])
+  })
+
   test('corrects its clock, waits as Retry-After says, and signs each retry with a new nonce', async () => {
     const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
     const service = await startServiceInTheFuture(tenant)
@@ -225,6 +309,26 @@ describe.concurrent.each(languages)('$name', ({ name }) => {
     expect(ran.stderr).toMatch(/^T002 INSUFFICIENT_BALANCE[^\n]*\.\n$/)
     expect(await balances(tenant)).toEqual(['0.99', '0'])
   })
+})
+
+test('the client in shell shows neither key, signature nor body to other users of the machine', async () => {
+  const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
+  const folder = await mkdtemp(join(directory, 'seen-'))
+  const seen = join(folder, 'command-lines')
+  const paths = (process.env.PATH ?? '').split(delimiter).map(each => join(each, 'curl'))
+  await writeFile(
+    join(folder, 'curl'),
+    `#!/bin/sh\nprintf '%s\\n' "$*" >>'${seen}'\nfor curl in '${paths.join("' '")}'; do [ -x "$curl" ] && exec "$curl" "$@"; done\n`,
+    { mode: 0o700 },
+  )
+  const environment = { ...environmentOf(tenant), PATH: [folder, process.env.PATH].join(delimiter) }
+  const ran = await execute(commands.get('shell')!, environment)
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await balances(tenant)).toEqual(['9', '1'])
+  const commandLines = await readFile(seen, 'utf8')
+  expect(commandLines).toContain(createPath)
+  for (const hidden of [tenant.apiKey, tenant.apiSecret, 'X-Signature', 'amount'])
+    expect(commandLines).not.toContain(hidden)
 })
 
 describe.concurrent('The Postman collection', () => {

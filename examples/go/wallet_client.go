@@ -36,8 +36,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-func (e *Error) isRetryable() bool {
-	return e.Code == "" || e.Code == "GA2013" || e.Status == 429 || e.Status >= 500
+// isRetryable says whether to send the request again. If it may have been executed, isRepeatable decides.
+func (e *Error) isRetryable(isRepeatable bool) bool {
+	if e.RetryAfter > time.Minute {
+		return false
+	}
+	if e.Code == "GA2013" || e.Code == "S002" || e.Status == 429 {
+		return true
+	}
+	return isRepeatable && (e.Code == "" || e.Status >= 500)
 }
 
 // Sign returns X-Signature (section 5.2). The path is the path as sent, without the query string.
@@ -58,6 +65,8 @@ type Client struct {
 func NewClient(baseURL, apiKey, apiSecret string) *Client {
 	client := &Client{baseURL: strings.TrimSuffix(baseURL, "/"), apiKey: apiKey, apiSecret: apiSecret}
 	client.http.Timeout = 10 * time.Second
+	// A redirect would send the signed request to another server.
+	client.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }
 
@@ -65,7 +74,7 @@ const attempts = 5
 
 // Call decodes the data of the response into result. It retries while the service is unavailable or the answer is lost.
 //
-// Give each create a bizId: it prevents a second execution, so that a retry is safe.
+// Give each create a bizId: it prevents a second execution. Without one, a lost POST is not retried.
 func (c *Client) Call(method, path string, query url.Values, body, result any) error {
 	target := path
 	if len(query) > 0 {
@@ -79,12 +88,13 @@ func (c *Client) Call(method, path string, query url.Values, body, result any) e
 			return err
 		}
 	}
+	isRepeatable := method == "GET" || bytes.Contains(payload, []byte(`"bizId":`))
 	for attempt := 1; ; attempt++ {
 		data, err := c.send(method, target, payload)
 		if err == nil {
 			return json.Unmarshal(data, result)
 		}
-		if attempt == attempts || !err.isRetryable() {
+		if attempt == attempts || !err.isRetryable(isRepeatable) {
 			return err
 		}
 		pause := err.RetryAfter
@@ -133,8 +143,12 @@ func (c *Client) send(method, target string, body []byte) (json.RawMessage, *Err
 	if answer.Success {
 		return answer.Data, nil
 	}
-	if answer.Code == "GA2013" { // The clock may be wrong: use that of the service.
-		c.clockOffset.Store(int64(time.Until(time.UnixMilli(answer.Timestamp))))
+	if answer.Code == "GA2013" { // The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+		offset := time.Until(time.UnixMilli(answer.Timestamp))
+		if offset > 24*time.Hour {
+			offset = 24 * time.Hour
+		}
+		c.clockOffset.Store(int64(offset))
 	}
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 	requestID := response.Header.Get("X-Request-Id")

@@ -32,6 +32,7 @@ import javax.crypto.spec.SecretKeySpec;
 public final class WalletClient {
   private static final int ATTEMPTS = 5;
   private final HttpClient http =
+      // It follows no redirects, which would send signed requests to another server.
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(10)).build();
   private final String baseUrl;
   private final String apiKey;
@@ -57,8 +58,11 @@ public final class WalletClient {
       this.retryAfterSeconds = retryAfterSeconds;
     }
 
-    boolean isRetryable() {
-      return code == null || code.equals("GA2013") || status == 429 || status >= 500;
+    /** Whether to send the request again. If it may have been executed, {@code isRepeatable} decides. */
+    boolean isRetryable(boolean isRepeatable) {
+      if (retryAfterSeconds > 60) return false;
+      if ("GA2013".equals(code) || "S002".equals(code) || status == 429) return true;
+      return isRepeatable && (code == null || status >= 500);
     }
   }
 
@@ -84,19 +88,21 @@ public final class WalletClient {
   /**
    * Returns {@code data} of the response. Retries while the service is unavailable or the answer is lost.
    *
-   * <p>Give each create a {@code bizId}: it prevents a second execution, so that a retry is safe.
+   * <p>Give each create a {@code bizId}: it prevents a second execution. Without one, a lost POST is not retried.
    *
    * @param target the path, with the query string; see {@link #percentEncode}
    * @param body null for none
    */
   public Map<String, Object> call(String method, String target, Map<String, ?> body) throws InterruptedException {
     // Serialized once: the bytes that are hashed are the bytes that are sent.
-    byte[] payload = body == null ? new byte[0] : Json.write(body).getBytes(StandardCharsets.UTF_8);
+    String text = body == null ? "" : Json.write(body);
+    byte[] payload = text.getBytes(StandardCharsets.UTF_8);
+    boolean isRepeatable = method.equals("GET") || text.contains("\"bizId\":");
     for (int attempt = 1; ; attempt++) {
       try {
         return send(method, target, payload);
       } catch (WalletException e) {
-        if (attempt == ATTEMPTS || !e.isRetryable()) throw e;
+        if (attempt == ATTEMPTS || !e.isRetryable(isRepeatable)) throw e;
         Thread.sleep(e.retryAfterSeconds > 0 ? e.retryAfterSeconds * 1000L : 100L << attempt);
       }
     }
@@ -145,8 +151,9 @@ public final class WalletClient {
     }
     if (answer.get("success") == Boolean.TRUE) return Json.object(answer.get("data"));
     String code = (String) answer.get("code"), detail = (String) answer.get("detail");
-    // The clock may be wrong: use that of the service.
-    if ("GA2013".equals(code)) clockOffsetMillis = (Long) answer.get("timestamp") - System.currentTimeMillis();
+    // The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+    if ("GA2013".equals(code))
+      clockOffsetMillis = Math.min((Long) answer.get("timestamp") - System.currentTimeMillis(), 86_400_000);
     int status = response.statusCode();
     String requestId = response.headers().firstValue("X-Request-Id").orElse(null);
     String retryAfter = response.headers().firstValue("Retry-After").orElse("");

@@ -24,9 +24,16 @@ final class WalletException extends Exception
         parent::__construct($text);
     }
 
-    public function isRetryable(): bool
+    /** Whether to send the request again. If it may have been executed, `$isRepeatable` decides. */
+    public function isRetryable(bool $isRepeatable): bool
     {
-        return in_array($this->apiCode, [null, 'GA2013'], true) || $this->status === 429 || $this->status >= 500;
+        if ($this->retryAfter > 60) {
+            return false;
+        }
+        if (in_array($this->apiCode, ['GA2013', 'S002'], true) || $this->status === 429) {
+            return true;
+        }
+        return $isRepeatable && ($this->apiCode === null || $this->status >= 500);
     }
 }
 
@@ -62,7 +69,7 @@ final class WalletClient
     /**
      * Returns `data` of the response. Retries while the service is unavailable or the answer is lost.
      *
-     * Give each create a `bizId`: it prevents a second execution, so that a retry is safe.
+     * Give each create a `bizId`: it prevents a second execution. Without one, a lost POST is not retried.
      */
     public function call(string $method, string $path, array $query = [], ?array $body = null): array
     {
@@ -70,11 +77,12 @@ final class WalletClient
         $target = $query ? $path . '?' . preg_replace('/%5B\d+%5D=/', '=', http_build_query($query)) : $path;
         // Serialized once: the bytes that are hashed are the bytes that are sent.
         $payload = $body === null ? '' : json_encode($body, JSON_THROW_ON_ERROR);
+        $isRepeatable = $method === 'GET' || str_contains($payload, '"bizId":');
         for ($attempt = 1; ; $attempt++) {
             try {
                 return $this->send($method, $target, $payload);
             } catch (WalletException $error) {
-                if ($attempt === self::ATTEMPTS || !$error->isRetryable()) {
+                if ($attempt === self::ATTEMPTS || !$error->isRetryable($isRepeatable)) {
                     throw $error;
                 }
                 usleep($error->retryAfter * 1_000_000 ?: 100_000 * 2 ** $attempt);
@@ -127,6 +135,7 @@ final class WalletClient
             'content' => $body,
             'timeout' => $this->timeout,
             'ignore_errors' => true, // Return the body of an error response too.
+            'follow_location' => 0, // A redirect would send the signed request to another server.
         ]]);
         $http_response_header = [];
         $text = @file_get_contents($this->baseUrl . $target, false, $context);
@@ -140,8 +149,9 @@ final class WalletClient
             return $answer['data'];
         }
         ['code' => $code, 'message' => $message, 'timestamp' => $time] = $answer;
-        if ($code === 'GA2013') { // The clock may be wrong: use that of the service.
-            $this->clockOffset = intdiv($time, 1000) - time();
+        if ($code === 'GA2013') {
+            // The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+            $this->clockOffset = min(intdiv($time, 1000) - time(), 86400);
         }
         $status = (int) explode(' ', $http_response_header[0])[1];
         $headers = implode("\n", $http_response_header);

@@ -29,8 +29,20 @@ class WalletError(Exception):
         self.status, self.code, self.message, self.detail = status, code, message, detail
         self.request_id, self.retry_after = request_id, retry_after
 
-    def is_retryable(self):
-        return self.code in (None, "GA2013") or self.status == 429 or self.status >= 500
+    def is_retryable(self, is_repeatable):
+        """Whether to send the request again. If it may have been executed, `is_repeatable` decides."""
+        if (self.retry_after or 0) > 60:
+            return False
+        if self.code in ("GA2013", "S002") or self.status == 429:
+            return True
+        return is_repeatable and (self.code is None or self.status >= 500)
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would send the signed request to another server."""
+
+    def redirect_request(self, *_):
+        return None
 
 
 def sign(secret, method, path, timestamp, nonce, body):
@@ -49,20 +61,22 @@ class WalletClient:
         self._base_url, self._api_key, self._api_secret = base_url.rstrip("/"), api_key, api_secret
         self._timeout = timeout
         self._clock_offset = 0.0
+        self._opener = urllib.request.build_opener(NoRedirects)
 
     def call(self, method, path, query=None, body=None):
         """Returns `data` of the response. Retries while the service is unavailable or the answer is lost.
 
-        Give each create a `bizId`: it prevents a second execution, so that a retry is safe.
+        Give each create a `bizId`: it prevents a second execution. Without one, a lost POST is not retried.
         """
         target = f"{path}?{urlencode(query, doseq=True)}" if query else path
         # Serialized once: the bytes that are hashed are the bytes that are sent.
         payload = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
+        is_repeatable = method == "GET" or b'"bizId":' in payload
         for attempt in range(1, self.attempts + 1):
             try:
                 return self._send(method, target, payload)
             except WalletError as error:
-                if attempt == self.attempts or not error.is_retryable():
+                if attempt == self.attempts or not error.is_retryable(is_repeatable):
                     raise
                 time.sleep(error.retry_after or 0.1 * 2**attempt)
 
@@ -93,7 +107,7 @@ class WalletClient:
         try:
             request = urllib.request.Request(self._base_url + target, body or None, headers, method=method)
             try:
-                response = urllib.request.urlopen(request, timeout=self._timeout)
+                response = self._opener.open(request, timeout=self._timeout)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
@@ -104,13 +118,13 @@ class WalletClient:
             raise WalletError(f"{self._base_url} did not answer as the wallet service ({error}).{unknown}") from error
         if success:
             return answer["data"]
-        if code == "GA2013":  # The clock may be wrong: use that of the service.
-            self._clock_offset = answer["timestamp"] / 1000 - time.time()
+        if code == "GA2013":  # The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+            self._clock_offset = min(answer["timestamp"] / 1000 - time.time(), 86400)
         detail, request_id = answer.get("detail"), response.headers.get("X-Request-Id")
         retry_after = response.headers.get("Retry-After", "")
         raise WalletError(
             f"{code} {message} (HTTP {response.status}, request {request_id}): {detail}",
-            response.status, code, message, detail, request_id, int(retry_after) if retry_after.isdigit() else None,
+            response.status, code, message, detail, request_id, int(retry_after) if retry_after.isdecimal() else None,
         )  # fmt: skip
 
 

@@ -22,8 +22,12 @@ class WalletError < StandardError
     @status, @code, @detail, @request_id, @retry_after = status, code, detail, request_id, retry_after
   end
 
-  def retryable?
-    code.nil? || code == 'GA2013' || status == 429 || status >= 500
+  # Whether to send the request again. If it may have been executed, `repeatable` decides.
+  def retryable?(repeatable)
+    return false if (retry_after || 0) > 60
+    return true if %w[GA2013 S002].include?(code) || status == 429
+
+    repeatable && (code.nil? || status >= 500)
   end
 end
 
@@ -46,16 +50,17 @@ class WalletClient
 
   # Returns `data` of the response. Retries while the service is unavailable or the answer is lost.
   #
-  # Give each create a `bizId`: it prevents a second execution, so that a retry is safe.
+  # Give each create a `bizId`: it prevents a second execution. Without one, a lost POST is not retried.
   def call(method, path, query: {}, body: nil)
     target = query.empty? ? path : "#{path}?#{URI.encode_www_form(query)}"
     # Serialized once: the bytes that are hashed are the bytes that are sent.
     payload = body.nil? ? '' : JSON.generate(body)
+    repeatable = method == 'GET' || payload.include?('"bizId":')
     attempt = 1
     begin
       send_once(method, target, payload)
     rescue WalletError => e
-      raise if attempt == ATTEMPTS || !e.retryable?
+      raise if attempt == ATTEMPTS || !e.retryable?(repeatable)
 
       sleep(e.retry_after || 0.1 * 2**attempt)
       attempt += 1
@@ -117,13 +122,13 @@ class WalletClient
 
   def fail_with(response, answer)
     code, message, detail = answer.values_at('code', 'message', 'detail')
-    # The clock may be wrong: use that of the service.
-    @clock_offset = answer['timestamp'] / 1000.0 - Time.now.to_f if code == 'GA2013'
+    # The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+    @clock_offset = [answer['timestamp'] / 1000.0 - Time.now.to_f, 86_400].min if code == 'GA2013'
     request_id = response['X-Request-Id']
     raise WalletError.new(
       "#{code} #{message} (HTTP #{response.code}, request #{request_id}): #{detail}",
       status: response.code.to_i, code: code, detail: detail, request_id: request_id,
-      retry_after: response['Retry-After']&.to_i
+      retry_after: response['Retry-After']&.slice(/\A\d+\z/)&.to_i
     )
   end
 end

@@ -57,10 +57,19 @@ send() {
   timestamp=$(($(date +%s) + clock_offset))
   nonce=$(openssl rand -hex 16)
   signature=$(sign "$method" "${target%%\?*}" "$timestamp" "$nonce" "$(printf '%s' "$body" | sha256)")
-  set -- -H "X-Api-Key: $api_key" -H "X-Timestamp: $timestamp" -H "X-Nonce: $nonce" -H "X-Signature: $signature" \
-    -H 'X-LOCALE: en-US'
-  [ -z "$body" ] || set -- "$@" -H 'Content-Type: application/json' --data-binary "$body"
-  response=$(curl --silent --include --path-as-is --globoff --max-time 10 -X "$method" "$@" "$base_url$target") || response=
+  set --
+  [ -z "$body" ] || set -- -H 'Content-Type: application/json' --data-binary @-
+  # Other users of the machine can see command lines, so headers and body are not on that of curl.
+  response=$(
+    printf '%s' "$body" | curl --silent --include --path-as-is --globoff --max-time 10 -X "$method" "$@" \
+      -H @/dev/fd/3 "$base_url$target" 3<<EOF
+X-Api-Key: $api_key
+X-Timestamp: $timestamp
+X-Nonce: $nonce
+X-Signature: $signature
+X-LOCALE: en-US
+EOF
+  ) || response=
   response=$(printf '%s\n' "$response" | tr -d '\r')
   headers=$(printf '%s\n' "$response" | sed '/^$/q')
   answer=$(printf '%s\n' "$response" | sed '1,/^$/d')
@@ -72,20 +81,29 @@ header() {
 }
 
 # call METHOD TARGET [BODY]: sets answer to the JSON of a successful response. Retries while the service is unavailable or
-# the answer is lost. Give each create a bizId: it prevents a second execution, so that a retry is safe.
+# the answer is lost. Give each create a bizId: it prevents a second execution. Without one, a lost POST is not retried.
 call() {
   for attempt in 1 2 3 4 5; do
     send "$@"
     code=$(printf '%s' "$answer" | grep '"success"' | field code)
     status=$(printf '%s' "$headers" | sed -n '1s/^HTTP[^ ]* \([0-9]*\).*/\1/p')
-    case $code/$status in
-      2000/*) return ;;
-      # The clock may be wrong: use that of the service.
-      GA2013/*) clock_offset=$(($(printf '%s' "$answer" | number timestamp) / 1000 - $(date +%s))) ;;
-      */429 | */5?? | /*) ;;
+    case $method$body in
+      GET* | *'"bizId":'*) is_repeatable=yes ;;
+      *) is_repeatable=no ;;
+    esac
+    case $is_repeatable/$code/$status in
+      */2000/*) return ;;
+      # The clock may be wrong: use that of the service. What is signed for later can be kept until then.
+      */GA2013/*)
+        clock_offset=$(($(printf '%s' "$answer" | number timestamp) / 1000 - $(date +%s)))
+        [ "$clock_offset" -le 86400 ] || clock_offset=86400
+        ;;
+      */S002/* | */*/429 | yes/*/5?? | yes//*) ;;
       *) break ;;
     esac
-    [ "$attempt" = 5 ] || sleep "$(header Retry-After | grep '^[0-9][0-9]*$' || echo 1)"
+    pause=$(header Retry-After | grep '^[0-9][0-9]*$' || echo 1)
+    [ "$attempt" -lt 5 ] && [ "$pause" -le 60 ] || break
+    sleep "$pause"
   done
   [ "$method" = POST ] && unknown=' The outcome is unknown: repeat the call with the same bizId.' || unknown=
   [ -n "$code" ] || fail "$base_url did not answer as the wallet service.$unknown"
