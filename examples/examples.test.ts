@@ -364,6 +364,22 @@ describe.concurrent('The Postman collection', () => {
     expect(requests.toSorted()).toEqual([...titles, ...titles].toSorted())
   })
 
+  test('sends no signed request to the server that a redirect names', async () => {
+    const elsewhere: unknown[] = []
+    const other = createHttpServer((request, response) => response.end(elsewhere.push(request.headers)))
+    const otherPort = await listen(other)
+    const server = createHttpServer((request, response) =>
+      response.writeHead(307, { Location: `http://localhost:${otherPort}${request.url}` }).end(),
+    )
+    const variables = { baseUrl: await urlOf(server), apiKey: 'ak_1', apiSecret: 'secret', walletId: 'wal_1' }
+    const flags = Object.entries(variables).flatMap(([name, value]) => ['--env-var', `${name}=${value}`])
+    const { exitCode, stdout } = await execute([process.execPath, newman, 'run', file, ...flags], {})
+    for (const each of [server, other]) each.close()
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('307 Temporary Redirect')
+    expect(elsewhere).toEqual([])
+  })
+
   test('signs the path and the body as they are sent, whatever their characters', async () => {
     const collection = JSON.parse(await readFile(file, 'utf8')) as { item: Item[] }
     const find = (title: string) => collection.item.find(({ name }) => name === title)!
