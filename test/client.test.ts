@@ -9,6 +9,7 @@ import {
   type EventPage,
   HistoryReplacedError,
   type Hold,
+  type IssuedWebhook,
   TimeoutError,
   type TransferOrder,
   UnexpectedAnswerError,
@@ -77,7 +78,7 @@ test('there is a method for each endpoint, and each returns the record', async (
       return fetch(url, init)
     },
   })
-  const { wallets, transfers, holds, events } = client
+  const { wallets, transfers, holds, events, webhooks } = client
   const name = (text: string) => `${text}-${randomUUID()}`
 
   const wallet: Wallet = await wallets.create({ name: 'Till', currency: 'USD', bizId: name('till') })
@@ -121,6 +122,20 @@ test('there is a method for each endpoint, and each returns the record', async (
   const page: EventPage = await events.read(0, { size: 2, type: ['transfer.completed', 'hold.released'] })
   expect(page.content.map(({ type }) => type)).toEqual(['transfer.completed', 'transfer.completed'])
   expect(await events.read('head')).toMatchObject({ content: [], more: false })
+
+  const url = 'http://127.0.0.1:9/events'
+  const { secret, ...webhook }: IssuedWebhook = await webhooks.create({ url, bizId: name('webhook') })
+  const { webhookId } = webhook
+  expect(secret).toMatch(/^whsec_/)
+  expect(await webhooks.create({ url, bizId: webhook.bizId })).toEqual({ ...webhook, secret: null })
+  expect(await webhooks.get(webhookId)).toEqual(webhook)
+  expect((await webhooks.list({ status: 'ACTIVE' })).content).toEqual([webhook])
+  expect(await webhooks.update(webhookId, { status: 'PAUSED' })).toMatchObject({ status: 'PAUSED', url })
+  expect(await webhooks.seek(webhookId, 1)).toMatchObject({ position: 1 })
+  expect(await webhooks.rotate(webhookId)).toMatchObject({ secret: expect.stringMatching(/^whsec_/) })
+  expect(await webhooks.rotate(webhookId, { graceSeconds: 0 })).toMatchObject({ previousSecretUntil: null })
+  for (let count = 0; count < 2; count++) expect(await webhooks.delete(webhookId)).toEqual({ webhookId })
+  expect(await all(webhooks.listAll())).toEqual([])
 
   const patterns = endpoints.map(({ method, path }) => ({
     endpoint: `${method} ${path}`,
@@ -306,6 +321,16 @@ describe('events', () => {
     expect(seen.map(({ position }) => position)).toEqual(Array.from({ length: last }, (_, at) => at + 1))
     controller.abort()
     expect(await ended).toBeInstanceOf(AbortedError)
+  })
+
+  test('untilEnd ends at the end of the log, also if there is nothing to read', async () => {
+    const pages = await all(client.events.follow({ after: 0, size: 3, untilEnd: true }))
+    const { last, lastEventId } = await client.events.read('head')
+    expect(pages.at(-1)).toMatchObject({ last, lastEventId, more: false })
+    expect(pages.flatMap(({ content }) => content.map(({ position }) => position))).toEqual(
+      Array.from({ length: last }, (_, at) => at + 1),
+    )
+    expect(await all(client.events.follow({ after: last, afterEventId: lastEventId, untilEnd: true }))).toEqual([])
   })
 
   test('from the head come new events only; the cursor passes events of other types', async () => {

@@ -256,10 +256,10 @@ describe('client', async () => {
 
   test('the package contains JavaScript, declarations and its README, and depends on nothing', async () => {
     const files = await filesOf(tarballOf('client'))
-    expect(files.map(file => file.replace(/\w+\.(js|d\.ts)$/, '*.$1'))).toEqual(
+    expect(files.map(file => file.replace(/[\w-]+\.(js|d\.ts)$/, '*.$1'))).toEqual(
       expect.arrayContaining(['package/*.js', 'package/*.d.ts', 'package/README.md', 'package/package.json']),
     )
-    expect(files.filter(file => !/^package\/(\w+\.(js|d\.ts)|README\.md|package\.json)$/.test(file))).toEqual([])
+    expect(files.filter(file => !/^package\/([\w-]+\.(js|d\.ts)|README\.md|package\.json)$/.test(file))).toEqual([])
     const installed = join(directory, 'node_modules/@workspace-wallet/client')
     expect(await readFile(join(installed, 'README.md'), 'utf8')).toBe(page)
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))

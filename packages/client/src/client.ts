@@ -4,12 +4,14 @@ import { createRequest, type Request, type Send } from './request.ts'
 import { readOptions, type WalletClientOptions } from './settings.ts'
 import { Transfers } from './transfers.ts'
 import { Wallets } from './wallets.ts'
+import { Webhooks } from './webhooks.ts'
 
 export type WalletClient = {
   wallets: Wallets
   transfers: Transfers
   holds: Holds
   events: Events
+  webhooks: Webhooks
   /** Signs and sends a request to any endpoint, with retries. Returns the `data` of the answer, its status and headers. */
   request: Request
 }
@@ -27,6 +29,7 @@ export function createWalletClient(options: WalletClientOptions): WalletClient {
     transfers: new Transfers(send),
     holds: new Holds(send),
     events: new Events(send),
+    webhooks: new Webhooks(send),
     request,
   }
 }

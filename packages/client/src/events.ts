@@ -16,6 +16,8 @@ export type FollowOptions = CallOptions & {
   types?: readonly EventType[] | undefined
   /** Events on a page: 1 to 500. Default: 100. */
   size?: number | undefined
+  /** Ends at the end of the log, instead of waiting for new events. Default: false. */
+  untilEnd?: boolean | undefined
   /** How long to wait at the end of the log before it is read again, in milliseconds. Default: 1,000. */
   pollMs?: number | undefined
   /** Called with each failure that is retried, for your log. */
@@ -37,7 +39,8 @@ export class Events {
   }
 
   /**
-   * Follows the log: yields pages as events appear, until the signal is aborted or the loop ends. It yields pages and not
+   * Follows the log: yields pages as events appear, until the signal is aborted or the loop
+   * ends. It yields pages and not
    * single events because a page has the cursor. To apply each event exactly once, store `last` and `lastEventId` in the
    * same commit as the effects of `content`, and begin with them after a restart. With `types`, a page can have no events:
    * its cursor has passed those of other types.
@@ -49,13 +52,14 @@ export class Events {
    * @throws ApiError for a failure that a retry does not resolve, such as a missing scope
    */
   async *follow({ after, afterEventId, ...options }: FollowOptions): AsyncGenerator<EventPage, void, void> {
-    const { types, size, pollMs = 1_000, onRetry, ...call } = options
+    const { types, size, untilEnd = false, pollMs = 1_000, onRetry, ...call } = options
     let cursor: Cursor = { after, eventId: afterEventId }
     for (;;) {
       const page = await this.#readAfter(cursor, { type: types, size }, call, onRetry)
       const isNew = page.last !== cursor.after
       cursor = { after: page.last, eventId: page.lastEventId }
       if (isNew) yield page
+      if (untilEnd && !page.more) return
       // A page that did not move the cursor would be read again and again without a pause.
       if (!page.more || !isNew) await pause(pollMs, call.signal)
     }

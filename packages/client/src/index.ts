@@ -28,4 +28,11 @@ export {
   signedHeaders,
 } from './signing.ts'
 export type { TransferListQuery, Transfers } from './transfers.ts'
+export {
+  verifyWebhook,
+  type WebhookFault,
+  type WebhookToVerify,
+  WebhookVerificationError,
+} from './verify-webhook.ts'
 export type { Time, Wallets } from './wallets.ts'
+export type { WebhookChanges, Webhooks } from './webhooks.ts'
