@@ -4,6 +4,7 @@ import { endpoints } from '../../gateway/src/api/endpoints.ts'
 import { eventAnswer, eventDataAnswers } from '../../gateway/src/api/records.ts'
 import { commandErrors, commonErrors } from './endpoint-errors.ts'
 import { examplePathOf, templateOf } from './endpoint-paths.ts'
+import { table } from './markdown.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
@@ -25,10 +26,13 @@ export function apiPage(): string {
     'a second execution, and commands without a `bizId` can be repeated. After a transfer without a `bizId`, get the order that',
     '`X-Transfer-Id` names instead.',
     '',
-    '| Endpoint | Scope | |',
-    '| --- | --- | --- |',
-    ...endpoints.map(
-      endpoint => `| \`${lineOf(endpoint)}\` | \`${endpoint.scope}\` | [${endpoint.title}](#${anchorOf(endpoint)}) |`,
+    ...table(
+      ['Endpoint', 'Scope', 'Description'],
+      endpoints.map(endpoint => [
+        `\`${lineOf(endpoint)}\``,
+        `\`${endpoint.scope}\``,
+        `[${endpoint.title}](#${anchorOf(endpoint)})`,
+      ]),
     ),
     '',
     ...endpoints.flatMap(section),
@@ -43,9 +47,11 @@ function section(endpoint: Endpoint): string[] {
     `\`${lineOf(endpoint)}\`, scope \`${scope}\`.`,
     '',
     ...(description ? [description, ''] : []),
-    ...table('Path parameter', fieldsOf(params)),
-    ...table('Query parameter', query ? fieldsOf(z.object(query.parameters)) : []),
-    ...table('Body field', body ? fieldsOf(body) : [], ({ isRequired }) => (isRequired ? 'required' : 'optional')),
+    ...fieldTable('Path parameter', fieldsOf(params)),
+    ...fieldTable('Query parameter', query ? fieldsOf(z.object(query.parameters)) : []),
+    ...fieldTable('Body field', body ? fieldsOf(body) : [], [
+      ({ isRequired }) => (isRequired ? 'required' : 'optional'),
+    ]),
     ...answerTables(endpoint),
     ...(errors.length > 0 ? [`Errors: ${codeList(errors)}.`, ''] : []),
     ...exampleOf(endpoint),
@@ -56,10 +62,10 @@ function section(endpoint: Endpoint): string[] {
 function answerTables({ answer }: Endpoint): string[] {
   const { shape } = answer as z.ZodObject<Record<string, z.ZodType>>
   return [
-    ...('page' in shape ? [] : table('Field', fieldsOf(answer))),
+    ...('page' in shape ? [] : fieldTable('Field', fieldsOf(answer))),
     ...Object.entries(shape).flatMap(([name, field]) =>
       field instanceof z.ZodArray && field.element instanceof z.ZodObject
-        ? table(`Field of a record in \`${name}\``, fieldsOf(field.element))
+        ? fieldTable(`Field of a record in \`${name}\``, fieldsOf(field.element))
         : [],
     ),
     ...('lastEventId' in shape ? [...eventTable(), ...eventDataTables()] : []),
@@ -76,7 +82,7 @@ function eventTable(): string[] {
     ...(field.name === 'type' && type),
     ...(field.name === 'data' && data),
   }))
-  return table('Field of a record in `content`', common)
+  return fieldTable('Field of a record in `content`', common)
 }
 
 /** The fields of `data` of an event, a table for the types that share them. */
@@ -84,7 +90,7 @@ function eventDataTables(): string[] {
   const types = Map.groupBy(Object.entries(eventDataAnswers), ([, schema]) => JSON.stringify(fieldsOf(schema)))
   return [...types.values()].flatMap(group => {
     const names = group.map(([type]) => `\`${type}\``).join(', ')
-    return table(`Field of \`data\` of ${names}`, fieldsOf(group[0]![1]))
+    return fieldTable(`Field of \`data\` of ${names}`, fieldsOf(group[0]![1]))
   })
 }
 
@@ -117,22 +123,16 @@ function meaningOf({ description, enum: values }: z.core.JSONSchema.JSONSchema):
   return `${description ? `${description} ` : ''}${values.length > 1 ? 'One of' : 'Always'} ${listed}.`
 }
 
-function table(heading: string, fields: Field[], more?: (field: Field) => string): string[] {
+/** @param columns the cells of additional columns */
+function fieldTable(heading: string, fields: Field[], columns: ((field: Field) => string)[] = []): string[] {
   if (fields.length === 0) return []
-  const columns = more ? [heading, 'Type', '', 'Meaning'] : [heading, 'Type', 'Meaning']
-  return [
-    row(columns),
-    row(columns.map(() => '---')),
-    ...fields.map(field => {
-      const { name, type, meaning } = field
-      return row([`\`${name}\``, type, ...(more ? [more(field)] : []), meaning])
-    }),
-    '',
-  ]
-}
-
-function row(cells: string[]): string {
-  return `| ${cells.join(' | ')} |`
+  const rows = fields.map(field => [
+    `\`${field.name}\``,
+    field.type,
+    ...columns.map(column => column(field)),
+    field.meaning,
+  ])
+  return [...table([heading, 'Type', ...columns.map(() => ''), 'Meaning'], rows), '']
 }
 
 function exampleOf(endpoint: Endpoint): string[] {

@@ -1,13 +1,14 @@
 /** `npm run pack` builds the packages that other repositories install: docs/internal-client.md, packages/client/README.md. */
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { anyText } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { sayWithin } from '../services/say.ts'
 import { buildClient } from './client.ts'
 import { buildCoreClient } from './core-client.ts'
-import { packDirectory } from './npm.ts'
 
 const builds: Record<string, (directory: string) => Promise<void>> = {
   '@workspace-wallet/client': buildClient,
@@ -28,6 +29,14 @@ async function pack(out: string): Promise<void> {
   } finally {
     await rm(stages, { recursive: true })
   }
+}
+
+/** Packs a directory with `npm pack`. Returns the path of the tarball. */
+async function packDirectory(directory: string, out: string): Promise<string> {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', out]
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: directory })
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  return join(out, filename)
 }
 
 const program = createCommand({
