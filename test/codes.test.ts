@@ -303,7 +303,7 @@ describe('creating a transfer', () => {
       [{ remark: 'x'.repeat(257) }, 'remark must have at most 256 characters.'],
       [{ reference: 'a b' }, 'reference may contain only visible ASCII characters, at most 64:'],
       [{ Amount: '1.00' }, 'Amount is unknown. Did you mean amount?'],
-      [{ fee: '1.00' }, 'fee is unknown. These are known: sourceWalletId, targetWalletId, amount, currency,'],
+      [{ fee: '1.00' }, 'fee is unknown. Known names: sourceWalletId, targetWalletId, amount, currency,'],
     ]
     for (const [change, detail] of details) {
       const answer = await call(system, 'POST', createPath, order(change), { headers: { 'X-LOCALE': 'en-US' } })

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { findProgram } from '../../tools/services/programs.ts'
 import { makeTempDir } from './temp.ts'
 
 /** A self-signed certificate and its key in PEM. `file`: the path of the certificate, for NODE_EXTRA_CA_CERTS. */
@@ -13,6 +14,7 @@ export async function makeCertificate(name: string): Promise<Certificate> {
   const [keyFile, file] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile]
   const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`, '-days', '2']
-  await promisify(execFile)('openssl', ['req', '-x509', ...key, '-out', file, ...subject])
+  const openssl = await findProgram(['openssl'], 'openssl')
+  await promisify(execFile)(openssl, ['req', '-x509', ...key, '-out', file, ...subject])
   return { cert: await readFile(file, 'utf8'), key: await readFile(keyFile, 'utf8'), file }
 }

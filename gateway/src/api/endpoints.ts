@@ -312,7 +312,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'createTransferBatch',
     title: 'Create a batch of transfers',
     description:
-      'All items are applied, or none. If one is refused, its code is that of the answer, and `X-Batch-Index` has its place. A batch with a reversal also requires the scope `transfer:reverse`.',
+      'All items are applied, or none. If one is rejected, the answer has its code, and `X-Batch-Index` its zero-based position. A batch with a reversal also requires the scope `transfer:reverse`.',
     path: '/api/v1/transfer/command/batch',
     scope: 'transfer:create',
     params: noParams,

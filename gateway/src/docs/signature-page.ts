@@ -41,9 +41,7 @@ export function signatureBody(mistakes: Record<string, string>): Html {
     <h2 id="mistakes-title">The usual mistakes</h2>
     <p>If the signature differs, this page signs your request with each of these mistakes, and compares.</p>
     <ul id="mistakes" class="mistakes">${Object.entries(mistakes).map(
-      // On the server, this sentence follows another one, about X-Signature.
-      ([name, sentence]) =>
-        html`<li data-mistake="${name}">${sentence.replace(/^Its value/, 'The value of X-Signature')}</li>`,
+      ([name, sentence]) => html`<li data-mistake="${name}">${sentence}</li>`,
     )}</ul>
   </section>
 </main>`

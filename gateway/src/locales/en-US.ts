@@ -67,20 +67,21 @@ export const enUS: Locale = {
       'The wallet holds money. Only an empty wallet can be closed: transfer its balance and release its holds first.',
     W004: () => 'An operator froze this wallet. Only an operator can unfreeze or close it.',
     T001: () => 'This workspace has no such transfer order.',
-    T002: () => 'The amount is more than is available in the source wallet. What holds reserve is not available.',
+    T002: () =>
+      'The amount exceeds the available balance of the source wallet. Amounts that holds reserve are not available.',
     T003: ({ currency }) => `All wallets of this request must have its currency, ${currency}.`,
     T004: () => 'sourceWalletId and targetWalletId must be different wallets.',
     T005: ({ bizId }) => `The bizId ${bizId} already names something else. Use a new bizId for every new request.`,
     T006: () => 'This transfer is a reversal, which cannot be reversed. Make a new transfer instead.',
-    T007: ({ remaining }) => `The amount is more than is not reversed yet. At most ${remaining} can be reversed.`,
+    T007: ({ remaining }) => `The amount exceeds what is left to reverse. At most ${remaining} can be reversed.`,
     T008: ({ limit, remaining, resetsAt }) =>
       resetsAt === null
-        ? `The amount is more than the limit of ${limit} for each transfer, which an operator set.`
-        : `The amount is more than what is left of the daily limit of ${limit}, which an operator set. Until ${resetsAt}, at most ${remaining} can be spent.`,
+        ? `The amount exceeds the limit of ${limit} for each transfer, which an operator set.`
+        : `The amount exceeds what is left of the daily limit of ${limit}, which an operator set. Until ${resetsAt}, at most ${remaining} can be spent.`,
     H001: () => 'This workspace has no such hold.',
     H002: ({ status }) => `The hold has ended (${status}). Only an open hold can be drawn on or released.`,
     H003: ({ remaining }) =>
-      `The amount is more than remains of the hold, ${remaining}. To pay more, add a transfer without a hold.`,
+      `The amount exceeds the remaining amount of the hold, ${remaining}. To pay more, add a transfer without a hold.`,
     H004: () => 'The hold is not on the source wallet. Transfer from the wallet of the hold.',
     E001: ({ position }) =>
       `The log ends at position ${position}, because an earlier copy of the database was restored. Read head, then the wallets, and continue from there.`,
@@ -91,7 +92,7 @@ export const enUS: Locale = {
   fields: {
     REQUIRED: ({ field }) => `${field} is required.`,
     UNKNOWN: ({ field, nearest, limit }) =>
-      `${field} is unknown. ${nearest ? `Did you mean ${nearest}?` : `These are known: ${limit}.`}`,
+      `${field} is unknown. ${nearest ? `Did you mean ${nearest}?` : `Known names: ${limit}.`}`,
     REPEATED: ({ field }) => `${field} was sent more than once. Send it once.`,
     NOT_A_STRING: ({ field }) => `${field} must be a string.`,
     NOT_AN_OBJECT: ({ field }) => `${field} must be a JSON object.`,
@@ -149,18 +150,18 @@ export const enUS: Locale = {
     PATH_INCOMPLETE:
       'You signed only a part of the path. Sign all of it, with the slash and the /api/v1 at its beginning.',
     PATH_ENCODING:
-      'You signed the path in another percent-encoding than you sent it. Sign the path exactly as it is in the request line.',
+      'You signed the path in a different percent-encoding. Sign the path exactly as it is in the request line.',
     LOWER_CASE_METHOD: 'You signed the method in lower case. Sign it in upper case.',
     LOWER_CASE:
       'You signed the message in lower case. Sign the method in upper case, and the path and the nonce exactly as you send them.',
     TRAILING_NEWLINE: 'You signed a newline at the end of the message. Put newlines between the five lines only.',
     CRLF: 'You separated the lines of the message with CR LF. Separate them with LF only.',
     SEPARATOR: 'You did not separate the lines of the message with newlines. Separate them with one LF, the byte 0A.',
-    LINE_ORDER: 'You signed the lines in another order. The order is method, path, timestamp, nonce, body hash.',
+    LINE_ORDER: 'You signed the lines in a different order. The order is method, path, timestamp, nonce, body hash.',
     LINE_MISSING: 'You signed a message without one of its lines. Sign method, path, timestamp, nonce and body hash.',
     TIMESTAMP_MILLISECONDS: 'You signed the timestamp in milliseconds. Sign the text of X-Timestamp, in whole seconds.',
     TIMESTAMP_DIFFERENT:
-      'You signed another second than X-Timestamp has. Read the clock once, and use its value in the message and in the header.',
+      'You signed a different second than X-Timestamp has. Read the clock once, and use its value in the message and in the header.',
     BODY_HASH_MISSING:
       'You signed a message without the body hash. The fifth line is the SHA-256 of the body, without a body that of the empty string.',
     BODY_HASH_OF_NOTHING: 'You signed the hash of the empty string, but sent a body. Hash the bytes of the body.',
@@ -169,9 +170,9 @@ export const enUS: Locale = {
     BODY_HASH_BASE64: 'You signed the body hash in Base64. Write it in lower-case hexadecimal.',
     BODY_NOT_HASHED: 'You signed the body itself. The fifth line is its SHA-256, in lower-case hexadecimal.',
     BODY_NEWLINE:
-      'You hashed the body with another end than you sent: a newline at the end is too much or missing. Hash the bytes that you send.',
+      'You hashed a body that ends differently: a newline at its end is missing or should not be there. Hash the bytes that you send.',
     BODY_SERIALIZED_AGAIN:
-      'You hashed the same JSON with other spaces, escapes or order of fields than you sent. Serialize the body once; hash and send that text.',
+      'You hashed the same JSON with different spaces, escapes or order of fields. Serialize the body once; hash and send that text.',
     SECRET_WHITESPACE: 'The API secret that you used has a space or a newline at its beginning or end. Remove it.',
     SECRET_QUOTED: 'The API secret that you used has quotation marks around it. Remove them.',
     SECRET_DECODED: 'You decoded the API secret before you used it. The key of the HMAC is the text of the secret.',
@@ -180,11 +181,13 @@ export const enUS: Locale = {
     SECRET_IS_API_KEY: 'You used the API key as the key of the HMAC. Use the API secret.',
     SECRET_AND_MESSAGE_SWAPPED:
       'You passed the API secret and the message to the HMAC in the wrong order. The secret is the key; the message is the data.',
-    SIGNATURE_HEX: 'Its value is right, but in hexadecimal. Send the 32 bytes of the HMAC in Base64, 44 characters.',
+    SIGNATURE_HEX:
+      'The signature is right, but in hexadecimal. Send the 32 bytes of the HMAC in Base64, 44 characters.',
     SIGNATURE_HEX_IN_BASE64:
-      'Its value is right, but it is the Base64 of hexadecimal digits. Send the 32 bytes of the HMAC in Base64, 44 characters.',
+      'The signature is right, but it is the Base64 of hexadecimal digits. Send the 32 bytes of the HMAC in Base64, 44 characters.',
     SIGNATURE_BASE64URL:
-      'Its value is right, but in the alphabet of Base64url. Send standard Base64, which has + and / instead of - and _, with the = at its end.',
-    SIGNATURE_UNPADDED: 'Its value is right, but the = at its end is missing. Send Base64 with padding, 44 characters.',
+      'The signature is right, but in the alphabet of Base64url. Send standard Base64, which has + and / instead of - and _, with the = at its end.',
+    SIGNATURE_UNPADDED:
+      'The signature is right, but the = at its end is missing. Send Base64 with padding, 44 characters.',
   },
 }

@@ -1,4 +1,4 @@
-export type { Answer } from './attempt.ts'
+export type { Answer } from './answer.ts'
 export { createWalletClient, type WalletClient } from './client.ts'
 export {
   AbortedError,

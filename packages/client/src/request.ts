@@ -1,4 +1,5 @@
-import { type Answer, attempt, type PreparedRequest } from './attempt.ts'
+import type { Answer } from './answer.ts'
+import { attempt, type PreparedRequest } from './attempt.ts'
 import { AbortedError, ApiError, ConnectionError, type Outcome, RequestError, UnexpectedAnswerError } from './errors.ts'
 import { pause } from './pause.ts'
 import { type Query, queryString } from './queries.ts'

@@ -70,13 +70,13 @@ export const errorTable = {
   T002: error(
     422,
     'INSUFFICIENT_BALANCE',
-    'The amount is more than is available in the source wallet: its balance without what holds reserve.',
+    'The amount exceeds the available balance of the source wallet: its balance minus what holds reserve.',
   ),
   T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of the wallets.'),
   T004: error(422, 'SAME_WALLET', 'Source and target are the same wallet.'),
   T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already names something else, of any kind.'),
   T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
-  T007: error(422, 'REVERSAL_EXCEEDED', 'The amount is more than is not reversed yet.'),
+  T007: error(422, 'REVERSAL_EXCEEDED', 'The amount exceeds what is left to reverse.'),
   T008: error(422, 'LIMIT_EXCEEDED', 'A limit that an operator set for the API key or the wallet is exceeded.'),
   H001: error(
     404,
@@ -84,7 +84,7 @@ export const errorTable = {
     'The hold does not exist, its ID is malformed, or it belongs to another workspace.',
   ),
   H002: error(409, 'HOLD_NOT_OPEN', 'The hold is captured, released or expired.'),
-  H003: error(422, 'HOLD_EXCEEDED', 'The amount is more than remains of the hold.'),
+  H003: error(422, 'HOLD_EXCEEDED', 'The amount exceeds the remaining amount of the hold.'),
   H004: error(422, 'HOLD_OF_OTHER_WALLET', 'The hold is not on the source wallet.'),
   E001: error(
     409,

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { inspect, promisify } from 'node:util'
+import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { makeCertificate } from '../../../test/setup/certificates.ts'
 import { listen } from '../../../test/setup/listen.ts'
-import { findProgram } from '../../../tools/services/programs.ts'
 import { noAnswerErrorOf } from './call-errors.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
 import type { NoAnswerError } from './errors.ts'
@@ -33,14 +30,7 @@ const tcp = (onSocket: (socket: Socket) => void) =>
   urlOf(createServer(socket => onSocket(socket.on('error', () => socket.destroy()))))
 
 async function https(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'certificate-'))
-  const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
-  const options = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=core'.split(' ')
-  const openssl = await findProgram(['openssl'], 'openssl')
-  await promisify(execFile)(openssl, ['req', ...options, '-keyout', key, '-out', cert])
-  const server = createHttpsServer({ key: await readFile(key), cert: await readFile(cert) })
-  await rm(directory, { recursive: true })
-  return urlOf(server, 'https')
+  return urlOf(createHttpsServer(await makeCertificate('core')), 'https')
 }
 
 async function closedPort(): Promise<string> {

@@ -43,7 +43,7 @@ export const headers = {
 
 const transferId = text('The transferId of the transfer, whether or not it exists; of a batch, that of its first one.')
 const batchIndex: Header = {
-  description: 'The zero-based place of the item that was refused. Absent if the answer is not about one item.',
+  description: 'The zero-based position of the item that was rejected. Absent if the answer is not about one item.',
   schema: { type: 'integer', minimum: 0, maximum: 99 },
 }
 const batchIndexStatuses = [400, 404, 409, 422]
