@@ -4,6 +4,8 @@ import { CoreRejected, NoAnswerError } from './errors.ts'
 import { foreignAnswer, requestFailure } from './request-failures.ts'
 
 const connectTimeoutMs = 1_000
+/** Core sends less. It bounds the memory that another server can make this client use. */
+const maxAnswerBytes = 128 * 1024 * 1024
 /** How long a core that did not answer, or is not available, is tried last. */
 const coolDownMs = 1_000
 /** After this many ticks with pending requests and no answer, the core's health is checked. */
@@ -26,7 +28,11 @@ export class CoreConnection {
 
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
     this.url = new URL(url).origin
-    this.#pool = new Pool(this.url, { connections: 96, connect: { timeout: connectTimeoutMs } })
+    this.#pool = new Pool(this.url, {
+      connections: 96,
+      connect: { timeout: connectTimeoutMs },
+      maxResponseSize: maxAnswerBytes,
+    })
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': batchType }
     this.#onUnhealthy = onUnhealthy
   }

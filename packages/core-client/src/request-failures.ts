@@ -63,6 +63,8 @@ function sentenceOf(url: string, code: string | undefined, sent: boolean): strin
     return `the certificate of ${url} is not trusted (${code}): use the host name in it, and set NODE_EXTRA_CA_CERTS to its authority`
   if (!sent)
     return `${url} cannot be reached${code ? ` (${code})` : ''}: check the host and port, and that no firewall blocks them`
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return `${url} sent more than core does, so it is not core: ${useUrlOfCore}`
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
     return `${url} did not answer in time: check that it is the URL of core, and the load of core; ${mayBeExecuted}`
   return `${url} closed the connection before it answered: check that core runs, and whether the URL must begin with https://; ${mayBeExecuted}`

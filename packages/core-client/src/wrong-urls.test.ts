@@ -157,6 +157,20 @@ test('a core that accepts connections and does not answer', async () => {
   expect(failure.message).toMatch(new RegExp(`^(${url} did not answer in time|no core responds at ${url}): check`))
 })
 
+test('a server that never stops sending', async () => {
+  const url = await http((_, response) => {
+    const write = () => {
+      while (!response.destroyed && response.write(Buffer.alloc(2 ** 22)));
+    }
+    response.on('drain', write)
+    write()
+  })
+  expect(await failureOf(url, calls['a call']!)).toMatchObject({
+    message: `${url} sent more than core does, so it is not core: ${useUrl}`,
+    sent: true,
+  })
+})
+
 test.each(['UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH'])('a host that cannot be reached: %s', code => {
   const error = Object.assign(new Error(), { code, syscall: 'connect' })
   expect(requestFailure('http://core:8081', error, 0)).toMatchObject({
