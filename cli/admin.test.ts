@@ -963,6 +963,23 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
   expect(repaired.stdout).toMatch(/Changed 2 rows\.\nWorkspace wsp_\w+ is open again\.\n$/)
 })
 
+test('receipt check refuses what is no receipt; test/receipts.test.ts checks receipts', async () => {
+  const file = join(dataDir, 'receipt.txt')
+  await writeFile(file, 'paid in full')
+  const { exitCode, stdout, stderr } = await run(words(`receipt check --file ${file}`))
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 1,
+    stderr: 'The receipt is not confirmed: do not accept it.\n',
+  })
+  expect(stdout).toMatch(/^This is not a receipt: /)
+  const tooLong = join(dataDir, 'long.txt')
+  await writeFile(tooLong, 'x'.repeat(10_000))
+  for (const [path, why] of [[tooLong, 'too long'] as const, [`${file}.absent`, 'ENOENT'] as const])
+    expect(await fails(1, `receipt check --file ${path}`)).toBe(
+      `Cannot read a receipt from ${path} (${why}): give the path of a file with one receipt.`,
+    )
+})
+
 test('statement export writes a file; cli/statement-export.test.ts has its content', async () => {
   const workspaceId = await newWorkspace()
   const walletId = await newWallet(workspaceId)
@@ -978,7 +995,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, hold, limit, ledger, event, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, audit, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -987,7 +1004,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, hold, limit, ledger, event, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],

@@ -22,6 +22,7 @@ beforeAll(async () => {
     servicePassword: 'service',
     keyEncryptionKeys: `k1:${randomBytes(32).toString('base64')}`,
     ledgerChainKey: randomBytes(32).toString('base64'),
+    receiptKeys: `r1:${randomBytes(32).toString('base64')}`,
   }
   secretsFile = join(directory, 'secrets.json')
   await writeFile(secretsFile, JSON.stringify(secrets))

@@ -90,6 +90,7 @@ test('there is a method for each endpoint, and each returns the record', async (
   const order: TransferOrder = await transfers.create({ ...orderOf(), bizId, targetWalletId: wallet.walletId })
   expect(await transfers.create({ ...orderOf(), bizId, targetWalletId: wallet.walletId })).toEqual(order)
   expect(await transfers.get(bizId)).toEqual(order)
+  expect(await transfers.receipt(bizId)).toBe(await transfers.receipt(order.transferId))
   expect(await transfers.isCompleted(order.transferId)).toBe(true)
   expect(await wallets.balance(wallet.walletId)).toMatchObject({ balance: '1.00', available: '1.00', sequence: 1 })
   const past = { walletId: wallet.walletId, currency: 'USD' }

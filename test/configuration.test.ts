@@ -15,6 +15,7 @@ const goodCore = {
   DATABASE_URL: 'postgresql://service:secret@127.0.0.1:1/wallet',
   KEY_ENCRYPTION_KEYS: kek,
   LEDGER_CHAIN_KEY: Buffer.alloc(32, 2).toString('base64'),
+  RECEIPT_KEYS: `r1:${Buffer.alloc(32, 3).toString('base64')}`,
   SERVICE_TOKENS: `gateway:gateway:${'t'.repeat(40)}`,
 }
 
@@ -35,6 +36,7 @@ test('core names every missing variable, one per line', () => {
     'DATABASE_URL',
     'KEY_ENCRYPTION_KEYS',
     'LEDGER_CHAIN_KEY',
+    'RECEIPT_KEYS',
     'SERVICE_TOKENS',
   ])
 })
@@ -47,6 +49,7 @@ test('core names every faulty variable at once, without their values', () => {
     LEDGER_CHAIN_KEY: 'hunter2',
     LEDGER_SHARDS: '0',
     LOG_LEVEL: 'loud',
+    RECEIPT_KEYS: 'r1:hunter2',
     SERVICE_TOKENS: 'gateway:king:hunter2',
   })
   expect(status).toBe(1)
@@ -57,6 +60,7 @@ test('core names every faulty variable at once, without their values', () => {
     'LEDGER_CHAIN_KEY',
     'LEDGER_SHARDS',
     'LOG_LEVEL',
+    'RECEIPT_KEYS',
     'SERVICE_TOKENS',
   ])
   expect(lines.join()).not.toContain('hunter2')

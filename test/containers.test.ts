@@ -199,6 +199,7 @@ test('every variable is known to its program and valid, and every required one i
       'MIGRATION_DATABASE_URL',
       'KEY_ENCRYPTION_KEYS',
       'LEDGER_CHAIN_KEY',
+      'RECEIPT_KEYS',
       'SERVICE_TOKENS',
       'CORE_TOKEN',
       'REDIS_URL',

@@ -315,6 +315,7 @@ test('the endpoints are those of section 4, with those scopes', async () => {
     'transfer:read GET /api/v1/transfer/query/orders/wallet/{walletId}',
     'transfer:read GET /api/v1/transfer/query/orders/{bizId}',
     'transfer:read GET /api/v1/transfer/query/orders/{bizId}/completed',
+    'transfer:read GET /api/v1/transfer/query/orders/{bizId}/receipt',
     'transfer:create POST /api/v1/transfer/command/create',
     'transfer:create POST /api/v1/transfer/command/batch',
     'transfer:reverse POST /api/v1/transfer/command/reverse',

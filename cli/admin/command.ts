@@ -10,6 +10,7 @@ export const nouns = {
   wallet: 'Wallets',
   statement: 'Statements of wallets',
   transfer: 'Transfers',
+  receipt: 'Receipts of transfers',
   hold: 'Holds',
   limit: 'Spending limits',
   ledger: 'The ledger',

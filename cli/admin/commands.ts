@@ -6,6 +6,7 @@ import { kekCommands } from './commands/keks.ts'
 import { keyCommands } from './commands/keys.ts'
 import { ledgerCommands } from './commands/ledger.ts'
 import { limitCommands } from './commands/limits.ts'
+import { receiptCommands } from './commands/receipts.ts'
 import { statementCommands } from './commands/statements.ts'
 import { transferCommands } from './commands/transfers.ts'
 import { walletCommands } from './commands/wallets.ts'
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   ...walletCommands,
   ...statementCommands,
   ...transferCommands,
+  ...receiptCommands,
   ...holdCommands,
   ...limitCommands,
   ...ledgerCommands,

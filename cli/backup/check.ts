@@ -89,6 +89,7 @@ async function startCore(
     DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+    RECEIPT_KEYS: secrets.receiptKeys,
     SERVICE_TOKENS: `check:admin:${token}`,
     LOG_LEVEL: 'error',
   }

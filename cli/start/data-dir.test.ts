@@ -62,6 +62,8 @@ describe('the secrets', () => {
     expect(secrets.keyEncryptionKeys).toMatch(/^k1:/)
     expect(bytes(secrets.keyEncryptionKeys.slice(3))).toBe(32)
     expect(bytes(secrets.ledgerChainKey)).toBe(32)
+    expect(secrets.receiptKeys).toMatch(/^r1:/)
+    expect(bytes(secrets.receiptKeys.slice(3))).toBe(32)
     const tokens = [
       secrets.gatewayToken,
       secrets.serviceToken,

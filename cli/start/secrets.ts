@@ -11,6 +11,8 @@ export interface Secrets {
   keyEncryptionKeys: string
   /** Key of the MAC chain over wallet flows: base64 of 32 bytes. */
   ledgerChainKey: string
+  /** Keys of receipts: `id:base64` of 32 bytes each, separated by commas. */
+  receiptKeys: string
   gatewayToken: string
   serviceToken: string
   fundingToken: string
@@ -47,6 +49,7 @@ export function makeSecrets(): Secrets {
     servicePassword: makeToken(),
     keyEncryptionKeys: `k1:${randomBytes(32).toString('base64')}`,
     ledgerChainKey: randomBytes(32).toString('base64'),
+    receiptKeys: `r1:${randomBytes(32).toString('base64')}`,
     gatewayToken: makeToken(),
     serviceToken: makeToken(),
     fundingToken: makeToken(),
@@ -73,6 +76,7 @@ export function coreSecrets(secrets: Secrets): Record<string, string> {
   return {
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+    RECEIPT_KEYS: secrets.receiptKeys,
     SERVICE_TOKENS: [
       `gateway:gateway:${secrets.gatewayToken}`,
       `service:service:${secrets.serviceToken}`,

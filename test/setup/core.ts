@@ -25,6 +25,7 @@ export async function openTestCore(): Promise<TestCore> {
     DATABASE_URL: database.serviceUrl,
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
+    RECEIPT_KEYS: `r1:${key()}`,
     SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
   })
   const core = await openCore(

@@ -26,6 +26,8 @@ export type System = {
   courierToken: string
   /** LEDGER_CHAIN_KEY: 32 bytes in base64. */
   chainKey: string
+  /** RECEIPT_KEYS, with the key `r1`. */
+  receiptKeys: string
   admin: CoreClient
   workspaceId: string
   apiKey: string
@@ -69,6 +71,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       CORE_PORT: '0',
       DATABASE_URL: database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
+      RECEIPT_KEYS: receiptKeys,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
       SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},c:courier:${courierToken},a:admin:${adminToken}`,
       LOG_LEVEL: 'warn',
@@ -106,6 +109,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   }
 
   const chainKey = randomBytes(32).toString('base64')
+  const receiptKeys = `r1:${randomBytes(32).toString('base64')}`
   for (let count = 0; count < (options.cores ?? 1); count++) await startCore()
   for (let at = 0; at < (options.gateways ?? 1); at++)
     await startGateway(options.oneCorePerGateway ? { CORE_URL: cores[at]!.url } : {})
@@ -135,6 +139,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     fundingToken,
     courierToken,
     chainKey,
+    receiptKeys,
     admin,
     ...tenant,
     wallets,

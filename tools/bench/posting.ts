@@ -4,7 +4,7 @@
  *
  * The first release competes twice: what its two databases differ by is the error of the measurement.
  */
-import { randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import { table } from '../../cli/admin/table.ts'
@@ -105,6 +105,7 @@ async function openPosting(testbed: Testbed): Promise<Contender> {
     KEY_ENCRYPTION_KEYS: testbed.keyEncryptionKeys,
     LEDGER_CHAIN_KEY: testbed.ledgerChainKey,
     LEDGER_SHARDS: '1',
+    RECEIPT_KEYS: `r1:${randomBytes(32).toString('base64')}`,
     SERVICE_TOKENS: `bench:admin:${'x'.repeat(32)}`,
   })
   const core = await openCore(config, createLog('bench', 'warn').log, new AbortController().signal)

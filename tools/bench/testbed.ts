@@ -89,6 +89,7 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
           CORE_PORT: '0',
           DATABASE_URL: database.serviceUrl,
           LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+          RECEIPT_KEYS: secrets.receiptKeys,
           SERVICE_TOKENS: `g:gateway:${secrets.gatewayToken},a:admin:${secrets.adminToken}`,
         },
         options,

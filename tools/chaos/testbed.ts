@@ -116,6 +116,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
         DATABASE_URL: serviceUrl,
         KEY_ENCRYPTION_KEYS,
         LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+        RECEIPT_KEYS: secrets.receiptKeys,
         SERVICE_TOKENS: `gateway:gateway:${secrets.gatewayToken},courier:courier:${secrets.courierToken},admin:admin:${adminToken}`,
         WEBHOOK_ALLOWED_NETWORKS: loopback,
       })

@@ -80,6 +80,7 @@ import {
   orderAnswer,
   orderPageAnswer,
   orderRecord,
+  receiptAnswer,
   rotatedWebhookAnswer,
   rotatedWebhookRecord,
   statementAnswer,
@@ -295,6 +296,19 @@ export const endpoints: readonly Endpoint[] = [
     answer: completionAnswer,
     example: examples.getCompletion,
     handle: async ({ core, on, params }) => completionRecord(await core.transfers.get.query({ ...on, ...params })),
+  }),
+  getEndpoint({
+    operationId: 'getTransferReceipt',
+    title: 'Get a signed receipt of a transfer',
+    description:
+      'A compact JWS (RFC 7515) with EdDSA over what the ledger says about the transfer. Anybody can verify it with the public keys at `/.well-known/jwks.json`, without asking the service. It has the same bytes each time, until the operator signs with another key.',
+    path: '/api/v1/transfer/query/orders/:bizId/receipt',
+    scope: 'transfer:read',
+    params: orderParams,
+    errors: ['T001'],
+    answer: receiptAnswer,
+    example: examples.getReceipt,
+    handle: async ({ core, on, params }) => core.receipts.get.query({ ...on, ...params }),
   }),
   postEndpoint({
     operationId: 'createTransfer',

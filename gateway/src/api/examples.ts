@@ -165,6 +165,13 @@ export const examples = {
   listOrders: { query: 'size=1&bizIdPrefix=rent-', data: pageOf(1, order) },
   listWalletOrders: { params: { walletId: main }, query: 'size=1&createdFrom=2026-11-20', data: pageOf(1, order) },
   getOrder: { params: { bizId }, data: order },
+  getReceipt: {
+    params: { bizId },
+    data: {
+      receipt:
+        'eyJhbGciOiJFZERTQSIsInR5cCI6IndhbGxldC1yZWNlaXB0K2p3dCIsImtpZCI6InIxIn0.eyJ3b3Jrc3BhY2VJZCI6IndzcF8wMW04MDl4azBjZW0zdGZqY2c1cjd2NHE2dCIsInRyYW5zZmVySWQiOiJ0cmZfMDFtODA5eGt4NGY1ZHR2ZXBxZ3l5eDlreW4iLCJiaXpJZCI6InJlbnQtMjAyNi0xMSIsImFtb3VudCI6IjEwMC41MCIsImN1cnJlbmN5IjoiVVNEIiwic291cmNlV2FsbGV0SWQiOiJ3YWxfMDFtODA5eGs2N2VianJ5czh6YWFtcHJ2a2ciLCJ0YXJnZXRXYWxsZXRJZCI6IndhbF8wMW04MDl4a2s0ZmdjYnBoZ2p6bWJtdjdzMiIsImNvbXBsZXRlZEF0IjoiMjAyNi0xMS0yMlQwMDoxODo1Ny41OTRaIiwicG9zaXRpb24iOjQsInJldmVyc2VzVHJhbnNmZXJJZCI6bnVsbCwic291cmNlIjp7InNlcXVlbmNlIjoyLCJtYWMiOiJBU05GWjRtcnplOEJJMFZuaWF2Tjd3RWpSV2VKcTgzdkFTTkZaNG1yemU4QiJ9LCJ0YXJnZXQiOnsic2VxdWVuY2UiOjEsIm1hYyI6IkFZZUVCdS16YkdSSmdueGxLak9Wa1oySEJMdEZ6QUlIaTNnUHFYSlBxczctIn19.f0ZGUnRnTnC3bJnql8nEt1G8kQA56_04cOfwmk7mSnIa1xrXk2RaUVLHYfoRcmIt2004_1jUVNndkdbwqyoJAw',
+    },
+  },
   getCompletion: { params: { bizId }, data: { transferId, bizId, status, completed: true } },
   createOrder: { body: { sourceWalletId: main, targetWalletId: savings, amount, currency, bizId }, data: order },
   createBatch: {

@@ -153,6 +153,13 @@ export const completionAnswer = z.strictObject({
   completed: z.boolean().describe('Whether the status is `COMPLETED`.'),
 })
 
+export const receiptAnswer = z.strictObject({
+  receipt: z
+    .string()
+    .meta({ pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]{86}$' })
+    .describe('A compact JWS. Its payload is a JSON object; see section 2.11 of the specification.'),
+})
+
 export const holdAnswer = z.strictObject({
   holdId,
   bizId: z.string().describe('As it was sent.'),

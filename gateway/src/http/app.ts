@@ -13,6 +13,7 @@ import { toDomainError } from '../core/domain-errors.ts'
 import { clientAddress } from '../network/client-address.ts'
 import { isDenial } from '../observability/denials.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
+import { serveReceiptKeys } from './receipt-keys.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -51,6 +52,7 @@ export function createApp(
   app.use(receive(dependencies))
   app.get('/healthz', (request, response) => sendSuccess(response, request.requestId, { status: 'ok' }))
   app.get('/readyz', answerReadiness(readiness))
+  app.use(serveReceiptKeys(core))
   app.use(answerOutsideApi(docs))
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)

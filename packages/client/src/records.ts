@@ -151,6 +151,11 @@ export type TransferCompletion = {
   completed: boolean
 }
 
+export type TransferReceipt = {
+  /** A compact JWS. Its payload is a JSON object; see section 2.11 of the specification. */
+  receipt: string
+}
+
 export type Hold = {
   /** `hld_…` */
   holdId: string

@@ -8,6 +8,7 @@ import type {
   TransferBatch,
   TransferCompletion,
   TransferOrder,
+  TransferReceipt,
 } from './records.ts'
 import type { CallOptions, Send } from './request.ts'
 import { randomId } from './signing.ts'
@@ -57,6 +58,15 @@ export class Transfers {
   async isCompleted(id: string, options: CallOptions = {}): Promise<boolean> {
     const { completed } = await this.#send<TransferCompletion>('GET', `${orderPath(id)}/completed`, options)
     return completed
+  }
+
+  /**
+   * A signed receipt of a transfer: a compact JWS. Anybody can verify it with the keys at `/.well-known/jwks.json`.
+   *
+   * @param id the bizId or transferId
+   */
+  async receipt(id: string, options: CallOptions = {}): Promise<string> {
+    return (await this.#request<TransferReceipt>('GET', `${orderPath(id)}/receipt`, options)).data.receipt
   }
 
   /** One page of transfers. */

@@ -110,6 +110,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     keyRing: config.KEY_ENCRYPTION_KEYS,
     keyIdChecksumKey: deriveKeyIdChecksumKey(config.LEDGER_CHAIN_KEY),
     chainKey: config.LEDGER_CHAIN_KEY,
+    receiptKeys: config.RECEIPT_KEYS,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
     async close() {

@@ -9,6 +9,7 @@ import {
   wholeNumber,
 } from '@workspace-wallet/runtime'
 import { z } from 'zod'
+import { parseSigningKeys } from './receipts/signing-keys.ts'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
 const databaseUrl = serverUrl('postgres', 'postgresql').describe("PostgreSQL URL of the service's role")
@@ -33,6 +34,9 @@ export const coreSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest level that is logged'),
+  RECEIPT_KEYS: parsed(parseSigningKeys).describe(
+    'Ed25519 keys of receipts: comma-separated id:base64 entries, each of 32 random bytes. The first one signs, all of them verify',
+  ),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
     'Comma-separated name:role:token entries. A role is gateway, service, funding, courier or admin; a token has at least 32 characters',
   ),

@@ -5,6 +5,7 @@ import { holds } from './holds/procedures.ts'
 import { keks } from './keks/procedures.ts'
 import { ledger } from './ledger/procedures.ts'
 import { limits } from './limits/procedures.ts'
+import { receipts } from './receipts/procedures.ts'
 import { transfers } from './transfers/procedures.ts'
 import { router } from './trpc/init.ts'
 import { wallets } from './wallets/procedures.ts'
@@ -23,6 +24,7 @@ export const appRouter = router({
   ledger,
   limits,
   members,
+  receipts,
   transfers,
   wallets,
   webhooks,

@@ -35,6 +35,7 @@ const recordNames = new Map<z.ZodType, string>([
   [records.orderPageAnswer, 'TransferOrderPage'],
   [records.batchAnswer, 'TransferBatch'],
   [records.completionAnswer, 'TransferCompletion'],
+  [records.receiptAnswer, 'TransferReceipt'],
   [records.holdAnswer, 'Hold'],
   [records.holdPageAnswer, 'HoldPage'],
   [pageMetadata, 'PageMetadata'],

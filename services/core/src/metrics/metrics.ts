@@ -52,14 +52,14 @@ export class Metrics {
     })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
-      help: 'Keys, members, workspaces and webhooks that were refused because their row was modified outside the service',
+      help: 'Keys, members, workspaces and webhooks that were refused, and transfers without a receipt, because a row was modified outside the service',
       labelNames: ['table'],
       registers,
     })
   }
 
-  /** Counts a key, member, workspace or webhook that was refused because its row was modified outside the service. */
-  modifiedRow(table: SignedTable): void {
+  /** Counts a key, member, workspace or webhook that was refused, or a transfer without a receipt, because of a modified row. */
+  modifiedRow(table: SignedTable | 'transfer'): void {
     this.#modifiedRows.inc({ table })
   }
 

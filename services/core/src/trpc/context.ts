@@ -7,6 +7,7 @@ import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrenc
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { SigningKeys } from '../receipts/signing-keys.ts'
 import type { ServiceToken } from './service-token.ts'
 
 /** What procedures use. */
@@ -24,6 +25,8 @@ export type Core = {
   keyIdChecksumKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
+  /** The keys that sign receipts. */
+  receiptKeys: SigningKeys
   /** WEBHOOK_ALLOWED_NETWORKS: what is not public, and webhooks may lead to. */
   webhookNetworks: readonly AddressBlock[]
   log: Log

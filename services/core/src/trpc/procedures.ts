@@ -66,6 +66,9 @@ export const gatewayProcedure = procedureFor('gateway')
 /** For couriers, which deliver webhooks. */
 export const courierProcedure = procedureFor('courier')
 
+/** For the public keys of receipts. */
+export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin')
+
 /** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')
 

@@ -61,3 +61,28 @@ export function entryMac(key: KeyObject, entry: Entry, digest: string, previous:
   ])
   return Buffer.concat([Buffer.of(chainFormat), createHmac('sha256', key).update(content).digest()])
 }
+
+/** An entry as stored, and the MAC of the entry before it on its wallet; null where missing. */
+export type StoredEntry = {
+  balanceAfter: string | null
+  orderCount: number | null
+  mac: Buffer | null
+  previous: Buffer | null
+}
+
+/** Whether the stored entry of a transfer continues the chain of its wallet. If not, it was written outside the service. */
+export function continuesChain(
+  key: KeyObject,
+  transfer: Transfer,
+  direction: Entry['direction'],
+  { balanceAfter, orderCount, mac, previous }: StoredEntry,
+): boolean {
+  if (!mac || balanceAfter === null || orderCount === null) return false
+  const { workspaceId, transferId, amount, createdAt } = transfer
+  const [walletId, sequence] =
+    direction === 'OUT'
+      ? [transfer.sourceWalletId, transfer.sourceSequence]
+      : [transfer.targetWalletId, transfer.targetSequence]
+  const entry = { workspaceId, transferId, walletId, sequence, direction, amount, balanceAfter, orderCount, createdAt }
+  return entryMac(key, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
+}

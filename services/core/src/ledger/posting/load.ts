@@ -1,6 +1,7 @@
 import { Decimal } from '@workspace-wallet/contract'
 import type { LedgerRow } from '../../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
+import type { StoredEntry } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { NameKey, RowKey } from './requests.ts'
 import type { HoldState, LedgerState, LimitState, WalletState } from './state.ts'
@@ -267,16 +268,9 @@ export function namesAsArrays(names: readonly NameKey[]): [string, string, strin
   ]
 }
 
-type SourceEntry = {
-  balanceAfter: string | null
-  orderCount: number | null
-  mac: Buffer | null
-  previous: Buffer | null
-}
-
 // Ranges in order, so that the planner uses the indexes of sequences: see the function `post`.
-const findSourceEntriesStatement = statement<SourceEntry>(
-  'find-source-entries',
+const findEntriesStatement = statement<StoredEntry>(
+  'find-entries',
   `select f.balance_after as "balanceAfter", f.order_count as "orderCount", f.mac, p.mac as previous
    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
    left join lateral (
@@ -288,11 +282,14 @@ const findSourceEntriesStatement = statement<SourceEntry>(
    order by place`,
 )
 
-/** The entry of each transfer on its source wallet, in order, and the MAC of the entry before it; null when missing. */
-export function findSourceEntries(db: Queryable, transfers: readonly Transfer[]): Promise<SourceEntry[]> {
-  return run(db, findSourceEntriesStatement, [
-    plainArray(transfers.map(row => row.workspaceId)),
-    plainArray(transfers.map(row => row.sourceWalletId)),
-    plainArray(transfers.map(row => row.sourceSequence)),
+/** Where an entry is. IDs are UUIDs. */
+export type EntryKey = { workspaceId: string; walletId: string; sequence: number }
+
+/** The entries with these keys, in order, each with the MAC of the entry before it. */
+export function findEntries(db: Queryable, keys: readonly EntryKey[]): Promise<StoredEntry[]> {
+  return run(db, findEntriesStatement, [
+    plainArray(keys.map(key => key.workspaceId)),
+    plainArray(keys.map(key => key.walletId)),
+    plainArray(keys.map(key => key.sequence)),
   ])
 }

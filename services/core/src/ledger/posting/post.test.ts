@@ -12,7 +12,7 @@ import type { Core } from '../../trpc/context.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { chainDecisions } from './chain-decisions.ts'
 import { decide } from './decide.ts'
-import { findSourceEntries, loadWallets, lockLedgers } from './load.ts'
+import { findEntries, loadWallets, lockLedgers } from './load.ts'
 import { type ChainedPostings, post, type Written } from './post.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from './requests.ts'
 
@@ -255,7 +255,12 @@ test('the sequences of wallets are looked up in their own indexes, however few r
   const batch = await chained(newPostings())
   await post(client, batch, null)
   const transfers = batch.transfers.map(({ transfer }) => transfer)
-  const entries = await findSourceEntries(client, transfers)
+  const sources = transfers.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
+    workspaceId,
+    walletId: sourceWalletId,
+    sequence: sourceSequence,
+  }))
+  const entries = await findEntries(client, sources)
   expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac))
   await client.query('select pg_stat_force_next_flush()')
   await client.end()

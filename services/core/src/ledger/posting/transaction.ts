@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
 import { holdMac, ledgerMac, limitMac, walletMac } from '../../database/signed-rows.ts'
-import { emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
+import { continuesChain } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { beginFor } from './batch-log.ts'
 import { type ChainedDecisions, chainDecisions } from './chain-decisions.ts'
@@ -17,9 +17,9 @@ import {
   type DueHolds,
   type FoundTransfer,
   findDueHolds,
+  findEntries,
   findHolds,
   findLimits,
-  findSourceEntries,
   findTransfers,
   type LimitKey,
   type LoadedWallet,
@@ -226,15 +226,15 @@ function statesOf(
 
 /** The transfers whose entry does not continue the chain of the source wallet: they were written outside the service. */
 async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
-  const entries = await findSourceEntries(client, existing)
-  return existing.filter((transfer, at) => {
-    const { balanceAfter, orderCount, mac, previous } = entries[at]!
-    if (!mac || balanceAfter === null || orderCount === null) return true
-    const { workspaceId, transferId, amount, createdAt } = transfer
-    const place = { walletId: transfer.sourceWalletId, sequence: transfer.sourceSequence, direction: 'OUT' as const }
-    const entry = { workspaceId, transferId, amount, createdAt, ...place, balanceAfter, orderCount }
-    return !entryMac(chainKey, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
-  })
+  const entries = await findEntries(
+    client,
+    existing.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
+      workspaceId,
+      walletId: sourceWalletId,
+      sequence: sourceSequence,
+    })),
+  )
+  return existing.filter((transfer, at) => !continuesChain(chainKey, transfer, 'OUT', entries[at]!))
 }
 
 /** Names the first transfer or hold of a ledger that was written outside the service; null when all are genuine. */

@@ -1,0 +1,74 @@
+import type { KeyObject } from 'node:crypto'
+import { DomainError, idFromUuid, type ReceiptCheck, type ReceiptClaims } from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
+import type { Pool } from 'pg'
+import { continuesChain } from '../ledger/chain/chain.ts'
+import { findEntries } from '../ledger/posting/load.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { toOrder } from '../transfers/operations.ts'
+import { findOrder } from '../transfers/queries.ts'
+import { payloadOf, signReceipt, verifyReceipt } from './jws.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+type Parts = { reads: Pool; chainKey: KeyObject; receiptKeys: SigningKeys; log: Log; metrics: Metrics }
+
+/**
+ * A signed receipt of a transfer order. As long as the same key signs, it always has the same bytes.
+ *
+ * @throws DomainError T001; S001 if the flows of the transfer were modified outside the service
+ */
+export async function receiptOf(core: Parts, workspaceId: string, name: string): Promise<string> {
+  const claims = await findClaims(core, workspaceId, name)
+  if (claims === 'MISSING') throw new DomainError('T001')
+  if (claims === 'MODIFIED') throw new DomainError('S001')
+  return signReceipt(core.receiptKeys, claims)
+}
+
+/** Whether a receipt is genuine, and whether the ledger still says the same. */
+export async function checkReceipt(core: Parts, receipt: string): Promise<ReceiptCheck> {
+  const verified = verifyReceipt(core.receiptKeys, receipt)
+  if (verified.fault !== null) return { verdict: verified.fault, claims: null }
+  const { claims, payload } = verified
+  const found = await findClaims(core, claims.workspaceId, claims.transferId)
+  if (found === 'MISSING' || found === 'MODIFIED') return { verdict: `TRANSFER_${found}`, claims }
+  return { verdict: payloadOf(found) === payload ? 'CONFIRMED' : 'TRANSFER_DIFFERENT', claims }
+}
+
+/** What the ledger says about an order. Logs it if a flow was modified outside the service. */
+async function findClaims(
+  { reads, chainKey, log, metrics }: Parts,
+  workspaceId: string,
+  name: string,
+): Promise<ReceiptClaims | 'MISSING' | 'MODIFIED'> {
+  const transfer = await findOrder(reads, workspaceId, name)
+  if (!transfer) return 'MISSING'
+  const { workspaceId: workspace, sourceWalletId, sourceSequence, targetWalletId, targetSequence, position } = transfer
+  const [source, target] = await findEntries(reads, [
+    { workspaceId: workspace, walletId: sourceWalletId, sequence: sourceSequence },
+    { workspaceId: workspace, walletId: targetWalletId, sequence: targetSequence },
+  ])
+  const order = toOrder(transfer)
+  const { transferId, bizId, amount, currency, completedAt, reversesTransferId } = order
+  if (!continuesChain(chainKey, transfer, 'OUT', source!) || !continuesChain(chainKey, transfer, 'IN', target!)) {
+    metrics.modifiedRow('transfer')
+    log.fatal(
+      { workspaceId, transferId },
+      'a transfer was modified outside the service: it gets no receipt; run ledger verify',
+    )
+    return 'MODIFIED'
+  }
+  return {
+    workspaceId: idFromUuid('workspace', workspace),
+    transferId,
+    bizId,
+    amount,
+    currency,
+    sourceWalletId: order.sourceWalletId,
+    targetWalletId: order.targetWalletId,
+    completedAt: completedAt.toISOString(),
+    position,
+    reversesTransferId,
+    source: { sequence: sourceSequence, mac: source!.mac!.toString('base64url') },
+    target: { sequence: targetSequence, mac: target!.mac!.toString('base64url') },
+  }
+}

@@ -1,0 +1,25 @@
+import {
+  checkReceiptInput,
+  getTransferInput,
+  receiptCheck,
+  receiptKeys,
+  transferReceipt,
+} from '@workspace-wallet/contract'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { checkReceipt, receiptOf } from './operations.ts'
+import { publicKeysOf } from './signing-keys.ts'
+
+export const receipts = router({
+  get: workspaceReadProcedure
+    .input(getTransferInput)
+    .output(transferReceipt)
+    .query(async ({ ctx, input }) => ({ receipt: await receiptOf(ctx.core, input.workspaceId, input.bizId) })),
+
+  keys: publicKeyProcedure.output(receiptKeys).query(({ ctx }) => publicKeysOf(ctx.core.receiptKeys)),
+
+  check: adminProcedure
+    .input(checkReceiptInput)
+    .output(receiptCheck)
+    .query(({ ctx, input }) => checkReceipt(ctx.core, input.receipt)),
+})
