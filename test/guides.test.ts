@@ -54,6 +54,7 @@ const guides = await Promise.all(
       ['Pay out to many', 'docs/guides/payouts.md'],
       ['Exchange two currencies', 'docs/guides/exchange.md'],
       ['Reconcile with statements', statementsPage],
+      ['Prove a payment', 'docs/guides/receipts.md'],
     ] as const
   ).map(pageOf),
 )

@@ -151,6 +151,19 @@ const rules: Record<string, string[]> = {
     'services/core/src/wallets/statements.test.ts: a time less than 30 seconds ago is S012 with the latest time',
     'services/core/src/wallets/statements.test.ts: totals of too many flows are S012 TOO_EXPENSIVE',
   ],
+  '2.12 A receipt says what the ledger says, and has the same bytes each time': [
+    'test/receipts.test.ts: says what the order and its flows say',
+    'test/receipts.test.ts: has the same bytes each time',
+    'test/receipts.test.ts: needs the scope transfer:read; of a deposit, and of nothing, it is T001',
+    'test/receipts.test.ts: S001, a log line and a metric',
+  ],
+  '2.12 Anybody can verify a receipt': [
+    'test/vectors/receipts.test.ts: the service writes exactly this receipt',
+    'test/vectors/receipts.test.ts: refused by the service and both verifiers',
+    'test/receipts.test.ts: in a browser, on a page of another origin',
+    'test/receipts.test.ts: the keys are served unsigned, cacheable, to every origin',
+    'test/receipts.test.ts: after a change of keys the new one signs',
+  ],
   '3. A transfer is COMPLETED': ['test/lists.test.ts: of orders say whether they are completed'],
   '4. An endpoint answers nothing that the OpenAPI document does not list': [
     'test/openapi-fuzz.test.ts: $operationId: a valid request is never an invalid parameter',

@@ -22,6 +22,7 @@ test('the page has a section for each threat', () => {
     'Expensive lists',
     'Unsigned documentation',
     'Misused holds, reversals and batches',
+    'Forged receipts',
     'Key enumeration',
     'Smuggling',
     'Sentences about wrong signatures',

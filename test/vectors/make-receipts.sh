@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the vectors of receipts (section 2.11 of the specification) as JSON: `sh make-receipts.sh > receipts.json`.
+# Prints the vectors of receipts (section 2.12 of the specification) as JSON: `sh make-receipts.sh > receipts.json`.
 #
 # It shares no code with the service: the shell writes the texts and openssl makes the keys and signs. A vector has a seed, the
 # ID of the key, the payload as text, and the receipt. `forgeries` are receipts that must be refused, under the same keys.

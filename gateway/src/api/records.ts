@@ -157,7 +157,7 @@ export const receiptAnswer = z.strictObject({
   receipt: z
     .string()
     .meta({ pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]{86}$' })
-    .describe('A compact JWS. Its payload is a JSON object; see section 2.11 of the specification.'),
+    .describe('A compact JWS. Its payload is a JSON object; see section 2.12 of the specification.'),
 })
 
 export const holdAnswer = z.strictObject({

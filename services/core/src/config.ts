@@ -9,7 +9,7 @@ import {
   wholeNumber,
 } from '@workspace-wallet/runtime'
 import { z } from 'zod'
-import { parseSigningKeys } from './receipts/signing-keys.ts'
+import { parseSigningKeys } from './signing/signing-keys.ts'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
 const databaseUrl = serverUrl('postgres', 'postgresql').describe("PostgreSQL URL of the service's role")

@@ -5,10 +5,10 @@ import type { Pool } from 'pg'
 import { continuesChain } from '../ledger/chain/chain.ts'
 import { findEntries } from '../ledger/posting/load.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { payloadOf, signReceipt, verifyReceipt } from '../signing/jws.ts'
+import type { SigningKeys } from '../signing/signing-keys.ts'
 import { toOrder } from '../transfers/operations.ts'
 import { findOrder } from '../transfers/queries.ts'
-import { payloadOf, signReceipt, verifyReceipt } from './jws.ts'
-import type { SigningKeys } from './signing-keys.ts'
 
 type Parts = { reads: Pool; chainKey: KeyObject; receiptKeys: SigningKeys; log: Log; metrics: Metrics }
 

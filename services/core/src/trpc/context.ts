@@ -7,7 +7,7 @@ import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrenc
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { SigningKeys } from '../receipts/signing-keys.ts'
+import type { SigningKeys } from '../signing/signing-keys.ts'
 import type { ServiceToken } from './service-token.ts'
 
 /** What procedures use. */
