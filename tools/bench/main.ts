@@ -7,6 +7,7 @@ import { listOf } from '../../cli/command-line/sentence.ts'
 import { sayWithin } from '../services/say.ts'
 import { measureCommands } from './commands.ts'
 import { measureEdge } from './edge.ts'
+import { measureExport } from './export.ts'
 import { measureLists } from './lists.ts'
 import { describeMachine } from './machine.ts'
 import { measureMemory } from './memory.ts'
@@ -23,6 +24,7 @@ const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Fi
   commands: measureCommands,
   edge: measureEdge,
   lists: measureLists,
+  export: measureExport,
   neighbours: measureNeighbours,
   memory: measureMemory,
 }

@@ -21,6 +21,7 @@ export type Testbed = {
   keyEncryptionKeys: string
   /** In base64, as in LEDGER_CHAIN_KEY. */
   ledgerChainKey: string
+  adminToken: string
   /** Creates a database with the schema. */
   createDatabase(name: string): Promise<Database>
   createEmptyDatabase(name: string): Promise<Database>
@@ -113,6 +114,7 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
       redis,
       keyEncryptionKeys: secrets.keyEncryptionKeys,
       ledgerChainKey: secrets.ledgerChainKey,
+      adminToken: secrets.adminToken,
       createDatabase: name => create(name, template),
       createEmptyDatabase: name => create(name, 'template1'),
       start,

@@ -66,7 +66,8 @@ export class Transfers {
    * @param id the bizId or transferId
    */
   async receipt(id: string, options: CallOptions = {}): Promise<string> {
-    return (await this.#request<TransferReceipt>('GET', `${orderPath(id)}/receipt`, options)).data.receipt
+    const { receipt } = await this.#send<TransferReceipt>('GET', `${orderPath(id)}/receipt`, options)
+    return receipt
   }
 
   /** One page of transfers. */
