@@ -152,7 +152,7 @@ export type TransferCompletion = {
 }
 
 export type TransferReceipt = {
-  /** A compact JWS. Its payload is a JSON object; see section 2.11 of the specification. */
+  /** A compact JWS. Its payload is a JSON object; see section 2.12 of the specification. */
   receipt: string
 }
 
