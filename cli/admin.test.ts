@@ -1029,7 +1029,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['workspace delete', 'workspace delete needs --workspace wsp_… (ID of the workspace).'],
     [
       `workspace delete --workspace ${anyWallet}`,
-      `--workspace must be an ID such as wsp_ with 26 letters and digits, not "${anyWallet}".`,
+      `--workspace must be an ID, which is wsp_ and 26 letters and digits, not "${anyWallet}".`,
     ],
   ])('%s', async (line, expected) => {
     expect(sentence(2, await run(line.split(' ')))).toBe(expected)

@@ -76,6 +76,7 @@ describe('with the demo of npm start', () => {
       expect(await codeOf(['GET', `/api/v1/transfer/query/orders/${bizId}`])).toBe('2000')
     // Without a body there is no Content-Type; with an empty one there is.
     expect(await codeOf(['POST', createPath])).toBe('S015')
+    expect((await run(['POST', createPath])).stderr).toBe('The request had no body: add --body or --body-file.\n')
     expect(await codeOf(['POST', createPath, '--body', ''])).toBe('S012')
   })
 
@@ -188,7 +189,7 @@ describe('an invalid call fails with one sentence', () => {
 
 test('the help lists every flag and warns about secrets on the command line', async () => {
   const [bare, asked] = await Promise.all([run([]), run(['--help'])])
-  expect(bare).toEqual(asked)
+  expect(bare).toEqual({ ...asked, exitCode: 2 })
   expect(asked).toMatchObject({ exitCode: 0, stderr: '' })
   for (const flag of ['body', 'body-file', 'key', 'secret', 'base-url', 'locale', 'verbose', 'json', 'help'])
     expect(asked.stdout).toMatch(new RegExp(`^  (-h, )?--${flag}\\b.*  \\S`, 'm'))

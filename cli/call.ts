@@ -54,6 +54,8 @@ async function call(values: Given, words: string[]): Promise<void> {
   if (values.verbose) showRequest(request, values.json)
   const answer = await send(request, target)
   if (!show(answer, values)) process.exitCode = 1
+  if (request.method === 'POST' && body === undefined && answer.status.startsWith('415'))
+    console.error('The request had no body: add --body or --body-file.')
 }
 
 function readTarget([method = '', target = '']: string[]): { method: string; target: string } {

@@ -156,10 +156,11 @@ describe('the API reference', () => {
         const offered = await page.locator(`#${list} option`).all()
         await input.fill((await offered[0]?.getAttribute('value')) ?? 'unknown')
       }
+      for (const select of await form.locator('select[required]').all()) await select.selectOption({ index: 1 })
       await form.getByRole('button', { name: 'Send' }).click()
       await form.locator('.outcome .verdict').waitFor()
       const answer = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
-      // The example of a batch names wallets of another workspace, and a hold or a transfer can be used up.
+      // A hold or a transfer can be used up.
       expect(answer.code, (await form.getAttribute('data-path')) as string).toMatch(/^(2000|[WTH]\d{3})$/)
     }
   })
@@ -170,7 +171,7 @@ describe('the API reference', () => {
     await createWallet(tenant, { name })
     const page = await open('/docs')
     await enterKey(page, { ...system, ...tenant })
-    await page.locator('#key-status').getByText(name).waitFor()
+    await page.locator('#key-wallets').getByText(name).waitFor()
     const form = operation(page, 'List wallets')
     await form.getByRole('button', { name: 'Send' }).click()
     await form.getByText(name).waitFor()
@@ -180,9 +181,47 @@ describe('the API reference', () => {
   test('a wrong secret is refused, and the page says where to look', async () => {
     const page = await open('/docs')
     await enterKey(page, { ...system, apiSecret: 'not-the-secret' })
-    await page.getByText('401 Unauthorized GA2012 SIGNATURE_INVALID').waitFor()
-    await operation(page, 'List wallets').getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('link', { name: 'signature debugger' }).last().waitFor()
+    const status = page.locator('#key-status')
+    await status.getByText('401 Unauthorized GA2012 SIGNATURE_INVALID').waitFor()
+    await status.getByText('This is not the secret of this key.').waitFor()
+    await enterKey(page)
+    await status.getByText('The key works.').waitFor()
+    await page.getByLabel('API secret').fill('not-the-secret')
+    const form = operation(page, 'List wallets')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByRole('link', { name: 'signature debugger' }).waitFor()
+    await status.getByText('This is not the secret of this key.').waitFor()
+    // The page signed itself: the five lines of the server would mislead.
+    await expect(page.getByText('Compare them with yours').filter({ visible: true }).count()).resolves.toBe(0)
+  })
+
+  test('after a command, the balances are current, and the form proposes another bizId', async () => {
+    const tenant = { ...(await createTenant(system)), admin: system.admin }
+    for (const name of ['One', 'Two']) await createWallet(tenant, { name, deposits: ['100'] })
+    const page = await open('/docs')
+    await enterKey(page, { ...system, ...tenant })
+    const wallets = page.locator('#key-wallets li')
+    await wallets.filter({ hasText: 'One: 100.00 USD' }).waitFor()
+    const form = operation(page, 'Create a transfer order')
+    await form.getByLabel('amount').fill('30')
+    const bizId = await form.getByLabel('bizId').inputValue()
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    await wallets.filter({ hasText: ': 130.00 USD' }).waitFor()
+    await wallets.filter({ hasText: ': 70.00 USD' }).waitFor()
+    const answer = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
+    expect(answer.data.bizId).toBe(bizId)
+    expect(await form.getByLabel('bizId').inputValue()).toMatch(/^docs-[0-9a-f]{16}$/)
+    expect(await form.getByLabel('bizId').inputValue()).not.toBe(bizId)
+  })
+
+  test('a form proposes no status of a wallet: the reader chooses it', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    const form = operation(page, 'Change a wallet’s status').or(operation(page, "Change a wallet's status"))
+    expect(await form.getByLabel('status').inputValue()).toBe('')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('status is required').first().waitFor()
   })
 
   test('signs with the time of the server if the clock of the reader is wrong', async () => {
@@ -217,7 +256,7 @@ describe('the API reference', () => {
     const page = await open('/docs')
     const form = operation(page, 'Get a wallet')
     await form.getByRole('button', { name: 'Send' }).click()
-    await form.getByText('Enter your API key').waitFor()
+    await page.locator('#key-status').getByText('Enter your API key and secret.').waitFor()
     expect(await isFocused(page, page.getByLabel('API key', { exact: true }))).toBe(true)
     await page.getByLabel('API key', { exact: true }).fill(system.apiKey)
     await page.getByLabel('API secret').fill(system.apiSecret)
@@ -355,6 +394,22 @@ describe('the signature debugger', () => {
     await page.getByText('Line 3, timestamp: equal').waitFor()
   })
 
+  test('says what it cannot know from what was pasted', async () => {
+    const page = await open('/docs/signature')
+    const pasted = page.getByLabel('Curl command or HTTP request')
+    const problems = page.locator('#pasted-problems')
+    await pasted.fill('X-Nonce: 1')
+    await problems.getByText('neither a curl command nor an HTTP request').waitFor()
+    await pasted.fill('curl http://h/p -d @order.json -H "X-Nonce: $nonce" -H "X-Timestamp: $time"')
+    await problems.getByText('the content of order.json').waitFor()
+    await problems.getByText('$nonce and $time').waitFor()
+    expect(await page.getByLabel('Body', { exact: true }).inputValue()).toBe('')
+    await pasted.fill('curl http://h/p')
+    await problems.locator(':scope:empty').waitFor({ state: 'attached' })
+    await pasted.fill('')
+    await problems.locator(':scope:empty').waitFor({ state: 'attached' })
+  })
+
   test('works offline, and keeps the secret to itself', async () => {
     const sent = await clientRequest()
     const page = await open('/docs/signature')
@@ -412,6 +467,16 @@ describe('serving', () => {
       const response = await fetch(system.baseUrl + path, { method })
       expect([response.status, ((await response.json()) as { code: string }).code], path).toEqual([404, 'S004'])
     }
+  })
+
+  test('the sentence for an unknown path names /docs while it is served', async () => {
+    const detailOf = async (url: string) => {
+      const response = await fetch(url, { headers: { 'Accept-Language': 'en' } })
+      return ((await response.json()) as { detail: string }).detail
+    }
+    expect(await detailOf(system.baseUrl)).toContain('and /docs describes them')
+    const { url } = await system.startGateway({ DOCS: 'off' })
+    expect(await detailOf(url)).not.toContain('/docs')
   })
 
   test('DOCS=off: every path gets S004', async () => {

@@ -76,6 +76,12 @@ const clients: Client[] = [
   { mistake: 'PATH_ENCODING', target: order, sign: withParts(({ path }) => ({ path: path.replace('%2f', '%2F') })) },
   { mistake: 'PATH_ENCODING', target: order, sign: withParts(({ path }) => ({ path: path.replace('%3A', '%3a') })) },
   { mistake: 'PATH_ENCODING', target: plainOrder, sign: withParts(({ path }) => ({ path: path.replace(':', '%3A') })) },
+  { mistake: 'TRAILING_SLASH', sign: withParts(({ path }) => ({ path: `${path}/` })) },
+  {
+    mistake: 'TRAILING_SLASH',
+    target: '/api/v1/transfer/query/orders/rent/?size=1',
+    sign: withParts(({ path }) => ({ path: path.slice(0, -1) })),
+  },
   { mistake: 'LOWER_CASE_METHOD', sign: withParts(() => ({ method: 'get' })) },
   { mistake: 'LOWER_CASE', sign: withParts(({ nonce }) => ({ method: 'get', nonce: nonce.toLowerCase() })) },
   { mistake: 'TRAILING_NEWLINE', sign: withMessage(parts => `${message(parts)}\n`) },

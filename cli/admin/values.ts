@@ -51,7 +51,7 @@ export function parseFile(text: string): string {
 export function parseId(kind: IdKind): (text: string) => string {
   return text => {
     if (!uuidFromId(kind, text))
-      throw new Error(`must be an ID such as ${idPrefixes[kind]}_ with 26 letters and digits, not "${text}"`)
+      throw new Error(`must be an ID, which is ${idPrefixes[kind]}_ and 26 letters and digits, not "${text}"`)
     return text
   }
 }

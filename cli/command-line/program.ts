@@ -52,7 +52,11 @@ export async function runProgram(
   try {
     await program.parseAsync(withHelp(program, args), { from: 'user' })
   } catch (error) {
-    if (error instanceof CommanderError) return
+    // The help was printed, which is an error if words are missing.
+    if (error instanceof CommanderError) {
+      if (args.length === 0 && program.registeredArguments.length > 0) process.exitCode = exitCodes.invalidUsage
+      return
+    }
     const isInvalidUsage = error instanceof UsageError
     console.error(isInvalidUsage ? error.message.replaceAll(/\s+/g, ' ') : describe(error as Error))
     process.exitCode = isInvalidUsage ? exitCodes.invalidUsage : exitCodes.failed

@@ -11,8 +11,8 @@ type Form = { document: OpenApiDocument; id: string; method: string; path: strin
 /** The form that sends one operation. `browser/reference.ts` makes it work. */
 export function operationForm(form: Form): Html {
   const { id, method, path, inputs } = form
-  const always = inputs.filter(input => input.isRequired)
-  const optional = inputs.filter(input => !input.isRequired)
+  const always = inputs.filter(isAlwaysShown)
+  const optional = inputs.filter(input => !isAlwaysShown(input))
   return html`
     <form class="try" id="${id}-try" tabindex="-1" data-method="${method}" data-path="${path}" aria-labelledby="${id}-try-title ${id}-title" autocomplete="off" novalidate>
       <h4 id="${id}-try-title">Try it</h4>
@@ -26,6 +26,12 @@ export function operationForm(form: Form): Html {
       <div class="outcome" role="status"></div>
     </form>`
 }
+
+/** A command without its bizId is not safe to repeat. */
+const isAlwaysShown = ({ isRequired, name, in: place }: Input) => isRequired || isNewBizId(name, place)
+
+/** A name that the reader chooses. The script of the page generates one. */
+const isNewBizId = (name: string, place: string) => name === 'bizId' && place === 'body'
 
 /** The inputs for the body of an operation. */
 export function bodyInputs(document: OpenApiDocument, schema: Schema | undefined, example: unknown): Input[] {
@@ -47,15 +53,22 @@ function formRow({ document, id, path }: Form, input: Input): Html {
   const control = `${id}-${place}-${name}`
   const type = typeOf(document, schema)
   const suggestions = suggestionsFor(name, path)
+  const isGenerated = isNewBizId(name, place)
   // IDs of the examples exist in no other workspace.
-  const value = isRequired && !suggestions ? example : undefined
+  const value = isRequired && !suggestions && !isGenerated ? example : undefined
   const attributes = html`id="${control}" name="${name}" data-in="${place}" data-type="${type}"
     aria-describedby="${control}-hint" ${isRequired && html`required`}`
   return html`
     <div class="row">
       <label for="${control}"><code>${name}</code></label>
       ${controlFor(attributes, schema, type, value, suggestions)}
-      <p class="hint" id="${control}-hint">${suggestions ? hintFor(suggestions) : exampleHint(type, example, isRequired)}</p>
+      <p class="hint" id="${control}-hint">${
+        isGenerated
+          ? 'Generated, and a new one after each success.'
+          : suggestions
+            ? hintFor(suggestions)
+            : exampleHint(type, example, isRequired)
+      }</p>
     </div>`
 }
 
@@ -68,15 +81,12 @@ function controlFor(
 ): Html {
   const choices = type === 'boolean' ? [true, false] : schema.enum
   if (choices && choices.length <= 12)
-    return html`<select ${attributes}>${[html`<option value=""></option>`, ...choices.map(choice => option(choice, value))]}</select>`
+    // None is selected, because a careless click must not freeze a wallet.
+    return html`<select ${attributes}><option value=""></option>${choices.map(choice => html`<option>${String(choice)}</option>`)}</select>`
   if (/array|object/.test(type))
     return html`<textarea ${attributes} rows="${linesOf(value)}" spellcheck="false">${json(value)}</textarea>`
   return html`<input ${attributes} type="text" value="${text(value)}" spellcheck="false" autocapitalize="off"
     autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
-}
-
-function option(choice: unknown, value: unknown): Html {
-  return html`<option ${choice === value && html`selected`}>${String(choice)}</option>`
 }
 
 /** The list of IDs that the page offers for a field: those of the wallets, transfers or holds that it has seen. */

@@ -19,7 +19,7 @@ export function pageText({ path, title, description, modules, body }: PageConten
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title}</title>
+<title>${title} · Workspace Wallet</title>
 <meta name="description" content="${description}">
 <link rel="icon" href="/docs/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/assets/docs.css">

@@ -24,6 +24,23 @@ describe('a curl command', () => {
     expect(Object.fromEntries(request!.headers)).toEqual({ 'x-nonce': 'a:b', 'x-timestamp': '1', 'x-api-key': 'ak_1' })
   })
 
+  test.each([
+    ['curl http://h/p -d @order.json', 'order.json'],
+    ['curl http://h/p --data-binary @-', '-'],
+    ["curl http://h/p --data-raw '@order.json'", undefined],
+    ["curl http://h/p -d '{}'", undefined],
+  ])('%s: the body is in the file %s', (command, bodyFile) => {
+    expect(parsePastedRequest(command)).toMatchObject({ method: 'POST', bodyFile })
+  })
+
+  test.each([
+    [`curl http://h/p -H "X-Nonce: $nonce" -H "X-Timestamp: \${time}" -H "X-A: $nonce"`, ['$nonce', `\${time}`]],
+    ['curl $URL -d "$(cat order.json)" -H "X-Nonce: `uuidgen`"', ['$URL', '$(…)', '`…`']],
+    ['curl http://h/p -d \'{"a":"$b"}\' -H "X-A: \\$c" -H X-B:\\$d', []],
+  ])('%s: the shell replaces %j', (command, variables) => {
+    expect(parsePastedRequest(command)!.variables).toEqual(variables)
+  })
+
   test('without a URL it is no request', () => {
     expect(parsePastedRequest('curl -sS')).toBeUndefined()
   })

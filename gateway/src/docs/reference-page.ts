@@ -65,6 +65,7 @@ function keyForm(): Html {
     </div>
     <button type="submit">Use this key</button>
     <div id="key-status" role="status"></div>
+    <ul id="key-wallets"></ul>
   </form>`
 }
 
@@ -157,7 +158,8 @@ function exampleSection(body: Media | undefined, answer: Media | undefined): Htm
     ${received !== undefined && html`<details><summary>Example answer</summary>${code(received)}</details>`}`
 }
 
-const code = (value: unknown) => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`
+const code = (value: unknown) =>
+  html`<pre class="json" tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre>`
 
 function exampleOf(media: Media | undefined): unknown {
   return media?.example ?? Object.values(media?.examples ?? {})[0]?.value

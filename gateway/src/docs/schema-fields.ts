@@ -58,11 +58,11 @@ export function typeOf(document: OpenApiDocument, node: Schema): string {
   return typeof (constant ?? values?.[0] ?? '')
 }
 
-/** The limits of a value, in words, without a default that the description names. */
+/** The limits of a value, in words, without those that the description names. */
 function limits(document: OpenApiDocument, schema: Schema, description = ''): Html {
-  const { minLength, maxLength, minimum, exclusiveMinimum, maximum, minItems, maxItems, pattern } = schema
+  const { minLength, maxLength, minimum, exclusiveMinimum, maximum, minItems, maxItems } = schema
   const parts = [
-    range(minLength, maxLength, 'characters'),
+    !describes(description, maxLength) && range(minLength, maxLength, 'characters'),
     range(minItems, maxItems, 'items'),
     range(minimum, maximum, ''),
     exclusiveMinimum !== undefined && `More than ${exclusiveMinimum}.`,
@@ -70,10 +70,11 @@ function limits(document: OpenApiDocument, schema: Schema, description = ''): Ht
       !/\bdefault\b/i.test(description) &&
       html`Default: <code>${JSON.stringify(schema.default)}</code>.`,
     values(schema.items ? mergedSchema(document, schema.items) : schema),
-    pattern !== undefined && html`Pattern: <code class="pattern">${pattern}</code>`,
   ]
   return html`<span class="limits">${parts.map(part => part && html`${part} `)}</span>`
 }
+
+const describes = (description: string, limit: number | undefined) => new RegExp(`\\b${limit}\\b`).test(description)
 
 /** Longer lists of values, such as the currencies, are in the OpenAPI document. */
 const maxListedValues = 16
@@ -81,7 +82,8 @@ const maxListedValues = 16
 function values({ enum: all, const: constant }: Schema): Html | string | false {
   if (constant !== undefined) return html`Always <code>${String(constant)}</code>.`
   if (!all) return false
-  if (all.length > maxListedValues) return `One of ${all.length} values: see the OpenAPI document.`
+  if (all.length > maxListedValues)
+    return html`One of ${all.length} values: see the <a href="/openapi.json">OpenAPI document</a>.`
   return html`One of ${all.map((value, at) => html`${at > 0 && ', '}<code>${String(value)}</code>`)}.`
 }
 

@@ -9,9 +9,14 @@ export function signatureBody(mistakes: Record<string, string>): Html {
   <p class="lead">If your request gets <code>GA2012</code>, enter what your client sent. This page computes the signature
     stage by stage, shows where your client differs, and tries the usual mistakes. Nothing that you enter leaves this page.</p>
   <div class="columns">
+  <section id="result" aria-labelledby="result-title">
+    <h2 id="result-title">Result</h2>
+    <div id="verdict" role="status"><p>Enter the request, its signature and the secret.</p></div>
+  </section>
   <form id="request" aria-labelledby="request-title" autocomplete="off" novalidate>
     <h2 id="request-title">What you sent</h2>
     ${area('pasted', 'Curl command or HTTP request', 5, 'Optional. Paste it to fill in the fields below.')}
+    <div id="pasted-problems" role="status"></div>
     <div class="pair">
       ${field('method', 'Method', '', 'GET')}
       ${field('target', 'URL or path', 'As sent, with its query string.')}
@@ -31,11 +36,7 @@ export function signatureBody(mistakes: Record<string, string>): Html {
       ${area('own-message', 'Your canonical message', 5, 'With its line ends. A line end after the last line counts.')}
     </details>
   </form>
-  <section id="result" aria-labelledby="result-title">
-    <h2 id="result-title">Result</h2>
-    <div id="verdict" role="status"><p>Enter the request, its signature and the secret.</p></div>
-    <ol id="stages" class="stages"></ol>
-  </section>
+  <ol id="stages" class="stages" aria-label="Stages of the signature"></ol>
   </div>
   <section aria-labelledby="mistakes-title">
     <h2 id="mistakes-title">The usual mistakes</h2>

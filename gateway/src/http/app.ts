@@ -114,7 +114,7 @@ function answerOutsideApi(docs: RequestHandler | undefined): RequestHandler {
   return (request, response, next) => {
     if (request.target.path.startsWith('/api/')) return next()
     if (!docs) throw new DomainError('S004')
-    return docs(request, response, error => next(error ?? new DomainError('S004')))
+    return docs(request, response, error => next(error ?? new DomainError('S004', { documentation: '/docs' })))
   }
 }
 

@@ -42,7 +42,7 @@ export const enUS: Locale = {
     GA2022: ({ address }) => `Requests from ${address} are not allowed for this API key.`,
     GA2024: ({ scope }) => `The API key does not have the scope ${scope}.`,
     '50090201': ({ method, path, nearest }) =>
-      `There is no endpoint ${method} ${path}. ${nearest ? `Did you mean ${nearest}?` : 'Check the method, and the letter case and slashes of the path.'}`,
+      `There is no endpoint ${method} ${path}. ${nearest ? `Did you mean ${nearest}?` : 'Check the method, and the letter case and slashes of the path. docs/api.md lists all endpoints.'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => 'An internal error occurred. Report it with the X-Request-Id of this response.',
     S002: ({ retryAfterSeconds, reason }) =>
@@ -53,7 +53,10 @@ export const enUS: Locale = {
       details
         ? `The outcome of this transfer is unknown. Retry with the same bizId, or get the order ${details.transferId}.`
         : 'The outcome of this request is unknown. Retry it with the same body and a new nonce: nothing is done twice.',
-    S004: () => 'This path does not exist. API paths begin with /api/v1/.',
+    S004: details =>
+      details
+        ? `This path does not exist. API paths begin with /api/v1/, and ${details.documentation} describes them.`
+        : 'This path does not exist. API paths begin with /api/v1/.',
     S013: ({ limitBytes }) => `The body exceeds the limit of ${limitBytes} bytes.`,
     S015: ({ reason }) =>
       reason === 'CONTENT_ENCODING'
@@ -68,10 +71,11 @@ export const enUS: Locale = {
     W004: () => 'An operator froze this wallet. Only an operator can unfreeze or close it.',
     T001: () => 'This workspace has no such transfer order.',
     T002: () =>
-      'The amount exceeds the available balance of the source wallet. Amounts that holds reserve are not available.',
-    T003: ({ currency }) => `All wallets of this request must have its currency, ${currency}.`,
+      'The amount exceeds the available balance of the source wallet. Amounts that holds reserve are not available. GET /api/v1/wallets/{walletId}/balance shows what is available.',
+    T003: ({ currency }) => `Every wallet of this request must hold ${currency}, the currency of the request.`,
     T004: () => 'sourceWalletId and targetWalletId must be different wallets.',
-    T005: ({ bizId }) => `The bizId ${bizId} already names something else. Use a new bizId for every new request.`,
+    T005: ({ bizId }) =>
+      `The bizId ${bizId} already names something else, or was sent with other fields. Use a new bizId for every new request, and the same fields to repeat one.`,
     T006: () => 'This transfer is a reversal, which cannot be reversed. Make a new transfer instead.',
     T007: ({ remaining }) => `The amount exceeds what is left to reverse. At most ${remaining} can be reversed.`,
     T008: ({ limit, remaining, resetsAt }) =>
@@ -94,7 +98,8 @@ export const enUS: Locale = {
     UNKNOWN: ({ field, nearest, limit }) =>
       `${field} is unknown. ${nearest ? `Did you mean ${nearest}?` : `Known names: ${limit}.`}`,
     REPEATED: ({ field }) => `${field} was sent more than once. Send it once.`,
-    NOT_A_STRING: ({ field }) => `${field} must be a string.`,
+    NOT_A_STRING: ({ field }) =>
+      `${field} must be a string${/amount$/i.test(field) ? ', such as "1.00"' : ''}, in quotation marks.`,
     NOT_AN_OBJECT: ({ field }) => `${field} must be a JSON object.`,
     NOT_AN_ARRAY: ({ field }) => `${field} must be a JSON array.`,
     NOT_JSON: ({ field }) => `${field} must be JSON in UTF-8.`,
@@ -108,7 +113,7 @@ export const enUS: Locale = {
     NOT_VISIBLE_ASCII: ({ field }) =>
       `${field} may contain only visible ASCII characters, at most 64: letters, digits and punctuation, no spaces.`,
     NOT_AN_AMOUNT: ({ field }) =>
-      `${field} must be a decimal such as "100.50": no sign, no exponent, no leading zeros.`,
+      `${field} must be a decimal such as "100.50": with a point and no comma, no sign, no exponent, no leading zeros.`,
     NOT_POSITIVE: ({ field }) => `${field} must be greater than zero.`,
     TOO_MANY_DECIMALS: ({ field, limit }) => `${field} must have at most ${limit} decimals, like its currency.`,
     TOO_MANY_DIGITS: ({ field }) => `${field} must have at most 38 digits.`,
@@ -116,7 +121,7 @@ export const enUS: Locale = {
     NOT_A_BIZ_ID: ({ field }) =>
       `${field} may contain only the letters A-Z and a-z, digits and . _ : - and must begin with a letter or digit. It has at most 64 characters.`,
     RESERVED: ({ field, limit }) => `${field} must not have one of these forms, which are reserved: ${limit}.`,
-    NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number, digits only.`,
+    NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number and not negative, digits only.`,
     NOT_A_POSITION: ({ field }) =>
       `${field} must be a position, which is a whole number, digits only, or the word head.`,
     TOO_SMALL: ({ field, limit }) => `${field} must be at least ${limit}.`,
@@ -151,6 +156,8 @@ export const enUS: Locale = {
       'You signed only a part of the path. Sign all of it, with the slash and the /api/v1 at its beginning.',
     PATH_ENCODING:
       'You signed the path in a different percent-encoding. Sign the path exactly as it is in the request line.',
+    TRAILING_SLASH:
+      'You signed the path with a slash at its end but sent it without, or the reverse. Sign the path exactly as it is in the request line.',
     LOWER_CASE_METHOD: 'You signed the method in lower case. Sign it in upper case.',
     LOWER_CASE:
       'You signed the message in lower case. Sign the method in upper case, and the path and the nonce exactly as you send them.',

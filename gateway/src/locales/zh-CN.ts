@@ -40,7 +40,7 @@ export const zhCN: Locale = {
     GA2022: ({ address }) => `此 API 密钥不允许来自 ${address} 的请求。`,
     GA2024: ({ scope }) => `此 API 密钥缺少权限 ${scope}。`,
     '50090201': ({ method, path, nearest }) =>
-      `没有端点 ${method} ${path}。${nearest ? `您是否想用 ${nearest}？` : '请检查请求方法，以及路径的大小写和斜杠。'}`,
+      `没有端点 ${method} ${path}。${nearest ? `您是否想用 ${nearest}？` : '请检查请求方法，以及路径的大小写和斜杠。docs/api.md 列出了所有端点。'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
     S001: () => '服务器内部出错。报告问题时请提供本次响应的 X-Request-Id。',
     S002: ({ retryAfterSeconds, reason }) =>
@@ -51,7 +51,10 @@ export const zhCN: Locale = {
       details
         ? `该转账的结果未知。请使用相同的 bizId 重试，或查询订单 ${details.transferId}。`
         : '该请求的结果未知。请使用相同的请求体和新的 nonce 重试，不会重复执行。',
-    S004: () => '此路径不存在。API 以 /api/v1/ 开头。',
+    S004: details =>
+      details
+        ? `此路径不存在。API 以 /api/v1/ 开头，说明见 ${details.documentation}。`
+        : '此路径不存在。API 以 /api/v1/ 开头。',
     S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节的上限。`,
     S015: ({ reason }) =>
       reason === 'CONTENT_ENCODING'
@@ -63,10 +66,12 @@ export const zhCN: Locale = {
     W003: () => '钱包中仍有资金，只有空钱包才能关闭。请先转出余额并释放预授权。',
     W004: () => '该钱包由管理员冻结，只有管理员可以解冻或关闭。',
     T001: () => '该工作空间没有此转账订单。',
-    T002: () => '金额超过源钱包的可用余额（不含预授权冻结的部分）。',
-    T003: ({ currency }) => `此请求涉及的所有钱包的币种都必须是 ${currency}。`,
+    T002: () =>
+      '金额超过源钱包的可用余额（不含预授权冻结的部分）。可用余额请查询 GET /api/v1/wallets/{walletId}/balance。',
+    T003: ({ currency }) => `此请求的币种是 ${currency}，涉及的所有钱包都必须是该币种。`,
     T004: () => 'sourceWalletId 和 targetWalletId 必须是两个不同的钱包。',
-    T005: ({ bizId }) => `bizId ${bizId} 已被其他对象使用。每个新请求请使用新的 bizId。`,
+    T005: ({ bizId }) =>
+      `bizId ${bizId} 已被其他对象使用，或此前发送的字段不同。新请求请使用新的 bizId，重试时请保持所有字段不变。`,
     T006: () => '该转账本身是冲正，不能再次冲正。请改为发起新的转账。',
     T007: ({ remaining }) => `金额超过尚未冲正的部分，最多可冲正 ${remaining}。`,
     T008: ({ limit, remaining, resetsAt }) =>
@@ -88,7 +93,7 @@ export const zhCN: Locale = {
     UNKNOWN: ({ field, nearest, limit }) =>
       `未知的 ${field}。${nearest ? `您是否想用 ${nearest}？` : `可用的名称：${limit}。`}`,
     REPEATED: ({ field }) => `${field} 被重复发送，请只发送一次。`,
-    NOT_A_STRING: ({ field }) => `${field} 必须是字符串。`,
+    NOT_A_STRING: ({ field }) => `${field} 必须是带引号的字符串${/amount$/i.test(field) ? '，例如 "1.00"' : ''}。`,
     NOT_AN_OBJECT: ({ field }) => `${field} 必须是 JSON 对象。`,
     NOT_AN_ARRAY: ({ field }) => `${field} 必须是 JSON 数组。`,
     NOT_JSON: ({ field }) => `${field} 必须是 UTF-8 编码的 JSON。`,
@@ -99,7 +104,8 @@ export const zhCN: Locale = {
     NOT_ONE_LINE: ({ field }) => `${field} 含有控制字符（例如换行符或制表符）。其他 Unicode 字符均可使用。`,
     NOT_VISIBLE_ASCII: ({ field }) =>
       `${field} 只能包含可见 ASCII 字符（字母、数字和标点，不含空格），最多 64 个字符。`,
-    NOT_AN_AMOUNT: ({ field }) => `${field} 必须是十进制数，例如 "100.50"：不带符号、指数或前导零。`,
+    NOT_AN_AMOUNT: ({ field }) =>
+      `${field} 必须是十进制数，例如 "100.50"：小数点用句点，不用逗号，不带符号、指数或前导零。`,
     NOT_POSITIVE: ({ field }) => `${field} 必须大于零。`,
     TOO_MANY_DECIMALS: ({ field, limit }) => `${field} 最多 ${limit} 位小数，与其币种一致。`,
     TOO_MANY_DIGITS: ({ field }) => `${field} 最多 38 位数字。`,
@@ -107,7 +113,7 @@ export const zhCN: Locale = {
     NOT_A_BIZ_ID: ({ field }) =>
       `${field} 只能包含字母 A-Z 和 a-z、数字和 . _ : - 并以字母或数字开头，最多 64 个字符。`,
     RESERVED: ({ field, limit }) => `${field} 不能采用以下保留格式：${limit}。`,
-    NOT_AN_INTEGER: ({ field }) => `${field} 必须是整数，仅含数字。`,
+    NOT_AN_INTEGER: ({ field }) => `${field} 必须是非负整数，仅含数字。`,
     NOT_A_POSITION: ({ field }) => `${field} 必须是位置（整数，仅含数字）或单词 head。`,
     TOO_SMALL: ({ field, limit }) => `${field} 不能小于 ${limit}。`,
     TOO_LARGE: ({ field, limit }) => `${field} 不能大于 ${limit}。`,
@@ -135,6 +141,7 @@ export const zhCN: Locale = {
     URL_SIGNED: '您对 URL 进行了签名。请只对其中的路径签名：从主机名之后的斜杠开始，到问号之前为止。',
     PATH_INCOMPLETE: '您只对路径的一部分进行了签名。请对完整路径签名，包括开头的斜杠和 /api/v1。',
     PATH_ENCODING: '签名所用路径的百分号编码与实际发送的不同。请对请求行中的路径原样签名。',
+    TRAILING_SLASH: '签名所用路径末尾的斜杠与实际发送的不同。请对请求行中的路径原样签名。',
     LOWER_CASE_METHOD: '签名所用的请求方法是小写。请使用大写。',
     LOWER_CASE: '您对小写的内容进行了签名。请求方法必须大写，路径和 nonce 必须与发送的完全一致。',
     TRAILING_NEWLINE: '签名内容的末尾多了一个换行符。换行符只用于分隔五行。',

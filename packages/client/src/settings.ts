@@ -36,9 +36,11 @@ export function readOptions(options: WalletClientOptions): Settings {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
   if (!url || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href)
     throw new TypeError(`baseUrl must be a URL without a path, such as https://wallet.example.com, not "${baseUrl}"`)
-  for (const [name, text] of Object.entries({ apiKey, apiSecret, locale }))
+  for (const [name, text] of Object.entries({ apiKey, apiSecret, locale })) {
+    if (text === '') throw new TypeError(`${name} is empty: check where it comes from`)
     if (typeof text !== 'string' || !/^[!-~]+$/.test(text))
       throw new TypeError(`${name} must be text without spaces and line breaks: check where it comes from`)
+  }
   if (!(timeoutMs > 0 && timeoutMs <= maxTimerMs))
     throw new TypeError(`timeoutMs must be between 1 and ${maxTimerMs}, not ${timeoutMs}`)
   if (!(maxRetries >= 0)) throw new TypeError(`maxRetries must be 0 or more, not ${maxRetries}`)

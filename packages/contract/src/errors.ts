@@ -166,6 +166,7 @@ export const signingMistakes = [
   'URL_SIGNED',
   'PATH_INCOMPLETE',
   'PATH_ENCODING',
+  'TRAILING_SLASH',
   'LOWER_CASE_METHOD',
   'LOWER_CASE',
   'TRAILING_NEWLINE',
@@ -229,7 +230,8 @@ export interface ErrorDetails {
   S002: { retryAfterSeconds: number; reason?: 'TOO_MANY_LISTS' }
   /** `transferId`: of a create. */
   S003: { transferId: string } | undefined
-  S004: undefined
+  /** `documentation`: the path of the API reference, if it is served. */
+  S004: { documentation: string } | undefined
   S013: { limitBytes: number }
   S015: { reason: 'CONTENT_TYPE' | 'CONTENT_ENCODING' }
   S029: { retryAfterSeconds: number }

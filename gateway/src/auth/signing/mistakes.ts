@@ -73,6 +73,7 @@ const mistakes: Mistake[] = [
   ['URL_SIGNED', request => withPaths(request, urlsOf(request))],
   ['PATH_INCOMPLETE', request => withPaths(request, partsOf(request.path))],
   ['PATH_ENCODING', request => withPaths(request, encodingsOf(request.path))],
+  ['TRAILING_SLASH', request => withPaths(request, [withOtherSlash(request.path)])],
   ['LOWER_CASE_METHOD', request => joined(request, '\n', ([method = '', ...rest]) => [method.toLowerCase(), ...rest])],
   ['LOWER_CASE', request => joined(request, '\n', lines => lines.map(line => line.toLowerCase()))],
   ['TRAILING_NEWLINE', request => ['\n', '\r\n'].map(end => ({ message: messageOf(request) + end }))],
@@ -171,6 +172,11 @@ function urlsOf(request: ReceivedRequest): string[] {
 /** What is left of the path without its beginning: the version of the API, or the first slash. */
 function partsOf(path: string): string[] {
   return ['/api/v1', '/api', '/'].filter(prefix => path.startsWith(prefix)).map(prefix => path.slice(prefix.length))
+}
+
+/** With a slash at its end, or without the one that it has. */
+function withOtherSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : `${path}/`
 }
 
 /**

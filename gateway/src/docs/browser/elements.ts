@@ -22,6 +22,11 @@ export function codeBlock(...children: (Node | string)[]): HTMLPreElement {
   return element('pre', {}, element('code', {}, ...children))
 }
 
+/** JSON in a box that scrolls, also with the keyboard. Wrapped lines would lose their indentation. */
+export function jsonBlock(text: string): HTMLPreElement {
+  return element('pre', { class: 'json', tabindex: '0' }, element('code', {}, text))
+}
+
 /** A collapsed section. */
 export function folded(summary: string, ...children: Node[]): HTMLDetailsElement {
   return element('details', {}, element('summary', {}, summary), ...children)

@@ -1,5 +1,5 @@
-import { codeBlock, element, folded, withLineEnds } from './elements.ts'
-import type { Exchange } from './exchange.ts'
+import { codeBlock, element, folded, jsonBlock, withLineEnds } from './elements.ts'
+import type { Envelope, Exchange } from './exchange.ts'
 
 /** The answer and the request, for the reader. */
 export function outcomeOf(exchange: Exchange): Node[] {
@@ -12,15 +12,30 @@ export function outcomeOf(exchange: Exchange): Node[] {
     element('strong', {}, `${status} ${statusText}`.trim() + code),
     ` in ${milliseconds} ms`,
   )
-  const detail = envelope?.detail ? [element('p', { class: 'detail' }, envelope.detail)] : []
   return [
     line,
-    ...detail,
-    codeBlock(pretty(text)),
+    ...(envelope?.code === 'GA2012' ? wrongSecret(text) : answerParts(envelope, text)),
     folded('Headers of the answer', codeBlock(lines([...exchange.headers]))),
     folded('What was sent', ...sentParts(exchange)),
   ]
 }
+
+function answerParts(envelope: Envelope | undefined, text: string): Node[] {
+  const detail = envelope?.detail ? [element('p', { class: 'detail' }, envelope.detail)] : []
+  return [...detail, jsonBlock(pretty(text))]
+}
+
+/** This page signs correctly, so nothing else can be wrong. The sentence of the server is for other clients. */
+function wrongSecret(text: string): Node[] {
+  const debuggerLink = element('a', { href: '/docs/signature' }, 'signature debugger')
+  return [
+    element('p', { class: 'detail' }, wrongSecretSentence),
+    element('p', {}, 'For a mistake in your own client, use the ', debuggerLink, '.'),
+    folded('The answer', jsonBlock(pretty(text))),
+  ]
+}
+
+export const wrongSecretSentence = 'This is not the secret of this key. After npm start, both are in .data/demo.json.'
 
 /** A problem that prevented an answer. */
 export function problem(sentence: string): Node {

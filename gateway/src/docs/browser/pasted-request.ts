@@ -1,10 +1,19 @@
 /** A request that the reader pasted. Names of headers are in lower case. */
-export type PastedRequest = { method: string; target: string; headers: Map<string, string>; body: string }
+export type PastedRequest = {
+  method: string
+  target: string
+  headers: Map<string, string>
+  body: string
+  /** The file that curl read the body from; undefined if the command contains the body. */
+  bodyFile: string | undefined
+  /** What the shell replaced, such as `$nonce`. */
+  variables: string[]
+}
 
 /** Parses a curl command or the text of an HTTP request; undefined if the text is neither. */
 export function parsePastedRequest(text: string): PastedRequest | undefined {
   const trimmed = text.trimStart().replace(/^\$ /, '')
-  return /^curl\s/.test(trimmed) ? parseCurl(shellWords(trimmed).slice(1)) : parseHttp(trimmed)
+  return /^curl\s/.test(trimmed) ? parseCurl(trimmed) : parseHttp(trimmed)
 }
 
 function parseHttp(text: string): PastedRequest | undefined {
@@ -12,7 +21,7 @@ function parseHttp(text: string): PastedRequest | undefined {
   const [first = '', ...lines] = head.split(/\r?\n/)
   const [, method, target] = /^([A-Za-z]+) (\/\S*|https?:\S+)(?: HTTP\/[\d.]+)?$/.exec(first.trimEnd()) ?? []
   if (!method || !target) return undefined
-  return { method, target, headers: new Map(lines.map(headerOf)), body }
+  return { method, target, headers: new Map(lines.map(headerOf)), body, bodyFile: undefined, variables: [] }
 }
 
 function headerOf(line: string): [string, string] {
@@ -37,9 +46,14 @@ const options: Record<string, 'method' | 'header' | 'data' | 'json' | 'url'> = {
 const otherOptions =
   /^(-[AbcCeEFKmoQrtTuUwxyYz]|--(user-agent|cookie|max-time|connect-timeout|output|user|write-out|proxy|retry|cacert))$/
 
-function parseCurl(words: string[]): PastedRequest | undefined {
+/** A body with an @ is the name of a file. */
+const isFile = (option: string, value: string) => option !== '--data-raw' && value.startsWith('@')
+
+function parseCurl(command: string): PastedRequest | undefined {
+  const words = shellWords(command).slice(1)
   const headers = new Map<string, string>()
   const bodies: string[] = []
+  let bodyFile: string | undefined
   let method: string | undefined
   let target: string | undefined
   for (let at = 0; at < words.length; at++) {
@@ -55,11 +69,19 @@ function parseCurl(words: string[]): PastedRequest | undefined {
     if (kind === 'method') method = value
     else if (kind === 'url') target = value
     else if (kind === 'header') headers.set(...headerOf(value))
+    else if (isFile(option, value)) bodyFile = value.slice(1)
     else bodies.push(value)
   }
   if (target === undefined) return undefined
-  const body = bodies.join('&')
-  return { method: method ?? (bodies.length > 0 ? 'POST' : 'GET'), target: target.split('#', 1)[0]!, headers, body }
+  const hasBody = bodies.length > 0 || bodyFile !== undefined
+  return {
+    method: method ?? (hasBody ? 'POST' : 'GET'),
+    target: target.split('#', 1)[0]!,
+    headers,
+    body: bodies.join('&'),
+    bodyFile,
+    variables: variablesIn(command),
+  }
 }
 
 const wordPattern = /\$'((?:[^'\\]|\\[\s\S])*)'|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)|(\s+)/g
@@ -78,6 +100,13 @@ export function shellWords(command: string): string[] {
     }
   }
   return word === undefined ? words : [...words, word]
+}
+
+/** Variables and commands that a shell replaces: all outside of single quotes and without a backslash. */
+function variablesIn(command: string): string[] {
+  const expanded = [...command.matchAll(wordPattern)].map(([, , , double, , plain]) => double ?? plain ?? '')
+  const found = expanded.flatMap(text => text.replaceAll(/\\[\s\S]/g, '').match(/\$(?:\w+|\{\w+\}|\()|`/g) ?? [])
+  return [...new Set(found.map(name => (name === '$(' ? '$(…)' : name === '`' ? '`…`' : name)))]
 }
 
 const unescapeDouble = (text: string | undefined) =>

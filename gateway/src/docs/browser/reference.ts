@@ -1,33 +1,44 @@
+import type { Credentials } from '@workspace-wallet/client/signing'
 import { element, elementById } from './elements.ts'
-import { type Exchange, exchange } from './exchange.ts'
-import { outcomeOf, problem } from './outcome.ts'
+import { exchange } from './exchange.ts'
+import { outcomeOf, problem, wrongSecretSentence } from './outcome.ts'
 import { FormFault, readRequest } from './request-form.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
-import { offerWallets, rememberIds, type Wallet } from './suggestions.ts'
+import { generateBizId, offerWallets, proposeWallets, rememberIds, type Wallet } from './suggestions.ts'
 
+const walletsTarget = '/api/v1/wallets?size=100'
 const apiKey = elementById('api-key', HTMLInputElement)
 const apiSecret = elementById('api-secret', HTMLInputElement)
 const keyStatus = elementById('key-status', HTMLElement)
+const keyWallets = elementById('key-wallets', HTMLUListElement)
 
 prepareSecret(apiSecret)
 if (!isSecureContext) keyStatus.replaceChildren(problem(insecurePage))
 
 onSubmit(elementById('key', HTMLFormElement), keyStatus, async () => {
-  const answer = await exchange(credentials(), 'GET', '/api/v1/wallets?size=100')
+  keyWallets.replaceChildren()
+  const answer = await exchange(credentials(), 'GET', walletsTarget)
   if (!answer.envelope?.success) return outcomeOf(answer)
   const { content } = answer.envelope.data as { content: Wallet[] }
-  offerWallets(content)
+  showWallets(content)
+  proposeWallets(content)
   return welcome(content)
 })
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
   const outcome = form.querySelector<HTMLElement>('.outcome')!
+  generateBizId(form)
   onSubmit(form, outcome, async () => {
     const signer = credentials()
     const { method, target, body } = readRequest(form)
     const answer = await exchange(signer, method, target, body)
     rememberIds(answer.envelope?.data)
-    return [...outcomeOf(answer), ...advice(answer)]
+    if (answer.envelope?.code === 'GA2012') keyStatus.replaceChildren(problem(wrongSecretSentence))
+    if (answer.envelope?.success && method !== 'GET') {
+      generateBizId(form)
+      void reloadWallets(signer)
+    }
+    return outcomeOf(answer)
   })
 }
 
@@ -45,7 +56,8 @@ function onSubmit(form: HTMLFormElement, output: HTMLElement, action: () => Prom
     try {
       output.replaceChildren(...(await action()))
     } catch (error) {
-      output.replaceChildren(problem(sentenceOf(error)))
+      const place = error instanceof KeyMissing ? keyStatus : output
+      place.replaceChildren(problem(sentenceOf(error)))
       if (error instanceof FormFault) error.control.focus()
     } finally {
       button.textContent = label
@@ -54,11 +66,14 @@ function onSubmit(form: HTMLFormElement, output: HTMLElement, action: () => Prom
   })
 }
 
-/** What the reader entered. Spaces around it come from copying. @throws FormFault if something is missing */
+/** Its sentence is shown at the key, which has the focus next, wherever the reader is. */
+class KeyMissing extends FormFault {}
+
+/** What the reader entered. Spaces around it come from copying. @throws KeyMissing */
 function credentials() {
   const entered = { apiKey: apiKey.value.trim(), apiSecret: apiSecret.value.trim() }
-  if (!entered.apiKey) throw new FormFault(apiKey, 'Enter your API key at the top of the page first.')
-  if (!entered.apiSecret) throw new FormFault(apiSecret, 'Enter your API secret at the top of the page first.')
+  if (!entered.apiKey) throw new KeyMissing(apiKey, 'Enter your API key and secret.')
+  if (!entered.apiSecret) throw new KeyMissing(apiSecret, 'Enter your API secret.')
   if (!isSecureContext) throw new Error(insecurePage)
   return entered
 }
@@ -70,14 +85,15 @@ function sentenceOf(error: unknown): string {
 
 function welcome(wallets: readonly Wallet[]): Node[] {
   const count = wallets.length === 1 ? '1 wallet' : `${wallets.length} wallets`
-  const rows = wallets
-    .slice(0, 5)
-    .map(({ name, balance, currency, walletId }) =>
-      element('li', {}, `${name}: ${balance} ${currency} `, element('code', {}, walletId)),
-    )
   const next = document.querySelector('form.try[data-path="/api/v1/transfer/command/create"]')
   const link = next
-    ? [element('p', {}, element('a', { href: `#${next.id}` }, 'Create a transfer between two of them'))]
+    ? [
+        element(
+          'p',
+          {},
+          element('a', { href: `#${next.closest('article')!.id}` }, 'Create a transfer between two of them'),
+        ),
+      ]
     : []
   return [
     element(
@@ -85,24 +101,25 @@ function welcome(wallets: readonly Wallet[]): Node[] {
       { class: 'verdict good' },
       `The key works. Its workspace has ${count}, and the forms below offer them.`,
     ),
-    element('ul', {}, ...rows),
     ...(wallets.length > 1 ? link : []),
   ]
 }
 
-/** Where a failure has a tool of its own. */
-function advice({ envelope }: Exchange): Node[] {
-  if (envelope?.code !== 'GA2012') return []
-  const debuggerLink = element('a', { href: '/docs/signature' }, 'signature debugger')
-  return [
-    element(
-      'p',
-      {},
-      'This page signs correctly, so check that the secret belongs to the key. The ',
-      debuggerLink,
-      ' finds mistakes of your own client.',
-    ),
-  ]
+/** Shows the balances after a command. If they cannot be read, the former ones stay. */
+async function reloadWallets(signer: Credentials): Promise<void> {
+  const answer = await exchange(signer, 'GET', walletsTarget).catch(() => undefined)
+  if (answer?.envelope?.success) showWallets((answer.envelope.data as { content: Wallet[] }).content)
+}
+
+/** Not in the status of the key, which screen readers read when it changes. */
+function showWallets(wallets: readonly Wallet[]): void {
+  offerWallets(wallets)
+  const rows = wallets
+    .slice(0, 5)
+    .map(({ name, balance, currency, walletId }) =>
+      element('li', {}, `${name}: ${balance} ${currency} `, element('code', {}, walletId)),
+    )
+  keyWallets.replaceChildren(...rows)
 }
 
 /** The list of endpoints is folded where it would hide the page. */

@@ -3,7 +3,7 @@ import { millisecondsPattern, noncePattern, secondsPattern } from '../../auth/si
 import { type Diagnosis, diagnose, type SentRequest } from './diagnosis.ts'
 import { markedDifference } from './differences.ts'
 import { codeBlock, element, elementById, withLineEnds } from './elements.ts'
-import { parsePastedRequest } from './pasted-request.ts'
+import { type PastedRequest, parsePastedRequest } from './pasted-request.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
 
 const form = elementById('request', HTMLFormElement)
@@ -13,6 +13,7 @@ const ownMessage = elementById('own-message', HTMLTextAreaElement)
 const [method, target, apiKey, timestamp, nonce, signature, secret, ownHash] = (
   ['method', 'target', 'api-key', 'timestamp', 'nonce', 'signature', 'secret', 'own-hash'] as const
 ).map(id => elementById(id, HTMLInputElement)) as [Input, Input, Input, Input, Input, Input, Input, Input]
+const pastedProblems = elementById('pasted-problems', HTMLElement)
 const verdict = elementById('verdict', HTMLElement)
 const stages = elementById('stages', HTMLOListElement)
 const mistakes = elementById('mistakes', HTMLUListElement)
@@ -32,6 +33,9 @@ void update()
 
 function fillIn(): void {
   const request = parsePastedRequest(pasted.value)
+  pastedProblems.replaceChildren(
+    ...problemsOf(request).map(sentence => element('p', { class: 'verdict bad' }, sentence)),
+  )
   if (!request) return
   const { headers } = request
   method.value = request.method
@@ -45,6 +49,23 @@ function fillIn(): void {
     [signature, 'x-signature'],
   ] as const)
     input.value = headers.get(name) ?? ''
+}
+
+/** What the page cannot know from what was pasted. */
+function problemsOf(request: PastedRequest | undefined): string[] {
+  if (!request)
+    return pasted.value.trim() === ''
+      ? []
+      : ['This is neither a curl command nor an HTTP request. Enter its parts below.']
+  const { bodyFile, variables } = request
+  return [
+    ...(bodyFile === undefined ? [] : [`curl sent the content of ${bodyFile || 'a file'}. Paste it into Body below.`]),
+    ...(variables.length === 0
+      ? []
+      : [
+          `Your shell replaced ${list(variables)}, and this page cannot. Enter the values that were sent below, as curl --verbose prints them.`,
+        ]),
+  ]
 }
 
 function readRequest(): SentRequest {
@@ -140,8 +161,8 @@ function headerProblems({ timestamp, nonce }: SentRequest): HTMLElement[] {
 
 function bodyStage({ body }: SentRequest, { bodyHash }: Diagnosis): HTMLElement {
   const bytes = new TextEncoder().encode(body).length
-  const size = bytes === 0 ? 'no body, so of the empty string' : `of ${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`
-  return stage('1. Body hash', `SHA-256 ${size}, in lower-case hexadecimal.`, bodyHash, ownHash.value.trim())
+  const hashed = bytes === 0 ? 'the empty string, because there is no body' : bytes === 1 ? '1 byte' : `${bytes} bytes`
+  return stage('1. Body hash', `SHA-256 of ${hashed}, in lower-case hexadecimal.`, bodyHash, ownHash.value.trim())
 }
 
 function messageStage({ message }: Diagnosis): HTMLElement {

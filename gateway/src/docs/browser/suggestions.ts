@@ -6,13 +6,17 @@ export type Wallet = { walletId: string; name: string; currency: string; balance
 
 const lists = { walletId: 'wallets', transferId: 'transfers', holdId: 'holds' } as const
 
-/** Offers wallets, with their names and balances, and proposes them where a form needs wallets. */
+/** Offers wallets, with their names and balances. */
 export function offerWallets(wallets: readonly Wallet[]): void {
   elementById('wallets', HTMLDataListElement).replaceChildren(
     ...wallets.map(({ walletId, name, currency, balance }) =>
       element('option', { value: walletId, label: `${name}: ${balance} ${currency}` }),
     ),
   )
+}
+
+/** Puts wallets where a form needs some. */
+export function proposeWallets(wallets: readonly Wallet[]): void {
   const [source, target] = pairOf(wallets)
   for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[list="wallets"][required]')) {
     const isTarget = input.name === 'targetWalletId'
@@ -20,6 +24,38 @@ export function offerWallets(wallets: readonly Wallet[]): void {
   }
   for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[name="currency"][required]'))
     if (source) input.value = source.currency
+  if (source && target)
+    for (const area of document.querySelectorAll<HTMLTextAreaElement>('form.try textarea[name="transfers"]'))
+      area.value = JSON.stringify(batchOf(source, target), null, 2)
+}
+
+/** Two small transfers, there and back. */
+function batchOf(source: Wallet, target: Wallet): object[] {
+  const amount = '1.00'
+  const { currency } = source
+  return [
+    [source, target],
+    [target, source],
+  ].map(([from, to]) => ({
+    sourceWalletId: from!.walletId,
+    targetWalletId: to!.walletId,
+    amount,
+    currency,
+    bizId: newBizId(),
+  }))
+}
+
+/** Proposes a new bizId, so that a form that is sent again after a success makes something new. */
+export function generateBizId(form: HTMLFormElement): void {
+  const input = form.querySelector<HTMLInputElement>('input[name="bizId"][data-in="body"]')
+  if (input) input.value = newBizId()
+  const area = form.querySelector<HTMLTextAreaElement>('textarea[name="transfers"]')
+  if (area) area.value = area.value.replaceAll(/("bizId": *)"[^"]*"/g, (_, name) => `${name}"${newBizId()}"`)
+}
+
+/** 64 random bits. */
+function newBizId(): string {
+  return `docs-${[...crypto.getRandomValues(new Uint8Array(8))].map(byte => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
 /** Two wallets that money can be moved between: of one currency, from the one that holds most. */
