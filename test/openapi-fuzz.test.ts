@@ -23,7 +23,7 @@ const commandGateways = 6
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem({ gateways: commandGateways })
+  system = await startSystem({ gateways: commandGateways, coreEnvironment: { WEBHOOK_ALLOWED_NETWORKS: '' } })
   await prepareFaults()
   await prepareRecords()
 })

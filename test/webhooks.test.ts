@@ -206,6 +206,7 @@ describe('create', () => {
     const refused = await create('shop', change)
     expect(refused).toMatchObject({ status: 400, body: { code: 'S012' } })
     expect(refused.body.detail).toContain(field)
+    expect(refused.headers.get('x-batch-index')).toBeNull()
     expect(dataOf(await read()).content).toEqual([])
   })
 })

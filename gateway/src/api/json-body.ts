@@ -72,8 +72,7 @@ function fieldAt(path: Path): string {
   return name === '' ? 'body' : name.slice(1)
 }
 
-/** The item of a batch that a field belongs to. */
-function indexAt(path: Path): Pick<FieldFault, 'index'> {
-  const index = path.find(key => typeof key === 'number')
-  return index === undefined ? {} : { index }
+/** The item of a batch that a field belongs to. Other arrays, such as the types of a webhook, have no items of a batch. */
+function indexAt([field, index]: Path): Pick<FieldFault, 'index'> {
+  return field === 'transfers' && typeof index === 'number' ? { index } : {}
 }
