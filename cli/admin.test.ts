@@ -995,7 +995,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -1004,7 +1004,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
