@@ -59,7 +59,8 @@ function keyForm(): Html {
     <div class="pair">
       <div class="row">
         <label for="api-key">API key</label>
-        <input id="api-key" type="text" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="ak_…">
+        <input id="api-key" type="text" autocomplete="off" spellcheck="false" autocapitalize="off" aria-describedby="api-key-hint">
+        <p class="hint" id="api-key-hint">Begins with <code>ak_</code>.</p>
       </div>
       ${secretInput('api-secret')}
     </div>
