@@ -146,12 +146,12 @@ export const examples = {
     data: { walletId: main, currency, at: '2026-11-22T00:18:57.000Z', balance: '1000.00', sequence: 1 },
   },
   getStatement: {
-    params: { walletId: main, from: '2026-11-22', to: '2026-11-22T12:00:00+01:00' },
+    params: { walletId: main, from: '2026-11-22', to: '2026-11-22T02:00:00+01:00' },
     data: {
       walletId: main,
       currency,
       from: '2026-11-22T00:00:00.000Z',
-      to: '2026-11-22T11:00:00.000Z',
+      to: '2026-11-22T01:00:00.000Z',
       opening: '0.00',
       closing: '899.50',
       totalIn: '1000.00',

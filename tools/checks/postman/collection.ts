@@ -26,9 +26,10 @@ const firstRequests = [
   'createTransferBatch',
   'reverseTransfer',
   'createWallet',
+  'createWebhook',
 ]
 
-const { createOrder, createHold, createBatch, reverseOrder, createWallet } = examples
+const { createOrder, createHold, createBatch, reverseOrder, createWallet, createWebhook } = examples
 
 /** What replaces the values of the examples. */
 const replacements: [example: string, variable: string][] = [
@@ -41,6 +42,8 @@ const replacements: [example: string, variable: string][] = [
   [createHold.body.bizId, '{{bizId}}-hold'],
   [createBatch.data.transfers[0]!.bizId, '{{bizId}}-capture'],
   [createWallet.body.bizId, '{{bizId}}-wallet'],
+  [createWebhook.data.webhookId, '{{webhookId}}'],
+  [createWebhook.body.bizId, '{{bizId}}-webhook'],
   ['size=1', 'size=2'],
 ]
 
@@ -53,6 +56,8 @@ if (!pm.variables.get('targetWalletId')) pm.collectionVariables.set('targetWalle
 pm.collectionVariables.set('bizId', pm.variables.replaceIn('postman-{{$guid}}'))`,
   createWallet: `
 pm.collectionVariables.set('newWalletId', pm.response.json().data.walletId)`,
+  createWebhook: `
+pm.collectionVariables.set('webhookId', pm.response.json().data.webhookId)`,
 }
 
 function buildCollection() {
@@ -63,7 +68,10 @@ function buildCollection() {
   }
   const variable = [
     { key: 'baseUrl', value: 'http://127.0.0.1:8080' },
-    ...['apiKey', 'apiSecret', 'walletId', 'targetWalletId', 'newWalletId', 'bizId'].map(key => ({ key, value: '' })),
+    ...['apiKey', 'apiSecret', 'walletId', 'targetWalletId', 'newWalletId', 'webhookId', 'bizId'].map(key => ({
+      key,
+      value: '',
+    })),
   ]
   const item = endpoints.toSorted((a, b) => placeOf(a) - placeOf(b)).map(requestItem)
   const event = [script('prerequest', read('sign.js')), script('test', read('check.js'))]
