@@ -1,5 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import { currencyDecimals, maxWebhooks, scopes, uuidFromId } from '@workspace-wallet/contract'
+import {
+  currencyDecimals,
+  maxStatementDays,
+  maxWebhooks,
+  scopes,
+  settledAfterMs,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import { webhookTargetFault } from '@workspace-wallet/runtime'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -101,9 +108,13 @@ async function prepareFaults(): Promise<void> {
   }
 }
 
+/** The parameters of paths that are times. */
+const times = ['at', 'from', 'to']
+
 /** A request without a query, and with an empty body. */
 function minimal({ method, path, parameters, body }: Operation): Request {
-  const params = parameters.filter(parameter => parameter.in === 'path').map(({ name }) => [name, 'head'])
+  const inPath = parameters.filter(parameter => parameter.in === 'path')
+  const params = inPath.map(({ name }) => [name, times.includes(name) ? '2026-01-31' : 'head'])
   return { method, path, params: Object.fromEntries(params), query: [], ...(body && { body: {} }) }
 }
 
@@ -193,6 +204,9 @@ describe('random requests', () => {
       amount: ['1', '0.5', '2.00', '0.00000001'],
       currency: ['USD', 'USD', 'USD', 'JPY', 'BTC'],
       after: [0, 1, 5, 'head'],
+      at: ['2026-01-31', '2026-01-31T12:00:00+01:00'],
+      from: ['2026-01-01', '2026-01-31T12:00Z'],
+      to: ['2026-01-31T12:00:00.123Z', '2026-02-28'],
       url: ['https://example.com/', 'https://example.com:8443/a?b=c', 'http://example.com/', 'https://10.0.0.1/'],
       webhookId: await newWebhooks(tenant),
     } satisfies Pools)
@@ -241,7 +255,8 @@ describe('random requests', () => {
 })
 
 /** Whether a request that its schemas allow breaks a rule that only their descriptions state. */
-function breaksProse({ query, body }: Request): boolean {
+function breaksProse({ params, query, body }: Request): boolean {
+  if (breaksTimes(params)) return true
   const sorted = query.filter(([name]) => name === 'sort').map(([, value]) => value.split(',')[0])
   if (new Set(sorted).size < sorted.length) return true
   const { url } = (body ?? {}) as { url?: string }
@@ -251,6 +266,14 @@ function breaksProse({ query, body }: Request): boolean {
   const commands = transfers ?? [command as Command]
   const names = commands.map(({ bizId }) => bizId)
   return new Set(names).size < names.length || commands.some(hasTooManyDecimals)
+}
+
+/** Whether the times of a balance or a statement are too late, in the wrong order or too far apart. */
+function breaksTimes(params: Request['params']): boolean {
+  const [at, from, to] = times.map(name => (name in params ? Date.parse(String(params[name])) : undefined))
+  const end = at ?? to
+  if (end === undefined) return false
+  return end > Date.now() - settledAfterMs || (from ?? end) > end || end - (from ?? end) > maxStatementDays * 86_400_000
 }
 
 function hasTooManyDecimals({ amount, currency }: { amount?: string; currency: string }): boolean {
@@ -335,8 +358,9 @@ describe('every documented code can occur', () => {
     async operation => {
       const [name] = Object.keys(minimal(operation).params)
       const after = String(Number.MAX_SAFE_INTEGER)
-      const params = { [name!]: name === 'after' ? after : absent }
-      const { body } = await check(operation, system, { ...minimal(operation), params })
+      const request = minimal(operation)
+      const params = { ...request.params, [name!]: name === 'after' ? after : absent }
+      const { body } = await check(operation, system, { ...request, params })
       expect(body.code).toBe(operation.codes.find(code => /^[WTHE]\d/.test(code)))
     },
   )
