@@ -28,6 +28,7 @@ export {
   signedHeaders,
 } from './signing.ts'
 export type { TransferListQuery, Transfers } from './transfers.ts'
+export { type ReceiptClaims, ReceiptError, type ReceiptKeys, verifyReceipt } from './verify-receipt.ts'
 export {
   verifyWebhook,
   type WebhookFault,
