@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { pickFreePort } from '../tools/services/ports.ts'
 import { findPrograms } from '../tools/services/programs.ts'
 import { moveTransfersToPast } from './setup/past.ts'
 import { masked, patternOf } from './setup/shown-output.ts'
@@ -31,8 +32,11 @@ function stepsOf(page: string): Step[] {
   )
 }
 
+/** The port of the receiver in the guide on webhooks. */
+const receiverPort = String(await pickFreePort())
+
 async function pageOf([title, path]: readonly [string, string]): Promise<Page> {
-  const page = await read(path)
+  const page = (await read(path)).replaceAll(/\b4001\b/g, receiverPort)
   return { title, path, text: page, steps: stepsOf(page) }
 }
 
@@ -48,6 +52,7 @@ const guides = await Promise.all(
       ['Errors', 'docs/guides/errors.md'],
       ['Pagination and filters', 'docs/guides/lists.md'],
       ['Events', 'docs/guides/events.md'],
+      ['Webhooks', 'docs/guides/webhooks.md'],
       ['Testing', 'docs/guides/testing.md'],
       ['Refund a customer', 'docs/guides/refunds.md'],
       ['Authorize and capture', 'docs/guides/holds.md'],
@@ -65,6 +70,7 @@ let system: System
 beforeAll(async () => {
   await findPrograms(['python3', 'curl', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
   system = await startSystem()
+  await system.startCourier()
 })
 afterAll(() => system.stop())
 

@@ -2,6 +2,7 @@
 export function masked(output: string): string {
   return output
     .replaceAll(/\b([a-z]{2,3})_[0-9a-z]{26}\b/g, '$1_ID')
+    .replaceAll(/\bwhsec_[A-Za-z0-9+/]{43}=/g, 'whsec_SECRET')
     .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, 'TIME')
     .replaceAll(/"timestamp": ?\d{13}/g, '"timestamp": NOW')
     .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID')
