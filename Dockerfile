@@ -14,6 +14,7 @@ COPY --chmod=755 services/core/package.json services/core/
 COPY --chmod=755 services/courier/package.json services/courier/
 COPY --chmod=755 gateway/package.json gateway/
 COPY --chmod=755 examples/payouts/package.json examples/payouts/
+COPY --chmod=755 examples/shop/package.json examples/shop/
 COPY --chmod=755 deploy/containers/install-dependencies.sh /usr/local/bin/install-dependencies
 
 # Each image has the dependencies of its program only: a gateway has no PostgreSQL driver.

@@ -1,0 +1,44 @@
+/**
+ * Compares the books of the shop with the statements of the wallet service, to the unit:
+ * `node examples/shop/reconcile.ts 2026-11-21 2026-11-22`. Prints each difference, and then exits with 1.
+ */
+import { createWalletClient } from '@workspace-wallet/client'
+import { Books } from './books.ts'
+import { Database } from './database.ts'
+import { toDecimal } from './money.ts'
+import { WalletEvents } from './wallet-events.ts'
+
+const {
+  BASE_URL: baseUrl = '',
+  API_KEY: apiKey = '',
+  API_SECRET: apiSecret = '',
+  SHOP_DATABASE = 'shop.db',
+} = process.env
+const [from, to] = process.argv.slice(2).map(text => new Date(text).toISOString())
+if (!from || !to) throw new Error('Give two times: node examples/shop/reconcile.ts 2026-11-21 2026-11-22')
+
+const client = createWalletClient({ baseUrl, apiKey, apiSecret })
+const database = new Database(SHOP_DATABASE)
+await new WalletEvents(database, client, new Books(database)).catchUp()
+
+const sums = `
+  select coalesce(sum(cents) filter (where booked_at < ?1), 0) as opening,
+    coalesce(sum(cents) filter (where booked_at >= ?1 and cents > 0), 0) as totalIn,
+    coalesce(-sum(cents) filter (where booked_at >= ?1 and cents < 0), 0) as totalOut,
+    coalesce(sum(cents), 0) as closing
+  from entry where wallet_id = ?2 and booked_at < ?3`
+
+const wallets = database.all('select wallet_id, biz_id from wallet order by biz_id')
+for (const { wallet_id, biz_id } of wallets) {
+  const statement = await client.wallets.statement(wallet_id as string, from, to)
+  const booked = database.first(sums, from, wallet_id as string, to)!
+  for (const sum of ['opening', 'totalIn', 'totalOut', 'closing'] as const) {
+    const inBooks = toDecimal(booked[sum] as bigint)
+    if (inBooks === statement[sum]) continue
+    console.log(`${biz_id} (${wallet_id}): ${sum} is ${inBooks} in the books and ${statement[sum]} in the statement.`)
+    process.exitCode = 1
+  }
+}
+console.log(
+  `${wallets.length} wallets from ${from} to ${to}: ${process.exitCode ? 'they differ' : 'as in the statements'}.`,
+)
