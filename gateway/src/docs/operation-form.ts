@@ -89,11 +89,12 @@ function controlFor(
     autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
 }
 
-/** The list of IDs that the page offers for a field: those of the wallets, transfers or holds that it has seen. */
+/** The list of IDs that the page offers for a field: those of the wallets, transfers, holds or webhooks that it has seen. */
 function suggestionsFor(name: string, path: string): string | undefined {
   if (/walletId$/i.test(name)) return 'wallets'
   if (/transferId$/i.test(name)) return 'transfers'
   if (name === 'holdId') return 'holds'
+  if (name === 'webhookId') return 'webhooks'
   if (name === 'bizId' && path.includes('{bizId}')) return path.includes('/hold/') ? 'holds' : 'transfers'
   return undefined
 }

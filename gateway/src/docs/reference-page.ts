@@ -47,7 +47,7 @@ export function referenceBody(document: OpenApiDocument): Html {
   )}
 </main>
 </div>
-<datalist id="wallets"></datalist><datalist id="transfers"></datalist><datalist id="holds"></datalist>`
+<datalist id="wallets"></datalist><datalist id="transfers"></datalist><datalist id="holds"></datalist><datalist id="webhooks"></datalist>`
 }
 
 function keyForm(): Html {

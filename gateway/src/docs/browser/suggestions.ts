@@ -4,7 +4,7 @@ import { element, elementById } from './elements.ts'
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string; status: string }
 
-const lists = { walletId: 'wallets', transferId: 'transfers', holdId: 'holds' } as const
+const lists = { walletId: 'wallets', transferId: 'transfers', holdId: 'holds', webhookId: 'webhooks' } as const
 
 /** Offers wallets, with their names and balances. */
 export function offerWallets(wallets: readonly Wallet[]): void {
