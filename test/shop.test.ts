@@ -324,3 +324,17 @@ test('a delivery that the service did not sign is rejected', async () => {
   expect(response.status).toBe(401)
   expect(await response.json()).toEqual({ error: expect.stringContaining('No signature is valid.') })
 })
+
+test.each([
+  [404, '/orders/none/cancellation', {}],
+  [404, '/orders/c0-1/shipments/0', { amount: '1.00' }],
+  [400, '/orders/other', { customerId: 'c0', amount: 1 }],
+  [400, '/orders/other', { customerId: 'c0', amount: '1.001' }],
+  [400, '/orders/other', { customerId: 'c0', amount: '0.00' }],
+  [409, '/orders/other', { customerId: 'nobody', amount: '1.00' }],
+  [409, '/orders/c0-1', { customerId: 'c0', amount: '999.99' }],
+  [409, '/orders/c0-1/shipments/99', { amount: '9999.00' }],
+  [409, '/orders/c0-1/shipments/99/refunds/1', { amount: '1.00' }],
+])('the shop answers %d to %s %j', async (status, path, body) => {
+  expect(await shop.put(path, body)).toEqual({ status, body: { error: expect.stringMatching(/^\S.*\.$/) } })
+})

@@ -4,7 +4,7 @@ export const currency = 'USD'
 /** @throws RangeError if the text is not an amount such as 12.50 */
 export function toCents(text: unknown): bigint {
   const match = typeof text === 'string' && /^(-?)(\d{1,15})(?:\.(\d{1,2}))?$/.exec(text)
-  if (!match) throw new RangeError(`${JSON.stringify(text)} is not an amount such as "12.50"`)
+  if (!match) throw new RangeError(`${JSON.stringify(text)} is not an amount such as "12.50".`)
   const cents = BigInt(match[2]! + (match[3] ?? '').padEnd(2, '0'))
   return match[1] ? -cents : cents
 }

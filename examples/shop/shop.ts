@@ -39,22 +39,22 @@ for (const name of ['customerId', 'orderId', 'shipment', 'refund'])
   })
 
 // Those who ask choose the IDs, so that each request can be repeated. 202: its effects come with the events.
-app.put('/customers/:customerId', ({ params, body }, response) => {
+app.put('/customers/:customerId', ({ params, body = {} }, response) => {
   orders.addCustomer(params.customerId, body.name)
   commands.send()
   response.status(202).json(orders.customer(params.customerId))
 })
-app.put('/orders/:orderId', ({ params, body }, response) => {
+app.put('/orders/:orderId', ({ params, body = {} }, response) => {
   orders.place(params.orderId, body.customerId, body.amount)
   commands.send()
   response.status(202).json(orders.order(params.orderId))
 })
-app.put('/orders/:orderId/shipments/:shipment', ({ params, body }, response) => {
+app.put('/orders/:orderId/shipments/:shipment', ({ params, body = {} }, response) => {
   orders.ship(params.orderId, params.shipment, body.amount)
   commands.send()
   response.status(202).json(orders.order(params.orderId))
 })
-app.put('/orders/:orderId/shipments/:shipment/refunds/:refund', ({ params, body }, response) => {
+app.put('/orders/:orderId/shipments/:shipment/refunds/:refund', ({ params, body = {} }, response) => {
   orders.refund(params.orderId, params.shipment, params.refund, body.amount)
   commands.send()
   response.status(202).json(orders.order(params.orderId))
@@ -79,14 +79,20 @@ app.get('/orders/:orderId/shipments/:shipment/receipt', async ({ params }, respo
   response.json({ claims: await verifyReceipt(receipt, keys), receipt })
 })
 
-const answerError: ErrorRequestHandler = (error, _request, response, next) => {
-  if (error instanceof Rejection) response.status(error.status).json({ error: error.message })
-  else if (error instanceof RangeError) response.status(400).json({ error: error.message })
-  else if (error instanceof WebhookVerificationError) response.status(401).json({ error: error.message })
-  else if (error instanceof RequestError) response.status(503).json({ error: 'The wallet service is unavailable.' })
-  else next(error)
+const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
+  const status = statusOf(error)
+  if (status >= 500) console.error(error)
+  response.status(status).json({ error: status === 500 ? 'The shop has failed.' : error.message })
 }
 app.use(answerError)
+
+/** Express and its parsers put a status on their errors, and so does Rejection. */
+function statusOf(error: Error & { status?: number }): number {
+  if (error instanceof RangeError) return 400
+  if (error instanceof WebhookVerificationError) return 401
+  if (error instanceof RequestError) return 503
+  return error.status ?? 500
+}
 
 app.listen(Number(SHOP_PORT), '127.0.0.1', async () => {
   orders.openShop()
