@@ -89,10 +89,14 @@ class Parts {
     return [...this.#programs.keys()]
   }
 
+  async kill(name: string): Promise<void> {
+    await this.#programs.get(name)!.program.kill('SIGKILL')
+    if (name.startsWith('courier')) await endLeases(this.#system)
+  }
+
+  /** Starts a part that was killed. */
   async restart(name: string): Promise<void> {
     const part = this.#programs.get(name)!
-    await part.program.kill('SIGKILL')
-    if (name.startsWith('courier')) await endLeases(this.#system)
     part.program = await part.start()
   }
 }
@@ -224,15 +228,15 @@ test(`after a morning in which everything is killed, the shop's books equal the 
   const orderCount = () => shoppers.reduce((count, { orders }) => count + orders.length, 0)
   const morning = Promise.all(shopping)
 
-  const restartShop = async () => {
-    await shop.kill()
-    await shop.start()
+  const killAndRestart = async (name: string) => {
+    if (name !== 'shop') await parts.kill(name).then(() => parts.restart(name))
+    else await shop.kill().then(() => shop.start())
   }
   const kills = random.shuffled([...parts.names, 'shop', 'shop'])
   for (let at = 0; at < kills.length; at += 2) {
     const before = orderCount()
     await Promise.race([until('further orders', () => orderCount() >= before + 2 * customerCount), morning])
-    await Promise.all(kills.slice(at, at + 2).map(name => (name === 'shop' ? restartShop() : parts.restart(name))))
+    await Promise.all(kills.slice(at, at + 2).map(killAndRestart))
   }
   for (const shopper of shoppers) shopper.leave()
   await morning
@@ -310,6 +314,19 @@ async function expectGenuineReceipts(shoppers: Shopper[]): Promise<void> {
     expect({ bizId, sourceWalletId }).toEqual({ bizId: `order:${order.orderId}:shipment:1`, sourceWalletId: walletId })
   }
 }
+
+test('a command that was stored before a crash is sent at the next start', async () => {
+  await put('/customers/late', { name: 'Late' })
+  await until('a wallet', async () => (await shop.get<Customer>('/customers/late')).body.walletId)
+  const gateways = parts.names.filter(name => name.startsWith('gateway'))
+  await Promise.all(gateways.map(name => parts.kill(name)))
+  await put('/orders/before-the-crash', { customerId: 'late', amount: '1.00' })
+  await shop.kill()
+  await Promise.all(gateways.map(name => parts.restart(name)))
+  await shop.start()
+  const { status, steps } = await settled('before-the-crash')
+  expect({ status, steps }).toMatchObject({ status: 'REJECTED', steps: [{ state: 'REFUSED', code: 'T002' }] })
+})
 
 test('a delivery that the service did not sign is rejected', async () => {
   const forged = { eventId: 'evt_1', position: 1, type: 'wallet.deposited' }
