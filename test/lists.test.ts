@@ -335,7 +335,10 @@ describe('records', () => {
 
   const money = { amount: '0.01', currency: 'USD' }
   const between = () => ({ sourceWalletId: source, targetWalletId: target, ...money })
-  const bodies: Record<string, () => object> = {
+  const createWebhookPath = '/api/v1/webhook/command/create'
+  const webhookUrl = 'https://shop.example.com/events'
+  let webhookId = ''
+  const bodies: Record<string, () => object | Promise<object>> = {
     [createPath]: () => ({ ...between(), bizId: 'declared' }),
     [batchPath]: () => ({
       transfers: [
@@ -348,14 +351,32 @@ describe('records', () => {
     '/api/v1/hold/command/release': () => ({ holdId: 'declared' }),
     '/api/v1/wallet/command/create': () => ({ name: 'Declared', currency: 'USD', bizId: 'declared' }),
     '/api/v1/wallet/command/change-status': () => ({ walletId: source, status: 'ACTIVE' }),
+    [createWebhookPath]: () => ({ url: webhookUrl, bizId: 'declared' }),
+    '/api/v1/webhook/command/update': () => ({ webhookId, concurrency: 2 }),
+    '/api/v1/webhook/command/rotate': () => ({ webhookId }),
+    '/api/v1/webhook/command/seek': () => ({ webhookId, after: 0 }),
+    '/api/v1/webhook/command/delete': async () => {
+      const other = await call(system, 'POST', createWebhookPath, { url: webhookUrl, bizId: 'to-delete' })
+      return { webhookId: other.body.data.webhookId }
+    },
   }
   const commandsFirst = endpoints.toSorted((a, b) => (a.method > b.method ? -1 : a.method < b.method ? 1 : 0))
 
   test.each(commandsFirst)('$method $path answers with exactly the fields of its schema', async endpoint => {
     const { method, answer } = endpoint
-    const path = endpoint.path.replace(':walletId', source).replace(':bizId', 'declared').replace(':after', '0')
-    const { body: envelope } = await call(system, method, path, bodies[endpoint.path]?.())
+    const params: Record<string, string> = {
+      walletId: source,
+      bizId: 'declared',
+      after: '0',
+      at: '2026-11-01',
+      from: '2026-10-01',
+      to: '2026-11-01',
+      webhookId,
+    }
+    const path = endpoint.path.replaceAll(/:(\w+)/g, (_, name: string) => params[name]!)
+    const { body: envelope } = await call(system, method, path, await bodies[endpoint.path]?.())
     expect(envelope.code).toBe('2000')
+    if (endpoint.path === createWebhookPath) webhookId = envelope.data.webhookId
     expect(answer.safeParse(envelope.data).error).toBeUndefined()
   })
 
