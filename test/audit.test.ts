@@ -37,6 +37,9 @@ test('every administrative action is recorded with actor, target, and the state 
   await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00' })
   await admin.wallets.freeze.mutate(wallet)
   await admin.wallets.unfreeze.mutate(wallet)
+  const limit = { workspaceId, subject: { walletId }, currency: 'USD' }
+  await admin.limits.set.mutate({ ...limit, perDay: '9.00' })
+  await admin.limits.clear.mutate(limit)
   await admin.wallets.close.mutate(wallet)
   for await (const _ of await admin.ledger.checkpoint.query({ workspaceId }));
   await admin.members.remove.mutate({ workspaceId, userId: 'ada' })
@@ -59,6 +62,8 @@ test('every administrative action is recorded with actor, target, and the state 
     'wallet.withdraw',
     'wallet.freeze',
     'wallet.unfreeze',
+    'limit.set',
+    'limit.clear',
     'wallet.close',
     'ledger.checkpoint',
     'member.remove',
@@ -77,6 +82,9 @@ test('every administrative action is recorded with actor, target, and the state 
     target: walletId,
     after: { transferId: deposited.transferId, bizId: 'in', amount: '5.00', currency: 'USD' },
   })
+  const bounds = { currency: 'USD', perTransfer: null, perDay: '9.00' }
+  expect(of('limit.set')).toMatchObject({ target: walletId, after: bounds })
+  expect(of('limit.clear')).toMatchObject({ target: walletId, before: bounds, after: { ...bounds, perDay: null } })
   const text = JSON.stringify(entries)
   for (const secret of [key.apiSecret, rotated.apiSecret, 'v1.k1.', system.adminToken])
     expect(text).not.toContain(secret)
@@ -85,7 +93,7 @@ test('every administrative action is recorded with actor, target, and the state 
 test('every procedure that changes something is tested here or named as an exception', async () => {
   const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
   // Not administrative: uploads for a verification, which removes them; transfers and holds of customers, whose rows and
-  // events name the actor; what gateways report.
+  // events name the actor; what gateways and couriers report.
   const others = [
     'ledger.uploadCheckpoint',
     'transfers.create',
@@ -94,6 +102,8 @@ test('every procedure that changes something is tested here or named as an excep
     'holds.create',
     'holds.release',
     'access.markUsed',
+    'courier.lease',
+    'courier.report',
     'access.beginNonceGeneration',
   ]
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
@@ -110,6 +120,8 @@ test('every procedure that changes something is tested here or named as an excep
     'ledger.reopen',
     // Tested in services/core/src/ledger/repair/repair.test.ts.
     'ledger.repair',
+    'limits.clear',
+    'limits.set',
     'members.add',
     'members.remove',
     // Tested in test/wallets.test.ts, for API keys.
@@ -120,6 +132,12 @@ test('every procedure that changes something is tested here or named as an excep
     'wallets.freeze',
     'wallets.unfreeze',
     'wallets.withdraw',
+    // Tested in test/webhooks.test.ts.
+    'webhooks.create',
+    'webhooks.delete',
+    'webhooks.rotate',
+    'webhooks.seek',
+    'webhooks.update',
     'workspaces.create',
     'workspaces.delete',
   ])
