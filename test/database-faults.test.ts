@@ -25,6 +25,9 @@ beforeAll(async () => {
   proxy = await startFaultProxy(Number(new URL(system.database.serviceUrl).port))
   const core = await system.startCore({ DATABASE_URL: proxy.through(system.database.serviceUrl) })
   await system.startGateway({ CORE_URL: core.url })
+  // Before its first request, the gateway begins a generation of nonces, which is a transaction of core too.
+  const credentials = await createTenant({ admin: system.admin, baseUrl: system.gateways[0]!.url })
+  expect((await call(credentials, 'GET', '/api/v1/wallets')).status).toBe(200)
 })
 afterAll(async () => {
   proxy.cut()

@@ -1,4 +1,5 @@
 /** Runs examples/shop through a morning of random orders, while gateways, cores, couriers and the shop itself are killed. */
+
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import {
@@ -8,8 +9,8 @@ import {
   verifyReceipt,
   type WalletClient,
 } from '@workspace-wallet/client'
+import { toCents, toDecimal } from '@workspace-wallet/example-shop/money'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { toCents, toDecimal } from '../examples/shop/money.ts'
 import type { Program } from '../tools/services/program.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
 import { type Balancer, startBalancer } from './setup/balancer.ts'
