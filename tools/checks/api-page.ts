@@ -23,8 +23,8 @@ export function apiPage(): string {
     'and `totalPages`. Endpoints with query parameters reject unknown ones; all others ignore the query string.',
     '',
     'A POST endpoint executes a command. If its outcome is unknown (`S003`), repeat it with the same body: its `bizId` prevents',
-    'a second execution, and commands without a `bizId` can be repeated. After a transfer without a `bizId`, get the order that',
-    '`X-Transfer-Id` names instead.',
+    "a second execution, and commands without a `bizId` can be repeated; each rotation of a webhook's secret gives another",
+    'secret. After a transfer without a `bizId`, get the order that `X-Transfer-Id` names instead.',
     '',
     ...table(
       ['Endpoint', 'Scope', 'Description'],

@@ -18,7 +18,7 @@ Every request is signed with the secret of an API key: the headers \`X-Api-Key\`
 
 Every answer has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`. A load balancer in front of the service can answer 502 or 504 with \`S003\`.
 
-A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution. Operations without a \`bizId\` can be repeated too.`
+A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution. Operations without a \`bizId\` can be repeated too; each rotation of a webhook's secret gives another secret.`
 
 const tags = {
   wallet: { name: 'Wallets', description: 'Wallets, their balances and their flows.' },
