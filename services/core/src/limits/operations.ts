@@ -20,7 +20,7 @@ import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { LimitRow } from '../database/signed-rows.ts'
 import { postingTime } from '../ledger/posting/draft.ts'
-import { dayOf, endOfDay, spentOn, walletSubject } from '../ledger/posting/spending.ts'
+import { dayOf, endOfDay, isKey, spentOn, walletSubject } from '../ledger/posting/spending.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { writeLimit } from '../ledger/rows/functions.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
@@ -149,10 +149,9 @@ async function write(
 function recordOf(limit: LimitRow, now: Date): SpendingLimitRecord {
   const { subject, currency, createdAt, updatedAt } = limit
   const target = targetOf(subject)
-  const isKey = subject.startsWith('key:')
   return {
-    apiKey: isKey ? target : null,
-    walletId: isKey ? null : target,
+    apiKey: isKey(subject) ? target : null,
+    walletId: isKey(subject) ? null : target,
     currency,
     ...boundsOf(limit),
     spentToday: spentOn(limit, dayOf(now)),

@@ -25,6 +25,7 @@ import type { Queryable } from '../database/statement.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
+import { postingTime } from '../ledger/posting/draft.ts'
 import type { Breach } from '../ledger/posting/halt.ts'
 import type { Posting } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
@@ -65,7 +66,7 @@ export async function createWallet(
   }
   let ledger = requireOpen(locked, administration, workspaceId).row
   const author = authorOf(administration)
-  const now = later(await databaseTime(em), ledger.lastPostedAt)
+  const now = postingTime(ledger, await databaseTime(em))
   const add = async (given: Pick<WalletRow, 'kind' | 'number' | 'bizId' | 'name'>) => {
     const wallet = newWallet({ ...given, workspaceId: ledger.workspaceId, currency, createdAt: now })
     const written = await insertWallet(runIn(em), chainKey, ledger, wallet, author)
@@ -125,7 +126,7 @@ export async function setWalletStatus(
   if (by === 'OPERATOR') requireOperatorMayChange(wallet, status)
   else requireClientMayChange(wallet, status)
   requireUnmodified(wallet, administration, `wallet ${walletId}`)
-  const at = later(await databaseTime(em), ledger.lastPostedAt)
+  const at = postingTime(ledger, await databaseTime(em))
   const frozenBy = status === 'FROZEN' ? by : null
   const rows = { ledger: ledger.row, wallet: wallet.row }
   const before = { status: wallet.status, frozenBy: wallet.frozenBy ?? null }
@@ -259,11 +260,6 @@ export class ModifiedRow extends Error {
 function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
   if (by === 'WORKSPACE' && !isGenuine(row)) throw new ModifiedRow(row, what)
   requireGenuine(row)
-}
-
-/** The later time: times within a workspace never decrease, even if the clock does. */
-function later(now: Date, last: Date): Date {
-  return now > last ? now : last
 }
 
 function toRecord({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: WalletRow): WalletRecord {

@@ -26,7 +26,8 @@ export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made |
   if (wallet.status !== 'ACTIVE') return new DomainError('W002', { field: 'walletId', status: wallet.status })
   if (wallet.currency !== currency) return new DomainError('T003', { currency })
   const reserved = new Decimal(amount)
-  const refused = exceededByHold(draft.limitsOf(creation), reserved) ?? draft.missingFunds(wallet, reserved)
+  const refused =
+    exceededByHold(draft.limitsOf(creation.actor, wallet), reserved) ?? draft.missingFunds(wallet, reserved)
   if (refused) return refused
   const hold = draft.addHold({
     id: holdId,

@@ -31,7 +31,7 @@ export function decidePosting(draft: Draft, posting: Posting): Made | DomainErro
   if (source.kind === 'CUSTOMER') {
     // Before T002, so that a stolen key cannot find out balances above its limits.
     const refused =
-      exceededByTransfer(draft.limitsOf({ ...posting, walletId: source.id }), amount, draft.postedAt) ??
+      exceededByTransfer(draft.limitsOf(posting.actor, source), amount, draft.postedAt) ??
       (hold ? null : draft.missingFunds(source, amount))
     if (refused) return refused
   }
@@ -66,7 +66,7 @@ export function decideReversal(draft: Draft, reversal: Reversal): Made | DomainE
   if (!remaining.greaterThanOrEqualTo(amount))
     return new DomainError('T007', { remaining: remaining.toFixed(decimalsOf(currency)) })
   const refused =
-    exceededByTransfer(draft.limitsOf({ ...reversal, walletId: source.id }), amount, draft.postedAt) ??
+    exceededByTransfer(draft.limitsOf(reversal.actor, source), amount, draft.postedAt) ??
     draft.missingFunds(source, amount)
   if (refused) return refused
   return draft.addTransfer({

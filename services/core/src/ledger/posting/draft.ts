@@ -62,10 +62,10 @@ export class Draft {
     return [...this.ledger.holds.values()]
   }
 
-  /** The limits that apply when an actor spends a currency from a wallet. */
-  limitsOf({ actor, walletId, currency }: { actor: string; walletId: string; currency: string }): LimitState[] {
+  /** The limits that apply when an actor spends from a wallet. */
+  limitsOf(actor: string, { id, currency }: WalletState): LimitState[] {
     if (this.ledger.limits.size === 0) return []
-    return subjectsOf(actor, walletId).flatMap(subject => this.#limits.get(limitKey({ subject, currency })) ?? [])
+    return subjectsOf(actor, id).flatMap(subject => this.#limits.get(limitKey({ subject, currency })) ?? [])
   }
 
   transfer(name: Name): Transfer | undefined {
@@ -99,7 +99,7 @@ export class Draft {
     const source = this.#addEntry(given.sourceWalletId, amount.negated(), isOrder)
     const target = this.#addEntry(given.targetWalletId, amount, isOrder)
     if (isOrder) this.#orderCount += 1
-    const limits = given.type === 'DEPOSIT' ? [] : this.limitsOf({ ...given, walletId: source.id })
+    const limits = given.type === 'DEPOSIT' ? [] : this.limitsOf(given.actor, source)
     for (const limit of limits) this.#limits.set(limitKey(limit), withSpent(limit, amount, this.postedAt))
     const transfer: Transfer = {
       ...given,

@@ -130,7 +130,9 @@ export function spendersOf(
   requests: readonly LedgerRequest[],
 ): { workspaceId: string; actor: string; currency: string }[] {
   return requests.flatMap(({ workspaceId, commands }) =>
-    commands.flatMap(command => ('currency' in command ? [{ workspaceId, ...command }] : [])),
+    commands.flatMap(command =>
+      'currency' in command ? [{ workspaceId, actor: command.actor, currency: command.currency }] : [],
+    ),
   )
 }
 

@@ -7,7 +7,7 @@ export function walletSubject(walletId: string): string {
   return `wallet:${walletId}`
 }
 
-/** Whether an actor is an API key. */
+/** Whether an actor, or the subject of a limit, is an API key. */
 export function isKey(actor: string): boolean {
   return actor.startsWith('key:')
 }
