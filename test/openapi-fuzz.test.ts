@@ -137,9 +137,9 @@ const webhookOf = (bizId: string, url = 'https://example.com/events') => ({ url,
 
 const operationOf = (operationId: string) => operations.find(each => each.operationId === operationId)!
 
-async function execute(operationId: string, body: object, credentials: Credentials = system): Promise<Answer> {
+async function execute(operationId: string, body?: object, credentials: Credentials = system): Promise<Answer> {
   const operation = operationOf(operationId)
-  return check(operation, credentials, { ...minimal(operation), body })
+  return check(operation, credentials, { ...minimal(operation), ...(body && { body }) })
 }
 
 async function prepareRecords(): Promise<void> {
@@ -168,10 +168,16 @@ async function prepareRecords(): Promise<void> {
   ]
   for (const [operationId, body] of commands) expect((await execute(operationId, body)).body.code).toBe('2000')
   await admin.wallets.freeze.mutate({ workspaceId, walletId: known.frozen })
-  const { content } = await admin.webhooks.list.query({ workspaceId, caller: { requestId: 'test' } })
-  known.webhook = content[0]!.webhookId
-  const getWebhook = operationOf('getWebhook')
-  await check(getWebhook, system, { ...minimal(getWebhook), params: { webhookId: known.webhook } })
+  const ids = (await execute('listWebhooks')).body.data.content.map(({ webhookId }: { webhookId: string }) => webhookId)
+  known.webhook = ids[0]
+  const changes: [operationId: string, body: object][] = [
+    ['updateWebhook', { webhookId: known.webhook, concurrency: 2 }],
+    ['rotateWebhookSecret', { webhookId: known.webhook }],
+    ['seekWebhook', { webhookId: known.webhook, after: 0 }],
+    ['deleteWebhook', { webhookId: ids[1] }],
+    ['createWebhook', webhookOf('another')],
+  ]
+  for (const [operationId, body] of changes) expect((await execute(operationId, body)).body.code).toBe('2000')
   const limit = { subject: { walletId: known.limited }, currency: 'USD', perTransfer: '0.50' }
   await admin.limits.set.mutate({ workspaceId, ...limit })
 }
@@ -291,6 +297,15 @@ describe('every documented code can occur', () => {
     if (!operation.body) return
     const { body } = await check(operation, system, minimal(operation), { headers: { 'Content-Type': 'text/plain' } })
     expect(body.code).toBe('S015')
+  })
+
+  test.each(operations.filter(({ method }) => method === 'GET'))('$operationId: success', async operation => {
+    const request = minimal(operation)
+    const bizId = operation.operationId === 'getHold' ? 'held' : 'paid'
+    const existing: Record<string, string> = { walletId: wallet(0), webhookId: known.webhook, bizId }
+    const params = Object.entries(request.params).map(([name, value]) => [name, existing[name] ?? value])
+    const { body } = await check(operation, system, { ...request, params: Object.fromEntries(params) })
+    expect(body.code).toBe('2000')
   })
 
   const absent = 'absent'
