@@ -175,6 +175,19 @@ test('limits count from when they are set, are changed with their count, and end
   await expectSound()
 })
 
+test('a cleared limit limits nothing and counts nothing, while another one is set', async () => {
+  const { workspaceId, apiKey } = key
+  await setWalletLimit({ perDay: '100.00' })
+  await setKeyLimit({ perDay: '50.00' })
+  await system.admin.limits.clear.mutate({ workspaceId, subject: { apiKey }, currency: 'USD' })
+  expect(codeOf(await pay('60.00'))).toBe('2000')
+  const hold = { walletId: main, amount: '51.00', currency: 'USD', expiresInSeconds: 600, bizId: 'hold' }
+  expect(codeOf(await post(holdPath, hold))).toBe('2000')
+  expect(codeOf(await pay('40.01'))).toBe('T008')
+  expect(await spentToday()).toEqual(['60.00'])
+  await expectSound()
+})
+
 test('operators get clear errors', async () => {
   const { workspaceId } = key
   const set = (input: object) =>

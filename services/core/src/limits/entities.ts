@@ -4,6 +4,7 @@ import { uuidFromId } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../database/row-signer.ts'
 import { type LimitRow, limitMac } from '../database/signed-rows.ts'
 import { DecimalType, PublicId, signature } from '../database/types.ts'
+import { isSet } from '../ledger/posting/spending.ts'
 
 /** Read by the ORM, and written by functions of the database (see ledger/rows/functions.ts). */
 const SpendingLimitSchema = defineEntity({
@@ -43,7 +44,7 @@ export class SpendingLimit extends SpendingLimitSchema.class implements SignedEn
 
   /** Whether it has not been cleared. */
   get isSet(): boolean {
-    return Boolean(this.perTransfer ?? this.perDay)
+    return isSet(this.row)
   }
 
   macUnder(chainKey: KeyObject): Buffer {

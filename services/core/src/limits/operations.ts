@@ -20,7 +20,7 @@ import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { LimitRow } from '../database/signed-rows.ts'
 import { postingTime } from '../ledger/posting/draft.ts'
-import { dayOf, endOfDay, isKey, spentOn, walletSubject } from '../ledger/posting/spending.ts'
+import { dayOf, endOfDay, isKey, isSet, spentOn, walletSubject } from '../ledger/posting/spending.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { writeLimit } from '../ledger/rows/functions.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
@@ -133,12 +133,11 @@ async function write(
   const others = all.filter(
     each => each.isSet && !(each.subject === limit.subject && each.currency === limit.currency),
   ).length
-  const isSet = Boolean(limit.perTransfer ?? limit.perDay)
-  await writeLimit(runIn(em), chainKey, ledger.row, limit, others + (isSet ? 1 : 0))
+  await writeLimit(runIn(em), chainKey, ledger.row, limit, others + (isSet(limit) ? 1 : 0))
   const { currency } = limit
   recordAction(em, {
     actor,
-    action: isSet ? 'limit.set' : 'limit.clear',
+    action: isSet(limit) ? 'limit.set' : 'limit.clear',
     workspaceId,
     target: targetOf(limit.subject),
     ...(before && { before: { currency, ...boundsOf(before.row) } }),

@@ -2,7 +2,7 @@ import { Decimal, DomainError, decimalsOf, mintId, uuidFromId } from '@workspace
 import type { JournalEntry, JournalType } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { Made, Name, RequestResult } from './requests.ts'
-import { limitKey, subjectsOf, withSpent } from './spending.ts'
+import { isSet, limitKey, subjectsOf, withSpent } from './spending.ts'
 import type { Decision, HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
 /** What a command says of its transfer; the draft adds the rest. */
@@ -62,10 +62,11 @@ export class Draft {
     return [...this.ledger.holds.values()]
   }
 
-  /** The limits that apply when an actor spends from a wallet. */
+  /** The limits that apply when an actor spends from a wallet. Cleared ones do not. */
   limitsOf(actor: string, { id, currency }: WalletState): LimitState[] {
     if (this.ledger.limits.size === 0) return []
-    return subjectsOf(actor, id).flatMap(subject => this.#limits.get(limitKey({ subject, currency })) ?? [])
+    const limits = subjectsOf(actor, id).flatMap(subject => this.#limits.get(limitKey({ subject, currency })) ?? [])
+    return limits.filter(isSet)
   }
 
   transfer(name: Name): Transfer | undefined {

@@ -22,6 +22,11 @@ export function limitKey({ subject, currency }: Pick<LimitRow, 'subject' | 'curr
   return `${subject} ${currency}`
 }
 
+/** Whether a limit has not been cleared. */
+export function isSet({ perTransfer, perDay }: Pick<LimitRow, 'perTransfer' | 'perDay'>): boolean {
+  return perTransfer !== null || perDay !== null
+}
+
 /** T008 if a transfer of this amount exceeds one of these limits. */
 export function exceededByTransfer(limits: readonly LimitState[], amount: Decimal, postedAt: Date): DomainError | null {
   for (const limit of limits) {
