@@ -187,7 +187,13 @@ class Model {
 
   #limitsOf(walletId: string, currency: string): ModelLimit[] {
     const subjects = [caller.actor, `wallet:${walletId}`]
-    return this.limits.filter(limit => subjects.includes(limit.subject) && limit.currency === currency)
+    return this.limits.filter(
+      limit =>
+        subjects.includes(limit.subject) &&
+        limit.currency === currency &&
+        // Without both, it was cleared.
+        (limit.perTransfer !== null || limit.perDay !== null),
+    )
   }
 
   #isLimited(walletId: string, currency: string, cents: bigint, countsForDay: boolean): boolean {
