@@ -74,21 +74,24 @@ export async function loadWallets(db: Queryable, keys: readonly RowKey[]): Promi
   return rows.map(toWallet)
 }
 
+/** SQL: the holds or transfers with the names in three parameters, `namesAsArrays`, of which `first` is the first. */
+function rowsNamed(table: 'hold' | 'transfer', first = 1): string {
+  return `(
+     select named.*
+     from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::text[]) as asked (workspace_id, id, biz_id)
+     cross join lateral (
+       (select * from ${table} r where r.workspace_id = asked.workspace_id and r.id = asked.id limit 1)
+       union all
+       (select * from ${table} r where r.workspace_id = asked.workspace_id and r.biz_id = asked.biz_id limit 1)) named)`
+}
+
 const loadNamedWalletsStatement = statement<StoredWallet>(
   'load-wallets-of-holds-and-orders',
   `select ${walletColumns}
    from (
-     select h.workspace_id, h.wallet_id
-     from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id), lateral (
-       select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id
-       union all
-       select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id) h
+     select h.workspace_id, h.wallet_id from ${rowsNamed('hold')} h
      union
-     select t.workspace_id, side.wallet_id
-     from unnest($4::uuid[], $5::uuid[], $6::text[]) as asked (workspace_id, id, biz_id), lateral (
-       select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id
-       union all
-       select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id) t,
+     select t.workspace_id, side.wallet_id from ${rowsNamed('transfer', 4)} t,
        unnest(array[t.source_wallet_id, t.target_wallet_id]) as side (wallet_id)) asked
    cross join lateral (
      select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.wallet_id limit 1) w`,
@@ -137,12 +140,7 @@ export function reversedAmountOf(workspaceId: string, transferId: string): strin
 
 const findTransfersStatement = statement<FoundTransfer>(
   'find-transfers',
-  `select ${transferColumns}
-   from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
-   cross join lateral (
-     (select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.id = asked.id limit 1)
-     union all
-     (select * from transfer where transfer.workspace_id = asked.workspace_id and transfer.biz_id = asked.biz_id limit 1)) t`,
+  `select ${transferColumns} from ${rowsNamed('transfer')} t`,
 )
 
 /** The existing transfers with these names. */
@@ -158,15 +156,7 @@ const holdColumns = `
   h.wallet_id as "walletId", h.currency, h.amount, h.captured, h.remaining, h.status, h.expires_at as "expiresAt",
   h.reference, h.remark, h.created_at as "createdAt", h.updated_at as "updatedAt", h.revision, h.mac`
 
-const findHoldsStatement = statement<StoredHold>(
-  'find-holds',
-  `select ${holdColumns}
-   from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
-   cross join lateral (
-     (select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id limit 1)
-     union all
-     (select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id limit 1)) h`,
-)
+const findHoldsStatement = statement<StoredHold>('find-holds', `select ${holdColumns} from ${rowsNamed('hold')} h`)
 
 /** The existing holds with these names. */
 export async function findHolds(db: Queryable, names: readonly NameKey[]): Promise<HoldState[]> {

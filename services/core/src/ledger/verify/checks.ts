@@ -1,4 +1,4 @@
-import type { Violation } from '@workspace-wallet/contract'
+import type { LedgerRule, Violation } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 
@@ -23,6 +23,28 @@ export async function runChecks(
     for (const row of rows) findings.add(violation(row))
     const found = Number(rows[0]?.at(-1) ?? 0)
     findings.addUnlisted(found - rows.length)
+  }
+}
+
+/** Compares a counter in the rows of ledgers with the number of rows that it counts. `where`: which rows of the table it counts. */
+export function ledgerCount(
+  rule: LedgerRule,
+  { counter, table, where = 'true', what }: { counter: string; table: string; where?: string; what: string },
+): Check {
+  return {
+    sql: `
+      select l.workspace_id, l.${counter}, coalesce(r.found, 0)
+      from public.ledger l left join (
+        select workspace_id, count(*) as found from public.${table}
+        where ${where} and ($1::uuid is null or workspace_id = $1)
+        group by workspace_id) r on r.workspace_id = l.workspace_id
+      where ($1::uuid is null or l.workspace_id = $1) and l.${counter} is distinct from coalesce(r.found, 0)
+      order by l.workspace_id`,
+    violation: ([workspace, counted, found]) => ({
+      rule,
+      message: `its ledger's ${counter} is ${counted}, but it has ${found} ${what}`,
+      ids: workspaceIds(workspace),
+    }),
   }
 }
 

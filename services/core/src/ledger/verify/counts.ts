@@ -1,6 +1,6 @@
 import type { VerifyReport } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
-import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
+import { type Check, ledgerCount, rowIds, runChecks, workspaceIds } from './checks.ts'
 import type { Findings } from './findings.ts'
 
 export type RowCounts = Pick<
@@ -81,21 +81,12 @@ const walletNumbers: Check = {
   }),
 }
 
-const walletCounts: Check = {
-  sql: `
-    select l.workspace_id, l.wallet_count, coalesce(w.found, 0)
-    from public.ledger l left join (
-      select workspace_id, count(*) as found from public.wallet
-      where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)
-      group by workspace_id) w on w.workspace_id = l.workspace_id
-    where ($1::uuid is null or l.workspace_id = $1) and l.wallet_count is distinct from coalesce(w.found, 0)
-    order by l.workspace_id`,
-  violation: ([workspace, counted, found]) => ({
-    rule: 'ledger-wallet-count',
-    message: `its ledger's wallet_count is ${counted}, but it has ${found} customers' wallets`,
-    ids: workspaceIds(workspace),
-  }),
-}
+const walletCounts = ledgerCount('ledger-wallet-count', {
+  counter: 'wallet_count',
+  table: 'wallet',
+  where: `kind = 'CUSTOMER'`,
+  what: "customers' wallets",
+})
 
 const externalWallets: Check = {
   sql: `
@@ -122,21 +113,12 @@ const sameWallets: Check = {
   }),
 }
 
-const orderCounts: Check = {
-  sql: `
-    select l.workspace_id, l.order_count, coalesce(t.found, 0)
-    from public.ledger l left join (
-      select workspace_id, count(*) as found from public.transfer
-      where type = 'TRANSFER' and ($1::uuid is null or workspace_id = $1)
-      group by workspace_id) t on t.workspace_id = l.workspace_id
-    where ($1::uuid is null or l.workspace_id = $1) and l.order_count is distinct from coalesce(t.found, 0)
-    order by l.workspace_id`,
-  violation: ([workspace, counted, found]) => ({
-    rule: 'ledger-order-count',
-    message: `its ledger's order_count is ${counted}, but it has ${found} transfers between wallets`,
-    ids: workspaceIds(workspace),
-  }),
-}
+const orderCounts = ledgerCount('ledger-order-count', {
+  counter: 'order_count',
+  table: 'transfer',
+  where: `type = 'TRANSFER'`,
+  what: 'transfers between wallets',
+})
 
 const bizIds: Check = {
   sql: `

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../database/snapshot.ts'
-import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
+import { type Check, ledgerCount, rowIds, runChecks } from './checks.ts'
 import type { Findings } from './findings.ts'
 
 /** Checks holds against wallets, draws and journal. Their MACs are checked with the other signed rows. */
@@ -36,20 +36,7 @@ const numbers: Check = {
   }),
 }
 
-const ledgerCounts: Check = {
-  sql: `
-    select l.workspace_id, l.hold_count, coalesce(h.found, 0)
-    from public.ledger l left join (
-      select workspace_id, count(*) as found from public.hold where $1::uuid is null or workspace_id = $1
-      group by workspace_id) h on h.workspace_id = l.workspace_id
-    where ($1::uuid is null or l.workspace_id = $1) and l.hold_count is distinct from coalesce(h.found, 0)
-    order by l.workspace_id`,
-  violation: ([workspace, counted, found]) => ({
-    rule: 'ledger-hold-count',
-    message: `its ledger's hold_count is ${counted}, but it has ${found} holds`,
-    ids: workspaceIds(workspace),
-  }),
-}
+const ledgerCounts = ledgerCount('ledger-hold-count', { counter: 'hold_count', table: 'hold', what: 'holds' })
 
 const walletCounts: Check = {
   sql: `

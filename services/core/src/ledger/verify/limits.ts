@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../database/snapshot.ts'
-import { type Check, runChecks, workspaceIds } from './checks.ts'
+import { type Check, ledgerCount, runChecks, workspaceIds } from './checks.ts'
 import type { Findings } from './findings.ts'
 
 /** Checks the number of limits, and what each of them counts. */
@@ -7,21 +7,12 @@ export function checkLimits(snapshot: Snapshot, workspaceId: string | null, find
   return runChecks(snapshot, workspaceId, findings, [counts, spent])
 }
 
-const counts: Check = {
-  sql: `
-    select l.workspace_id, l.limit_count, coalesce(s.found, 0)
-    from public.ledger l left join (
-      select workspace_id, count(*) as found from public.spending_limit
-      where num_nonnulls(per_transfer, per_day) > 0 and ($1::uuid is null or workspace_id = $1)
-      group by workspace_id) s on s.workspace_id = l.workspace_id
-    where ($1::uuid is null or l.workspace_id = $1) and l.limit_count is distinct from coalesce(s.found, 0)
-    order by l.workspace_id`,
-  violation: ([workspace, counted, found]) => ({
-    rule: 'ledger-limit-count',
-    message: `its ledger's limit_count is ${counted}, but it has ${found} limits`,
-    ids: workspaceIds(workspace),
-  }),
-}
+const counts = ledgerCount('ledger-limit-count', {
+  counter: 'limit_count',
+  table: 'spending_limit',
+  where: 'num_nonnulls(per_transfer, per_day) > 0',
+  what: 'limits',
+})
 
 /** Nothing may be spent after the day that a limit counts, either. */
 const spent: Check = {
