@@ -72,58 +72,46 @@ type Declared<ParamsSchema, Answer, Parsed> = Pick<
 export function getEndpoint<const P extends Params, const A extends z.ZodType>(
   declared: Declared<P, A, unknown>,
 ): Endpoint {
-  return {
-    ...declared,
-    method: 'GET',
-    handle: ({ params, ...context }) => declared.handle({ ...context, params: parseParams(declared.params, params) }),
-  }
+  return parsedEndpoint('GET', declared, () => ({}))
 }
 
 /** A GET endpoint with a query. */
 export function queryEndpoint<const P extends Params, const Q extends QuerySchema, const A extends z.ZodType>(
   declared: Declared<P, A, { query: QueryParameters<Q> }> & { query: Q },
 ): Endpoint {
-  return {
-    ...declared,
-    method: 'GET',
-    handle: async ({ params, query, ...context }) =>
-      declared.handle({
-        ...context,
-        params: parseParams(declared.params, params),
-        query: parseQuery(query, declared.query),
-      }),
-  }
+  return parsedEndpoint('GET', declared, ({ query }) => ({ query: parseQuery(query, declared.query) }))
 }
 
 /** A GET endpoint that returns a page. */
 export function listEndpoint<const P extends Params, const Q extends ListQuerySchema, const A extends z.ZodType>(
   declared: Declared<P, A, { list: ListParameters<Q> }> & { query: Q },
 ): Endpoint {
-  return {
-    ...declared,
-    method: 'GET',
-    handle: async ({ params, query, ...context }) =>
-      declared.handle({
-        ...context,
-        params: parseParams(declared.params, params),
-        list: parseListQuery(query, declared.query),
-      }),
-  }
+  return parsedEndpoint('GET', declared, ({ query }) => ({ list: parseListQuery(query, declared.query) }))
 }
 
 /** A POST endpoint with a body. */
 export function postEndpoint<const P extends Params, const B extends BodySchema, const A extends z.ZodType>(
   declared: Declared<P, A, { body: z.output<B> }> & { body: B } & Pick<Endpoint, 'bodyLimitBytes'>,
 ): Endpoint {
+  return parsedEndpoint('POST', declared, ({ headers, body }) => ({
+    body: parseJsonBody(declared.body, headers, body),
+  }))
+}
+
+/** Parses the path parameters, and then what else the handler takes. */
+function parsedEndpoint<P extends Params, A extends z.ZodType, Parsed>(
+  method: Endpoint['method'],
+  declared: Declared<P, A, Parsed>,
+  parse: (request: EndpointRequest) => Parsed,
+): Endpoint {
   return {
     ...declared,
-    method: 'POST',
-    handle: async ({ params, headers, body, ...context }) =>
-      declared.handle({
-        ...context,
-        params: parseParams(declared.params, params),
-        body: parseJsonBody(declared.body, headers, body),
-      }),
+    method,
+    handle: async request => {
+      const { core, on, requireScope } = request
+      const params = parseParams(declared.params, request.params)
+      return declared.handle({ core, on, requireScope, params, ...parse(request) })
+    },
   }
 }
 
