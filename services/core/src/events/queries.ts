@@ -11,12 +11,13 @@ import {
   uuidFromId,
   type WalletStatus,
 } from '@workspace-wallet/contract'
+import { changerOf } from '../audit/chain/actors.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { plainArray, statement } from '../database/statement.ts'
 import { toHold } from '../holds/operations.ts'
 import type { JournalType } from '../ledger/chain/journal.ts'
 import { type ShownTransfer, toOrder } from '../transfers/operations.ts'
-import { changerOf, type ShownFunding, toReceipt } from '../wallets/operations.ts'
+import { type ShownFunding, toReceipt } from '../wallets/operations.ts'
 
 /** The transfers that are events of these types. Events of all other types are rows of the journal. */
 const transferTypes: Partial<Record<EventType, string>> = {

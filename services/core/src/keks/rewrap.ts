@@ -10,10 +10,10 @@ import { isGenuine } from '../database/row-signer.ts'
 import { type Queryable, run, statement } from '../database/statement.ts'
 import { Webhook } from '../webhooks/entities.ts'
 
-/** What has secrets, and its table. */
+/** The objects that have secrets, and their tables. */
 const tables = { apiKey: 'api_key', webhook: 'webhook' } as const
 type SecretKind = keyof typeof tables & IdKind
-type Secretive = ApiKey | Webhook
+type SecretHolder = ApiKey | Webhook
 
 /** All encrypted secrets, each with the ID of its key-encryption key: the second part of its text (runtime/secrets.ts). */
 const encrypted = Object.entries(tables)
@@ -102,14 +102,16 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
   const kind = afterWebhook ? 'webhook' : 'apiKey'
   if (kind === 'apiKey') await lockAccessRevision(em)
   const from = afterWebhook ?? uuidFromId('apiKey', after ?? '') ?? nilUuid
-  const owners = await findOutdated(em, kind, { to, from, limit })
+  const holders = await findOutdated(em, kind, { to, from, limit })
   const now = await databaseTime(em)
   const unreadable: string[] = []
   let rewrapped = 0
-  for (const owner of owners) {
-    const outdated = [owner.secret, owner.previousSecret ?? ''].filter(secret => secret && kekOf(secret) !== to).length
-    if (isGenuine(owner) && rewrap(keyRing, owner, now)) rewrapped += outdated
-    else unreadable.push(owner.id)
+  for (const holder of holders) {
+    const outdated = [holder.secret, holder.previousSecret ?? ''].filter(
+      secret => secret && kekOf(secret) !== to,
+    ).length
+    if (isGenuine(holder) && rewrap(keyRing, holder, now)) rewrapped += outdated
+    else unreadable.push(holder.id)
   }
   if (rewrapped > 0)
     recordAction(em, {
@@ -117,10 +119,10 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       action: 'kek.rotate',
       workspaceId: null,
       target: to,
-      after: { secrets: rewrapped, first: owners[0]!.id, last: owners.at(-1)!.id },
+      after: { secrets: rewrapped, first: holders[0]!.id, last: holders.at(-1)!.id },
     })
   await em.flush()
-  if (owners.length === limit) return { rewrapped, unreadable, next: owners.at(-1)!.id }
+  if (holders.length === limit) return { rewrapped, unreadable, next: holders.at(-1)!.id }
   return { rewrapped, unreadable, next: kind === 'apiKey' ? idFromUuid('webhook', nilUuid) : null }
 }
 
@@ -131,7 +133,7 @@ async function findOutdated(
   em: Em,
   kind: SecretKind,
   { to, from, limit }: { to: string; from: string; limit: number },
-): Promise<Secretive[]> {
+): Promise<SecretHolder[]> {
   const rows = await em.execute<{ id: string }[]>(
     `select id from ${tables[kind]}
      where id > ? and (secret <> '' and split_part(secret, '.', 2) <> ? or split_part(previous_secret, '.', 2) <> ?)
@@ -145,22 +147,22 @@ async function findOutdated(
 }
 
 /** Returns false, and leaves the object as it is, if a secret does not decrypt. */
-function rewrap(keyRing: KeyRing, object: Secretive, now: Date): boolean {
-  const { id, workspaceId, secretVersion: version } = object
-  if (object.deletedAt) {
-    object.secret = ''
-    object.previousSecret = object.previousSecretUntil = null
+function rewrap(keyRing: KeyRing, holder: SecretHolder, now: Date): boolean {
+  const { id, workspaceId, secretVersion: version } = holder
+  if (holder.deletedAt) {
+    holder.secret = ''
+    holder.previousSecret = holder.previousSecretUntil = null
     return true
   }
-  const isGraceOver = !object.previousSecretUntil || object.previousSecretUntil <= now
-  const current = reencrypt(keyRing, { id, workspaceId, version }, object.secret)
+  const isGraceOver = !holder.previousSecretUntil || holder.previousSecretUntil <= now
+  const current = reencrypt(keyRing, { id, workspaceId, version }, holder.secret)
   const previous = isGraceOver
     ? ''
-    : reencrypt(keyRing, { id, workspaceId, version: version - 1 }, object.previousSecret!)
+    : reencrypt(keyRing, { id, workspaceId, version: version - 1 }, holder.previousSecret!)
   if (current === null || previous === null) return false
-  object.secret = current
-  object.previousSecret = previous || null
-  if (isGraceOver) object.previousSecretUntil = null
+  holder.secret = current
+  holder.previousSecret = previous || null
+  if (isGraceOver) holder.previousSecretUntil = null
   return true
 }
 

@@ -1,6 +1,7 @@
 import { TRPCError } from '@trpc/server'
 import { workspaceCall } from '@workspace-wallet/contract'
 import { findWorkspaceOfKey } from '../access/queries.ts'
+import { actorOfKey } from '../audit/chain/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
@@ -50,7 +51,7 @@ async function actorOf({ core, token }: Context, { isOnWorkspace }: Meta, rawInp
   const { apiKey = '' } = call.caller
   if ((await findWorkspaceOfKey(core.reads, apiKey)) !== call.workspaceId)
     throw new TRPCError({ code: 'FORBIDDEN', message: 'the API key does not belong to this workspace' })
-  return `key:${apiKey}`
+  return actorOfKey(apiKey)
 }
 
 function procedureFor(...roles: [Role, ...Role[]]) {

@@ -38,11 +38,6 @@ import { findExternalWallet, findWallet } from './queries.ts'
 /** Who changes something, on which side, on whose behalf, and the key under which rows are signed. */
 export type Administration = { actor: string; by: WalletChanger; caller?: Caller | undefined; chainKey: KeyObject }
 
-/** Which side an actor is on: operators, or the workspace, whose API keys and services are all other actors. */
-export function changerOf(actor: string): WalletChanger {
-  return actor.startsWith('admin:') ? 'OPERATOR' : 'WORKSPACE'
-}
-
 /**
  * Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. Idempotent by bizId: a
  * replay, which has the same currency and name, returns the wallet as it is now.

@@ -26,6 +26,7 @@ import {
   walletStatement,
   withdrawalInput,
 } from '@workspace-wallet/contract'
+import { changerOf } from '../audit/chain/actors.ts'
 import type { Em } from '../database/orm.ts'
 import { halt } from '../ledger/posting/halt.ts'
 import type { CallContext } from '../trpc/context.ts'
@@ -40,7 +41,6 @@ import {
 import { inTransaction, repeatIfUnknown } from '../trpc/transactions.ts'
 import {
   type Administration,
-  changerOf,
   createWallet,
   type Funding,
   fundWallet,

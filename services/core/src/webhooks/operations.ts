@@ -14,13 +14,13 @@ import {
   type Webhook as WebhookRecord,
 } from '@workspace-wallet/contract'
 import { type AddressBlock, encryptSecret, type KeyRing, webhookTargetFault } from '@workspace-wallet/runtime'
+import { changerOf, coreActor } from '../audit/chain/actors.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
-import { changerOf } from '../wallets/operations.ts'
 import { Webhook } from './entities.ts'
 
 /** What a call is about, without its caller. */
@@ -218,7 +218,7 @@ export function pauseFailing(em: Em, webhook: Webhook, now: Date): void {
   change(webhook, now)
   const { workspaceId, lastStatus = null, failingSince = null } = webhook
   const after = { ...auditView(webhook), lastStatus, failingSince }
-  recordAction(em, { actor: 'core', action: 'webhook.pause', workspaceId, target: webhook.id, before, after })
+  recordAction(em, { actor: coreActor, action: 'webhook.pause', workspaceId, target: webhook.id, before, after })
 }
 
 /** @throws DomainError E002; as `requireUnmodified` */

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
+import { coreActor } from '../../audit/chain/actors.ts'
 import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
 import { ledgerMac } from '../../database/signed-rows.ts'
@@ -58,7 +59,7 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   const halted = { status: 'HALTED', haltReason: reason }
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
   const action = {
-    actor: 'core',
+    actor: coreActor,
     action: 'ledger.halt' as const,
     workspaceId,
     target: idFromUuid('workspace', workspaceId),

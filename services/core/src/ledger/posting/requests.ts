@@ -1,4 +1,5 @@
 import { DomainError, type TransferType } from '@workspace-wallet/contract'
+import { coreActor } from '../../audit/chain/actors.ts'
 import type { HoldRow } from '../../database/signed-rows.ts'
 import type { Transfer } from '../chain/transfer.ts'
 
@@ -21,7 +22,7 @@ export type Name = { id: string } | { bizId: string }
 type Caller = { actor: string; requestId: string; clientAddress: string | null }
 
 /** The caller of commands that core itself sends: it expires holds. */
-export const coreItself: Caller = { actor: 'core', requestId: 'core', clientAddress: null }
+export const coreItself: Caller = { actor: coreActor, requestId: 'core', clientAddress: null }
 
 /** A transfer to post: money to move between two wallets of one workspace. IDs are UUIDs. */
 export type Posting = Caller & {

@@ -1,15 +1,11 @@
 import { Decimal, DomainError, formatBalance } from '@workspace-wallet/contract'
+import { isKey } from '../../audit/chain/actors.ts'
 import type { LimitRow } from '../../database/signed-rows.ts'
 import type { LimitState } from './state.ts'
 
-/** The name of a wallet as the subject of limits; an API key is named by the actor, `key:ak_…`. IDs of wallets are UUIDs. */
+/** A wallet as the stored subject of limits. The subject of a key is its actor, `key:ak_…`. IDs of wallets are UUIDs. */
 export function walletSubject(walletId: string): string {
   return `wallet:${walletId}`
-}
-
-/** Whether an actor, or the subject of a limit, is an API key. */
-export function isKey(actor: string): boolean {
-  return actor.startsWith('key:')
 }
 
 /** Whose limits apply when an actor spends from a wallet. */

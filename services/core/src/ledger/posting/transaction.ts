@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid, postingGraceMs } from '@workspace-wallet/contract'
 import type { Pool, PoolClient } from 'pg'
+import { isKey } from '../../audit/chain/actors.ts'
 import { type Action, type AuditHead, appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
 import { holdMac, ledgerMac, limitMac, walletMac } from '../../database/signed-rows.ts'
@@ -44,7 +45,7 @@ import {
   walletsOf,
   workspacesOf,
 } from './requests.ts'
-import { isKey, limitKey, walletSubject } from './spending.ts'
+import { limitKey, walletSubject } from './spending.ts'
 import type { Decision, HoldState, LedgerState, LimitState } from './state.ts'
 
 /** The connection was lost after COMMIT was sent and before its result arrived: the outcome is unknown. */
