@@ -21,6 +21,115 @@ import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { LimitRow } from '../database/signed-rows.ts'
 import { postingTime } from '../ledger/posting/draft.ts'
+import { dayOf, endOfDay, isSet, spentOn, walletSubject } from '../ledger/posting/spending.ts'
+import { Ledger } from '../ledger/rows/entities.ts'
+import { writeLimit } from '../ledger/rows/functions.ts'
+import { lockLedger } from '../ledger/rows/lock.ts'
+import { Wallet } from '../wallets/entities.ts'
+import { SpendingLimit } from './entities.ts'
+
+export type LimitAdministration = { actor: string; chainKey: KeyObject }
+
+/**
+ * Sets the limits of an API key or a wallet in one currency (docs/operations.md). They hold for the next transfer that is
+ * posted. A limit whose row was modified outside the service is replaced, and counts from now on.
+ *
+ * @throws DomainError S012 for too many decimals; AdminError NOT_FOUND, NOT_ALLOWED for a wallet of another currency
+ */
+export async function setLimit(
+  em: Em,
+  administration: LimitAdministration,
+  { workspaceId, subject, currency, ...bounds }: SetLimitInput,
+): Promise<SpendingLimitRecord> {
+  for (const [field, amount] of Object.entries(bounds)) {
+    const fault = amount === undefined ? null : amountFault(amount, currency)
+    if (fault) throw new DomainError('S012', { field, ...fault })
+  }
+  const ledger = await openLedger(em, workspaceId)
+  await requireSubject(em, workspaceId, subject, currency)
+  const stored = await em.findOne(SpendingLimit, { workspaceId, subject: storedSubject(subject), currency })
+  const at = postingTime(ledger, await databaseTime(em))
+  const counted = stored?.isSet && isGenuine(stored) ? stored : null
+  const limit: LimitRow = {
+    workspaceId: ledger.row.workspaceId,
+    subject: storedSubject(subject),
+    currency,
+    perTransfer: bounds.perTransfer === undefined ? null : new Decimal(bounds.perTransfer),
+    perDay: bounds.perDay === undefined ? null : new Decimal(bounds.perDay),
+    day: counted?.day ?? dayOf(at),
+    spent: counted?.spent ?? new Decimal(0),
+    countedFrom: counted?.countedFrom ?? ledger.position,
+    createdAt: stored?.createdAt ?? at,
+    updatedAt: at,
+    revision: (stored?.revision ?? 0) + 1,
+  }
+  await save(em, administration, ledger, limit, counted)
+  return recordOf(limit, at)
+}
+
+/**
+ * Clears the limits of an API key or a wallet in one currency.
+ *
+ * @throws AdminError NOT_FOUND
+ */
+export async function clearLimit(
+  em: Em,
+  administration: LimitAdministration,
+  { workspaceId, subject, currency }: LimitInput,
+): Promise<void> {
+  const ledger = await openLedger(em, workspaceId)
+  const stored = await em.findOne(SpendingLimit, { workspaceId, subject: storedSubject(subject), currency })
+  if (!stored?.isSet)
+    throw new AdminError('NOT_FOUND', `${idOf(subject)} has no limit in ${currency}: limit list shows all limits.`)
+  const updatedAt = postingTime(ledger, await databaseTime(em))
+  const limit = { ...stored.row, perTransfer: null, perDay: null, updatedAt, revision: stored.revision + 1 }
+  await save(em, administration, ledger, limit, stored)
+}
+
+/** The limits of a workspace. @throws AdminError NOT_FOUND */
+export async function listLimits(em: Em, workspaceId: string): Promise<SpendingLimitRecord[]> {
+  if (!(await em.findOne(Ledger, { workspaceId })))
+    throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  const now = await databaseTime(em)
+  const limits = await em.find(
+    SpendingLimit,
+    { workspaceId },
+    { orderBy: { createdAt: 'asc', subject: 'asc', currency: 'asc' } },
+  )
+  return limits.filter(({ isSet }) => isSet).map(({ row }) => recordOf(row, now))
+}
+
+async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
+  const ledger = await lockLedger(em, workspaceId)
+  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  requireGenuine(ledger)
+  return ledger
+}
+
+/** @throws AdminError NOT_FOUND; NOT_ALLOWED if the wallet has another currency */
+async function requireSubject(em: Em, workspaceId: string, subject: LimitSubject, currency: string): Promise<void> {
+  if ('apiKey' in subject) {
+    const key = await em.findOne(ApiKey, { workspaceId, id: subject.apiKey, deletedAt: null })
+    if (!key) throw new AdminError('NOT_FOUND', `${workspaceId} has no API key ${subject.apiKey}.`)
+    return
+  }
+  const wallet = await em.findOne(Wallet, { workspaceId, id: subject.walletId, kind: 'CUSTOMER' })
+  if (!wallet) throw new AdminError('NOT_FOUND', `${workspaceId} has no wallet ${subject.walletId}.`)
+  if (wallet.currency !== currency)
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `${subject.walletId} holds ${wallet.currency}: set a limit in ${wallet.currency}.`,
+    )
+}
+
+async function save(
+  em: Em,
+  { actor, chainKey }: LimitAdministration,
+  ledger: Ledger,
+  limit: LimitRow,
+  before: SpendingLimit | null,
+): Promise<void> {
+  const { workspaceId } = ledger
   const { subject, currency } = limit
   // Counted, because the ledger still counts a limit that was removed outside the service.
   const others = await em.count(SpendingLimit, {
