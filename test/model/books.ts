@@ -9,6 +9,7 @@ import {
   isMalformed,
   isMalformedAmount,
   malformedIndex,
+  type PastRead,
   type Posting,
   type Read,
   type Release,
@@ -64,6 +65,20 @@ type Movement = {
   reverses: string | null
   reversed: bigint
   balances: Record<string, { walletId: string; sequence: number; balanceAfter: string }>
+  position: number
+  createdAt: string
+}
+
+type Flow = {
+  walletId: string
+  sequence: number
+  direction: 'IN' | 'OUT'
+  type: Movement['type']
+  amount: string
+  balanceAfter: string
+  currency: Currency
+  transferId: string
+  counterpartyWalletId: string | null
   createdAt: string
 }
 
@@ -94,7 +109,8 @@ type RecordData = Record<string, unknown>
 export type Outcome = { code: string; index?: number | undefined } | { code: '2000'; data: RecordData } | 'new'
 
 /** What the service gives a new record. */
-export type Made = { id: string; at: string; batchId?: string | null }
+export type Made = { id: string; at: string }
+export type MadeMovement = Made & { position: number; batchId: string | null }
 
 /** Records are replaced, not changed, so that a copy of the books is cheap. */
 export class Books {
@@ -103,7 +119,7 @@ export class Books {
   readonly movements = new Map<string, Movement>()
   readonly holds = new Map<string, Hold>()
   readonly orders: string[] = []
-  readonly flows = new Map<string, RecordData[]>()
+  readonly flows = new Map<string, Flow[]>()
   readonly #open = new Map<string, Hold>()
   /** By currency and day. */
   readonly #spent = new Map<string, bigint>()
@@ -156,7 +172,7 @@ export class Books {
     for (const [index, item] of transfers.entries()) {
       const outcome = draft.#answerPosting(item, time)
       if (outcome !== 'new') return { code: outcome.code, index }
-      draft.post(item, { id: item.bizId!, at: new Date(time).toISOString() })
+      draft.post(item, { id: item.bizId!, at: new Date(time).toISOString(), position: 0, batchId: null })
     }
     return 'new'
   }
@@ -270,10 +286,12 @@ export class Books {
     return 'new'
   }
 
-  #answerRead({ what, id }: Read, time: number): Outcome {
-    if (what === 'order') {
+  #answerRead(read: Read | PastRead, time: number): Outcome {
+    const { what, id } = read
+    if (what === 'order' || what === 'receipt') {
       const movement = this.#movement(id)
-      return movement?.type === 'TRANSFER' ? { code: '2000', data: this.recordOf(movement) } : { code: 'T001' }
+      if (movement?.type !== 'TRANSFER') return { code: 'T001' }
+      return { code: '2000', data: what === 'order' ? this.recordOf(movement) : receiptOf(movement) }
     }
     if (what === 'hold') {
       const hold = this.#hold(id, time)
@@ -282,14 +300,56 @@ export class Books {
     const wallet = this.wallets.get(id)
     if (!wallet) return { code: 'W001' }
     if (what === 'wallet') return { code: '2000', data: walletRecordOf(wallet) }
+    if (what === 'balanceAt') return { code: '2000', data: this.#balanceAt(wallet, read.at) }
+    if (what === 'statement') return { code: '2000', data: this.#statement(wallet, read.from, read.to) }
     const { walletId, currency, balance, sequence } = wallet
     const available = this.available(walletId, time)
     const [all, held, free] = [balance, balance - available, available].map(units => textOf(units, currency))
     return { code: '2000', data: { walletId, currency, balance: all, held, available: free, sequence } }
   }
 
+  #balanceAt({ walletId, currency }: Wallet, at: string): RecordData {
+    const last = this.#flowsBetween(walletId, '', at).at(-1)
+    return {
+      walletId,
+      currency,
+      at,
+      balance: last?.balanceAfter ?? textOf(0n, currency),
+      sequence: last?.sequence ?? 0,
+    }
+  }
+
+  #statement(wallet: Wallet, from: string, to: string): RecordData {
+    const { walletId, currency } = wallet
+    const flows = this.#flowsBetween(walletId, from, to)
+    const total = (direction: Flow['direction']) =>
+      flows.reduce((sum, flow) => (flow.direction === direction ? sum + unitsOf(flow.amount) : sum), 0n)
+    const [opening, closing] = [from, to].map(at => unitsOf(this.#balanceAt(wallet, at).balance as string)) as [
+      bigint,
+      bigint,
+    ]
+    if (opening + total('IN') - total('OUT') !== closing) throw new Error(`the model is wrong about ${walletId}`)
+    return {
+      walletId,
+      currency,
+      from,
+      to,
+      opening: textOf(opening, currency),
+      closing: textOf(closing, currency),
+      totalIn: textOf(total('IN'), currency),
+      totalOut: textOf(total('OUT'), currency),
+      flowCount: flows.length,
+      firstSequence: flows[0]?.sequence ?? null,
+      lastSequence: flows.at(-1)?.sequence ?? null,
+    }
+  }
+
+  #flowsBetween(walletId: string, from: string, to: string): Flow[] {
+    return (this.flows.get(walletId) ?? []).filter(({ createdAt }) => createdAt >= from && createdAt < to)
+  }
+
   /** Carries out what `answer` calls new. */
-  post(posting: Posting, { id, at, batchId = null }: Made): Movement {
+  post(posting: Posting, { id, at, position, batchId }: MadeMovement): Movement {
     const original = posting.kind === 'reversal' ? this.#movement(posting.reversesTransferId)! : null
     const { type, source, target } =
       posting.kind === 'reversal'
@@ -316,6 +376,7 @@ export class Books {
       reverses: original?.transferId ?? null,
       reversed: 0n,
       balances,
+      position,
       createdAt: at,
     }
     this.#keep(movement)
@@ -355,7 +416,7 @@ export class Books {
 
   #addFlow(movement: Movement, side: string, { walletId, sequence, balanceAfter }: Movement['balances'][string]): void {
     const { type, amount, currency, transferId, source, target, createdAt } = movement
-    const flow = {
+    const flow: Flow = {
       walletId,
       sequence,
       direction: side === 'source' ? 'OUT' : 'IN',
@@ -501,6 +562,24 @@ export function holdRecordOf(hold: Hold): RecordData {
   const { captured, remaining, expiresInSeconds: _, ...record } = hold
   const [capturedAmount, remainingAmount] = [captured, remaining].map(units => textOf(units, hold.currency))
   return { ...record, capturedAmount, remainingAmount, remark: null }
+}
+
+/** The claims of a receipt, without its workspace and without MACs. */
+function receiptOf(movement: Movement): RecordData {
+  const { transferId, bizId, amount, currency, source, target, createdAt, position, reverses, balances } = movement
+  return {
+    transferId,
+    bizId,
+    amount,
+    currency,
+    sourceWalletId: source,
+    targetWalletId: target,
+    completedAt: createdAt,
+    position,
+    reversesTransferId: reverses,
+    source: { sequence: balances.source!.sequence },
+    target: { sequence: balances.target!.sequence },
+  }
 }
 
 /** Without `updatedAt`. */

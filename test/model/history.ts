@@ -4,10 +4,12 @@
  * position between the request and the answer. What was answered before the request bounds these positions from below, and
  * what was sent after the answer from above.
  */
+import { createPublicKey, verify } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import type { ReceiptClaims, ReceiptKeys } from '@workspace-wallet/contract'
 import { Books, type Hold, holdRecordOf, type Movement, type Outcome, textOf } from './books.ts'
 import type { Answer, HoldCreation, Posting, Request, WalletCreation } from './requests.ts'
-import type { LoggedEvent } from './world.ts'
+import type { LoggedEvent, TransferMacs } from './world.ts'
 
 /** A time of the clock, in milliseconds, and one of a logical clock without duplicates. */
 export type Moment = { time: number; tick: number }
@@ -18,6 +20,9 @@ export type Found = {
   orders: Record<string, unknown>[]
   /** The flows of each wallet, by its ID, in order of their sequence. */
   flows: Map<string, Record<string, unknown>[]>
+  receiptKeys: ReceiptKeys
+  /** By transferId. */
+  macs: Map<string, TransferMacs>
 }
 
 /** The requests that were answered with what one event made. The event took effect between `sent` and `answered`. */
@@ -42,6 +47,8 @@ export class History {
     for (const exchange of this.#exchanges) this.#addSources(exchange)
     this.#checkLog()
     this.#checkBatches()
+    this.#checkRepeatedReads()
+    this.#checkReceipts()
     this.#replay()
     this.#checkEnd()
     return this.#contradictions
@@ -105,6 +112,42 @@ export class History {
         new Set(events.map(({ timestamp }) => timestamp)).size === 1 &&
         events.every(({ position }, at) => position === events[0]!.position + at)
       if (!isWhole) this.#contradiction('a batch is not whole:', events)
+    }
+  }
+
+  /** Past balances, statements and receipts have the same bytes whenever they are read. */
+  #checkRepeatedReads(): void {
+    const first = new Map<string, string>()
+    for (const { request, answer } of this.#exchanges) {
+      if (request.kind !== 'read' || answer.code !== '2000') continue
+      const { what } = request
+      if (what !== 'balanceAt' && what !== 'statement' && what !== 'receipt') continue
+      // A receipt is read by transferId or bizId.
+      const key = what === 'receipt' ? claimsOf(answer).transferId : JSON.stringify(request)
+      const text = JSON.stringify(answer.data)
+      const before = first.get(key)
+      if (before === undefined) first.set(key, text)
+      else if (before !== text) this.#contradiction('an answer has changed:', request, before, text)
+    }
+  }
+
+  /** Published keys have signed the receipts, and their MACs are those of the ledger. The replay compares the other claims. */
+  #checkReceipts(): void {
+    const { receiptKeys, macs, log } = this.#found
+    const keys = new Map(
+      receiptKeys.keys.map(jwk => [jwk.kid, createPublicKey({ key: { ...jwk }, format: 'jwk' })] as const),
+    )
+    for (const { request, answer } of this.#exchanges) {
+      if (request.kind !== 'read' || request.what !== 'receipt' || answer.code !== '2000') continue
+      const { signed, signature, keyId } = partsOf(answer)
+      const key = keys.get(keyId)
+      if (!key || !verify(null, Buffer.from(signed), key, signature))
+        this.#contradiction('no published key has signed', answer.data)
+      const { workspaceId, transferId, source, target } = claimsOf(answer)
+      const isOfLedger =
+        workspaceId === log[0]!.workspaceId &&
+        isDeepStrictEqual({ source: source.mac, target: target.mac }, macs.get(transferId))
+      if (!isOfLedger) this.#contradiction('the ledger has another workspace or MAC than', claimsOf(answer))
     }
   }
 
@@ -176,7 +219,7 @@ export class History {
     return isExpected
   }
 
-  #carryOut(request: Request, { type, data, timestamp: at }: LoggedEvent): unknown {
+  #carryOut(request: Request, { type, data, timestamp: at, position }: LoggedEvent): unknown {
     switch (type) {
       case 'hold.created':
         return { hold: holdRecordOf(this.#books.hold(request as HoldCreation, { id: data.hold.holdId, at })) }
@@ -194,7 +237,7 @@ export class History {
       }
       default: {
         const { transferId: id, batchId = null } = data.transfer ?? data.funding
-        return this.#eventDataOf(this.#books.post(request as Posting, { id, at, batchId }))
+        return this.#eventDataOf(this.#books.post(request as Posting, { id, at, position, batchId }))
       }
     }
   }
@@ -287,13 +330,41 @@ function nameUnnamed(request: Request, { data }: Answer): Request {
   return request
 }
 
-/** Without the time of the last change of a wallet, and for operators without its balance, which is not text. */
+/**
+ * The claims of a receipt without what the model does not have. A wallet without the time of its last change, and for
+ * operators without its balance, which is not text.
+ */
 function comparable(request: Request, data: Record<string, unknown> | null): unknown {
-  if (!data || (request.kind === 'read' ? request.what === 'order' || request.what === 'hold' : !('by' in request)))
-    return data
+  if (!data) return data
+  if (request.kind === 'read') {
+    if (request.what === 'receipt') return 'receipt' in data ? modelledClaimsOf(data) : data
+    if (request.what !== 'wallet' && request.what !== 'balance') return data
+  } else if (!('by' in request)) return data
   const { updatedAt: _, ...record } = data
   if ('by' in request && request.by === 'OPERATOR') delete record.balance
   return record
+}
+
+type ReceiptData = Pick<Answer, 'data'>
+
+function partsOf({ data }: ReceiptData) {
+  const [header, payload, signature] = String(data!.receipt).split('.') as [string, string, string]
+  const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
+  return {
+    keyId: decode(header).kid as string,
+    claims: decode(payload) as ReceiptClaims,
+    signed: `${header}.${payload}`,
+    signature: Buffer.from(signature, 'base64url'),
+  }
+}
+
+function claimsOf(answer: ReceiptData): ReceiptClaims {
+  return partsOf(answer).claims
+}
+
+function modelledClaimsOf(data: Record<string, unknown>): object {
+  const { workspaceId: _, source, target, ...claims } = claimsOf({ data })
+  return { ...claims, source: { sequence: source.sequence }, target: { sequence: target.sequence } }
 }
 
 function changeOf({ walletId, bizId, currency, status }: Record<string, unknown>, by: string): unknown {

@@ -12,6 +12,7 @@ import {
   type HoldCreation,
   type Item,
   longestHold,
+  type PastRead,
   type Read,
   type Release,
   type Request,
@@ -61,7 +62,7 @@ export class OperationGenerator {
       [4, () => this.#release()],
       [8, () => this.#keep(this.#reversal())],
       [9, () => this.#batch()],
-      [8, () => this.#read()],
+      [10, () => this.#read()],
       [22, () => this.#transfer()],
     ]
   }
@@ -93,6 +94,17 @@ export class OperationGenerator {
       roll -= weight
     }
     throw new Error('the weights have no request for this roll')
+  }
+
+  /** A read of past balances, at or next to some of these times, in milliseconds. */
+  pastRead(times: readonly number[]): PastRead {
+    const id = this.#random.chance(0.95) ? this.#wallet() : this.#anyWallet()
+    const time = () => new Date(this.#random.pick(times) + this.#random.int(3) - 1).toISOString()
+    const [first, second] = [time(), time()]
+    if (this.#random.chance(0.3)) return { kind: 'read', what: 'balanceAt', id, at: first }
+    const isForward = this.#random.chance(0.95) === first < second
+    const [from, to] = isForward ? [first, second] : [second, first]
+    return { kind: 'read', what: 'statement', id, from, to }
   }
 
   #newWallet(currency: Currency): WalletCreation {
@@ -213,8 +225,9 @@ export class OperationGenerator {
   }
 
   #read(): Read {
-    const what = this.#random.pick(['wallet', 'balance', 'balance', 'order', 'hold', 'hold'] as const)
-    if (what === 'order') return { kind: 'read', what, id: this.#recent(this.#transfers)?.bizId ?? 'absent' }
+    const what = this.#random.pick(['wallet', 'balance', 'balance', 'order', 'hold', 'hold', 'receipt'] as const)
+    if (what === 'order' || what === 'receipt')
+      return { kind: 'read', what, id: this.#recent(this.#transfers)?.bizId ?? 'absent' }
     if (what === 'hold') return { kind: 'read', what, id: this.#recent(this.#holds)?.bizId ?? 'absent' }
     return { kind: 'read', what, id: this.#random.chance(0.97) ? this.#wallet() : this.#anyWallet() }
   }

@@ -49,9 +49,13 @@ export type Release = { kind: 'release'; holdId: string }
 /** Operators create wallets without a bizId. */
 export type WalletCreation = { kind: 'wallet'; by: Changer; name: string; currency: Currency; bizId?: string }
 export type StatusChange = { kind: 'status'; by: Changer; walletId: string; status: Status }
-export type Read = { kind: 'read'; what: 'wallet' | 'balance' | 'order' | 'hold'; id: string }
+export type Read = { kind: 'read'; what: 'wallet' | 'balance' | 'order' | 'hold' | 'receipt'; id: string }
+/** Times are ISO 8601 in UTC with milliseconds. */
+export type PastRead =
+  | { kind: 'read'; what: 'balanceAt'; id: string; at: string }
+  | { kind: 'read'; what: 'statement'; id: string; from: string; to: string }
 
-export type Request = Posting | Batch | HoldCreation | Release | WalletCreation | StatusChange | Read
+export type Request = Posting | Batch | HoldCreation | Release | WalletCreation | StatusChange | Read | PastRead
 
 /** `index`: the place of the item that failed in its batch. */
 export type Answer = { code: string; data: Record<string, unknown> | null; index: number | null }
@@ -81,6 +85,8 @@ export function isMalformed(request: Request): boolean {
     case 'deposit':
     case 'withdrawal':
       return isMalformedAmount(request.amount) || isIncomplete(request)
+    case 'read':
+      return request.what === 'statement' && request.from > request.to
     default:
       return false
   }

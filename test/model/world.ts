@@ -1,14 +1,15 @@
 /** The system of a model test: two cores and two gateways, which requests use in turn. */
 
-import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, mintId, type ReceiptKeys, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
 import { batchPath, call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
+import { hourMs, readAnHourLater } from '../setup/past.ts'
 import { type System, startSystem } from '../setup/system.ts'
 import { createTenant } from '../setup/workspaces.ts'
 import { keyLimits } from './books.ts'
 import { otherName } from './operations.ts'
-import type { Answer, Read, Request, StatusChange, WalletCreation } from './requests.ts'
+import type { Answer, PastRead, Read, Request, StatusChange, WalletCreation } from './requests.ts'
 
 export type LoggedEvent = {
   eventId: string
@@ -19,6 +20,8 @@ export type LoggedEvent = {
   // biome-ignore lint/suspicious/noExplicitAny: by type
   data: any
 }
+
+export type TransferMacs = { source: string; target: string }
 
 export type EventPage = { content: LoggedEvent[]; last: number; lastEventId: string | null; more: boolean }
 
@@ -35,6 +38,7 @@ const commandPaths = {
 } as const
 
 const readPaths: Record<Read['what'], (id: string) => string> = {
+  receipt: id => `/api/v1/transfer/query/orders/${id}/receipt`,
   wallet: id => `/api/v1/wallets/${id}`,
   balance: id => `/api/v1/wallets/${id}/balance`,
   order: id => `/api/v1/transfer/query/orders/${id}`,
@@ -89,8 +93,7 @@ export class World {
     const resolved: Record<string, unknown> = { ...request }
     for (const field of walletFields)
       if (field in resolved) resolved[field] = await this.#wallet(resolved[field] as string).promise
-    if (request.kind === 'read' && (request.what === 'wallet' || request.what === 'balance'))
-      resolved.id = await this.#wallet(request.id).promise
+    if (request.kind === 'read' && isOfWallet(request.what)) resolved.id = await this.#wallet(request.id).promise
     for (const field of ['holdId', 'reversesTransferId', 'id'])
       if (field in resolved && this.#next++ % 2 === 0)
         resolved[field] = this.#ids.get(resolved[field] as string) ?? resolved[field]
@@ -103,6 +106,7 @@ export class World {
   async send(request: Request): Promise<Answer> {
     switch (request.kind) {
       case 'read':
+        if (request.what === 'balanceAt' || request.what === 'statement') return this.#readPast(request)
         return this.#call('GET', readPaths[request.what](encodeURIComponent(request.id)))
       case 'deposit':
       case 'withdrawal': {
@@ -151,9 +155,35 @@ export class World {
     }
   }
 
+  /** The position of the last event. */
+  async head(): Promise<number> {
+    return (await this.get('/api/v1/event/query/events/head')).last as number
+  }
+
   async page(after: number, size: number, type?: string): Promise<EventPage> {
     const filter = type === undefined ? '' : `&type=${type}`
     return (await this.get(`/api/v1/event/query/events/${after}?size=${size}${filter}`)) as unknown as EventPage
+  }
+
+  /** The public keys of receipts, from the next gateway. */
+  async receiptKeys(): Promise<ReceiptKeys> {
+    const { gateways } = this.system
+    const answer = await fetch(`${gateways[this.#next++ % gateways.length]!.url}/.well-known/jwks.json`)
+    return (await answer.json()) as ReceiptKeys
+  }
+
+  /** The MACs of the flows of each transfer, by its ID, in base64url. */
+  async macs(): Promise<Map<string, TransferMacs>> {
+    const rows = await query(
+      this.system.database.ownerUrl,
+      `select id, source_mac, target_mac from transfer where workspace_id = '${uuidFromId('workspace', this.workspaceId)}'`,
+    )
+    return new Map(
+      rows.map(row => {
+        const [source, target] = [row.source_mac, row.target_mac].map(mac => (mac as Buffer).toString('base64url'))
+        return [idFromUuid('transfer', row.id as string), { source: source!, target: target! }]
+      }),
+    )
   }
 
   #wallet(name: string): PromiseWithResolvers<string> {
@@ -177,6 +207,21 @@ export class World {
         ? await answerOf(create())
         : await this.#call('POST', commandPaths.wallet, bodyOf(request))
     if (answer.code === '2000') this.#wallet(name.replace(otherName, '')).resolve(answer.data!.walletId as string)
+    return answer
+  }
+
+  /** Reads past balances up to now: for them, an hour passes. Nothing may post meanwhile. */
+  readAnHourLater(read: () => Promise<void>): Promise<void> {
+    return readAnHourLater(this.system.database.ownerUrl, this.workspaceId, read)
+  }
+
+  /** Within `readAnHourLater`. */
+  async #readPast(read: PastRead): Promise<Answer> {
+    const [resource, times] = read.what === 'balanceAt' ? ['balance', [read.at]] : ['statement', [read.from, read.to]]
+    const path = [resource, ...times.map(time => movedBy(-hourMs, time))].join('/')
+    const answer = await this.#call('GET', `/api/v1/wallets/${encodeURIComponent(read.id)}/${path}`)
+    for (const name of ['at', 'from', 'to'])
+      if (answer.data && name in answer.data) answer.data[name] = movedBy(hourMs, answer.data[name] as string)
     return answer
   }
 
@@ -204,6 +249,14 @@ export class World {
     )
     return idFromUuid('wallet', row!.id as string)
   }
+}
+
+function isOfWallet(what: (Read | PastRead)['what']): boolean {
+  return what !== 'order' && what !== 'hold' && what !== 'receipt'
+}
+
+function movedBy(ms: number, time: string): string {
+  return new Date(Date.parse(time) + ms).toISOString()
 }
 
 function bodyOf(request: Request): object {
