@@ -3,7 +3,7 @@ import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { type Findings, publicId } from './findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
-import { dateOf, wholeOf } from './values.ts'
+import { dateOf, decimalOf, wholeOf } from './values.ts'
 
 type Scope = { snapshot: Snapshot; workspaceId: string | null; findings: Findings }
 
@@ -22,7 +22,7 @@ type AuditedRows = {
   sql: string
   /** The public ID of a stored row; it sorts like the stored one. */
   publicId: (stored: string | null) => string
-  idName: 'apiKey' | 'transferId' | 'userId' | 'walletId' | 'webhookId' | null
+  idName: 'apiKey' | 'limit' | 'transferId' | 'userId' | 'walletId' | 'webhookId' | null
   /** The state after an action, from the state that the earlier actions resulted in. */
   audited: (action: Action, before: State | null) => State
   stored: (columns: TextRow) => State
@@ -180,6 +180,25 @@ const webhooks: AuditedRows = {
   }),
 }
 
+const limits: AuditedRows = {
+  rule: 'limit-audit',
+  actions: ['limit.set', 'limit.clear'],
+  idInAudit: `target || ' ' || (after ->> 'currency')`,
+  sql: `
+    select workspace_id, subject || ' ' || currency, per_transfer, per_day
+    from public.spending_limit where ${isInScope} order by workspace_id, subject, currency`,
+  publicId: limit => {
+    const [, kind, id = '', currency] = limit?.match(/^(key|wallet):(.*) (.*)$/s) ?? []
+    return kind ? `${kind === 'key' ? id : publicId('wallet', id)} ${currency}` : `${limit}`
+  },
+  idName: 'limit',
+  audited: ({ after: { perTransfer, perDay } }) => ({
+    perTransfer: plainAmount(perTransfer),
+    perDay: plainAmount(perDay),
+  }),
+  stored: ([perTransfer, perDay]) => ({ perTransfer: plainAmount(perTransfer), perDay: plainAmount(perDay) }),
+}
+
 /**
  * Compares the audit with the rows that its actions created and changed. A row that its owner resets to an earlier
  * state has a genuine MAC; the audit still has the action that followed.
@@ -187,7 +206,7 @@ const webhooks: AuditedRows = {
  * Each kind is one merge of two sorted streams, so memory stays constant.
  */
 export async function checkAuditedRows(scope: Scope): Promise<void> {
-  for (const rows of [workspaces, members, apiKeys, wallets, funding, webhooks]) await compare(rows, scope)
+  for (const rows of [workspaces, members, apiKeys, wallets, funding, webhooks, limits]) await compare(rows, scope)
 }
 
 async function compare(audited: AuditedRows, { snapshot, workspaceId, findings }: Scope): Promise<void> {
@@ -241,4 +260,9 @@ function idsOf({ idName, publicId: toPublicId }: AuditedRows, [workspace, id]: T
 function isoTime(text: string | null): string | null {
   const time = dateOf(text)
   return Number.isNaN(time.getTime()) ? text : time.toISOString()
+}
+
+/** An amount without the decimals of its currency, which the audit shows and a limit is stored without. */
+function plainAmount(amount: unknown): string | null {
+  return typeof amount === 'string' ? decimalOf(amount).toFixed() : null
 }

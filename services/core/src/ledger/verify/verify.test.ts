@@ -102,7 +102,10 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
 
   const { workspaceId } = system
   await admin.members.add.mutate({ workspaceId, userId: 'gone' })
+  const ofKey = { workspaceId, subject: { apiKey: system.apiKey }, currency: 'USD' }
+  await admin.limits.set.mutate({ ...ofKey, perDay: '1000.00' })
   await keepRows(database.ownerUrl)
+  await admin.limits.set.mutate({ ...ofKey, perDay: '50.00', perTransfer: '10.00' })
   await admin.members.remove.mutate({ workspaceId, userId: 'gone' })
   await admin.wallets.freeze.mutate({ workspaceId: ours, walletId: c })
   await admin.workspaces.delete.mutate({ workspaceId: deleted, force: true })
@@ -197,7 +200,7 @@ async function keepEscrow(workspaceId: string, { admin }: System, service: CoreC
 /** Copies the rows that later actions change, so that a test can put genuine earlier rows back. */
 async function keepRows(ownerUrl: string): Promise<void> {
   await execute(ownerUrl, 'create schema kept')
-  for (const table of ['api_key', 'hold', 'ledger', 'member', 'wallet', 'webhook', 'workspace'])
+  for (const table of ['api_key', 'hold', 'ledger', 'member', 'spending_limit', 'wallet', 'webhook', 'workspace'])
     await execute(ownerUrl, `create table kept.${table} as table ${table}`)
 }
 
@@ -275,10 +278,12 @@ function named({ violations }: VerifyReport): string[] {
   const nameOf = (id: unknown) => names.get(id as string) ?? id
   return violations.map(({ rule, ids }) => {
     const { workspaceId, walletId, transferId, holdId, sequence, position, currency } = ids
-    const { object, action, userId, apiKey, webhookId } = ids
+    const { object, action, userId, apiKey, webhookId, limit } = ids
     if (object) return `${rule} ${object}`
     if (action ?? userId ?? apiKey) return `${rule} ${action ?? userId ?? 'key'}`
     if (webhookId) return `${rule} webhook`
+    if (limit && !currency)
+      return `${rule} ${`${limit}`.startsWith(system.apiKey) ? 'key' : nameOf(`${limit}`.split(' ')[0])}`
     if (walletId) return `${rule} ${nameOf(walletId)}${sequence === undefined ? '' : `#${sequence}`}`
     if (holdId) return `${rule} ${nameOf(holdId)}`
     if (transferId) return `${rule} ${nameOf(transferId)}`
@@ -292,6 +297,8 @@ const wallet = (name: keyof Books['wallets']) => `'${uuidFromId('wallet', books.
 const transfer = (name: keyof Books['transfers']) => `'${uuidFromId('transfer', books.transfers[name])}'`
 const hold = (name: keyof Books['holds']) => `'${uuidFromId('hold', books.holds[name])}'`
 const workspace = (name: keyof Books['workspaces']) => `'${uuidFromId('workspace', books.workspaces[name])}'`
+/** The limit of a wallet; the other one is that of a key. */
+const ofWallet = `(subject like 'wallet:%')`
 /** Changes columns of one transfer. */
 const change = (name: keyof Books['transfers'], columns: string) =>
   `update transfer set ${columns} where id = ${transfer(name)};`
@@ -1079,29 +1086,45 @@ const damages: Damage[] = [
   },
   {
     what: 'a limit raised',
-    sql: () => 'update spending_limit set per_day = 1000',
-    expected: ['limit-mac others USD'],
+    sql: () => `update spending_limit set per_day = 1000 where ${ofWallet}`,
+    expected: ['limit-mac others USD', 'limit-audit x'],
+  },
+  {
+    what: 'a limit raised, and signed with the stolen chain key',
+    sql: () => `update spending_limit set per_day = 1000 where ${ofWallet}`,
+    signed: 'spending_limit',
+    expected: ['limit-audit x'],
+  },
+  {
+    what: 'a limit reset to its genuine earlier row',
+    sql: () => reset('spending_limit', `not ${ofWallet}`),
+    expected: ['limit-audit key'],
   },
   {
     what: 'a limit deleted',
-    sql: () => 'delete from spending_limit',
-    expected: ['ledger-limit-count others'],
+    sql: () => `delete from spending_limit where ${ofWallet}`,
+    expected: ['audit-target x', 'ledger-limit-count others'],
+  },
+  {
+    what: 'a limit moved to another wallet',
+    sql: () => `update spending_limit set subject = 'wallet:' || ${wallet('y')} where ${ofWallet}`,
+    expected: ['limit-mac others USD', 'audit-target x', 'limit-audit y', 'limit-spent others USD'],
   },
   {
     what: 'less counted by a limit than was spent',
-    sql: () => 'update spending_limit set spent = 4',
+    sql: () => `update spending_limit set spent = 4 where ${ofWallet}`,
     signed: 'spending_limit',
     expected: ['limit-spent others USD'],
   },
   {
     what: 'counted by a limit on an earlier day',
-    sql: () => 'update spending_limit set day = day - 1',
+    sql: () => `update spending_limit set day = day - 1 where ${ofWallet}`,
     signed: 'spending_limit',
     expected: ['limit-spent others USD'],
   },
   {
     what: 'counted by a limit since an earlier transfer',
-    sql: () => 'update spending_limit set counted_from = counted_from - 1',
+    sql: () => `update spending_limit set counted_from = counted_from - 1 where ${ofWallet}`,
     signed: 'spending_limit',
     expected: ['limit-spent others USD'],
   },
