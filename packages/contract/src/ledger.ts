@@ -221,9 +221,12 @@ export const checkpointChain = z.strictObject({
 })
 export type CheckpointChain = z.infer<typeof checkpointChain>
 
-export const checkpointRowKinds = ['workspace', 'ledger', 'hold', 'member', 'key'] as const
+export const checkpointRowKinds = ['workspace', 'ledger', 'hold', 'limit', 'member', 'key', 'webhook'] as const
 
-/** The revision of a row. `id`: the hold, the user ID of a member, or the API key; empty otherwise. */
+/**
+ * The revision of a row. `id`: the hold, the subject and the currency of a limit, the user ID of a member, the API key or the
+ * webhook; empty otherwise.
+ */
 export const checkpointRow = z.strictObject({
   kind: z.enum(checkpointRowKinds),
   workspaceId: z.string(),

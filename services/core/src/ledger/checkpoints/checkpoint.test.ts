@@ -225,6 +225,23 @@ const resets: [string, (books: Books) => Promise<unknown>, string[], (books: Boo
     () => ({ apiKey: expect.stringMatching(/^ak_/) }),
   ],
   [
+    'a limit that was lowered',
+    ({ workspaceId, a: walletId }) =>
+      admin.limits.set.mutate({ workspaceId, subject: { walletId }, currency: 'USD', perDay: '1.00' }),
+    ['spending_limit', 'ledger'],
+    ({ a: walletId }) => ({ limit: `wallet:${uuidFromId('wallet', walletId)} USD` }),
+  ],
+  [
+    'a webhook whose secret was rotated away',
+    async ({ workspaceId }) => {
+      const call = { workspaceId, caller, filter: {}, size: 10, page: 0 }
+      const [webhook] = (await service.webhooks.list.query(call)).content
+      await service.webhooks.rotate.mutate({ workspaceId, caller, webhookId: webhook!.webhookId })
+    },
+    ['webhook'],
+    () => ({ webhookId: expect.stringMatching(/^whk_/) }),
+  ],
+  [
     'a member who was removed',
     ({ workspaceId }) => admin.members.remove.mutate({ workspaceId, userId: 'ada' }),
     ['member'],
@@ -261,6 +278,8 @@ test.each(resets)(
     const { workspaceId, a: walletId } = books
     const hold = { walletId, amount: '1.00', currency: 'USD', expiresInSeconds: 3600, bizId: 'hold' }
     await service.holds.create.mutate({ workspaceId, caller, hold })
+    await admin.limits.set.mutate({ workspaceId, subject: { walletId }, currency: 'USD', perDay: '100.00' })
+    await service.webhooks.create.mutate({ workspaceId, caller, url: 'https://receiver.example/', bizId: 'hook' })
     await admin.members.add.mutate({ workspaceId, userId: 'ada' })
     await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
     const lines = await reset(books, [...tables, 'audit', 'audit_head'], () => change(books))

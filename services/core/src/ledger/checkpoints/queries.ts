@@ -44,7 +44,7 @@ export async function* headsInOrder(
 }
 
 /** The rows that a public ID names, besides their workspace. */
-const idKinds: Partial<Record<string, IdKind>> = { hold: 'hold', key: 'apiKey' }
+const idKinds: Partial<Record<string, IdKind>> = { hold: 'hold', key: 'apiKey', webhook: 'webhook' }
 
 /** The revisions of all signed rows except wallets. */
 export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointRow[]> {
@@ -53,8 +53,10 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
       select 'workspace' as kind, id as workspace_id, '' as id, revision from public.workspace
       union all select 'ledger', workspace_id, '', revision from public.ledger
       union all select 'hold', workspace_id, id::text, revision from public.hold
+      union all select 'limit', workspace_id, subject || ' ' || currency, revision from public.spending_limit
       union all select 'member', workspace_id, user_id, revision from public.member
-      union all select 'key', workspace_id, id::text, revision from public.api_key) rows
+      union all select 'key', workspace_id, id::text, revision from public.api_key
+      union all select 'webhook', workspace_id, id::text, revision from public.webhook) rows
     where $1::uuid is null or workspace_id = $1`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([kind, workspaceId, id, revision]) => ({
@@ -94,14 +96,17 @@ export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null
 /** The current revisions of these rows, in their order; null for rows that no longer exist. */
 export async function revisionsNow(snapshot: Snapshot, rows: readonly CheckpointRow[]): Promise<(string | null)[]> {
   const found = await snapshot.rows(
-    `select coalesce(w.revision, l.revision, h.revision, m.revision, k.revision)
+    `select coalesce(w.revision, l.revision, h.revision, s.revision, m.revision, k.revision, hook.revision)
      from unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[])
-       with ordinality as listed (kind, workspace_id, user_id, id, place)
+       with ordinality as listed (kind, workspace_id, name, id, place)
      left join public.workspace w on kind = 'workspace' and w.id = listed.workspace_id
      left join public.ledger l on kind = 'ledger' and l.workspace_id = listed.workspace_id
      left join public.hold h on kind = 'hold' and h.workspace_id = listed.workspace_id and h.id = listed.id
-     left join public.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.user_id
+     left join public.spending_limit s on kind = 'limit' and s.workspace_id = listed.workspace_id
+       and s.subject = split_part(listed.name, ' ', 1) and s.currency = split_part(listed.name, ' ', 2)
+     left join public.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.name
      left join public.api_key k on kind = 'key' and k.id = listed.id
+     left join public.webhook hook on kind = 'webhook' and hook.id = listed.id
      order by place`,
     [
       rows.map(row => row.kind),

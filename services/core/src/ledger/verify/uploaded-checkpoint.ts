@@ -109,9 +109,19 @@ const nameOfKind = {
   workspace: 'workspace',
   ledger: 'ledger',
   hold: 'hold',
+  limit: 'limit',
   member: 'membership',
   key: 'API key',
+  webhook: 'webhook',
 } as const
+
+const nameOfId: Partial<Record<CheckpointRow['kind'], string>> = {
+  hold: 'holdId',
+  limit: 'limit',
+  member: 'userId',
+  key: 'apiKey',
+  webhook: 'webhookId',
+}
 
 function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): string {
   const name = nameOfKind[kind]
@@ -121,9 +131,8 @@ function messageOfRow({ kind, revision }: CheckpointRow, now: number | null): st
 }
 
 function idsOfRow({ kind, workspaceId, id }: CheckpointRow): Record<string, string> {
-  if (kind === 'hold') return { workspaceId, holdId: id }
-  if (kind === 'member') return { workspaceId, userId: id }
-  return kind === 'key' ? { workspaceId, apiKey: id } : { workspaceId }
+  const name = nameOfId[kind]
+  return name ? { workspaceId, [name]: id } : { workspaceId }
 }
 
 function toHead({ workspaceId, walletId, sequence, head, revision }: CheckpointPart['chains'][number]): CheckpointHead {
