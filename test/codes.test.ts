@@ -202,7 +202,7 @@ describe('creating a transfer', () => {
   test('W001, W002, T002, T003, T004, T005', async () => {
     const { admin, workspaceId } = system
     const { walletId: frozen } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Frozen' })
-    await admin.wallets.freeze.mutate({ workspaceId, walletId: frozen })
+    await admin.wallets.changeStatus.mutate({ workspaceId, walletId: frozen, status: 'FROZEN' })
     const send = (changes: object) => call(system, 'POST', createPath, order(changes))
     expectCode(await send({ targetWalletId: 'wal_01h455vb4pex5vsknk084sn02q' }), 'W001')
     expectCode(await send({ targetWalletId: frozen }), 'W002')
@@ -384,7 +384,7 @@ describe('other commands', () => {
     const change = (walletId: string, status: string) => call(system, 'POST', statusPath, { walletId, status })
     expectCode(await change(system.wallets[0]!.walletId, 'CLOSED'), 'W003')
     const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Frozen' })
-    await admin.wallets.freeze.mutate({ workspaceId, walletId })
+    await admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
     expectCode(await change(walletId, 'ACTIVE'), 'W004')
   })
 

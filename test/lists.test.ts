@@ -77,7 +77,11 @@ describe('pages', () => {
       [paths.flows(), 'size=7&type=WITHDRAWAL'],
     ] as const
     for (const [path, query] of emptyLists) expect(await list(path, query)).toEqual({ content: [], page })
-    await system.admin.wallets.close.mutate({ workspaceId: system.workspaceId, walletId: empty.walletId })
+    await system.admin.wallets.changeStatus.mutate({
+      workspaceId: system.workspaceId,
+      walletId: empty.walletId,
+      status: 'CLOSED',
+    })
   })
 
   test('a size above 100 is capped, however large', async () => {

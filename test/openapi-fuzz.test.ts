@@ -167,7 +167,7 @@ async function prepareRecords(): Promise<void> {
     ...Array.from({ length: maxWebhooks }, (_, at): [string, object] => ['createWebhook', webhookOf(`hook-${at}`)]),
   ]
   for (const [operationId, body] of commands) expect((await execute(operationId, body)).body.code).toBe('2000')
-  await admin.wallets.freeze.mutate({ workspaceId, walletId: known.frozen })
+  await admin.wallets.changeStatus.mutate({ workspaceId, walletId: known.frozen, status: 'FROZEN' })
   const ids = (await execute('listWebhooks')).body.data.content.map(({ webhookId }: { webhookId: string }) => webhookId)
   known.webhook = ids[0]
   const changes: [operationId: string, body: object][] = [

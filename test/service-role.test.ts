@@ -109,7 +109,11 @@ describe('money', () => {
 
   test('a wallet that was unfrozen outside the service cannot pay', async () => {
     const books = await newBooks()
-    await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.a })
+    await system.admin.wallets.changeStatus.mutate({
+      workspaceId: books.workspaceId,
+      walletId: books.a,
+      status: 'FROZEN',
+    })
     await asService(changeStatus(books, books.a, 'ACTIVE'))
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
@@ -118,7 +122,11 @@ describe('money', () => {
 
   test("a repair restores a wallet's status from the audit", async () => {
     const books = await newBooks()
-    await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.a })
+    await system.admin.wallets.changeStatus.mutate({
+      workspaceId: books.workspaceId,
+      walletId: books.a,
+      status: 'FROZEN',
+    })
     await write(`update wallet set status = 'ACTIVE', frozen_by = null where id = ${literal(books.a)}`)
     expect((await pay(books)).body.code).toBe('S002')
     const { workspaceId } = books
@@ -131,7 +139,7 @@ describe('money', () => {
     const books = await newBooks()
     const { workspaceId, a: walletId } = books
     await write(`update wallet set status = 'FROZEN', frozen_by = 'OPERATOR' where id = ${literal(walletId)}`)
-    const unfreeze = system.admin.wallets.unfreeze.mutate({ workspaceId, walletId })
+    const unfreeze = system.admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'ACTIVE' })
     await expect(unfreeze).rejects.toThrow(`${walletId} was modified outside the service`)
     expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit', 'wallet-journal'])
   })
@@ -404,7 +412,7 @@ describe('the audit', () => {
     expect(await broken(books)).toEqual([])
 
     await asService(forge('position + 1'))
-    await system.admin.wallets.freeze.mutate({ workspaceId, walletId: books.b })
+    await system.admin.wallets.changeStatus.mutate({ workspaceId, walletId: books.b, status: 'FROZEN' })
     await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00' })
     const { violations } = await verify(system.admin, { workspaceId })
     expect(violations).toMatchObject([

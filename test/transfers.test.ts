@@ -72,7 +72,7 @@ describe('creating a transfer', () => {
     const [source, target, euro] = [await newWallet('10.00'), await newWallet(), await newWallet(undefined, 'EUR')]
     const frozen = await newWallet('5.00')
     const { workspaceId, admin } = system
-    await admin.wallets.freeze.mutate({ workspaceId, walletId: frozen })
+    await admin.wallets.changeStatus.mutate({ workspaceId, walletId: frozen, status: 'FROZEN' })
     const absent = idFromUuid('wallet', '01890a5d-ac96-774b-bcce-b302099a8057')
     const rejections: [object, number, string][] = [
       [order(source, source, '1.00'), 422, 'T004'],
@@ -113,7 +113,11 @@ describe('bizId', () => {
     const [source, target] = [await newWallet('5.00'), await newWallet()]
     const body = order(source, target, '5.00', { bizId: `empty-${randomUUID()}`, remark: 'first' })
     const first = await send('POST', createPath, body)
-    await system.admin.wallets.freeze.mutate({ workspaceId: system.workspaceId, walletId: source })
+    await system.admin.wallets.changeStatus.mutate({
+      workspaceId: system.workspaceId,
+      walletId: source,
+      status: 'FROZEN',
+    })
     const again = await send('POST', createPath, { ...body, amount: '5', remark: 'second' })
     expect([again.status, again.body.data]).toEqual([200, first.body.data])
     expect(await balanceOf(source)).toBe('0.00')

@@ -192,9 +192,9 @@ test('refusals come in the order W001, W002, W004, W003, and a status that the w
   expect(outcome(await change(ours, '', 'CLOSED'))).toEqual([404, 'W001'])
 
   await deposit(ours, walletId, '1.00')
-  await admin.wallets.freeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN' })
   expect(await codes()).toEqual(['W004', '2000', 'W004'])
-  await admin.wallets.unfreeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'ACTIVE' })
   expect(outcome(await change(ours, walletId, 'CLOSED'))).toEqual([409, 'W003'])
   await admin.wallets.withdraw.mutate({ ...wallet, amount: '1.00' })
   expect(await codes()).toEqual(['2000', '2000', '2000'])
@@ -208,15 +208,15 @@ test("an operator who freezes over the client's freeze takes it over, with an ev
   const walletId = await newWallet(ours)
   const wallet = { workspaceId: ours.workspaceId, walletId }
   await change(ours, walletId, 'FROZEN')
-  await admin.wallets.freeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN' })
   // Nothing changes, so there is no event.
-  await admin.wallets.freeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN' })
   expect(outcome(await change(ours, walletId, 'FROZEN'))).toEqual([200, '2000'])
   expect(outcome(await change(ours, walletId, 'ACTIVE'))).toEqual([409, 'W004'])
-  await admin.wallets.unfreeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'ACTIVE' })
   // Operators unfreeze what a client froze, too.
   await change(ours, walletId, 'FROZEN')
-  await admin.wallets.unfreeze.mutate(wallet)
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'ACTIVE' })
   const [key, operator] = [`key:${ours.apiKey}`, 'admin:a']
   expect((await eventsOf(ours)).map(({ type, actor }) => [type, actor])).toEqual([
     ['wallet.created', key],
@@ -305,7 +305,7 @@ test('the verifier compares bizId and the side that froze a wallet with the audi
   const asOwner = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
   await change(ours, walletId, 'FROZEN')
   await asOwner(`create schema kept; create table kept.by_client as select * from wallet where ${isWallet}`)
-  await system.admin.wallets.freeze.mutate(wallet)
+  await system.admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN' })
   await asOwner(`create table kept.by_operator as select * from wallet where ${isWallet}`)
   const restore = (table: string) =>
     asOwner(`delete from wallet where ${isWallet}; insert into wallet select * from kept.${table}`)

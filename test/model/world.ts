@@ -226,8 +226,7 @@ export class World {
   }
 
   #changeStatus({ walletId, status }: StatusChange): Promise<object> {
-    const procedure = { ACTIVE: 'unfreeze', FROZEN: 'freeze', CLOSED: 'close' } as const
-    return this.#core().wallets[procedure[status]].mutate({ workspaceId: this.workspaceId, walletId })
+    return this.#core().wallets.changeStatus.mutate({ workspaceId: this.workspaceId, walletId, status })
   }
 
   async #call(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {

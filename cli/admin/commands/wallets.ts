@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { currencyDecimals, type FundingReceipt, formatBalance, type Wallet } from '@workspace-wallet/contract'
+import { currencyDecimals, type FundingReceipt, formatBalance, type WalletStatus } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { type Command, command } from '../command.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
@@ -44,22 +44,12 @@ export const walletCommands = [
   }),
   fundingCommand('deposit', 'deposit money from outside into a wallet', 'Deposited', 'into'),
   fundingCommand('withdraw', 'withdraw money from a wallet to the outside', 'Withdrew', 'from'),
-  walletCommand(
-    'freeze',
-    'freeze a wallet: it can neither pay nor receive, and no client can unfreeze it',
-    (core, input) => core.wallets.freeze.mutate(input),
-  ),
-  walletCommand('unfreeze', 'unfreeze a wallet: it can pay and receive again', (core, input) =>
-    core.wallets.unfreeze.mutate(input),
-  ),
-  walletCommand('close', 'close an empty wallet permanently', (core, input) => core.wallets.close.mutate(input)),
+  statusCommand('freeze', 'FROZEN', 'freeze a wallet: it can neither pay nor receive, and no client can unfreeze it'),
+  statusCommand('unfreeze', 'ACTIVE', 'unfreeze a wallet: it can pay and receive again'),
+  statusCommand('close', 'CLOSED', 'close an empty wallet permanently'),
 ]
 
-function walletCommand(
-  verb: string,
-  help: string,
-  action: (core: CoreClient, input: { workspaceId: string; walletId: string }) => Promise<Wallet>,
-): Command {
+function statusCommand(verb: string, status: WalletStatus, help: string): Command {
   return command({
     noun: 'wallet',
     verb,
@@ -67,7 +57,7 @@ function walletCommand(
     flags: { workspace, wallet },
     examples: ['--workspace wsp_… --wallet wal_…'],
     async run(core, { workspace: workspaceId, wallet: walletId }) {
-      const record = await action(core, { workspaceId, walletId })
+      const record = await core.wallets.changeStatus.mutate({ workspaceId, walletId, status })
       return { ...record, balance: formatBalance(record.balance, record.currency) }
     },
     print: ({ walletId, status }) =>

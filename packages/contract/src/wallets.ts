@@ -63,9 +63,6 @@ export type Flow = z.infer<typeof flow>
 
 export const walletInput = workspaceCall.extend({ walletId: z.string() })
 
-/** For operators, who act without a `caller`. */
-export const walletOfWorkspaceInput = z.object({ workspaceId: z.string(), walletId: z.string() })
-
 export const walletSortFields = ['createdAt', 'updatedAt', 'amount', 'status', 'name', 'currency'] as const
 
 export const walletFilter = z.object({
@@ -123,7 +120,13 @@ export const changeWalletStatusBody = z.strictObject({
     .enum(walletStatuses, 'NOT_ONE_OF')
     .describe('The status that the wallet gets. A closed wallet stays closed; only an empty one can be closed.'),
 })
-export const changeWalletStatusInput = workspaceCall.extend(changeWalletStatusBody.shape)
+
+/** Operators act without a `caller`. */
+export const changeWalletStatusInput = z.object({
+  workspaceId: z.string(),
+  caller: caller.optional(),
+  ...changeWalletStatusBody.shape,
+})
 export type ChangeWalletStatusInput = z.infer<typeof changeWalletStatusInput>
 
 /** A deposit or a withdrawal. `bizId` makes it idempotent, like a transfer. */

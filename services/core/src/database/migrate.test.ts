@@ -150,7 +150,7 @@ test('the previous core keeps serving during an additive migration, also while i
   for (const each of [admin, client]) {
     const { walletId } = await each.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Later' })
     await each.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
-    await each.wallets.freeze.mutate({ workspaceId, walletId })
+    await each.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
     const orders = await each.transfers.list.query({ workspaceId, caller, page: 0, size: 5, sort: [] })
     expect(orders.content).toHaveLength(5)
     const flows = await each.wallets.flows.query({

@@ -216,8 +216,13 @@ describe('what an event says', () => {
 
     const changes = [
       [() => gateway.wallets.changeStatus({ ...call, walletId, status: 'FROZEN' }), 'frozen', 'FROZEN', 'WORKSPACE'],
-      [() => admin().wallets.freeze({ workspaceId, walletId }), 'frozen', 'FROZEN', 'OPERATOR'],
-      [() => admin().wallets.unfreeze({ workspaceId, walletId }), 'unfrozen', 'ACTIVE', 'OPERATOR'],
+      [() => admin().wallets.changeStatus({ workspaceId, walletId, status: 'FROZEN' }), 'frozen', 'FROZEN', 'OPERATOR'],
+      [
+        () => admin().wallets.changeStatus({ workspaceId, walletId, status: 'ACTIVE' }),
+        'unfrozen',
+        'ACTIVE',
+        'OPERATOR',
+      ],
       [() => gateway.wallets.changeStatus({ ...call, walletId, status: 'CLOSED' }), 'closed', 'CLOSED', 'WORKSPACE'],
     ] as const
     for (const [change, word, status, by] of changes) {

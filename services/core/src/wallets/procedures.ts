@@ -15,13 +15,10 @@ import {
   listFlowsInput,
   listWalletsInput,
   statementInput,
-  type Wallet,
-  type WalletStatus,
   type WithdrawalInput,
   wallet,
   walletBalance,
   walletInput,
-  walletOfWorkspaceInput,
   walletPage,
   walletStatement,
   withdrawalInput,
@@ -32,7 +29,6 @@ import { halt } from '../ledger/posting/halt.ts'
 import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {
-  adminProcedure,
   fundingProcedure,
   walletReadProcedure,
   workspaceCommandProcedure,
@@ -119,11 +115,11 @@ export const wallets = router({
   changeStatus: workspaceCommandProcedure
     .input(changeWalletStatusInput)
     .output(wallet)
-    .mutation(({ ctx, input: { caller, status, ...input } }) => changeStatus(ctx, input, status, caller)),
-
-  freeze: statusProcedure('FROZEN'),
-  unfreeze: statusProcedure('ACTIVE'),
-  close: statusProcedure('CLOSED'),
+    .mutation(({ ctx, input: { workspaceId, walletId, caller, status } }) => {
+      const wallet = { workspaceId, walletId }
+      const change = (em: Em, by: Administration) => setWalletStatus(em, by, wallet, status)
+      return changeWallets(ctx, { workspaceId, caller, isIdempotent: true }, change)
+    }),
 
   deposit: fundingProcedure
     .input(fundingInput)
@@ -135,24 +131,6 @@ export const wallets = router({
     .output(fundingReceipt)
     .mutation(({ ctx, input }) => fund(ctx, 'WITHDRAWAL', input)),
 })
-
-function statusProcedure(status: WalletStatus) {
-  return adminProcedure
-    .input(walletOfWorkspaceInput)
-    .output(wallet)
-    .mutation(({ ctx, input }) => changeStatus(ctx, input, status))
-}
-
-function changeStatus(
-  ctx: CallContext,
-  input: { workspaceId: string; walletId: string },
-  status: WalletStatus,
-  caller?: Caller,
-): Promise<Wallet> {
-  const { workspaceId } = input
-  const change = (em: Em, administration: Administration) => setWalletStatus(em, administration, input, status)
-  return changeWallets(ctx, { workspaceId, caller, isIdempotent: true }, change)
-}
 
 /** `isIdempotent`: whether a repeated change finds what the first one has done. */
 type Change = { workspaceId: string; caller: Caller | undefined; isIdempotent: boolean }

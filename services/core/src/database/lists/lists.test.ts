@@ -41,8 +41,16 @@ beforeAll(async () => {
   busy = await newBooks()
   await fill(other, ['USD', 'USD'], 6)
   await fill(busy, ['USD', 'USD', 'EUR', 'USD', 'EUR', 'JPY', 'EUR', 'USD'], 240)
-  await as('admin').wallets.freeze({ workspaceId: busy.workspaceId, walletId: busy.wallets[3]!.walletId })
-  await as('admin').wallets.close({ workspaceId: busy.workspaceId, walletId: busy.wallets[5]!.walletId })
+  await as('admin').wallets.changeStatus({
+    workspaceId: busy.workspaceId,
+    walletId: busy.wallets[3]!.walletId,
+    status: 'FROZEN',
+  })
+  await as('admin').wallets.changeStatus({
+    workspaceId: busy.workspaceId,
+    walletId: busy.wallets[5]!.walletId,
+    status: 'CLOSED',
+  })
   await expireHolds(busy)
   for (const books of [busy, other]) await load(books)
 })

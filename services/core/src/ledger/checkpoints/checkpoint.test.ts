@@ -205,7 +205,7 @@ test('a truncated history that continues with other entries does not match the c
 const resets: [string, (books: Books) => Promise<unknown>, string[], (books: Books) => object][] = [
   [
     'a wallet that was frozen',
-    ({ workspaceId, b: walletId }) => admin.wallets.freeze.mutate({ workspaceId, walletId }),
+    ({ workspaceId, b: walletId }) => admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' }),
     ['wallet', 'ledger', 'journal'],
     ({ b: walletId }) => ({ walletId }),
   ],
@@ -296,8 +296,10 @@ test('a truncated event log that continues with other events does not match the 
   const books = await newBooks()
   const { workspaceId, a, b } = books
   const tables = ['wallet', 'ledger', 'journal', 'audit', 'audit_head']
-  const lines = await reset(books, tables, () => admin.wallets.freeze.mutate({ workspaceId, walletId: b }))
-  await admin.wallets.freeze.mutate({ workspaceId, walletId: a })
+  const lines = await reset(books, tables, () =>
+    admin.wallets.changeStatus.mutate({ workspaceId, walletId: b, status: 'FROZEN' }),
+  )
+  await admin.wallets.changeStatus.mutate({ workspaceId, walletId: a, status: 'FROZEN' })
   expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
   expect((await check(lines, books)).violations).toContainEqual({
     rule: 'checkpoint-journal',

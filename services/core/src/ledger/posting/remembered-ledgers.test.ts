@@ -160,7 +160,7 @@ test('a core detects that another core has posted, and reads the ledger until it
 
 test('a transfer to a wallet that was frozen since is refused', async () => {
   expect(await pay(ours)).toEqual(['posted'])
-  await admin().wallets.freeze({ workspaceId, walletId: b })
+  await admin().wallets.changeStatus({ workspaceId, walletId: b, status: 'FROZEN' })
   expect(await postBatch(ours, [request()])).toMatchObject([{ kind: 'refused', error: { code: 'W002' } }])
 })
 

@@ -129,8 +129,8 @@ async function terminateSession(): Promise<void> {
 async function freezeAndUnfreeze(): Promise<void> {
   const { workspaceId, walletIds } = random.pick(workspaces)
   const walletId = random.pick(walletIds)
-  await admin().wallets.freeze({ workspaceId, walletId })
-  await admin().wallets.unfreeze({ workspaceId, walletId })
+  await admin().wallets.changeStatus({ workspaceId, walletId, status: 'FROZEN' })
+  await admin().wallets.changeStatus({ workspaceId, walletId, status: 'ACTIVE' })
 }
 
 async function sendAll(): Promise<Answer[]> {

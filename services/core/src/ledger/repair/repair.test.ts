@@ -151,7 +151,11 @@ test('repair refuses wallets whose last entries were deleted', async () => {
 
 test('repair refuses a ledger whose last events were deleted', async () => {
   const books = await newBooks()
-  await system.admin.wallets.freeze.mutate({ workspaceId: books.workspaceId, walletId: books.empty })
+  await system.admin.wallets.changeStatus.mutate({
+    workspaceId: books.workspaceId,
+    walletId: books.empty,
+    status: 'FROZEN',
+  })
   await damage(`delete from journal where position = 9 and ${isIn(books)}; ${halt(books)}`)
   await signRows(system.database.ownerUrl, system.chainKey, 'ledger', isIn(books))
   const damaged = await rowsOf(books)

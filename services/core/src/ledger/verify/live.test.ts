@@ -115,7 +115,7 @@ test('verifying a live system while it posts reports no violations', async () =>
   const administrator = (async () => {
     while (isPosting) {
       const { workspaceId, wallets } = await newWorkspace(1)
-      await admin.wallets.freeze.mutate({ workspaceId, walletId: wallets[0]! })
+      await admin.wallets.changeStatus.mutate({ workspaceId, walletId: wallets[0]!, status: 'FROZEN' })
     }
   })()
 

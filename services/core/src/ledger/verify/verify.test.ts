@@ -107,7 +107,7 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   await keepRows(database.ownerUrl)
   await admin.limits.set.mutate({ ...ofKey, perDay: '50.00', perTransfer: '10.00' })
   await admin.members.remove.mutate({ workspaceId, userId: 'gone' })
-  await admin.wallets.freeze.mutate({ workspaceId: ours, walletId: c })
+  await admin.wallets.changeStatus.mutate({ workspaceId: ours, walletId: c, status: 'FROZEN' })
   await admin.workspaces.delete.mutate({ workspaceId: deleted, force: true })
   await admin.apiKeys.rotate.mutate({ apiKey: system.apiKey })
   await service.webhooks.rotate.mutate({ workspaceId: others, caller, webhookId })
