@@ -14,7 +14,7 @@ import {
   type IssuedWebhook,
   idPattern,
   idPrefixes,
-  maxConcurrency,
+  maxWebhookConcurrency,
   pageOf,
   type RotatedWebhook,
   type TransferBatch,
@@ -280,13 +280,13 @@ export const webhookAnswer = z.strictObject({
   concurrency: z
     .int()
     .min(1)
-    .max(maxConcurrency)
+    .max(maxWebhookConcurrency)
     .describe('How many deliveries may be in progress at a time. With 1, they are strictly in order.'),
   status: z.enum(webhookStatuses).describe('`PAUSED` by you, an operator, or because deliveries failed.'),
-  position: sequence.describe('The position up to which every event is delivered, or of another type.'),
+  position: sequence.describe('Every event up to this position is delivered or of another type.'),
   lastStatus: z.int().nullable().describe('The HTTP status of the last attempt. Null without an answer.'),
   lastAttemptAt: time.nullable().describe('When the last attempt was reported, or null.'),
-  failingSince: time.nullable().describe('Since when every attempt has failed. Null after a success.'),
+  failingSince: time.nullable().describe('When the current series of failures began. Null after a success.'),
   previousSecretUntil: time.nullable().describe('Until when deliveries also have a signature of the previous secret.'),
   createdAt,
   updatedAt: time.describe('When you, an operator or the service last changed it. Deliveries do not count.'),

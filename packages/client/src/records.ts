@@ -476,13 +476,13 @@ export type Webhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** The position up to which every event is delivered, or of another type. */
+  /** Every event up to this position is delivered or of another type. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
   /** When the last attempt was reported, or null. */
   lastAttemptAt: string | null
-  /** Since when every attempt has failed. Null after a success. */
+  /** When the current series of failures began. Null after a success. */
   failingSince: string | null
   /** Until when deliveries also have a signature of the previous secret. */
   previousSecretUntil: string | null
@@ -505,13 +505,13 @@ export type IssuedWebhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** The position up to which every event is delivered, or of another type. */
+  /** Every event up to this position is delivered or of another type. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
   /** When the last attempt was reported, or null. */
   lastAttemptAt: string | null
-  /** Since when every attempt has failed. Null after a success. */
+  /** When the current series of failures began. Null after a success. */
   failingSince: string | null
   /** Until when deliveries also have a signature of the previous secret. */
   previousSecretUntil: string | null
@@ -536,13 +536,13 @@ export type RotatedWebhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** The position up to which every event is delivered, or of another type. */
+  /** Every event up to this position is delivered or of another type. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
   /** When the last attempt was reported, or null. */
   lastAttemptAt: string | null
-  /** Since when every attempt has failed. Null after a success. */
+  /** When the current series of failures began. Null after a success. */
   failingSince: string | null
   /** Until when deliveries also have a signature of the previous secret. */
   previousSecretUntil: string | null
@@ -659,40 +659,40 @@ export type ChangeWalletStatus = {
 }
 
 export type CreateWebhook = {
-  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address. */
+  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. Its host must have public addresses only. */
   url: string
   /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `whk_…`. */
   bizId: string
   /** The types of events to send. Empty: all. */
   types?: EventType[] | undefined
-  /** How many deliveries may be in progress at a time, 1 to 16. With 1, they are strictly in order of position. */
+  /** How many deliveries may be in progress at a time, 1 to 16. With 1, deliveries are strictly in order of position. */
   concurrency?: number | undefined
 }
 
 export type UpdateWebhook = {
   /** `whk_…` */
   webhookId: string
-  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address. */
+  /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. Its host must have public addresses only. */
   url?: string | undefined
   /** The types of events to send. Empty: all. */
   types?: EventType[] | undefined
-  /** How many deliveries may be in progress at a time, 1 to 16. With 1, they are strictly in order of position. */
+  /** How many deliveries may be in progress at a time, 1 to 16. With 1, deliveries are strictly in order of position. */
   concurrency?: number | undefined
-  /** `PAUSED` stops deliveries. `ACTIVE` continues them after the last one that was delivered. */
+  /** `PAUSED` stops deliveries. `ACTIVE` resumes them after the last delivered event. */
   status?: 'ACTIVE' | 'PAUSED' | undefined
 }
 
 export type RotateWebhook = {
   /** `whk_…` */
   webhookId: string
-  /** How long deliveries are also signed with the secret so far, 0 to 604800 seconds. Default: 86400. */
+  /** How long deliveries are also signed with the previous secret, 0 to 604800 seconds. Default: 86400. */
   graceSeconds?: number | undefined
 }
 
 export type SeekWebhook = {
   /** `whk_…` */
   webhookId: string
-  /** A position, 0 to the end of the log. The next delivery is the first event after it. */
+  /** A position between 0 and the end of the log. The next delivery is the first event after it. */
   after: number
 }
 

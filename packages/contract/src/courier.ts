@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** How long a courier may deliver the events of a lease, in milliseconds. Afterwards another one may get them. */
+/** How long a lease lasts, in milliseconds. Afterwards, another courier can lease the webhook. */
 export const leaseMs = 60_000
 export const maxLeasedWebhooks = 64
 /** Maximum number of deliveries of one webhook in a lease. */
 export const maxDeliveries = 100
-/** Maximum size of the bodies of a lease, in characters, except that each webhook gets at least one delivery. */
+/** Maximum size of all bodies of an answer, in characters. Each webhook gets at least one delivery, whatever its size. */
 export const maxLeaseLength = 1_000_000
 
 /** Leases up to `size` webhooks that have events to deliver. */
@@ -23,8 +23,9 @@ export const delivery = z.object({
 export type Delivery = z.infer<typeof delivery>
 
 /**
- * A webhook that this courier alone may deliver to. With `concurrency` 1, each delivery begins after the success of the one
- * before. `leaseMs`: how long, counted from when the call began. `deliveries`: at least one, in order of position.
+ * A webhook that only this courier delivers to until the lease ends. With `concurrency` 1, a delivery begins only after the
+ * one before has succeeded. `leaseMs`: the duration, from the start of the call. `deliveries`: at least one, in order of
+ * position.
  */
 export const leasedWebhook = z.object({
   webhookId: z.string(),
@@ -39,19 +40,19 @@ export type LeasedWebhook = z.infer<typeof leasedWebhook>
 export const lease = z.object({ webhooks: z.array(leasedWebhook) })
 
 /**
- * The end of a lease. `delivered`: the position of the last of the successful deliveries that have no unsuccessful one before
- * them; null without one. `lastStatus`: the HTTP status of the failure, otherwise of the last success; null without an
- * answer. `failure`: null if nothing failed; `retryAfterSeconds` is the `Retry-After` of the answer, null without one. Without
- * any attempt, all three are null.
+ * The outcome of a lease, which ends it. `delivered`: the position up to which all deliveries succeeded; null if the first one
+ * did not. `lastStatus`: the HTTP status of the failure or, if nothing failed, of the last success; null without an answer.
+ * `failure`: null if nothing failed; `retryAfterSeconds` is the `Retry-After` of the answer, null without one. If no attempt
+ * was made, all three are null.
  */
-export const reportInput = z.object({
+export const deliveryReport = z.object({
   webhookId: z.string(),
   generation: z.int(),
   delivered: z.int().min(1).nullable(),
   lastStatus: z.int().min(100).max(999).nullable(),
   failure: z.object({ retryAfterSeconds: z.int().min(0).nullable() }).nullable(),
 })
-export type Report = z.infer<typeof reportInput>
+export type DeliveryReport = z.infer<typeof deliveryReport>
 
-/** `accepted`: false if the webhook was changed or leased again since, so that the report had no effect. */
-export const reportAnswer = z.object({ accepted: z.boolean() })
+/** `accepted`: false if the report had no effect, because the webhook was changed or leased again since. */
+export const deliveryReportAnswer = z.object({ accepted: z.boolean() })

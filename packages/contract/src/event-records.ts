@@ -13,7 +13,7 @@ type PublicRecord<Value> = Value extends Date | Decimal
 
 export type EventRecord = PublicRecord<Event>
 
-/** An order as of its transfer, without `reversedAmount`. */
+/** An order at the time of its transfer: without `reversedAmount`. */
 export function completedOrderRecord(
   order: Omit<TransferOrder, 'reversedAmount'>,
 ): PublicRecord<Omit<TransferOrder, 'reversedAmount'>> {

@@ -25,8 +25,9 @@ export type SetLimitInput = z.infer<typeof setLimitInput>
 
 /**
  * The limits of a subject in one currency. `perTransfer` bounds each transfer and each hold, `perDay` the sum of a day (UTC,
- * by posting time); null: unlimited. A key's count every transfer that it makes, reversals and draws on holds included; a
- * wallet's every flow out of it. `spentToday`: since the limits were first set, if that was today.
+ * by posting time); null: unlimited. Limits of a key count every transfer that the key makes, including reversals and draws on
+ * holds. Limits of a wallet count every flow out of it. `spentToday`: since midnight UTC or, if the limits were set later,
+ * since then.
  */
 export const spendingLimit = z.object({
   apiKey: z.string().nullable(),

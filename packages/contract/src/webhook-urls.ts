@@ -1,18 +1,18 @@
 import type { z } from 'zod'
 import type { FieldReason } from './errors.ts'
 
-export const maxUrlLength = 2048
+export const maxWebhookUrlLength = 2048
 
 /**
- * Visible ASCII without what the URL parser changes or skips without an error: backslashes, an empty host. Also without user
- * name and fragment.
+ * Visible ASCII, without a user name or a fragment, and without what the URL parser silently changes: backslashes and an empty
+ * host.
  */
-export const urlPattern = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-.0->A-\\[\\]-~]+([/?][!"$-\\[\\]-~]*)?$'
-const plainUrl = new RegExp(urlPattern)
+export const webhookUrlPattern = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-.0->A-\\[\\]-~]+([/?][!"$-\\[\\]-~]*)?$'
+const plainUrl = new RegExp(webhookUrlPattern)
 
 /**
- * What is wrong with the URL of a webhook; null if nothing is. Whether its address is allowed depends on the configuration
- * of core and courier.
+ * What is wrong with the URL of a webhook; null if it is valid. Whether its address is allowed depends on the configuration of
+ * core and couriers.
  */
 export function webhookUrlFault(text: string): FieldReason | null {
   if (plainUrl.test(text)) return URL.canParse(text) ? null : 'NOT_A_URL'

@@ -4,16 +4,16 @@ import { workspaceCall } from './caller.ts'
 import { eventTypes } from './events.ts'
 import { pageOf, pageRequest } from './pages.ts'
 import { nameOfExisting } from './text.ts'
-import { checkWebhookUrl, maxUrlLength, urlPattern } from './webhook-urls.ts'
+import { checkWebhookUrl, maxWebhookUrlLength, webhookUrlPattern } from './webhook-urls.ts'
 
-/** A webhook that is ACTIVE gets deliveries. One that is PAUSED keeps its place in the event log. */
+/** An ACTIVE webhook gets deliveries. A PAUSED one keeps its position in the event log. */
 export const webhookStatuses = ['ACTIVE', 'PAUSED'] as const
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
 /** Maximum number of webhooks of a workspace that are not deleted. */
 export const maxWebhooks = 16
-export const maxConcurrency = 16
-export const defaultGraceSeconds = 86_400
+export const maxWebhookConcurrency = 16
+export const defaultWebhookGraceSeconds = 86_400
 const maxGraceSeconds = 604_800
 
 function integerBetween(min: number, max: number) {
@@ -28,19 +28,19 @@ function integerBetween(min: number, max: number) {
 const url = z
   .string('NOT_A_STRING')
   .min(1, 'EMPTY')
-  .max(maxUrlLength, 'TOO_LONG')
+  .max(maxWebhookUrlLength, 'TOO_LONG')
   .check(checkWebhookUrl)
-  .meta({ pattern: urlPattern })
+  .meta({ pattern: webhookUrlPattern })
   .describe(
-    `Where events are sent: an https URL of up to ${maxUrlLength} visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. It must lead to a public address.`,
+    `Where events are sent: an https URL of up to ${maxWebhookUrlLength} visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. Its host must have public addresses only.`,
   )
 const types = z
   .array(z.enum(eventTypes, 'NOT_ONE_OF'), 'NOT_AN_ARRAY')
   .max(eventTypes.length, 'TOO_MANY')
   .refine(list => new Set(list).size === list.length, { error: 'REPEATED' })
   .meta({ uniqueItems: true, description: 'The types of events to send. Empty: all.' })
-const concurrency = integerBetween(1, maxConcurrency).describe(
-  `How many deliveries may be in progress at a time, 1 to ${maxConcurrency}. With 1, they are strictly in order of position.`,
+const concurrency = integerBetween(1, maxWebhookConcurrency).describe(
+  `How many deliveries may be in progress at a time, 1 to ${maxWebhookConcurrency}. With 1, deliveries are strictly in order of position.`,
 )
 const webhookId = nameOfExisting('`whk_…`')
 
@@ -64,7 +64,7 @@ export const updateWebhookBody = z.strictObject({
   status: z
     .enum(webhookStatuses, 'NOT_ONE_OF')
     .optional()
-    .describe('`PAUSED` stops deliveries. `ACTIVE` continues them after the last one that was delivered.'),
+    .describe('`PAUSED` stops deliveries. `ACTIVE` resumes them after the last delivered event.'),
 })
 
 /** The body of `POST /api/v1/webhook/command/rotate`. */
@@ -73,7 +73,7 @@ export const rotateWebhookBody = z.strictObject({
   graceSeconds: integerBetween(0, maxGraceSeconds)
     .optional()
     .describe(
-      `How long deliveries are also signed with the secret so far, 0 to ${maxGraceSeconds} seconds. Default: ${defaultGraceSeconds}.`,
+      `How long deliveries are also signed with the previous secret, 0 to ${maxGraceSeconds} seconds. Default: ${defaultWebhookGraceSeconds}.`,
     ),
 })
 
@@ -81,7 +81,7 @@ export const rotateWebhookBody = z.strictObject({
 export const seekWebhookBody = z.strictObject({
   webhookId,
   after: integerBetween(0, Number.MAX_SAFE_INTEGER).describe(
-    'A position, 0 to the end of the log. The next delivery is the first event after it.',
+    'A position between 0 and the end of the log. The next delivery is the first event after it.',
   ),
 })
 
@@ -97,12 +97,12 @@ export const webhook = z.object({
   types: z.array(z.enum(eventTypes)),
   concurrency: z.int(),
   status: z.enum(webhookStatuses),
-  /** All events up to here are delivered, or are of other types. */
+  /** Every event up to this position is delivered or of another type. */
   position: z.int(),
   /** The HTTP status of the last attempt; null if it got no answer, or if there was none. */
   lastStatus: z.int().nullable(),
   lastAttemptAt: z.date().nullable(),
-  /** Since when every attempt has failed; null after a success. */
+  /** When the current series of failures began; null after a success. */
   failingSince: z.date().nullable(),
   /** Until when deliveries are also signed with the previous secret. */
   previousSecretUntil: z.date().nullable(),

@@ -7,7 +7,7 @@ import { parsed } from './environment.ts'
 export const allowedNetworks = parsed(parseAddressList)
   .default([])
   .describe(
-    'Comma-separated addresses and CIDR blocks that webhooks may lead to, besides public addresses: also by http, and at every port. Set the same for core and couriers',
+    'Comma-separated addresses and CIDR blocks where webhooks are allowed, besides public addresses, also by http and at every port. Set the same value for core and couriers',
   )
 
 /** IPv6 addresses outside this block are not assigned to the public Internet: loopback, private, mapped, NAT64, multicast. */
@@ -46,9 +46,8 @@ const specialBlocks = [
 ].map(parseBlock)
 
 /**
- * Whether an address is global unicast: neither special-purpose, nor a form of IPv6 that has an IPv4 address in it.
- *
- * @param text any string; what is not an address is not public
+ * Whether an address is global unicast: neither special-purpose nor an IPv6 address with an IPv4 address in it. False for any
+ * other text.
  */
 export function isPublicAddress(text: string): boolean {
   if (!isAddress(text)) return false
@@ -57,8 +56,9 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /**
- * Why the URL of a webhook is refused when a client sets it; null if it is not. Names are not resolved here: where they lead
- * is checked at each attempt. If there are allowed networks, a name may lead there, so every port and http are accepted.
+ * Why the URL of a webhook is refused when a client sets it; null if it is accepted. Host names are not resolved here: their
+ * addresses are checked at each attempt. If there are allowed networks, a name may have an address in one of them, so http and
+ * every port are accepted.
  *
  * @param allowed WEBHOOK_ALLOWED_NETWORKS
  */
@@ -71,10 +71,10 @@ export function webhookTargetFault(text: string, allowed: readonly AddressBlock[
 }
 
 /**
- * Why no attempt may be made at a URL that leads to these addresses; null if it may. Allowed networks admit http and every
- * port. All other addresses must be public, and be reached by https at port 443 or at one that needs no privileges.
+ * Why no event may be sent to a URL whose host has these addresses; null if it may. In allowed networks, http and every port
+ * are allowed. All other addresses must be public, with https at port 443, 1024 or higher.
  *
- * @param addresses all addresses of its host, at least one
+ * @param addresses all addresses of its host; without one, nothing may be sent
  * @param allowed WEBHOOK_ALLOWED_NETWORKS
  */
 export function webhookAddressFault(
@@ -84,13 +84,13 @@ export function webhookAddressFault(
 ): FieldReason | null {
   const fault = webhookUrlFault(text)
   if (fault) return fault
-  const others = addresses.filter(text => {
-    const address = parseAddress(text)
+  if (addresses.length === 0) return 'ADDRESS_NOT_ALLOWED'
+  const others = addresses.filter(each => {
+    const address = parseAddress(each)
     return !address || !isListed(address, allowed)
   })
-  if (others.length === 0 && addresses.length > 0) return null
-  if (addresses.length === 0 || !others.every(isPublicAddress)) return 'ADDRESS_NOT_ALLOWED'
-  return publicUrlFault(new URL(text))
+  if (others.length === 0) return null
+  return others.every(isPublicAddress) ? publicUrlFault(new URL(text)) : 'ADDRESS_NOT_ALLOWED'
 }
 
 /** The address that is the host of a URL, without brackets; null if the host is a name. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type LeasedWebhook, maxLeasedWebhooks, type Report } from '@workspace-wallet/contract'
+import { type DeliveryReport, type LeasedWebhook, maxLeasedWebhooks } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { AttemptSlots } from './attempt-slots.ts'
@@ -108,7 +108,7 @@ export class Courier {
   }
 
   /** Repeats the report until core has answered, or the lease is over. */
-  async #report(report: Report, leftMs: () => number): Promise<void> {
+  async #report(report: DeliveryReport, leftMs: () => number): Promise<void> {
     do {
       const answer = await this.#call(() => this.#core.courier.report.mutate(report))
       if (answer) {

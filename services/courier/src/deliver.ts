@@ -1,4 +1,4 @@
-import type { Delivery, LeasedWebhook, Report } from '@workspace-wallet/contract'
+import type { Delivery, DeliveryReport, LeasedWebhook } from '@workspace-wallet/contract'
 import type { AttemptOutcome } from './attempt.ts'
 import type { AttemptSlots } from './attempt-slots.ts'
 
@@ -20,7 +20,7 @@ export type DeliverOptions = {
  * Delivers the events of a lease, at most `concurrency` at a time, each after those before it have begun; with 1, have
  * succeeded. After a failure no further attempt begins. Resolves with the report when all attempts have ended.
  */
-export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): Promise<Report> {
+export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): Promise<DeliveryReport> {
   const { deliveries, concurrency, workspaceId } = webhook
   const { slots, attempt, leftMs, stopping } = options
   const outcomes: AttemptOutcome[] = []
@@ -48,7 +48,7 @@ export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): 
 }
 
 /** @param outcomes of the first deliveries, in order */
-function reportOf({ webhookId, generation, deliveries }: LeasedWebhook, outcomes: AttemptOutcome[]): Report {
+function reportOf({ webhookId, generation, deliveries }: LeasedWebhook, outcomes: AttemptOutcome[]): DeliveryReport {
   const failedAt = outcomes.findIndex(({ result }) => result !== 'success')
   const successes = failedAt < 0 ? outcomes.length : failedAt
   const failure = outcomes[failedAt]

@@ -121,7 +121,6 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       target: to,
       after: { secrets: rewrapped, first: holders[0]!.id, last: holders.at(-1)!.id },
     })
-  await em.flush()
   if (holders.length === limit) return { rewrapped, unreadable, next: holders.at(-1)!.id }
   return { rewrapped, unreadable, next: kind === 'apiKey' ? idFromUuid('webhook', nilUuid) : null }
 }

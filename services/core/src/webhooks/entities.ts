@@ -5,7 +5,7 @@ import type { SignedEntity } from '../database/row-signer.ts'
 import { webhookMac } from '../database/signed-rows.ts'
 import { PublicId, signature } from '../database/types.ts'
 
-/** The columns after `updatedAt` are the state of delivery, which is not signed (see database/row-signer.ts). */
+/** The columns after `updatedAt` are the delivery state, which is not signed (see database/row-signer.ts). */
 const WebhookSchema = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',

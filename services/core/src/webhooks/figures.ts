@@ -20,8 +20,8 @@ const readFiguresStatement = statement<WebhookFigures>(
 )
 
 /**
- * Webhooks of open workspaces: how many fail or are paused, and how far behind the others are, at most. A webhook whose
- * receiver fails counts as failing and not as behind, so that being behind is a matter of the couriers.
+ * Webhooks of open workspaces: how many are failing or paused, and the largest lag of the others. A failing webhook does not
+ * count towards the lag, so a lag means that couriers do not keep up.
  */
 export async function readWebhookFigures(db: Queryable): Promise<WebhookFigures> {
   const [figures] = await run(db, readFiguresStatement, [])

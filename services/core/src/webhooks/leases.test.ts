@@ -1,9 +1,9 @@
 import {
+  type DeliveryReport,
   type EventType,
   eventRecord,
   type LeasedWebhook,
   mintId,
-  type Report,
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type pg from 'pg'
@@ -65,7 +65,7 @@ async function leaseOne(): Promise<LeasedWebhook> {
 }
 const positionsOf = ({ deliveries }: LeasedWebhook) => deliveries.map(({ position }) => position)
 
-const report = ({ webhookId, generation }: LeasedWebhook, outcome: Partial<Report> = {}) =>
+const report = ({ webhookId, generation }: LeasedWebhook, outcome: Partial<DeliveryReport> = {}) =>
   courier().courier.report({
     webhookId,
     generation,
@@ -159,8 +159,8 @@ describe('a lease', () => {
     expect((await get(subscriber)).position).toBe(4)
     expect(await lease()).toEqual([])
     await deposit(subscriber)
-    await admin().wallets.freeze({ workspaceId, walletId })
-    await admin().wallets.unfreeze({ workspaceId, walletId })
+    await admin().wallets.changeStatus({ workspaceId, walletId, status: 'FROZEN' })
+    await admin().wallets.changeStatus({ workspaceId, walletId, status: 'ACTIVE' })
     const leased = await leaseOne()
     expect(positionsOf(leased)).toEqual([6])
     await reportAll(leased)

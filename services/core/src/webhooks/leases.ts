@@ -23,7 +23,7 @@ import { secretsOf, signatureHeaders } from './secrets.ts'
 
 type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics }
 
-/** A webhook that is leased, before its events are read. */
+/** A leased webhook whose events are not read yet. */
 type Lease = Omit<LeasedWebhook, 'deliveries'> & {
   types: Event['type'][]
   position: number
@@ -31,12 +31,12 @@ type Lease = Omit<LeasedWebhook, 'deliveries'> & {
   leasedAt: Date
 }
 
-/** How long a webhook that cannot be delivered to, because its row or secret is damaged, waits for the next look at it. */
-const damagedPauseMs = 60_000
+/** How long after a webhook was found to be damaged it is checked again. */
+const damagedRetryMs = 60_000
 
 /**
- * Leases up to `size` webhooks that have events to deliver, in a transaction. No other call leases them until the lease is
- * over. A webhook whose row was modified outside the service, or whose secret does not decrypt, is never leased.
+ * Leases up to `size` webhooks that have events to deliver, in a transaction. No other call leases them until their lease
+ * ends. A webhook whose row was modified outside the service, or whose secret does not decrypt, is never leased.
  */
 export async function takeLeases(em: Em, signing: Signing, size: number): Promise<Lease[]> {
   const ids = (await lockDueWebhooks(em, size)).map(uuid => idFromUuid('webhook', uuid))
@@ -46,23 +46,20 @@ export async function takeLeases(em: Em, signing: Signing, size: number): Promis
   for (const webhook of webhooks) {
     const secrets = usableSecrets(webhook, signing, now)
     if (!secrets) {
-      webhook.nextAttemptAt = new Date(now.getTime() + damagedPauseMs)
+      webhook.nextAttemptAt = new Date(now.getTime() + damagedRetryMs)
       continue
     }
     webhook.generation += 1
     webhook.leasedGeneration = webhook.generation
     webhook.leasedUntil = new Date(now.getTime() + leaseMs)
     const { id: webhookId, workspaceId, generation, url, concurrency, types, position } = webhook
-    leases.push({
-      ...{ webhookId, workspaceId, generation, url, concurrency, leaseMs },
-      ...{ types, position, secrets, leasedAt: now },
-    })
+    const leased = { webhookId, workspaceId, generation, url, concurrency, leaseMs }
+    leases.push({ ...leased, types, position, secrets, leasedAt: now })
   }
-  await em.flush()
   return leases
 }
 
-/** Null if the row or a secret is damaged, which is logged. */
+/** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
 function usableSecrets(webhook: Webhook, { keyRing, log, metrics }: Signing, now: Date): string[] | null {
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
@@ -79,8 +76,8 @@ function usableSecrets(webhook: Webhook, { keyRing, log, metrics }: Signing, now
 }
 
 /**
- * Reads and signs the events of leased webhooks. A lease without events ends at once: the position passes events of other
- * types.
+ * Reads and signs the events of leased webhooks. If none of the events has a type that a webhook wants, its position passes
+ * them, and its lease ends at once.
  *
  * @returns the webhooks with deliveries
  */
@@ -109,7 +106,7 @@ async function readLease(
   return null
 }
 
-/** The first event, and as many of the following as fit. */
+/** At least the first event, and as many of the following ones as fit. */
 function deliveriesOf(
   events: readonly Event[],
   { secrets, leasedAt, maxLength }: { secrets: string[]; leasedAt: Date; maxLength: number },

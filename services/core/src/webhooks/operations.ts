@@ -1,8 +1,9 @@
 import { LockMode } from '@mikro-orm/core'
 import {
+  type AuditAction,
   type CreateWebhookInput,
   DomainError,
-  defaultGraceSeconds,
+  defaultWebhookGraceSeconds,
   type IssuedWebhook,
   type ListWebhooksInput,
   maxWebhooks,
@@ -23,14 +24,15 @@ import { Ledger } from '../ledger/rows/entities.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
 import { Webhook } from './entities.ts'
 
-/** What a call is about, without its caller. */
+/** The input of a call, without its caller. */
 type Call<Input> = Omit<Input, 'caller'>
 
 /** The ID and the secret of a new webhook, which are generated before the transaction, so that it can be repeated. */
 export type NewWebhook = { webhookId: string; secret: string }
 
 /**
- * Checks where a URL leads, as far as it says. A client's URL is checked before anything else, like the rest of the body.
+ * Checks the URL and, if its host is an address, whether that address is allowed. Like the rest of the body, the URL is
+ * checked before anything else.
  *
  * @throws DomainError S012
  */
@@ -84,13 +86,12 @@ export async function createWebhook(
     failures: 0,
   })
   recordAction(em, { actor, action: 'webhook.create', workspaceId, target: webhookId, after: auditView(webhook) })
-  await em.flush()
   return { ...toRecord(webhook, now), secret }
 }
 
 /**
- * Changes what was sent of a webhook. ACTIVE and a new URL also end the wait for the next attempt. Without a difference,
- * nothing is changed.
+ * Changes the fields that were sent. Another URL or status also ends the wait for the next attempt. If all values are those
+ * of before, nothing is written.
  *
  * @throws DomainError E002
  */
@@ -109,16 +110,14 @@ export async function updateWebhook(
   const after = auditView(webhook)
   if (JSON.stringify(after) === JSON.stringify(before)) return toRecord(webhook, now)
   if (before.url !== webhook.url || before.status !== webhook.status) endWait(webhook, now)
-  change(webhook, now)
-  const action = isStatusOnly ? (webhook.status === 'ACTIVE' ? 'webhook.resume' : 'webhook.pause') : 'webhook.update'
-  recordAction(em, { actor, action, workspaceId, target: webhookId, before, after })
-  await em.flush()
+  const statusAction = webhook.status === 'ACTIVE' ? 'webhook.resume' : 'webhook.pause'
+  recordChange(em, { actor, action: isStatusOnly ? statusAction : 'webhook.update', before, now }, webhook)
   return toRecord(webhook, now)
 }
 
 /**
- * Gives a webhook a new secret. Deliveries are also signed with the one so far until the grace ends; with grace 0 they are
- * not. A grace of an earlier rotation ends.
+ * Gives a webhook a new secret. Until the grace ends, deliveries are also signed with the previous one; a grace of 0 stops
+ * its use at once. The grace of an earlier rotation ends.
  *
  * @throws DomainError E002
  */
@@ -126,7 +125,7 @@ export async function rotateWebhook(
   em: Em,
   { actor, keyRing }: { actor: string; keyRing: KeyRing },
   secret: string,
-  { workspaceId, webhookId, graceSeconds = defaultGraceSeconds }: Call<RotateWebhookInput>,
+  { workspaceId, webhookId, graceSeconds = defaultWebhookGraceSeconds }: Call<RotateWebhookInput>,
 ): Promise<RotatedWebhook> {
   const { webhook, now } = await lockWebhook(em, actor, workspaceId, webhookId)
   const before = auditView(webhook)
@@ -134,15 +133,12 @@ export async function rotateWebhook(
   webhook.previousSecretUntil = graceSeconds > 0 ? new Date(now.getTime() + graceSeconds * 1000) : null
   webhook.secretVersion += 1
   webhook.secret = encryptSecret(keyRing, { id: webhookId, workspaceId, version: webhook.secretVersion }, secret)
-  change(webhook, now)
-  const after = auditView(webhook)
-  recordAction(em, { actor, action: 'webhook.rotate', workspaceId, target: webhookId, before, after })
-  await em.flush()
+  recordChange(em, { actor, action: 'webhook.rotate', before, now }, webhook)
   return { ...toRecord(webhook, now), secret }
 }
 
 /**
- * Moves a webhook to another place in the log: the next delivery is the first event after `after`.
+ * Moves a webhook to another position in the log: the next delivery is the first event after `after`.
  *
  * @throws DomainError E002; E001 if the log ends before `after`
  */
@@ -157,16 +153,13 @@ export async function seekWebhook(
   const before = { ...auditView(webhook), position: webhook.position }
   webhook.position = position
   endWait(webhook, now)
-  change(webhook, now)
-  const after = { ...auditView(webhook), position }
-  recordAction(em, { actor, action: 'webhook.seek', workspaceId, target: webhookId, before, after })
-  await em.flush()
+  recordChange(em, { actor, action: 'webhook.seek', before, now }, webhook, { position })
   return toRecord(webhook, now)
 }
 
 /**
- * Deletes a webhook. Its row remains, without secrets, and its bizId stays taken. A webhook that is deleted already is left
- * as it is; one that was modified outside the service can be deleted too.
+ * Deletes a webhook. Its row is kept, without secrets, and its bizId stays taken. Deleting it again has no effect. A webhook
+ * that was modified outside the service can be deleted too.
  *
  * @throws DomainError E002
  */
@@ -179,10 +172,7 @@ export async function deleteWebhook(em: Em, actor: string, workspaceId: string, 
   webhook.deletedAt ??= now
   webhook.secret = ''
   webhook.previousSecret = webhook.previousSecretUntil = null
-  change(webhook, now)
-  const after = auditView(webhook)
-  recordAction(em, { actor, action: 'webhook.delete', workspaceId, target: webhookId, before, after })
-  await em.flush()
+  recordChange(em, { actor, action: 'webhook.delete', before, now }, webhook)
 }
 
 /** @throws DomainError E002 */
@@ -215,10 +205,8 @@ export async function listWebhooks(
 export function pauseFailing(em: Em, webhook: Webhook, now: Date): void {
   const before = auditView(webhook)
   webhook.status = 'PAUSED'
-  change(webhook, now)
-  const { workspaceId, lastStatus = null, failingSince = null } = webhook
-  const after = { ...auditView(webhook), lastStatus, failingSince }
-  recordAction(em, { actor: coreActor, action: 'webhook.pause', workspaceId, target: webhook.id, before, after })
+  const { lastStatus = null, failingSince = null } = webhook
+  recordChange(em, { actor: coreActor, action: 'webhook.pause', before, now }, webhook, { lastStatus, failingSince })
 }
 
 /** @throws DomainError E002; as `requireUnmodified` */
@@ -253,10 +241,22 @@ function requireUnmodified(webhook: Webhook, actor: string): void {
   throw new DomainError('S002', { retryAfterSeconds: 60 })
 }
 
-/** Makes reports of earlier leases have no effect. A courier may still send what it has leased, so its lease continues. */
-function change(webhook: Webhook, now: Date): void {
+/**
+ * Records a change in the audit, and invalidates the reports of earlier leases. A courier may still be sending what it has
+ * leased, so its lease continues.
+ *
+ * @param details what the audit shows besides the row
+ */
+function recordChange(
+  em: Em,
+  { actor, action, before, now }: { actor: string; action: AuditAction; before: object; now: Date },
+  webhook: Webhook,
+  details?: object,
+): void {
   webhook.generation += 1
   webhook.updatedAt = now
+  const { id: target, workspaceId } = webhook
+  recordAction(em, { actor, action, workspaceId, target, before, after: { ...auditView(webhook), ...details } })
 }
 
 function endWait(webhook: Webhook, now: Date): void {
@@ -265,7 +265,7 @@ function endWait(webhook: Webhook, now: Date): void {
   webhook.nextAttemptAt = now
 }
 
-/** The state of a webhook in the audit, without secrets. The verification compares it with the row. */
+/** The state of a webhook in the audit, without secrets. `ledger verify` compares it with the row. */
 function auditView(webhook: Webhook) {
   const { bizId, url, types, concurrency, status, secretVersion } = webhook
   const { previousSecretUntil = null, deletedAt = null } = webhook

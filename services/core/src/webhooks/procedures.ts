@@ -1,13 +1,13 @@
 import {
   createWebhookInput,
   deletedWebhook,
+  deliveryReport,
+  deliveryReportAnswer,
   issuedWebhook,
   lease,
   leaseInput,
   listWebhooksInput,
   mintId,
-  reportAnswer,
-  reportInput,
   rotatedWebhook,
   rotateWebhookInput,
   seekWebhookInput,
@@ -90,7 +90,7 @@ export const webhooks = router({
     .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), input)),
 })
 
-/** What couriers call. They get events that core has signed, and know no secret. */
+/** What couriers call. They receive events that core has signed, and have no secret themselves. */
 export const courier = router({
   lease: courierProcedure
     .input(leaseInput)
@@ -101,7 +101,7 @@ export const courier = router({
     }),
 
   report: courierProcedure
-    .input(reportInput)
-    .output(reportAnswer)
+    .input(deliveryReport)
+    .output(deliveryReportAnswer)
     .mutation(({ ctx, input }) => inTransaction(ctx, em => reportDeliveries(em, input))),
 })

@@ -18,8 +18,8 @@ const lockDueStatement = statement<{ id: string }>(
 )
 
 /**
- * Locks up to `size` webhooks that have events to deliver, and that nobody else has locked: first one of each workspace, that
- * whose last lease is the longest ago.
+ * Locks up to `size` webhooks that have events to deliver and are not locked by another transaction. Each workspace gets its
+ * first one before any gets a second; within a workspace, the webhook whose last lease ended first comes first.
  *
  * @returns their UUIDs
  */
@@ -35,7 +35,7 @@ const endLeaseStatement = statement(
    where id = $2 and generation = $3`,
 )
 
-/** Ends a lease without deliveries. `position`: where the next one begins, null to begin at the same event. */
+/** Ends a lease without deliveries. `position`: the new position of the webhook; null if it does not change. */
 export async function endLease(
   run: Run,
   { webhookId, generation, position }: { webhookId: string; generation: number; position: number | null },

@@ -10,7 +10,7 @@ export function newWebhookSecret(): string {
 }
 
 /**
- * The secrets that sign the deliveries of a webhook, newest first: in the grace of a rotation, there are two.
+ * The secrets that sign the deliveries of a webhook, newest first. During the grace of a rotation there are two.
  *
  * @throws Error if one does not decrypt
  */
