@@ -291,8 +291,10 @@ describe('every documented code can occur', () => {
   test.each(operations)('$operationId: the codes of the pipeline', async operation => {
     for (const [code, fault] of Object.entries(faults)) {
       const { credentials = system, options } = fault(operation)
-      const { body } = await check(operation, credentials, minimal(operation), options)
-      expect(body.code).toBe(code)
+      const codeNow = async () => (await check(operation, credentials, minimal(operation), options)).body.code
+      // One failed authentication a minute is within the limit.
+      if (code === 'S029') await until(code, async () => (await codeNow()) === code)
+      else expect(await codeNow()).toBe(code)
     }
     if (!operation.body) return
     const { body } = await check(operation, system, minimal(operation), { headers: { 'Content-Type': 'text/plain' } })

@@ -92,12 +92,42 @@ async function fill(books: Books, currencies: string[], orders: number): Promise
   const payers = wallets.filter(({ currency }) => currency !== 'JPY')
   for (const { walletId } of payers)
     await as('admin').wallets.deposit({ workspaceId, walletId, amount: '1000.00', caller })
+  await postExamples(books, wallets.slice(0, 2))
   for (let posted = 0; posted < orders; ) {
     const burst = Array.from({ length: Math.min(1 + random.int(40), orders - posted) }, (_, at) =>
       post(books, payers, posted + at),
     )
     posted += (await Promise.all(burst)).length
   }
+}
+
+/** Gives each filter something to find, in all rows and in those of the first wallet, whatever the seed. */
+async function postExamples(books: Books, [first, second]: Wallet[]): Promise<void> {
+  const { workspaceId } = books
+  const [source, target] = [first!.walletId, second!.walletId]
+  const terms = { amount: '1', currency: first!.currency }
+  const transfer = { ...terms, sourceWalletId: source, targetWalletId: target }
+  const create = (order: object) =>
+    as('service').transfers.create({ workspaceId, caller, order: { ...transfer, ...order } })
+  for (const start of bizIds) await create(start ? { bizId: `${start}example` } : {})
+  for (const reference of references) await create({ reference })
+  await batch(books, [first!, second!], 0)
+  await as('admin').wallets.withdraw({ workspaceId, walletId: source, amount: '1', caller })
+  // Enough that some stay open when a third of them expires.
+  const holds: string[] = []
+  for (let at = 0; at < 12; at++) {
+    const reference = references[at % references.length]!
+    const hold = {
+      ...terms,
+      walletId: source,
+      expiresInSeconds: 3600,
+      bizId: `${holdBizIds[at % 5]}example-${at}`,
+      reference,
+    }
+    holds.push((await as('service').holds.create({ workspaceId, caller, hold })).holdId)
+  }
+  await create({ holdId: holds[0] })
+  await as('service').holds.release({ workspaceId, caller, holdId: holds[1]! })
 }
 
 /** Posts a deposit or withdrawal, a hold and a draw on it, a batch with a reversal, or most often an order. */
@@ -647,15 +677,15 @@ describe('pages', () => {
     const { workspaceId, wallets } = books
     const { walletId } = wallets[0]!
     let isPosting = true
+    let reads = 0
     const post = async () => {
-      for (let burst = 1; burst <= 30; burst++)
+      for (let burst = 1; burst <= 30 || reads < 2; burst++)
         await Promise.all(Array.from({ length: 8 }, (_, at) => order(books, wallets, burst * 8 + at)))
     }
     const posting = post().finally(() => {
       isPosting = false
     })
     const createdFrom = new Date('2020-01-01')
-    let reads = 0
     do {
       const asked = { workspaceId, walletId, caller, size: 1 }
       const [byNumber, byTime, filtered] = await Promise.all([
