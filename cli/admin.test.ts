@@ -389,7 +389,7 @@ describe('wallets', () => {
       '--amount must be an amount greater than zero',
     )
     expect(await fails(1, `wallet deposit ${on(walletId)} 1.005`)).toBe(
-      "The amount has too many decimals: give at most 2 for the wallet's currency.",
+      '--amount has too many decimals: give at most 2, like its currency.',
     )
     expect(await fails(1, `wallet deposit ${on(yen)} 1.5`)).toContain('give a whole number')
     expect(await fails(1, `wallet withdraw ${on(walletId)} 1`)).toContain('is lower than the amount')
@@ -477,7 +477,7 @@ describe('transfers, holds and events', () => {
     )
     expect(await fails(1, command('10', 'order-1'))).toContain('The bizId order-1 belongs to another')
     expect(await fails(1, command('1', 'refund-2', 'EUR'))).toContain('correct --currency')
-    expect(await fails(1, command('1.001', 'refund-2'))).toContain('at most 2 for the currency USD')
+    expect(await fails(1, command('1.001', 'refund-2'))).toContain('at most 2, like its currency')
     expect(await fails(1, command('1', 'refund-2').replace('order-1', 'refund-1'))).toContain('is a reversal itself')
     expect(await fails(1, command('1', 'refund-2').replace('order-1', 'start'))).toContain('cannot be reversed')
     expect(await fails(2, `transfer reverse --workspace ${workspaceId}`)).toContain('--biz-id ID')
@@ -572,7 +572,7 @@ describe('transfers, holds and events', () => {
     const lines = (await text(`limit list --workspace ${workspaceId}`)).trimEnd().split('\n')
     expect(lines[0]).toMatch(/^KEY OR WALLET +CURRENCY +PER TRANSFER +PER DAY +SPENT TODAY$/)
     expect(lines[1]).toMatch(new RegExp(`^${source} +USD +unlimited +80\\.00 +\\d`))
-    expect(await text(`limit clear ${command}`)).toBe(`${source} is not limited in USD any more.\n`)
+    expect(await text(`limit clear ${command}`)).toBe(`${source} no longer has a limit in USD.\n`)
     expect(await text(`limit list --workspace ${workspaceId}`)).toBe('No limits are set.\n')
     expect(await fails(1, `limit clear ${command}`)).toContain('has no limit in USD')
     expect(await fails(2, `limit set ${command}`)).toContain('--per-transfer, --per-day or both')
@@ -602,16 +602,17 @@ describe('transfers, holds and events', () => {
       status: 'ACTIVE',
       position,
       lastStatus: null,
+      lastError: null,
       lastAttemptAt: null,
       failingSince: null,
       previousSecretUntil: null,
       createdAt: isoTime,
       updatedAt: isoTime,
     }
-    expect(await json(list)).toEqual({ webhooks: [record] })
+    expect(await json(list)).toEqual({ webhooks: [record], last: position })
     const lines = (await text(list)).trimEnd().split('\n')
-    expect(lines[0]).toMatch(/^WEBHOOK +STATUS +POSITION +LAST STATUS +FAILING SINCE +BIZ ID +URL$/)
-    expect(lines[1]).toMatch(new RegExp(`^${webhookId} +ACTIVE +${position} +- +- +shop +${url}$`))
+    expect(lines[0]).toMatch(/^WEBHOOK +STATUS +POSITION +BEHIND +LAST RESULT +FAILING SINCE +BIZ ID +URL$/)
+    expect(lines[1]).toMatch(new RegExp(`^${webhookId} +ACTIVE +${position} +0 +- +- +shop +${url}$`))
     const one = `--workspace ${workspaceId} --webhook ${webhookId}`
     for (let times = 0; times < 2; times++)
       expect(await json(`webhook pause ${one}`)).toEqual({ ...record, status: 'PAUSED' })
@@ -623,10 +624,11 @@ describe('transfers, holds and events', () => {
       ['service', 'webhook.create'],
     ])
     expect(await text(`webhook seek ${one} --after 1`)).toBe(`Webhook ${webhookId} continues after position 1.\n`)
+    expect((await text(list)).split('\n')[1]).toMatch(new RegExp(`^${webhookId} +ACTIVE +1 +${position - 1} `))
     expect(await fails(1, `webhook seek ${one} --after 1000`)).toContain(`The log ends at position ${position}`)
     for (let times = 0; times < 2; times++) expect(await json(`webhook delete ${one}`)).toEqual({ webhookId })
     expect(await fails(1, `webhook pause ${one}`)).toBe('The workspace has no such webhook: check both IDs.')
-    expect(await json(list)).toEqual({ webhooks: [] })
+    expect(await json(list)).toEqual({ webhooks: [], last: position })
   })
 
   test('event tail prints the last events, or all after a position; --json prints an object on each line', async () => {
@@ -841,7 +843,7 @@ describe('ledger checkpoint', () => {
     )
     expect(await readFile(file, 'utf8')).toBe('precious')
     expect(await fails(1, `ledger checkpoint --out ${dataDir}/absent/file`)).toContain(
-      '(ENOENT): choose another path with --out.',
+      'absent/file does not exist: create it, or choose another path with --out.',
     )
 
     const cut = newFile('cut')

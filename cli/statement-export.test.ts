@@ -36,7 +36,7 @@ afterAll(() => system.stop())
 const newWallet = (name: string) => system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name })
 const deposit = (amount: string, to = walletId) =>
   system.admin.wallets.deposit.mutate({ workspaceId, walletId: to, amount })
-const newFile = (name: string) => join(inject('runDir'), `${name}-${randomUUID()}`)
+const newFile = (name: string) => join(inject('runDir'), `${randomUUID()}-${name}`)
 
 type Ran = { exitCode: number; stdout: string; stderr: string }
 
@@ -88,7 +88,7 @@ test('CSV: a header, every flow in order, and last the totals, each with all col
 
 test('JSON Lines: every flow as the API returns it, and last the statement', async () => {
   const file = newFile('export.jsonl')
-  const shown = await text(`${exported} --format jsonl --out ${file}`)
+  const shown = await text(`${exported} --out ${file}`)
   expect(shown).toContain(`Wrote 1051 flows of wallet ${walletId} from `)
   expect(shown).toContain(`\nOpening  0.00 USD\nIn       ${totalIn}\nOut      ${totalOut}\nClosing  ${closing}\n`)
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
@@ -122,10 +122,10 @@ test('never overwrites a file, and leaves none of a failed export', async () => 
   expect(ran.exitCode).toBe(1)
   const late = newFile('late')
   expect(await fails(`${exported.replace('--to 1m', '--to 5s')} --out ${late}`)).toMatch(
-    /^The time must be at most .*Z: give an earlier one\.$/,
+    /^--to must be at least 30 seconds ago: give a time up to .*Z\.$/,
   )
   expect(await fails(`${exported.replace('--from 2h', '--from 30s')} --out ${late}`)).toMatch(
-    / is after --to .*: exchange them\.$/,
+    / is after --to .*: swap them\.$/,
   )
   const other = `statement export --workspace ${workspaceId} --wallet wal_01k9x5zq3sf4x9vtgkz3b8cdef --from 2h --to 1m`
   expect(await fails(`${other} --out ${late}`)).toBe('The workspace has no such wallet: check both IDs.')

@@ -95,7 +95,7 @@ test.each([
 })
 
 describe('bounds', () => {
-  const latest = /must be at most \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\.$/
+  const latest = /must be at least 30 seconds ago: at most \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\.$/
 
   test('a time less than 30 seconds ago is S012, and detail has the latest time', async () => {
     for (const time of [
@@ -116,9 +116,11 @@ describe('bounds', () => {
 
   test('from after to, and more than 400 days, are S012 with the bound', async () => {
     const wrongOrder = await get('statement/2026-02-01/2026-01-31')
-    expect(wrongOrder.body.detail).toBe('from must be at most 2026-01-31T00:00:00.000Z.')
+    expect(wrongOrder.body.detail).toBe('from must not be after to, which is 2026-01-31T00:00:00.000Z.')
     const tooLong = await get('statement/2024-12-26T23:59:59.999Z/2026-01-31')
-    expect(tooLong.body.detail).toBe('from must be at least 2024-12-27T00:00:00.000Z.')
+    expect(tooLong.body.detail).toBe(
+      'A statement covers at most 400 days: from must be at least 2024-12-27T00:00:00.000Z.',
+    )
     expect((await get('statement/2024-12-27/2026-01-31')).body.data).toMatchObject({ ...zero, ...none })
   })
 })

@@ -214,7 +214,7 @@ test('TLS certificates are verified, and the proxies of the environment are not 
   await transferTimes(2)
   await delivered(goodId)
   expect(successesOf(good)).toHaveLength(2)
-  expect(await failing(badId)).toMatchObject({ lastStatus: null })
+  expect(await failing(badId)).toMatchObject({ lastStatus: null, lastError: 'TLS' })
   expect([bad.received, proxy.received, proxy.forged]).toEqual([[], [], []])
   const lines = await until('the failure is logged', () => {
     const found = logLines(courier).filter(({ msg }) => msg === 'a delivery failed')
@@ -233,7 +233,7 @@ test('a name that leads to an address that is not allowed is a failure, and noth
   const webhookId = await subscribe(receiver)
   const courier = await startCourier({ WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8' })
   await transferTimes(1)
-  expect(await failing(webhookId)).toMatchObject({ lastStatus: null, status: 'ACTIVE' })
+  expect(await failing(webhookId)).toMatchObject({ lastStatus: null, lastError: 'ADDRESS', status: 'ACTIVE' })
   const line = await until('the failure is logged', () =>
     logLines(courier).find(({ msg }) => msg === 'a delivery failed'),
   )

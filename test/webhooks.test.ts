@@ -61,6 +61,7 @@ describe('create', () => {
       status: 'ACTIVE',
       position: 2,
       lastStatus: null,
+      lastError: null,
       lastAttemptAt: null,
       failingSince: null,
       previousSecretUntil: null,

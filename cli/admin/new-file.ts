@@ -48,5 +48,9 @@ function alreadyExists(file: string, what: string): Error {
 }
 
 function cannotWrite(file: string, cause: NodeJS.ErrnoException): Error {
+  if (cause.code === 'ENOENT')
+    return new Error(`The directory of ${file} does not exist: create it, or choose another path with --out.`, {
+      cause,
+    })
   return new Error(`Cannot write to ${file} (${cause.code}): choose another path with --out.`, { cause })
 }

@@ -1,6 +1,6 @@
 /** Describes any error of a call to core in one sentence that says how to fix it. */
 
-import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode } from '@workspace-wallet/contract'
+import { type ErrorCode, type ErrorDetails, errorTable, isErrorCode, settledAfterMs } from '@workspace-wallet/contract'
 import {
   type CoreErrorData,
   CoreRejected,
@@ -57,11 +57,10 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
 const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = {
   S012: details => {
     const { field, reason, limit } = details as ErrorDetails['S012']
-    if (field === 'at') return `The time must be at most ${limit}: give an earlier one.`
+    // `statement export` is the only command with a time that must be past.
+    if (field === 'at') return `--to must be at least ${settledAfterMs / 1000} seconds ago: give a time up to ${limit}.`
     if (reason !== 'TOO_MANY_DECIMALS') return `Core rejected the ${field} (${reason}): correct it.`
-    return limit === 0
-      ? `The ${field} has decimals, but the wallet's currency has none: give a whole number.`
-      : `The ${field} has too many decimals: give at most ${limit} for the wallet's currency.`
+    return decimalsSentence(flagOf(field), limit as number)
   },
   S002: details =>
     `Nothing was done, because core is overloaded, its database is unavailable, or the workspace is halted: retry in ${(details as ErrorDetails['S002']).retryAfterSeconds} s. If it still fails, run ledger halted.`,
@@ -86,6 +85,18 @@ const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = 
   E001: details =>
     `The log ends at position ${(details as ErrorDetails['E001']).position}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
   E002: () => 'The workspace has no such webhook: check both IDs.',
+}
+
+/** An amount with more decimals than its currency has. */
+export function decimalsSentence(flag: string, limit: number): string {
+  return limit === 0
+    ? `${flag} has decimals, but its currency has none: give a whole number.`
+    : `${flag} has too many decimals: give at most ${limit}, like its currency.`
+}
+
+/** `perDay`: `--per-day`. */
+function flagOf(field: string): string {
+  return `--${field.replaceAll(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
 }
 
 function tableSentence(code: ErrorCode): string {

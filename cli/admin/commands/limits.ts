@@ -65,7 +65,7 @@ export const limitCommands = [
       await core.limits.clear.mutate({ workspaceId, subject, currency })
       return { ...subject, currency }
     },
-    print: ({ currency, ...subject }) => `${Object.values(subject)[0]} is not limited in ${currency} any more.`,
+    print: ({ currency, ...subject }) => `${Object.values(subject)[0]} no longer has a limit in ${currency}.`,
   }),
 ]
 

@@ -3,7 +3,7 @@ import { amountFault } from '@workspace-wallet/contract'
 import { orderRecord } from '@workspace-wallet/gateway/records'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
-import { isOutcomeUnknown } from '../sentences.ts'
+import { decimalsSentence, isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseRemark } from '../values.ts'
 import { workspace } from './id-flags.ts'
 
@@ -36,8 +36,7 @@ export const transferCommands = [
     ],
     async run(core, { workspace: workspaceId, transfer, amount, currency, remark, 'biz-id': bizId }) {
       const fault = amountFault(amount, currency)
-      if (fault)
-        throw new Error(`The amount has too many decimals: give at most ${fault.limit} for the currency ${currency}.`)
+      if (fault) throw new Error(decimalsSentence('--amount', fault.limit))
       const reversal = { reversesTransferId: transfer, amount, currency, bizId, remark }
       const caller = { requestId: randomUUID() }
       try {

@@ -13,14 +13,16 @@ export const webhookCommands = [
   command({
     noun: 'webhook',
     verb: 'list',
-    help: 'list the webhooks of a workspace, and how far they are',
+    help: 'list the webhooks of a workspace, and how many events each is behind the event log',
     flags: { workspace },
     examples: ['--workspace wsp_…'],
     async run(core, { workspace: workspaceId }) {
       const { content } = await core.webhooks.list.query({ ...on(workspaceId), size: maxWebhooks })
-      return { webhooks: content.map(webhookRecord) }
+      // After the webhooks, so that none is ahead of it.
+      const { last } = await core.events.read.query({ ...on(workspaceId), after: 'head', size: 1 })
+      return { webhooks: content.map(webhookRecord), last }
     },
-    print: ({ webhooks }) => (webhooks.length > 0 ? printWebhooks(webhooks) : 'No webhooks found.'),
+    print: ({ webhooks, last }) => (webhooks.length > 0 ? printWebhooks(webhooks, last) : 'No webhooks found.'),
   }),
   statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its place in the event log'),
   statusCommand('resume', 'ACTIVE', 'continue the deliveries of a webhook where they stopped'),
@@ -76,15 +78,17 @@ function on(workspaceId: string) {
   return { workspaceId, caller: { requestId: randomUUID() } }
 }
 
-function printWebhooks(webhooks: ReturnType<typeof webhookRecord>[]): string {
+/** @param last the position at which the event log ends */
+function printWebhooks(webhooks: ReturnType<typeof webhookRecord>[], last: number): string {
   const rows = webhooks.map(each => [
     each.webhookId,
     each.status,
     String(each.position),
-    String(each.lastStatus ?? '-'),
+    String(last - each.position),
+    String(each.lastStatus ?? each.lastError ?? '-'),
     each.failingSince ?? '-',
     each.bizId,
     each.url,
   ])
-  return table(['WEBHOOK', 'STATUS', 'POSITION', 'LAST STATUS', 'FAILING SINCE', 'BIZ ID', 'URL'], rows)
+  return table(['WEBHOOK', 'STATUS', 'POSITION', 'BEHIND', 'LAST RESULT', 'FAILING SINCE', 'BIZ ID', 'URL'], rows)
 }

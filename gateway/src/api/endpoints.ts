@@ -210,7 +210,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'getWalletBalanceAt',
     title: "Get a wallet's balance at a time",
     description:
-      'The balance after all flows before the time; 0 before the first. The answer never changes. Percent-encode the time, or send it as it is: a plus in a path is a plus.',
+      'The balance after all flows before `at`; 0 before the first flow. The answer never changes. You need not percent-encode the time: a plus in a path is a plus.',
     path: '/api/v1/wallets/:walletId/balance/:at',
     scope: 'wallet:read',
     params: balanceAtParams,
@@ -223,7 +223,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'getWalletStatement',
     title: "Get a wallet's statement",
     description:
-      "The sums of the flows from a time on and before another one. The answer never changes. Its lines are the wallet's flows with the same times as `createdFrom` and `createdTo`. If summing up would take more than 2 seconds, the answer is `S012`: add up shorter statements instead.",
+      'The opening and closing balance of a period, and the totals of its flows. The answer never changes. To get the flows themselves, [list them](#list-a-wallets-flows) with the same times as `createdFrom` and `createdTo`. If the totals take more than 2 seconds to calculate, the call fails with `S012`: request statements of shorter periods, and add up their totals.',
     path: '/api/v1/wallets/:walletId/statement/:from/:to',
     scope: 'wallet:read',
     params: statementParams,
@@ -478,7 +478,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'createWebhook',
     title: 'Create a webhook',
     description:
-      'The service sends every later event of the workspace to the URL, as [Read events](#read-events) shows it, signed by [Standard Webhooks](https://www.standardwebhooks.com). The scope `webhook:manage` lets its holder see all events by a webhook, also without `event:read`. A workspace has at most 16 webhooks.',
+      'The service sends every later event of the workspace to the URL, as a POST whose body is one event of [Read events](#read-events), signed according to [Standard Webhooks](https://www.standardwebhooks.com): `webhook-signature` contains `v1,` and the Base64 of the HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots. The key of the HMAC is the Base64 text after `whsec_`, decoded. During a rotation there are two signatures, separated by a space. With the scope `webhook:manage`, a key can see all events through a webhook, even without `event:read`. A workspace has at most 16 webhooks.',
     path: '/api/v1/webhook/command/create',
     scope: 'webhook:manage',
     params: noParams,
@@ -492,7 +492,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'updateWebhook',
     title: 'Update a webhook',
     description:
-      'Fields that you leave out do not change. Deliveries that are in progress finish as they began, within a minute.',
+      'Fields that you leave out do not change. For up to a minute, events can still be delivered as before.',
     path: '/api/v1/webhook/command/update',
     scope: 'webhook:manage',
     params: noParams,
@@ -506,7 +506,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'rotateWebhookSecret',
     title: "Rotate a webhook's secret",
     description:
-      'Until the grace ends, deliveries have a signature of both secrets. A further rotation ends the grace of the one before. If the outcome is unknown (`S003`), rotate again: the call is not idempotent.',
+      'During the grace period, deliveries are signed with both secrets. Another rotation ends the grace period of the previous one. If the outcome is unknown (`S003`), rotate again: each call returns another secret.',
     path: '/api/v1/webhook/command/rotate',
     scope: 'webhook:manage',
     params: noParams,
@@ -520,7 +520,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'seekWebhook',
     title: 'Move a webhook to another event',
     description:
-      'A lower position sends events again, under the same `webhook-id`. A higher one skips events, such as one that your receiver cannot process.',
+      'A lower position delivers events again, with the same `webhook-id`. A higher one skips events, such as one that your receiver cannot process. `last` of `GET /api/v1/event/query/events/head` is the end of the log.',
     path: '/api/v1/webhook/command/seek',
     scope: 'webhook:manage',
     params: noParams,
@@ -533,7 +533,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'deleteWebhook',
     title: 'Delete a webhook',
-    description: 'Its `bizId` stays taken. The call can be repeated.',
+    description: 'Its `bizId` cannot be used again. The call can be repeated.',
     path: '/api/v1/webhook/command/delete',
     scope: 'webhook:manage',
     params: noParams,

@@ -119,6 +119,7 @@ const webhook = {
   status: 'ACTIVE',
   position: 9,
   lastStatus: 204,
+  lastError: null,
   lastAttemptAt: '2026-11-22T00:23:12.840Z',
   failingSince: null,
   previousSecretUntil: null,

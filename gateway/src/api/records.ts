@@ -1,6 +1,7 @@
 import {
   type BalanceAt,
   completedOrderRecord,
+  deliveryErrors,
   type EventPage,
   type EventType,
   eventRecord,
@@ -283,11 +284,21 @@ export const webhookAnswer = z.strictObject({
     .max(maxWebhookConcurrency)
     .describe('How many deliveries may be in progress at a time. With 1, they are strictly in order.'),
   status: z.enum(webhookStatuses).describe('`PAUSED` by you, an operator, or because deliveries failed.'),
-  position: sequence.describe('Every event up to this position is delivered or of another type.'),
+  position: sequence.describe(
+    'Every event up to this position has been delivered, or is of a type that is not in `types`.',
+  ),
   lastStatus: z.int().nullable().describe('The HTTP status of the last attempt. Null without an answer.'),
-  lastAttemptAt: time.nullable().describe('When the last attempt was reported, or null.'),
+  lastError: z
+    .enum(deliveryErrors)
+    .nullable()
+    .describe(
+      'Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP.',
+    ),
+  lastAttemptAt: time.nullable().describe('When the last attempt was made. Null without any.'),
   failingSince: time.nullable().describe('When the current series of failures began. Null after a success.'),
-  previousSecretUntil: time.nullable().describe('Until when deliveries also have a signature of the previous secret.'),
+  previousSecretUntil: time
+    .nullable()
+    .describe('Until when deliveries are also signed with the previous secret. Null if they are not.'),
   createdAt,
   updatedAt: time.describe('When you, an operator or the service last changed it. Deliveries do not count.'),
 })

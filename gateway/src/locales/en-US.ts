@@ -1,3 +1,4 @@
+import { maxStatementDays, settledAfterMs } from '@workspace-wallet/contract'
 import type { Locale } from './locale.ts'
 
 const headerReasons = { MISSING: 'is missing', REPEATED: 'was sent more than once', MALFORMED: 'is malformed' }
@@ -80,15 +81,15 @@ export const enUS: Locale = {
     T007: ({ remaining }) => `The amount exceeds what is left to reverse. At most ${remaining} can be reversed.`,
     T008: ({ limit, remaining, resetsAt }) =>
       resetsAt === null
-        ? `The amount exceeds the limit of ${limit} for each transfer, which an operator set.`
-        : `The amount exceeds what is left of the daily limit of ${limit}, which an operator set. Until ${resetsAt}, at most ${remaining} can be spent.`,
+        ? `The amount exceeds the limit of ${limit} for each transfer and hold. Send a smaller amount, or ask the operator to raise the limit of the API key or wallet.`
+        : `The amount exceeds what is left of the daily limit of ${limit}. Until ${resetsAt}, at most ${remaining} can be spent. Send a smaller amount, wait until then, or ask the operator to raise the limit of the API key or wallet.`,
     H001: () => 'This workspace has no such hold.',
     H002: ({ status }) => `The hold has ended (${status}). Only an open hold can be drawn on or released.`,
     H003: ({ remaining }) =>
       `The amount exceeds the remaining amount of the hold, ${remaining}. To pay more, add a transfer without a hold.`,
     H004: () => 'The hold is not on the source wallet. Transfer from the wallet of the hold.',
     E001: ({ position }) =>
-      `The log ends at position ${position}, because an earlier copy of the database was restored. Read head, then the wallets, and continue from there.`,
+      `The log ends at position ${position}. Send a position up to there. If you have already read later events, an earlier copy of the database was restored: read head, then the wallets, and continue from there.`,
     E002: () => 'This workspace has no such webhook.',
     E003: ({ limit }) => `A workspace has at most ${limit} webhooks. Delete one that you no longer need.`,
   },
@@ -124,8 +125,16 @@ export const enUS: Locale = {
     NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number and not negative, digits only.`,
     NOT_A_POSITION: ({ field }) =>
       `${field} must be a position, which is a whole number, digits only, or the word head.`,
-    TOO_SMALL: ({ field, limit }) => `${field} must be at least ${limit}.`,
-    TOO_LARGE: ({ field, limit }) => `${field} must be at most ${limit}.`,
+    TOO_SMALL: ({ field, limit }) =>
+      field === 'from'
+        ? `A statement covers at most ${maxStatementDays} days: from must be at least ${limit}.`
+        : `${field} must be at least ${limit}.`,
+    TOO_LARGE: ({ field, limit }) =>
+      field === 'from'
+        ? `from must not be after to, which is ${limit}.`
+        : field === 'at' || field === 'to'
+          ? `${field} must be at least ${settledAfterMs / 1000} seconds ago: at most ${limit}.`
+          : `${field} must be at most ${limit}.`,
     NOT_A_SORT: ({ field }) => `${field} must have the form field,asc or field,desc.`,
     NOT_SORTABLE: ({ field, limit }) => `${field} must name one of these fields: ${limit}.`,
     NOT_A_TIME: ({ field }) =>
@@ -146,7 +155,7 @@ export const enUS: Locale = {
       field.endsWith('Prefix')
         ? `${field} matches too many rows to list in ${limit} s. Use a longer prefix.`
         : field === 'from'
-          ? `The statement has too many flows to sum up in ${limit} s. Add up statements of shorter times instead.`
+          ? `The period has too many flows to add up in ${limit} s. Request statements of shorter periods, and add up their totals.`
           : `${field} selects too many rows to list in ${limit} s. Narrow the list with createdFrom and createdTo.`,
   },
   mistakes: {

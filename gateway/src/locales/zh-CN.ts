@@ -1,3 +1,4 @@
+import { maxStatementDays, settledAfterMs } from '@workspace-wallet/contract'
 import type { Locale } from './locale.ts'
 
 const headerReasons = { MISSING: '缺失', REPEATED: '重复发送', MALFORMED: '格式错误' }
@@ -76,14 +77,14 @@ export const zhCN: Locale = {
     T007: ({ remaining }) => `金额超过尚未冲正的部分，最多可冲正 ${remaining}。`,
     T008: ({ limit, remaining, resetsAt }) =>
       resetsAt === null
-        ? `金额超过了运营方设置的单笔限额 ${limit}。`
-        : `金额超过了运营方设置的每日限额 ${limit} 的剩余额度。在 ${resetsAt} 之前，最多还可支出 ${remaining}。`,
+        ? `金额超过了单笔转账和预授权的限额 ${limit}。请减小金额，或请运营方提高该 API 密钥或钱包的限额。`
+        : `金额超过了每日限额 ${limit} 的剩余额度。在 ${resetsAt} 之前，最多还可支出 ${remaining}。请减小金额、等到该时间，或请运营方提高该 API 密钥或钱包的限额。`,
     H001: () => '该工作空间没有此预授权。',
     H002: ({ status }) => `该预授权已结束（${status}）。只有未结束的预授权才能使用或释放。`,
     H003: ({ remaining }) => `金额超过该预授权的剩余金额 ${remaining}。如需支付更多，请另加一笔不使用预授权的转账。`,
     H004: () => '该预授权不属于源钱包。请从预授权所属的钱包转出。',
     E001: ({ position }) =>
-      `事件日志止于位置 ${position}，因为数据库恢复到了较早的副本。请读取 head，再读取钱包，然后从该处继续。`,
+      `事件日志止于位置 ${position}，请使用不大于它的位置。如果您已读取过更晚的事件，说明数据库恢复到了较早的副本：请读取 head，再读取钱包，然后从该处继续。`,
     E002: () => '该工作空间没有此 Webhook。',
     E003: ({ limit }) => `一个工作空间最多有 ${limit} 个 Webhook。请删除不再需要的 Webhook。`,
   },
@@ -115,8 +116,16 @@ export const zhCN: Locale = {
     RESERVED: ({ field, limit }) => `${field} 不能采用以下保留格式：${limit}。`,
     NOT_AN_INTEGER: ({ field }) => `${field} 必须是非负整数，仅含数字。`,
     NOT_A_POSITION: ({ field }) => `${field} 必须是位置（整数，仅含数字）或单词 head。`,
-    TOO_SMALL: ({ field, limit }) => `${field} 不能小于 ${limit}。`,
-    TOO_LARGE: ({ field, limit }) => `${field} 不能大于 ${limit}。`,
+    TOO_SMALL: ({ field, limit }) =>
+      field === 'from'
+        ? `对账单最多覆盖 ${maxStatementDays} 天：from 不能早于 ${limit}。`
+        : `${field} 不能小于 ${limit}。`,
+    TOO_LARGE: ({ field, limit }) =>
+      field === 'from'
+        ? `from 不能晚于 to（${limit}）。`
+        : field === 'at' || field === 'to'
+          ? `${field} 必须在至少 ${settledAfterMs / 1000} 秒之前：不能晚于 ${limit}。`
+          : `${field} 不能大于 ${limit}。`,
     NOT_A_SORT: ({ field }) => `${field} 的格式必须是 field,asc 或 field,desc。`,
     NOT_SORTABLE: ({ field, limit }) => `${field} 只能按以下字段排序：${limit}。`,
     NOT_A_TIME: ({ field }) => `${field} 必须是带时区的 ISO 8601 时间，例如 2026-01-31T12:00:00Z，或一个日期。`,

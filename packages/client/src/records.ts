@@ -476,15 +476,17 @@ export type Webhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** Every event up to this position is delivered or of another type. */
+  /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
-  /** When the last attempt was reported, or null. */
+  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
+  /** When the last attempt was made. Null without any. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
-  /** Until when deliveries also have a signature of the previous secret. */
+  /** Until when deliveries are also signed with the previous secret. Null if they are not. */
   previousSecretUntil: string | null
   /** ISO 8601, UTC, in milliseconds. */
   createdAt: string
@@ -505,15 +507,17 @@ export type IssuedWebhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** Every event up to this position is delivered or of another type. */
+  /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
-  /** When the last attempt was reported, or null. */
+  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
+  /** When the last attempt was made. Null without any. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
-  /** Until when deliveries also have a signature of the previous secret. */
+  /** Until when deliveries are also signed with the previous secret. Null if they are not. */
   previousSecretUntil: string | null
   /** ISO 8601, UTC, in milliseconds. */
   createdAt: string
@@ -536,15 +540,17 @@ export type RotatedWebhook = {
   concurrency: number
   /** `PAUSED` by you, an operator, or because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
-  /** Every event up to this position is delivered or of another type. */
+  /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
   /** The HTTP status of the last attempt. Null without an answer. */
   lastStatus: number | null
-  /** When the last attempt was reported, or null. */
+  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
+  /** When the last attempt was made. Null without any. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
-  /** Until when deliveries also have a signature of the previous secret. */
+  /** Until when deliveries are also signed with the previous secret. Null if they are not. */
   previousSecretUntil: string | null
   /** ISO 8601, UTC, in milliseconds. */
   createdAt: string
@@ -678,7 +684,7 @@ export type UpdateWebhook = {
   types?: EventType[] | undefined
   /** How many deliveries may be in progress at a time, 1 to 16. With 1, deliveries are strictly in order of position. */
   concurrency?: number | undefined
-  /** `PAUSED` stops deliveries. `ACTIVE` resumes them after the last delivered event. */
+  /** `PAUSED` stops deliveries. `ACTIVE` resumes them after `position`, and after failures makes the next attempt at once. */
   status?: 'ACTIVE' | 'PAUSED' | undefined
 }
 

@@ -27,10 +27,11 @@ export class ReceiptError extends Error {
 /**
  * Verifies a receipt (`transfers.receipt`) without asking the service. Its customers can do the same.
  *
+ * @param receipt White space around it, such as the newline at the end of a file, is ignored.
  * @throws ReceiptError if it is not genuine
  */
 export async function verifyReceipt(receipt: string, { keys }: ReceiptKeys): Promise<ReceiptClaims> {
-  const [header = '', payload = '', signature = '', ...rest] = receipt.split('.')
+  const [header = '', payload = '', signature = '', ...rest] = receipt.trim().split('.')
   const { alg, typ, kid } = jsonOf(header)
   if (rest.length > 0 || alg !== 'EdDSA' || typ !== 'wallet-receipt+jwt')
     throw new ReceiptError('The text is not a receipt: a compact JWS of the type wallet-receipt+jwt.')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { deliveryErrors } from './webhooks.ts'
 
 /** How long a lease lasts, in milliseconds. Afterwards, another courier can lease the webhook. */
 export const leaseMs = 60_000
@@ -42,14 +43,15 @@ export const lease = z.object({ webhooks: z.array(leasedWebhook) })
 /**
  * The outcome of a lease, which ends it. `delivered`: the position up to which all deliveries succeeded; null if the first one
  * did not. `lastStatus`: the HTTP status of the failure or, if nothing failed, of the last success; null without an answer.
- * `failure`: null if nothing failed; `retryAfterSeconds` is the `Retry-After` of the answer, null without one. If no attempt
- * was made, all three are null.
+ * `lastError`: why the failure has no status. `failure`: null if nothing failed; `retryAfterSeconds` is the `Retry-After` of the
+ * answer, null without one. If no attempt was made, all four are null.
  */
 export const deliveryReport = z.object({
   webhookId: z.string(),
   generation: z.int(),
   delivered: z.int().min(1).nullable(),
   lastStatus: z.int().min(100).max(999).nullable(),
+  lastError: z.enum(deliveryErrors).nullable(),
   failure: z.object({ retryAfterSeconds: z.int().min(0).nullable() }).nullable(),
 })
 export type DeliveryReport = z.infer<typeof deliveryReport>

@@ -77,7 +77,11 @@ export const errorTable = {
   T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already names something else, of any kind.'),
   T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
   T007: error(422, 'REVERSAL_EXCEEDED', 'The amount exceeds what is left to reverse.'),
-  T008: error(422, 'LIMIT_EXCEEDED', 'A limit that an operator set for the API key or the wallet is exceeded.'),
+  T008: error(
+    422,
+    'LIMIT_EXCEEDED',
+    'The amount exceeds a spending limit that an operator set for the API key or the wallet.',
+  ),
   H001: error(
     404,
     'HOLD_NOT_FOUND',
@@ -89,7 +93,7 @@ export const errorTable = {
   E001: error(
     409,
     'CURSOR_AHEAD',
-    'The log ends before this position, because an earlier copy of the database was restored.',
+    'The log ends before this position: it is too high, or an earlier copy of the database was restored.',
   ),
   E002: error(
     404,

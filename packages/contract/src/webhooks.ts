@@ -10,6 +10,14 @@ import { checkWebhookUrl, maxWebhookUrlLength, webhookUrlPattern } from './webho
 export const webhookStatuses = ['ACTIVE', 'PAUSED'] as const
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
+/**
+ * Why an attempt got no HTTP answer. ADDRESS: the name of the URL does not resolve, or resolves to an address that is not
+ * allowed. Those are one error, because telling them apart would show which internal names exist. PROTOCOL: the answer is
+ * not HTTP.
+ */
+export const deliveryErrors = ['ADDRESS', 'CONNECTION', 'TLS', 'TIMEOUT', 'PROTOCOL'] as const
+export type DeliveryError = (typeof deliveryErrors)[number]
+
 /** Maximum number of webhooks of a workspace that are not deleted. */
 export const maxWebhooks = 16
 export const maxWebhookConcurrency = 16
@@ -64,7 +72,9 @@ export const updateWebhookBody = z.strictObject({
   status: z
     .enum(webhookStatuses, 'NOT_ONE_OF')
     .optional()
-    .describe('`PAUSED` stops deliveries. `ACTIVE` resumes them after the last delivered event.'),
+    .describe(
+      '`PAUSED` stops deliveries. `ACTIVE` resumes them after `position`, and after failures makes the next attempt at once.',
+    ),
 })
 
 /** The body of `POST /api/v1/webhook/command/rotate`. */
@@ -101,6 +111,8 @@ export const webhook = z.object({
   position: z.int(),
   /** The HTTP status of the last attempt; null if it got no answer, or if there was none. */
   lastStatus: z.int().nullable(),
+  /** Why the last attempt got no answer; null if it got one, or if there was none. */
+  lastError: z.enum(deliveryErrors).nullable(),
   lastAttemptAt: z.date().nullable(),
   /** When the current series of failures began; null after a success. */
   failingSince: z.date().nullable(),

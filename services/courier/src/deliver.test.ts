@@ -48,6 +48,7 @@ test('with concurrency 1, each delivery begins after the success of the one befo
     generation: 3,
     delivered: 7,
     lastStatus: 503,
+    lastError: null,
     failure: { retryAfterSeconds: 7 },
   })
   expect(attempts).toEqual([4, 7, 12])
@@ -72,8 +73,22 @@ test('with a higher concurrency, at most that many are in progress, and successe
   begun.get(2)!(timeout)
   begun.get(4)!(success)
   begun.get(1)!(success)
-  expect(await report).toMatchObject({ delivered: 1, lastStatus: null, failure: { retryAfterSeconds: null } })
+  expect(await report).toMatchObject({ delivered: 1, lastStatus: null, lastError: 'TIMEOUT' })
   expect([...begun.keys()]).toEqual([1, 2, 3, 4])
+})
+
+test('a name that does not resolve looks like one that leads to an address that is not allowed', async () => {
+  const errors = await Promise.all(
+    (['dns', 'refused'] as const).map(async result => {
+      const outcome = { ...timeout, result, code: `the cause of ${result}` }
+      return deliver(
+        leased([1]),
+        optionsFor(async () => outcome),
+      )
+    }),
+  )
+  expect(errors[0]).toMatchObject({ lastStatus: null, lastError: 'ADDRESS', failure: { retryAfterSeconds: null } })
+  expect(errors[1]).toEqual(errors[0])
 })
 
 test('no attempt begins when less of the lease is left than an attempt may take', async () => {

@@ -1,5 +1,5 @@
-import type { Delivery, DeliveryReport, LeasedWebhook } from '@workspace-wallet/contract'
-import type { AttemptOutcome } from './attempt.ts'
+import type { Delivery, DeliveryError, DeliveryReport, LeasedWebhook } from '@workspace-wallet/contract'
+import type { AttemptOutcome, AttemptResult } from './attempt.ts'
 import type { AttemptSlots } from './attempt-slots.ts'
 
 /** How long an attempt takes at most. */
@@ -47,6 +47,18 @@ export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): 
   return reportOf(webhook, outcomes)
 }
 
+/** What the customer sees of a failed attempt, besides its status. */
+const errorOf: Record<AttemptResult, DeliveryError | null> = {
+  success: null,
+  status: null,
+  timeout: 'TIMEOUT',
+  refused: 'ADDRESS',
+  dns: 'ADDRESS',
+  connection: 'CONNECTION',
+  tls: 'TLS',
+  protocol: 'PROTOCOL',
+}
+
 /** @param outcomes of the first deliveries, in order */
 function reportOf({ webhookId, generation, deliveries }: LeasedWebhook, outcomes: AttemptOutcome[]): DeliveryReport {
   const failedAt = outcomes.findIndex(({ result }) => result !== 'success')
@@ -57,6 +69,7 @@ function reportOf({ webhookId, generation, deliveries }: LeasedWebhook, outcomes
     generation,
     delivered: deliveries[successes - 1]?.position ?? null,
     lastStatus: (failure ?? outcomes.at(-1))?.status ?? null,
+    lastError: failure ? errorOf[failure.result] : null,
     failure: failure ? { retryAfterSeconds: failure.retryAfterSeconds } : null,
   }
 }

@@ -23,7 +23,7 @@ export function grants(role: string): string[] {
     // Change a webhook, except for its workspace and bizId, and the state of its delivery.
     `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
        deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,
-       failing_since, last_status, last_attempt_at, revision, mac) on webhook to ${role}`,
+       failing_since, last_status, last_error, last_attempt_at, revision, mac) on webhook to ${role}`,
     // Raise the access revision by one. A trigger refuses any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 

@@ -54,6 +54,7 @@ const unsigned = new Set([
   'failures',
   'failingSince',
   'lastStatus',
+  'lastError',
   'lastAttemptAt',
 ])
 const genuine = new WeakSet<SignedEntity>()

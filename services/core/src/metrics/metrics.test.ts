@@ -85,7 +85,14 @@ test('the lag of webhooks is that of those that do not fail; failing and paused 
 
   const { webhooks } = await testCore.as('courier').courier.lease({ size: 1 })
   const { generation } = webhooks[0]!
-  const failed = { webhookId, generation, delivered: 4, lastStatus: 500, failure: { retryAfterSeconds: null } }
+  const failed = {
+    webhookId,
+    generation,
+    delivered: 4,
+    lastStatus: 500,
+    lastError: null,
+    failure: { retryAfterSeconds: null },
+  }
   await testCore.as('courier').courier.report(failed)
   expect(await readAll()).toEqual([0, 0, 1, 0])
   await service.webhooks.update({ workspaceId, caller, webhookId, status: 'PAUSED' })

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
-import { type EventType, uuidFromId, webhookStatuses } from '@workspace-wallet/contract'
+import { deliveryErrors, type EventType, uuidFromId, webhookStatuses } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../database/row-signer.ts'
 import { webhookMac } from '../database/signed-rows.ts'
 import { PublicId, signature } from '../database/types.ts'
@@ -32,6 +32,7 @@ const WebhookSchema = defineEntity({
     failures: p.integer(),
     failingSince: p.datetime(3).nullable(),
     lastStatus: p.integer().nullable(),
+    lastError: p.enum(deliveryErrors).nullable(),
     lastAttemptAt: p.datetime(3).nullable(),
     ...signature(),
   },

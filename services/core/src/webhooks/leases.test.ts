@@ -71,6 +71,7 @@ const report = ({ webhookId, generation }: LeasedWebhook, outcome: Partial<Deliv
     generation,
     delivered: null,
     lastStatus: null,
+    lastError: null,
     failure: null,
     ...outcome,
   })
@@ -290,12 +291,25 @@ describe('a report', () => {
   test('of successes before a failure moves the position over them', async () => {
     const subscriber = await newSubscriber()
     await depositTimes(subscriber, 3)
-    await report(await leaseOne(), { delivered: 3, lastStatus: null, failure: { retryAfterSeconds: null } })
+    await report(await leaseOne(), { delivered: 3, lastError: 'TLS', failure: { retryAfterSeconds: null } })
     const shown = await get(subscriber)
-    expect(shown).toMatchObject({ position: 3, lastStatus: null })
+    expect(shown).toMatchObject({ position: 3, lastStatus: null, lastError: 'TLS' })
     expect(shown.failingSince).toEqual(shown.lastAttemptAt)
     await dueNow(subscriber)
-    expect(positionsOf(await leaseOne())).toEqual([4])
+    await reportAll(await leaseOne())
+    expect(await get(subscriber)).toMatchObject({ position: 4, lastStatus: 200, lastError: null })
+  })
+
+  test('of a failure is followed by an attempt at once if the client sends ACTIVE', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    await fail(await leaseOne())
+    expect(await lease()).toEqual([])
+    const { workspaceId, webhookId } = subscriber
+    const before = await get(subscriber)
+    const updated = await service().webhooks.update({ workspaceId, webhookId, caller, status: 'ACTIVE' })
+    expect(updated).toEqual({ ...before, failingSince: null })
+    expect(positionsOf(await leaseOne())).toEqual([2])
   })
 
   test.each([

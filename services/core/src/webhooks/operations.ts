@@ -90,8 +90,8 @@ export async function createWebhook(
 }
 
 /**
- * Changes the fields that were sent. Another URL or status also ends the wait for the next attempt. If all values are those
- * of before, nothing is written.
+ * Changes the fields that were sent. ACTIVE and another URL or status also end the wait for the next attempt. Otherwise, if all
+ * values are those of before, nothing is written.
  *
  * @throws DomainError E002
  */
@@ -108,7 +108,10 @@ export async function updateWebhook(
   if (concurrency !== undefined) webhook.concurrency = concurrency
   if (status !== undefined) webhook.status = status
   const after = auditView(webhook)
-  if (JSON.stringify(after) === JSON.stringify(before)) return toRecord(webhook, now)
+  if (JSON.stringify(after) === JSON.stringify(before)) {
+    if (status === 'ACTIVE' && webhook.failures > 0) endWait(webhook, now)
+    return toRecord(webhook, now)
+  }
   if (before.url !== webhook.url || before.status !== webhook.status) endWait(webhook, now)
   const statusAction = webhook.status === 'ACTIVE' ? 'webhook.resume' : 'webhook.pause'
   recordChange(em, { actor, action: isStatusOnly ? statusAction : 'webhook.update', before, now }, webhook)
@@ -205,8 +208,9 @@ export async function listWebhooks(
 export function pauseFailing(em: Em, webhook: Webhook, now: Date): void {
   const before = auditView(webhook)
   webhook.status = 'PAUSED'
-  const { lastStatus = null, failingSince = null } = webhook
-  recordChange(em, { actor: coreActor, action: 'webhook.pause', before, now }, webhook, { lastStatus, failingSince })
+  const { lastStatus = null, lastError = null, failingSince = null } = webhook
+  const outcome = { lastStatus, lastError, failingSince }
+  recordChange(em, { actor: coreActor, action: 'webhook.pause', before, now }, webhook, outcome)
 }
 
 /** @throws DomainError E002; as `requireUnmodified` */
@@ -274,7 +278,13 @@ function auditView(webhook: Webhook) {
 
 function toRecord(webhook: Webhook, now: Date): WebhookRecord {
   const { id, bizId, url, types, concurrency, status, position, createdAt, updatedAt } = webhook
-  const { lastStatus = null, lastAttemptAt = null, failingSince = null, previousSecretUntil = null } = webhook
+  const {
+    lastStatus = null,
+    lastError = null,
+    lastAttemptAt = null,
+    failingSince = null,
+    previousSecretUntil = null,
+  } = webhook
   return {
     webhookId: id,
     bizId,
@@ -284,6 +294,7 @@ function toRecord(webhook: Webhook, now: Date): WebhookRecord {
     status,
     position,
     lastStatus,
+    lastError,
     lastAttemptAt,
     failingSince,
     previousSecretUntil: previousSecretUntil && previousSecretUntil > now ? previousSecretUntil : null,

@@ -33,6 +33,7 @@ export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<
   if (delivered !== null || failure) {
     webhook.lastAttemptAt = now
     webhook.lastStatus = report.lastStatus
+    webhook.lastError = report.lastError
   }
   if (delivered !== null) {
     webhook.position = Math.max(webhook.position, delivered)

@@ -30,6 +30,7 @@ export const webhooks = `
     failures integer not null check (failures >= 0),
     failing_since timestamptz(3),
     last_status integer,
+    last_error text check (last_error in ('ADDRESS', 'CONNECTION', 'TLS', 'TIMEOUT', 'PROTOCOL')),
     last_attempt_at timestamptz(3),
     ${signature},
     unique (workspace_id, biz_id),
