@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import { type BalanceAt, Decimal, type Flow, maxFlowsAfter, type WalletStatement } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { flowRecord, statementRecord } from '@workspace-wallet/gateway/records'
+import { onWorkspace } from './on-workspace.ts'
 
 export type StatementScope = { workspaceId: string; walletId: string; from: Date; to: Date }
 
 export type Format = {
   header: string
-  /** Of a flow, as a line. */
+  /** One flow as a line. */
   flow: (flow: ReturnType<typeof flowRecord>) => string
   /** The last lines. */
   totals: (statement: ReturnType<typeof statementRecord>) => string
@@ -78,8 +78,7 @@ export async function* exportLines(
   onProgress: (lines: number, total: number) => void,
 ): AsyncGenerator<string, WalletStatement> {
   const { workspaceId, walletId, from, to } = scope
-  const caller = { requestId: randomUUID() }
-  const of = { workspaceId, walletId, caller }
+  const of = { ...onWorkspace(workspaceId), walletId }
   // The later one first: if it is too late, that is the error.
   const closing = await core.wallets.balanceAt.query({ ...of, at: to })
   const opening = await core.wallets.balanceAt.query({ ...of, at: from })
@@ -98,7 +97,7 @@ export async function* exportLines(
   return statement
 }
 
-/** Reads pages of flows, the next one while the caller handles the present one. Sequences have no gaps. */
+/** Reads pages of flows, each while the caller handles the one before. Sequences have no gaps. */
 async function* readAhead(
   read: (after: number) => Promise<{ content: Flow[] }>,
   { first, last }: Sums,
@@ -108,7 +107,7 @@ async function* readAhead(
     const page = await next
     const following = after + maxFlowsAfter
     next = following < last ? read(following) : null
-    // The next iteration throws a failure. If the caller has stopped iterating, it is ignored.
+    // The next iteration throws its failure. If the caller stops iterating, it is ignored.
     next?.catch(() => {})
     yield page.content
   }

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type EventPage, type EventRecord, eventRecord, maxEvents } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { streamCommand } from '../command.ts'
+import { onWorkspace } from '../on-workspace.ts'
 import { isUnavailable } from '../sentences.ts'
 import { parsePosition } from '../values.ts'
 import { workspace } from './id-flags.ts'
@@ -43,10 +43,7 @@ async function* tail(
   signal: AbortSignal,
 ): AsyncGenerator<EventRecord, void> {
   const read = (position: number | 'head') =>
-    core.events.read.query(
-      { workspaceId, after: position, size: maxEvents, caller: { requestId: randomUUID() } },
-      { signal },
-    )
+    core.events.read.query({ ...onWorkspace(workspaceId), after: position, size: maxEvents }, { signal })
   try {
     let page = await read(after ?? Math.max(0, (await read('head')).last - defaultCount))
     for (;;) {

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { type Hold, holdRecord, holdStatuses, maxPageSize } from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
+import { onWorkspace } from '../on-workspace.ts'
 import { table } from '../table.ts'
 import { oneOf, parseCount } from '../values.ts'
 import { wallet, workspace } from './id-flags.ts'
@@ -32,7 +32,7 @@ export const holdCommands = [
       const holds = new Map<string, Hold>()
       let total: number
       for (let page = 0; ; page++) {
-        const request = { workspaceId, walletId, filter: { status }, page, size, caller: { requestId: randomUUID() } }
+        const request = { ...onWorkspace(workspaceId), walletId, filter: { status }, page, size }
         const answer = await core.holds.list.query(request)
         // A hold moves to the next page when a new one is created.
         for (const hold of answer.content) holds.set(hold.holdId, hold)
@@ -53,7 +53,7 @@ export const holdCommands = [
     },
     examples: ['--workspace wsp_… --hold hld_…', '--workspace wsp_… --hold booking-17'],
     async run(core, { workspace: workspaceId, hold: holdId }) {
-      return holdRecord(await core.holds.release.mutate({ workspaceId, holdId, caller: { requestId: randomUUID() } }))
+      return holdRecord(await core.holds.release.mutate({ ...onWorkspace(workspaceId), holdId }))
     },
     print: ({ holdId, walletId, status, amount, capturedAmount, currency }) =>
       `Hold ${holdId} is ${status}: of ${amount} ${currency}, ${capturedAmount} was captured, and the rest is available in wallet ${walletId} again.`,

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { amountFault } from '@workspace-wallet/contract'
 import { orderRecord } from '@workspace-wallet/gateway/records'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
+import { onWorkspace } from '../on-workspace.ts'
 import { decimalsSentence, isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseRemark } from '../values.ts'
 import { workspace } from './id-flags.ts'
@@ -38,9 +38,8 @@ export const transferCommands = [
       const fault = amountFault(amount, currency)
       if (fault) throw new Error(decimalsSentence('--amount', fault.limit))
       const reversal = { reversesTransferId: transfer, amount, currency, bizId, remark }
-      const caller = { requestId: randomUUID() }
       try {
-        return orderRecord(await core.transfers.reverse.mutate({ workspaceId, caller, reversal }))
+        return orderRecord(await core.transfers.reverse.mutate({ ...onWorkspace(workspaceId), reversal }))
       } catch (error) {
         if (!isOutcomeUnknown(error)) throw error
         throw new Error(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { currencyDecimals, type FundingReceipt, formatBalance, type WalletStatus } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { type Command, command } from '../command.ts'
+import { onWorkspace } from '../on-workspace.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseName, parseWalletBizId } from '../values.ts'
 import { wallet, workspace } from './id-flags.ts'
@@ -115,7 +116,7 @@ async function balanceNow(
   { walletId, currency }: FundingReceipt,
 ): Promise<{ balance?: string }> {
   try {
-    const { balance } = await core.wallets.balance.query({ workspaceId, walletId, caller: { requestId: randomUUID() } })
+    const { balance } = await core.wallets.balance.query({ ...onWorkspace(workspaceId), walletId })
     return { balance: formatBalance(balance, currency) }
   } catch {
     return {}

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { maxWebhooks, type WebhookStatus } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { webhookRecord } from '@workspace-wallet/gateway/records'
 import { command } from '../command.ts'
+import { onWorkspace } from '../on-workspace.ts'
 import { table } from '../table.ts'
 import { parseId, parsePosition } from '../values.ts'
 import { workspace } from './id-flags.ts'
@@ -17,19 +17,19 @@ export const webhookCommands = [
     flags: { workspace },
     examples: ['--workspace wsp_…'],
     async run(core, { workspace: workspaceId }) {
-      const { content } = await core.webhooks.list.query({ ...on(workspaceId), size: maxWebhooks })
+      const { content } = await core.webhooks.list.query({ ...onWorkspace(workspaceId), size: maxWebhooks })
       // After the webhooks, so that none is ahead of it.
-      const { last } = await core.events.read.query({ ...on(workspaceId), after: 'head', size: 1 })
+      const { last } = await core.events.read.query({ ...onWorkspace(workspaceId), after: 'head', size: 1 })
       return { webhooks: content.map(webhookRecord), last }
     },
     print: ({ webhooks, last }) => (webhooks.length > 0 ? printWebhooks(webhooks, last) : 'No webhooks found.'),
   }),
-  statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its place in the event log'),
+  statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its position in the event log'),
   statusCommand('resume', 'ACTIVE', 'continue the deliveries of a webhook where they stopped'),
   command({
     noun: 'webhook',
     verb: 'seek',
-    help: 'move a webhook to another place in the event log: back to deliver again, ahead to skip events',
+    help: 'move a webhook to another position in the event log: back to deliver again, forward to skip events',
     flags: {
       workspace,
       webhook,
@@ -42,7 +42,7 @@ export const webhookCommands = [
     },
     examples: ['--workspace wsp_… --webhook whk_… --after 1204'],
     async run(core, { workspace: workspaceId, webhook: webhookId, after }) {
-      return webhookRecord(await core.webhooks.seek.mutate({ ...on(workspaceId), webhookId, after }))
+      return webhookRecord(await core.webhooks.seek.mutate({ ...onWorkspace(workspaceId), webhookId, after }))
     },
     print: ({ webhookId, position }) => `Webhook ${webhookId} continues after position ${position}.`,
   }),
@@ -53,7 +53,7 @@ export const webhookCommands = [
     flags: { workspace, webhook },
     examples: ['--workspace wsp_… --webhook whk_…'],
     run: (core, { workspace: workspaceId, webhook: webhookId }) =>
-      core.webhooks.delete.mutate({ ...on(workspaceId), webhookId }),
+      core.webhooks.delete.mutate({ ...onWorkspace(workspaceId), webhookId }),
     print: ({ webhookId }) => `Deleted webhook ${webhookId}.`,
   }),
 ]
@@ -71,11 +71,7 @@ function statusCommand(verb: string, status: WebhookStatus, help: string) {
 }
 
 async function setStatus(core: CoreClient, workspaceId: string, webhookId: string, status: WebhookStatus) {
-  return webhookRecord(await core.webhooks.update.mutate({ ...on(workspaceId), webhookId, status }))
-}
-
-function on(workspaceId: string) {
-  return { workspaceId, caller: { requestId: randomUUID() } }
+  return webhookRecord(await core.webhooks.update.mutate({ ...onWorkspace(workspaceId), webhookId, status }))
 }
 
 /** @param last the position at which the event log ends */

@@ -39,8 +39,7 @@ export class Events {
   }
 
   /**
-   * Follows the log: yields pages as events appear, until the signal is aborted or the loop
-   * ends. It yields pages and not
+   * Follows the log: yields pages as events appear, until the signal is aborted or the loop ends. It yields pages and not
    * single events because a page has the cursor. To apply each event exactly once, store `last` and `lastEventId` in the
    * same commit as the effects of `content`, and begin with them after a restart. With `types`, a page can have no events:
    * its cursor has passed those of other types.

@@ -16,7 +16,7 @@ export type ReceiptClaims = {
   target: { sequence: number; mac: string }
 }
 
-/** The answer of `/.well-known/jwks.json` of the service. It can be stored: keys of the past stay in it. */
+/** The answer of `/.well-known/jwks.json` of the service. You can store it: retired keys stay in it. */
 export type ReceiptKeys = { keys: readonly { kid: string; x: string }[] }
 
 /** A receipt is not genuine: it was changed, or was not signed with one of the keys. */
@@ -25,7 +25,7 @@ export class ReceiptError extends Error {
 }
 
 /**
- * Verifies a receipt (`transfers.receipt`) without asking the service. Its customers can do the same.
+ * Verifies a receipt (`transfers.receipt`) without a call to the service. Anybody who has the keys can do that.
  *
  * @param receipt White space around it, such as the newline at the end of a file, is ignored.
  * @throws ReceiptError if it is not genuine

@@ -1,8 +1,8 @@
-/** Deliveries of webhooks, signed by Standard Webhooks 1.0, with Web Crypto, which Node and browsers have. */
+/** Verifies deliveries of webhooks (Standard Webhooks 1.0) with Web Crypto, which Node and browsers have. */
 import type { Event } from './records.ts'
 
 export type WebhookToVerify = {
-  /** The `whsec_…` of the webhook. During a rotation, both: a delivery needs a signature of one of them. */
+  /** The `whsec_…` of the webhook. During a rotation, pass both: a signature of either is enough. */
   secret: string | readonly string[]
   /** The headers of the request: those of `fetch`, or an object such as `request.headers` of Node and Express. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
@@ -19,9 +19,9 @@ export type WebhookToVerify = {
  *
  * - `HEADER_MISSING`: it has no `webhook-id`, `webhook-timestamp` or `webhook-signature`.
  * - `HEADER_INVALID`: a header is sent more than once, or has no valid value.
- * - `TIMESTAMP_TOO_OLD`, `TIMESTAMP_TOO_NEW`: outside the tolerance. Somebody repeats an old delivery, or a clock is wrong.
+ * - `TIMESTAMP_TOO_OLD`, `TIMESTAMP_TOO_NEW`: outside the tolerance. An old delivery is being replayed, or a clock is wrong.
  * - `SIGNATURE_INVALID`: signed with another secret, or the body was changed, for example parsed and written again.
- * - `BODY_INVALID`: the signature is valid, but the body is no event of this service.
+ * - `BODY_INVALID`: the signature is valid, but the body is not the event that `webhook-id` names.
  */
 export type WebhookFault =
   | 'HEADER_MISSING'
@@ -87,11 +87,8 @@ function keyBytesOf(secret: string): Uint8Array<ArrayBuffer> {
 }
 
 function headerOf(headers: WebhookToVerify['headers'], name: string): string {
-  const values =
-    headers instanceof Headers
-      ? [headers.get(name) ?? []].flat()
-      : Object.entries(headers).flatMap(([key, value]) => (key.toLowerCase() === name ? (value ?? []) : []))
-  const [value, ...others] = values
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers)
+  const [value, ...others] = entries.flatMap(([key, values]) => (key.toLowerCase() === name ? (values ?? []) : []))
   if (!value)
     throw new WebhookVerificationError(
       'HEADER_MISSING',
@@ -102,7 +99,7 @@ function headerOf(headers: WebhookToVerify['headers'], name: string): string {
   return value
 }
 
-/** The signatures of version 1. Others are for receivers that know them. */
+/** The signatures of version 1. Other versions are ignored. */
 function signaturesOf(header: string): Uint8Array<ArrayBuffer>[] {
   const signatures = header.split(' ').flatMap(each => {
     const [version, signature, ...rest] = each.split(',')
@@ -117,7 +114,7 @@ function signaturesOf(header: string): Uint8Array<ArrayBuffer>[] {
   return signatures.slice(0, maxSignatures)
 }
 
-/** A delivery has at most two. Who sends more shall not make the receiver compute. */
+/** A delivery of the service has at most two. The limit bounds the work that a forged header can cause. */
 const maxSignatures = 16
 
 function checkTimestamp(timestamp: string, now: number, toleranceSeconds: number): void {
@@ -164,11 +161,12 @@ function parsed(text: string): Event | null {
 
 function concatenated(head: string, body: Uint8Array | string): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder()
-  const parts = [encoder.encode(head), typeof body === 'string' ? encoder.encode(body) : body] as const
-  const whole = new Uint8Array(parts[0].length + parts[1].length)
-  whole.set(parts[0])
-  whole.set(parts[1], parts[0].length)
-  return whole
+  const headBytes = encoder.encode(head)
+  const bodyBytes = typeof body === 'string' ? encoder.encode(body) : body
+  const all = new Uint8Array(headBytes.length + bodyBytes.length)
+  all.set(headBytes)
+  all.set(bodyBytes, headBytes.length)
+  return all
 }
 
 /** Null if it is not base64. */

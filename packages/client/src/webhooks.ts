@@ -18,7 +18,8 @@ import type { CallOptions, Send } from './request.ts'
 export type WebhookChanges = Omit<UpdateWebhook, 'webhookId'>
 
 /**
- * Where the service sends events. `verifyWebhook` checks what arrives there. All methods need the scope `webhook:manage`.
+ * The webhooks of the workspace: URLs to which the service sends events. `verifyWebhook` verifies what arrives there. All
+ * methods need the scope `webhook:manage`.
  */
 export class Webhooks {
   readonly #send: Send
@@ -57,8 +58,7 @@ export class Webhooks {
   }
 
   /**
-   * Returns a new secret. For `graceSeconds` (a day, unless you say otherwise), deliveries are also signed with the one
-   * before. If the outcome is `UNKNOWN`, rotate again.
+   * Returns a new secret. For `graceSeconds` (default: a day), deliveries are also signed with the previous one. If the outcome is `UNKNOWN`, rotate again.
    */
   rotate(
     webhookId: string,
@@ -75,7 +75,7 @@ export class Webhooks {
     return this.#command('seek', body, { ...options, isRepeatable: true })
   }
 
-  /** Deletes a webhook. Deleting it again changes nothing. */
+  /** Deletes a webhook. Deleting it again has no effect. */
   delete(webhookId: string, options: CallOptions = {}): Promise<DeletedWebhook> {
     const body: DeleteWebhook = { webhookId }
     return this.#command('delete', body, { ...options, isRepeatable: true })

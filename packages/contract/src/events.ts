@@ -29,7 +29,7 @@ const holdRemaining = decimal.nullable()
 export const walletChangers = ['WORKSPACE', 'OPERATOR'] as const
 export type WalletChanger = (typeof walletChangers)[number]
 
-/** The schema of the data of each type of event. Records are as of the event. */
+/** The schema of the data of each type of event. Records have the state of the time of the event. */
 export const eventData = {
   /** `transfer`: the order. Its reversals are later events, so it has no `reversedAmount`. */
   'transfer.completed': z.object({
@@ -98,7 +98,7 @@ export type Event = z.infer<typeof event>
 export const maxEvents = 500
 export const defaultEvents = 100
 
-/** How many positions one call passes at most, so that a rare type does not make it slow. */
+/** Maximum number of positions that one call passes, so that a filter for a rare type does not make it slow. */
 export const maxPassedPositions = 10_000
 
 /** `after`: a position, or `head` for the end of the log. Without `types`: all. */

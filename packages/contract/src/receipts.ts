@@ -35,7 +35,7 @@ export const receiptKey = z.object({
   use: z.literal('sig'),
   alg: z.literal('EdDSA'),
 })
-/** The public keys of receipts (RFC 7517): the one that signs now first. */
+/** The public keys of receipts (RFC 7517). The first one is that of the key that signs now. */
 export const receiptKeys = z.object({ keys: z.array(receiptKey) })
 export type ReceiptKeys = z.infer<typeof receiptKeys>
 
@@ -44,7 +44,7 @@ export const maxReceiptLength = 8_192
 
 export const checkReceiptInput = z.object({ receipt: z.string().max(maxReceiptLength) })
 
-/** What is found out about a receipt. The first three are not genuine. */
+/** The result of checking a receipt. With the first three, it is not genuine. */
 export const receiptVerdicts = [
   /** It is not a compact JWS of the type of receipts. */
   'MALFORMED',

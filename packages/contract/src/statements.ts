@@ -3,8 +3,8 @@ import { decimal } from './money.ts'
 import { flow, walletInput } from './wallets.ts'
 
 /**
- * How long ago the time of a balance or statement is at least. No transaction of the ledger lasts as long, and the rest
- * allows for clocks that differ, so that an answer never changes.
+ * The minimum age of the time of a balance or statement. It is longer than any transaction of the ledger, with a margin for
+ * clocks that differ, so that an answer never changes.
  */
 export const settledAfterMs = 30_000
 export const maxStatementDays = 400
@@ -38,7 +38,7 @@ export type WalletStatement = z.infer<typeof walletStatement>
 export const balanceAtInput = walletInput.extend({ at: z.date() })
 export const statementInput = walletInput.extend({ from: z.date(), to: z.date() })
 
-/** Flows of one call of `wallets.flowsAfter`. */
+/** Maximum number of flows that one call of `wallets.flowsAfter` returns. */
 export const maxFlowsAfter = 1_000
 
 /** Flows in order, with sequences above `after`, up to `upTo`. */

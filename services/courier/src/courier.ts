@@ -5,9 +5,9 @@ import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { AttemptSlots } from './attempt-slots.ts'
 import { type DeliverOptions, deliver } from './deliver.ts'
 
-/** How long after a lease without further webhooks the next one is requested, unless a webhook is done earlier. */
+/** The pause after a call that leased fewer webhooks than it asked for, unless a lease ends earlier. */
 const pollMs = 200
-/** How long after a failed call of core the next one is made. */
+/** The pause after a failed call of core. */
 const retryMs = 1_000
 
 export type CourierOptions = {
@@ -58,7 +58,7 @@ export class Courier {
     this.#running = this.#run()
   }
 
-  /** Begins no further attempt. Resolves when those in progress have ended and are reported. */
+  /** Begins no further attempt. Resolves when the attempts in progress have ended and are reported. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#ended.resolve()

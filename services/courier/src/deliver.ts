@@ -2,7 +2,7 @@ import type { Delivery, DeliveryError, DeliveryReport, LeasedWebhook } from '@wo
 import type { AttemptOutcome, AttemptResult } from './attempt.ts'
 import type { AttemptSlots } from './attempt-slots.ts'
 
-/** How long an attempt takes at most. */
+/** Maximum duration of an attempt, in milliseconds. */
 export const attemptMs = 15_000
 /** An attempt begins only if it ends before the lease does, with a reserve for its report. */
 export const attemptReserveMs = attemptMs + 1_000
@@ -17,8 +17,8 @@ export type DeliverOptions = {
 }
 
 /**
- * Delivers the events of a lease, at most `concurrency` at a time, each after those before it have begun; with 1, have
- * succeeded. After a failure no further attempt begins. Resolves with the report when all attempts have ended.
+ * Delivers the events of a lease in order, at most `concurrency` at a time. After a failure, no further attempt begins. Resolves
+ * with the report when all attempts have ended.
  */
 export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): Promise<DeliveryReport> {
   const { deliveries, concurrency, workspaceId } = webhook

@@ -1,4 +1,4 @@
-/** Longer waits are reported as this one. Core waits an hour at most. */
+/** Longer waits are reported as this one. Core waits at most an hour. */
 const maxSeconds = 86_400
 
 /**

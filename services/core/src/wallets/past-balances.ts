@@ -8,19 +8,14 @@ import { type FlowRow, flowColumns, flowsOfWallet, toFlow } from './queries.ts'
 /** The sequence of the last flow before a time, and the balance after it; 0 before the first. */
 export type PastBalance = { sequence: number; balance: Decimal }
 
-/** A wallet at two times. `now`: the clock of PostgreSQL. */
-export type PastBalances = { now: Date } & (
-  | { wallet: null }
-  | {
-      wallet: {
-        currency: string
-        opening: PastBalance
-        closing: PastBalance
-        /** When the workspace last posted. All that it will post has this time or a later one. */
-        lastPostedAt: Date
-      }
-    }
-)
+/** A wallet at two times. */
+export type PastBalances = {
+  currency: string
+  opening: PastBalance
+  closing: PastBalance
+  /** When the workspace last posted. Later postings have this time or a later one. */
+  lastPostedAt: Date
+}
 
 type Row = { now: Date } & (
   | { currency: null }
@@ -53,13 +48,18 @@ const readPastBalancesStatement = statement<Row>(
        (select last_posted_at from ledger where workspace_id = $1 limit 1) l) past on true`,
 )
 
-/** The balances of a wallet after all flows before `from`, and before `to`. @throws DomainError S002 if too many lists wait */
+/**
+ * The balances of a wallet after all flows before `from`, and before `to`; null if the workspace has no such wallet. `now`: the
+ * clock of PostgreSQL.
+ *
+ * @throws DomainError S002 if too many lists wait
+ */
 export async function readPastBalances(
   db: ListDatabase,
   workspaceId: string,
   walletId: string,
   { from, to }: { from: Date; to: Date },
-): Promise<PastBalances> {
+): Promise<{ now: Date; wallet: PastBalances | null }> {
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
   const [row] = await db.read({
@@ -96,7 +96,7 @@ const sumOutStatement = statement<{ sum: string }>(
 )
 
 /**
- * What a wallet paid in a range of its flows. It takes longer with more flows in the range.
+ * The sum of the outgoing flows in a range. The cost grows with the number of flows in the range.
  *
  * @throws DomainError S012 TOO_EXPENSIVE, S002 (see ListReader)
  */

@@ -24,7 +24,7 @@ export async function balanceAt(reads: Reads, of: OfWallet & { at: Date }): Prom
 }
 
 /**
- * What went into and out of a wallet from a time on and before another one.
+ * The sums of the flows of a wallet from `from` on and before `to`.
  *
  * @throws DomainError S012 if the times are in the wrong order, more than 400 days apart or less than 30 seconds ago, or if
  *   summing up the flows takes too long; W001; S002
@@ -59,17 +59,17 @@ const dayMs = 86_400_000
 /**
  * Reads balances that never change again, because no flow before `to` can still become visible:
  *
- * - Flows that will be posted are later: their times are those of PostgreSQL's clock, never earlier than `last_posted_at`
- *   and at most ten seconds old.
- * - A transaction in progress may have posted earlier ones, if its commit takes long, for example because it waits for a
- *   standby. If the ledger was posted to at `to` or later, all such transactions have ended. Otherwise this waits for the
+ * - Flows that are not posted yet will be later: their times are those of PostgreSQL's clock, never earlier than
+ *   `last_posted_at` and at most ten seconds old.
+ * - A transaction in progress may have posted earlier flows, if its commit takes long, for example because it waits for a
+ *   standby. If the ledger has a posting at `to` or later, all such transactions have ended. Otherwise this waits for the
  *   lock of the ledger, which they hold, and reads again.
  */
 async function readSettled(
   { lists, ledgerWaits }: Reads,
   { workspaceId, walletId, from, to }: OfWallet & { from: Date; to: Date },
   field: string,
-): Promise<PastBalances['wallet'] & {}> {
+): Promise<PastBalances> {
   const read = () => readPastBalances(lists, workspaceId, walletId, { from, to })
   const { now, wallet } = await read()
   const latest = new Date(now.getTime() - settledAfterMs)

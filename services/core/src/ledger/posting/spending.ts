@@ -8,7 +8,7 @@ export function walletSubject(walletId: string): string {
   return `wallet:${walletId}`
 }
 
-/** Whose limits apply when an actor spends from a wallet. */
+/** The subjects whose limits apply when an actor spends from a wallet. */
 export function subjectsOf(actor: string, walletId: string): string[] {
   return isKey(actor) ? [actor, walletSubject(walletId)] : [walletSubject(walletId)]
 }
@@ -25,17 +25,17 @@ export function isSet({ perTransfer, perDay }: Pick<LimitRow, 'perTransfer' | 'p
 
 /** T008 if a transfer of this amount exceeds one of these limits. */
 export function exceededByTransfer(limits: readonly LimitState[], amount: Decimal, postedAt: Date): DomainError | null {
-  for (const limit of limits) {
-    const exceeded = exceedsPerTransfer(limit, amount) ?? exceedsPerDay(limit, amount, postedAt)
-    if (exceeded) return exceeded
-  }
-  return null
+  return firstOf(limits, limit => exceedsPerTransfer(limit, amount) ?? exceedsPerDay(limit, amount, postedAt))
 }
 
-/** T008 if a hold exceeds what a single transfer could draw. What is drawn counts when it is drawn. */
+/** T008 if a hold exceeds what a single transfer may draw on it. Draws count towards the day when they are made. */
 export function exceededByHold(limits: readonly LimitState[], amount: Decimal): DomainError | null {
+  return firstOf(limits, limit => exceedsPerTransfer(limit, amount))
+}
+
+function firstOf(limits: readonly LimitState[], check: (limit: LimitState) => DomainError | null): DomainError | null {
   for (const limit of limits) {
-    const exceeded = exceedsPerTransfer(limit, amount)
+    const exceeded = check(limit)
     if (exceeded) return exceeded
   }
   return null
@@ -67,7 +67,7 @@ export function withSpent(limit: LimitState, amount: Decimal, postedAt: Date): L
   return { ...limit, day, spent: spentOn(limit, day).plus(amount) }
 }
 
-/** What was spent on a day, of which nothing is known once a later one has begun. */
+/** What was spent on a day. A limit stores this only for the last day on which something was spent. */
 export function spentOn(limit: Pick<LimitRow, 'day' | 'spent'>, day: string): Decimal {
   return limit.day === day ? limit.spent : new Decimal(0)
 }

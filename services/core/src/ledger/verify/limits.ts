@@ -14,7 +14,7 @@ const counts = ledgerCount('ledger-limit-count', {
   what: 'limits',
 })
 
-/** Nothing may be spent after the day that a limit counts, either. */
+/** The transfers of its day sum to `spent`, and no transfer has a later day. */
 const spent: Check = {
   sql: `
     select s.workspace_id, s.subject, s.currency, s.day, s.spent, t.spent, t.later

@@ -2,7 +2,7 @@ import { signature } from './signature.ts'
 
 /**
  * Limits of what API keys and wallets may spend, and the functions that write them. Like those of ledger-rows.ts, they run
- * with the rights of the owner of the tables. Core decides about transfers, and checks the MACs of the limits.
+ * with the rights of the owner of the tables. Core checks the MACs of limits, and decides whether a transfer exceeds one.
  */
 export const limits = `
   create table spending_limit (
@@ -29,7 +29,7 @@ export const limits = `
   create trigger spending_limit_is_not_truncated before truncate on spending_limit for each statement
     execute function refuse_change();
 
-  -- A limit is set, changed or cleared. The ledger counts the limits, so that no core posts from what it remembers.
+  -- Sets, changes or clears a limit. The row of the ledger changes too, so that no core posts from a remembered ledger.
   create function set_limit(workspace uuid, limit_subject text, limit_currency text, new_per_transfer numeric,
     new_per_day numeric, new_day date, new_spent numeric, new_counted_from bigint, at timestamptz, new_mac bytea,
     new_limit_count bigint, new_ledger_mac bytea) returns void language plpgsql
@@ -57,8 +57,8 @@ export const limits = `
     end if;
   end $$;
 
-  -- What postings spend, in the transaction that posts them: each limit, its MAC now, and its row afterwards. Within a day
-  -- it only grows.
+  -- Writes what transfers spend, in the transaction that posts them: each limit with its present MAC and its new values.
+  -- Within a day, a sum only grows.
   create function count_spending(limits jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   declare

@@ -1,6 +1,6 @@
 import { signature } from './signature.ts'
 
-/** Webhooks. Core writes them; what is not signed is the state of their delivery. */
+/** Webhooks. Core writes their rows. The delivery state, from `position` on, is not signed. */
 export const webhooks = `
   create table webhook (
     id uuid primary key,
@@ -18,9 +18,9 @@ export const webhooks = `
     deleted_at timestamptz(3),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
-    -- All events of the workspace up to here are delivered, or are of other types.
+    -- Every event of the workspace up to this position is delivered or of another type.
     position bigint not null check (position >= 0),
-    -- Rises with each lease and each change by a client. A report with another generation than this has no effect.
+    -- Rises with each lease and each change. A report with another generation has no effect.
     generation bigint not null check (generation > 0),
     -- The generation of the last lease, which ends at leased_until or when its courier reports.
     leased_generation bigint not null,
@@ -38,7 +38,7 @@ export const webhooks = `
     check (isfinite(previous_secret_until) and isfinite(deleted_at) and isfinite(created_at) and isfinite(updated_at)
       and isfinite(leased_until) and isfinite(next_attempt_at) and isfinite(failing_since) and isfinite(last_attempt_at))
   ) with (fillfactor = 50);
-  -- For leases. It has no column that a delivery changes, so that deliveries do not write to it.
+  -- For leases. It has no column that a delivery changes, so deliveries do not write to it.
   create index webhook_active on webhook (workspace_id) where status = 'ACTIVE' and deleted_at is null;
 
   -- The row of a deleted webhook is kept: a deleted row could be inserted again with its old MAC, and bizIds are unique for
