@@ -26,9 +26,12 @@ function decodeJson(text) {
   return JSON.parse(new TextDecoder().decode(decode(text)))
 }
 
-/** Decodes base64url without padding. */
+/** Decodes base64url without padding, in its only form. */
 function decode(text) {
   if (!/^[A-Za-z0-9_-]*$/.test(text)) throw new Error('a part is not base64url')
   const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  // Bits after the last byte may have any value: atob ignores them.
+  const form = btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  if (form !== text) throw new Error('a part is not base64url')
   return Uint8Array.from(binary, character => character.charCodeAt(0))
 }
