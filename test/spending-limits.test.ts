@@ -3,6 +3,7 @@ import { reopenLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
+import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -185,6 +186,24 @@ test('a cleared limit limits nothing and counts nothing, while another one is se
   expect(codeOf(await post(holdPath, hold))).toBe('2000')
   expect(codeOf(await pay('40.01'))).toBe('T008')
   expect(await spentToday()).toEqual(['60.00'])
+  await expectSound()
+})
+
+test('a day ends when the ledger says so, and never comes back, whatever the clock', async () => {
+  await setKeyLimit({ perDay: '100.00' })
+  expect(codeOf(await pay('100.00'))).toBe('2000')
+  const isOurs = `workspace_id = '${uuidFromId('workspace', key.workspaceId)}'`
+  const { ownerUrl } = system.database
+  // As if the clock had been a day ahead when the workspace last posted.
+  await execute(ownerUrl, `update ledger set last_posted_at = last_posted_at + interval '1 day' where ${isOurs}`)
+  await signRows(ownerUrl, system.chainKey, 'ledger', isOurs)
+  expect(await spentToday()).toEqual(['0.00'])
+  expect(codeOf(await pay('99.99'))).toBe('2000')
+  expect(await spentToday()).toEqual(['99.99'])
+  const refused = await pay('0.02')
+  const [limit] = await listLimits()
+  expect(refused.body.detail).toContain(limit!.resetsAt.toISOString())
+  expect(limit!.resetsAt.getTime()).toBeGreaterThan(Date.now() + 24 * 3600_000)
   await expectSound()
 })
 

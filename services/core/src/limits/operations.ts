@@ -88,15 +88,16 @@ export async function clearLimit(
 
 /** The limits of a workspace. @throws AdminError NOT_FOUND */
 export async function listLimits(em: Em, workspaceId: string): Promise<SpendingLimitRecord[]> {
-  if (!(await em.findOne(Ledger, { workspaceId })))
-    throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
-  const now = await databaseTime(em)
+  const ledger = await em.findOne(Ledger, { workspaceId })
+  if (!ledger) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  // The day of what is posted next.
+  const at = postingTime(ledger, await databaseTime(em))
   const limits = await em.find(
     SpendingLimit,
     { workspaceId },
     { orderBy: { createdAt: 'asc', subject: 'asc', currency: 'asc' } },
   )
-  return limits.filter(({ isSet }) => isSet).map(({ row }) => recordOf(row, now))
+  return limits.filter(({ isSet }) => isSet).map(({ row }) => recordOf(row, at))
 }
 
 async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
@@ -148,7 +149,7 @@ async function save(
   })
 }
 
-function recordOf(limit: LimitRow, now: Date): SpendingLimitRecord {
+function recordOf(limit: LimitRow, at: Date): SpendingLimitRecord {
   const { subject, currency, createdAt, updatedAt } = limit
   const target = targetOf(subject)
   return {
@@ -156,8 +157,8 @@ function recordOf(limit: LimitRow, now: Date): SpendingLimitRecord {
     walletId: isKey(subject) ? null : target,
     currency,
     ...boundsOf(limit),
-    spentToday: spentOn(limit, dayOf(now)),
-    resetsAt: endOfDay(now),
+    spentToday: spentOn(limit, dayOf(at)),
+    resetsAt: endOfDay(at),
     createdAt,
     updatedAt,
   }

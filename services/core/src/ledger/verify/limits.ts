@@ -14,18 +14,23 @@ const counts = ledgerCount('ledger-limit-count', {
   what: 'limits',
 })
 
-/** The transfers of its day sum to `spent`, and no transfer has a later day. */
+/** The transfers of its day sum to `spent`, and no transfer has a later day. Reads the transfers once for all limits. */
 const spent: Check = {
   sql: `
-    select s.workspace_id, s.subject, s.currency, s.day, s.spent, t.spent, t.later
-    from public.spending_limit s, lateral (
-      select coalesce(sum(t.amount) filter (where (t.created_at at time zone 'UTC')::date = s.day), 0) as spent,
-        count(*) filter (where (t.created_at at time zone 'UTC')::date > s.day) as later
-      from public.transfer t
-      where t.workspace_id = s.workspace_id and t.currency = s.currency and t.position > s.counted_from
-        and t.type <> 'DEPOSIT' and s.subject in (t.actor, 'wallet:' || t.source_wallet_id)) t
+    select s.workspace_id, s.subject, s.currency, s.day, s.spent, coalesce(f.spent, 0), coalesce(f.later, 0)
+    from public.spending_limit s left join (
+      select l.workspace_id, l.subject, l.currency, sum(t.amount) filter (where t.day = l.day) as spent,
+        count(*) filter (where t.day > l.day) as later
+      from (
+          select workspace_id, unnest(array[actor, 'wallet:' || source_wallet_id]) as subject, currency, position, amount,
+            (created_at at time zone 'UTC')::date as day
+          from public.transfer where type <> 'DEPOSIT' and ($1::uuid is null or workspace_id = $1)) t
+        join public.spending_limit l on l.workspace_id = t.workspace_id and l.subject = t.subject
+          and l.currency = t.currency and l.counted_from < t.position and l.day <= t.day
+      group by l.workspace_id, l.subject, l.currency) f
+      on f.workspace_id = s.workspace_id and f.subject = s.subject and f.currency = s.currency
     where num_nonnulls(s.per_transfer, s.per_day) > 0 and ($1::uuid is null or s.workspace_id = $1)
-      and (s.spent is distinct from t.spent or t.later > 0)
+      and (s.spent is distinct from coalesce(f.spent, 0) or f.later > 0)
     order by s.workspace_id, s.subject, s.currency`,
   violation: ([workspace, subject, currency, day, counted, found, later]) => ({
     rule: 'limit-spent',
