@@ -33,20 +33,7 @@ import {
   webhookStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import {
-  changeWalletStatus,
-  createBatch,
-  createHold,
-  createTransfer,
-  createWallet,
-  createWebhook,
-  deleteWebhook,
-  releaseHold,
-  reverseTransfer,
-  rotateWebhook,
-  seekWebhook,
-  updateWebhook,
-} from '../core/commands.ts'
+import { createBatch, createHold, createTransfer, releaseHold, reverseTransfer, sendOnce } from '../core/commands.ts'
 import { type Endpoint, getEndpoint, listEndpoint, postEndpoint, queryEndpoint } from './endpoint.ts'
 import { examples } from './examples.ts'
 import {
@@ -437,7 +424,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['T005'],
     answer: walletAnswer,
     example: examples.createWallet,
-    handle: async ({ core, on, body }) => walletRecord(await createWallet(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      walletRecord(await sendOnce(() => core.wallets.create.mutate({ ...on, ...body }))),
   }),
   postEndpoint({
     operationId: 'changeWalletStatus',
@@ -449,7 +437,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['W001', 'W002', 'W004', 'W003'],
     answer: walletAnswer,
     example: examples.changeWalletStatus,
-    handle: async ({ core, on, body }) => walletRecord(await changeWalletStatus(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      walletRecord(await sendOnce(() => core.wallets.changeStatus.mutate({ ...on, ...body }))),
   }),
   listEndpoint({
     operationId: 'listWebhooks',
@@ -486,7 +475,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['T005', 'E003'],
     answer: issuedWebhookAnswer,
     example: examples.createWebhook,
-    handle: async ({ core, on, body }) => issuedWebhookRecord(await createWebhook(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      issuedWebhookRecord(await sendOnce(() => core.webhooks.create.mutate({ ...on, ...body }))),
   }),
   postEndpoint({
     operationId: 'updateWebhook',
@@ -500,7 +490,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['E002'],
     answer: webhookAnswer,
     example: examples.updateWebhook,
-    handle: async ({ core, on, body }) => webhookRecord(await updateWebhook(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      webhookRecord(await sendOnce(() => core.webhooks.update.mutate({ ...on, ...body }))),
   }),
   postEndpoint({
     operationId: 'rotateWebhookSecret',
@@ -514,7 +505,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['E002'],
     answer: rotatedWebhookAnswer,
     example: examples.rotateWebhookSecret,
-    handle: async ({ core, on, body }) => rotatedWebhookRecord(await rotateWebhook(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      rotatedWebhookRecord(await sendOnce(() => core.webhooks.rotate.mutate({ ...on, ...body }))),
   }),
   postEndpoint({
     operationId: 'seekWebhook',
@@ -528,7 +520,8 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['E002', 'E001'],
     answer: webhookAnswer,
     example: examples.seekWebhook,
-    handle: async ({ core, on, body }) => webhookRecord(await seekWebhook(core, { ...on, ...body })),
+    handle: async ({ core, on, body }) =>
+      webhookRecord(await sendOnce(() => core.webhooks.seek.mutate({ ...on, ...body }))),
   }),
   postEndpoint({
     operationId: 'deleteWebhook',
@@ -541,7 +534,7 @@ export const endpoints: readonly Endpoint[] = [
     errors: ['E002'],
     answer: deletedWebhookAnswer,
     example: examples.deleteWebhook,
-    handle: ({ core, on, body }) => deleteWebhook(core, { ...on, ...body }),
+    handle: ({ core, on, body }) => sendOnce(() => core.webhooks.delete.mutate({ ...on, ...body })),
   }),
 ]
 

@@ -1,7 +1,7 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { CallAborted, type CoreClient, CoreUnreachable } from '@workspace-wallet/core-client'
 import { expect, test } from 'vitest'
-import { createBatch, createTransfer, createWallet } from './commands.ts'
+import { createBatch, createTransfer, sendOnce } from './commands.ts'
 import { toDomainError } from './domain-errors.ts'
 
 type Attempt = { atMs: number; resend: boolean }
@@ -118,15 +118,12 @@ test.each<[string, Error, object]>([
   ['S003 without an order if its answer is lost', unreachable(true, 0), { code: 'S003', details: undefined }],
   ['S002 if it was not sent', unreachable(false, 0), { code: 'S002' }],
   ['the error of core', new DomainError('T005', { bizId: 'a' }), { code: 'T005' }],
-])('a wallet command is sent once and gets %s', async (_, error, expected) => {
+])('a command that cannot be repeated is sent once and gets %s', async (_, error, expected) => {
   let attempts = 0
-  const mutate = async () => {
+  const send = async () => {
     attempts++
     throw error
   }
-  const core = { wallets: { create: { mutate } } } as unknown as CoreClient
-  const input = { workspaceId: 'w', name: 'Main', currency: 'USD', bizId: 'a' }
-  const rejection = await createWallet(core, input).catch(toDomainError)
-  expect(rejection).toMatchObject(expected)
+  expect(await sendOnce(send).catch(toDomainError)).toMatchObject(expected)
   expect(attempts).toBe(1)
 })

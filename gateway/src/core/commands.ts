@@ -1,28 +1,16 @@
 import {
-  type ChangeWalletStatusInput,
   type CreateBatchInput,
   type CreateHoldInput,
   type CreateTransferInput,
-  type CreateWalletInput,
-  type CreateWebhookInput,
-  type DeletedWebhook,
   DomainError,
   errorTable,
   type Hold,
-  type IssuedWebhook,
   mintId,
   postingGraceMs,
   type ReleaseHoldInput,
   type ReverseTransferInput,
-  type RotatedWebhook,
-  type RotateWebhookInput,
-  type SeekWebhookInput,
   type TransferBatch,
   type TransferOrder,
-  type UpdateWebhookInput,
-  type Wallet,
-  type Webhook,
-  type WebhookInput,
 } from '@workspace-wallet/contract'
 import { type CoreClient, noAnswerErrorOf } from '@workspace-wallet/core-client'
 import { toDomainError } from './domain-errors.ts'
@@ -72,34 +60,6 @@ export function createHold(core: CoreClient, input: Omit<CreateHoldInput, Added 
 
 export function releaseHold(core: CoreClient, input: Omit<ReleaseHoldInput, Added>): Promise<Hold> {
   return sendWithRetry((attempt, options) => core.holds.release.mutate({ ...input, ...attempt }, options))
-}
-
-export function createWallet(core: CoreClient, input: CreateWalletInput): Promise<Wallet> {
-  return sendOnce(() => core.wallets.create.mutate(input))
-}
-
-export function changeWalletStatus(core: CoreClient, input: ChangeWalletStatusInput): Promise<Wallet> {
-  return sendOnce(() => core.wallets.changeStatus.mutate(input))
-}
-
-export function createWebhook(core: CoreClient, input: CreateWebhookInput): Promise<IssuedWebhook> {
-  return sendOnce(() => core.webhooks.create.mutate(input))
-}
-
-export function updateWebhook(core: CoreClient, input: UpdateWebhookInput): Promise<Webhook> {
-  return sendOnce(() => core.webhooks.update.mutate(input))
-}
-
-export function rotateWebhook(core: CoreClient, input: RotateWebhookInput): Promise<RotatedWebhook> {
-  return sendOnce(() => core.webhooks.rotate.mutate(input))
-}
-
-export function seekWebhook(core: CoreClient, input: SeekWebhookInput): Promise<Webhook> {
-  return sendOnce(() => core.webhooks.seek.mutate(input))
-}
-
-export function deleteWebhook(core: CoreClient, input: WebhookInput): Promise<DeletedWebhook> {
-  return sendOnce(() => core.webhooks.delete.mutate(input))
 }
 
 /** Sends one attempt. `resend`: whether an earlier one may have been executed. */
@@ -153,7 +113,7 @@ async function sendWithRetry<Answer>(
  *
  * @throws DomainError core's error; S002 if the command was not sent; S003 if its answer was lost
  */
-async function sendOnce<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+export async function sendOnce<Answer>(send: () => Promise<Answer>): Promise<Answer> {
   try {
     return await send()
   } catch (error) {
