@@ -193,6 +193,28 @@ test('a receiver that does not answer delays no other webhook', async () => {
   release()
 })
 
+test('after a change, the attempt in progress ends, and no other is made with the old URL and secret', async () => {
+  let release = () => {}
+  const old = await receive(() => new Promise(resolve => (release = () => resolve(200))))
+  const webhookId = await subscribe(old)
+  const start = await webhooks.head()
+  await transferTimes(5)
+  await startCourier()
+  await until('the first event arrives', () => old.received.length === 1)
+  const current = await receive()
+  current.secrets.push(await webhooks.rotate(webhookId))
+  await webhooks.update(webhookId, { url: current.url })
+  const calls = () => readMetric(system.coreUrl, 'core_call_duration_seconds_count{path="courier.lease",code="ok"}')
+  const before = await calls()
+  // A call that had begun may have read the webhook before the change.
+  await until('the courier knows of the change', async () => (await calls()) >= before + 2)
+  release()
+  await delivered(webhookId)
+  expect(positionsOf(old)).toEqual([start + 1])
+  expect(positionsOf(current)).toEqual(range(start + 1, start + 5))
+  expect(current.forged).toEqual([])
+})
+
 test('TLS certificates are verified, and the proxies of the environment are not used', async () => {
   const [trusted, unknown] = await Promise.all([makeCertificate('localhost'), makeCertificate('localhost')])
   const [good, bad, proxy] = [

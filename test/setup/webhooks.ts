@@ -26,6 +26,9 @@ export function webhooksOf(system: Pick<System, 'coreUrl' | 'serviceToken' | 'wo
     get: (webhookId: string): Promise<Webhook> => core.webhooks.get.query({ workspaceId, caller, webhookId }),
     update: (webhookId: string, changes: { status?: Webhook['status']; url?: string }): Promise<Webhook> =>
       core.webhooks.update.mutate({ workspaceId, caller, webhookId, ...changes }),
+    /** Returns the new secret. The old one is no longer used. */
+    rotate: async (webhookId: string): Promise<string> =>
+      (await core.webhooks.rotate.mutate({ workspaceId, caller, webhookId, graceSeconds: 0 })).secret,
     remove: (webhookId: string) => core.webhooks.delete.mutate({ workspaceId, caller, webhookId }),
     /** The position of the last event of the workspace. */
     head: async (): Promise<number> => (await core.events.read.query({ workspaceId, caller, after: 'head' })).last,

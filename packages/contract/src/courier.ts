@@ -9,8 +9,20 @@ export const maxDeliveries = 100
 /** Maximum size of all bodies of an answer, in characters. Each webhook gets at least one delivery, whatever its size. */
 export const maxLeaseLength = 1_000_000
 
-/** Leases up to `size` webhooks that have events to deliver. */
-export const leaseInput = z.object({ size: z.int().min(1).max(maxLeasedWebhooks) })
+/** Maximum number of leases that a courier has at a time. */
+export const maxHeldLeases = 4096
+
+const leaseName = z.object({ webhookId: z.string(), generation: z.int() })
+export type LeaseName = z.infer<typeof leaseName>
+
+/**
+ * Leases up to `size` webhooks that have events to deliver. `held`: the leases that the courier has and has not reported. With
+ * size 0, the call only finds out which of them are revoked.
+ */
+export const leaseInput = z.object({
+  size: z.int().min(0).max(maxLeasedWebhooks),
+  held: z.array(leaseName).max(maxHeldLeases).default([]),
+})
 
 /**
  * One event to deliver. `body`: the JSON text to send, which the signature covers. `headers`: `webhook-id`,
@@ -38,7 +50,12 @@ export const leasedWebhook = z.object({
   deliveries: z.array(delivery),
 })
 export type LeasedWebhook = z.infer<typeof leasedWebhook>
-export const lease = z.object({ webhooks: z.array(leasedWebhook) })
+
+/**
+ * `revoked`: the held leases whose webhook was changed, deleted or leased again since, or whose workspace is not open. The
+ * courier begins no further attempt of them, and reports them when those in progress have ended.
+ */
+export const lease = z.object({ webhooks: z.array(leasedWebhook), revoked: z.array(leaseName) })
 
 /**
  * The outcome of a lease, which ends it. `delivered`: the position up to which all deliveries succeeded; null if the first one

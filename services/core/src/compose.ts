@@ -47,6 +47,21 @@ function limitLockWaits(connections: number): WorkspaceConcurrencyLimit {
   })
 }
 
+/**
+ * Calls of couriers wait for the locks of webhooks. Couriers are also the programs that strangers can reach most easily: however
+ * many calls the holder of their token makes, connections for other reads remain.
+ */
+function limitCourierCalls(connections: number): WorkspaceConcurrencyLimit {
+  const slots = Math.max(1, Math.floor(connections / 3))
+  return new WorkspaceConcurrencyLimit({
+    slots,
+    reservedSlots: 0,
+    waitingPerWorkspace: 1024,
+    waiting: 1024,
+    waitMs: 4_000,
+  })
+}
+
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const orm = await openOrm(config.DATABASE_URL, {
@@ -95,8 +110,14 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     'How long ago the oldest hold expired whose expiry is not written yet, up to 600; 0 without one',
     () => readExpiryDelay(reads),
   )
+  /** All of them are read at once at each scrape. */
+  let figures: Promise<WebhookFigures> | undefined
+  const readFigures = () =>
+    (figures ??= readWebhookFigures(reads).finally(() => {
+      figures = undefined
+    }))
   for (const [name, help, figure] of webhookMetrics)
-    metrics.watchDatabase(name, help, async () => (await readWebhookFigures(reads))[figure])
+    metrics.watchDatabase(name, help, async () => (await readFigures())[figure])
   const lockWaits = limitLockWaits(config.DATABASE_READ_POOL)
   return {
     orm,
@@ -104,6 +125,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lists,
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
+    courierCalls: limitCourierCalls(config.DATABASE_READ_POOL),
     shards,
     metrics,
     stopping,

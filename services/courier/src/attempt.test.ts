@@ -135,6 +135,16 @@ test('what is no HTTP answer is a failure', async () => {
   expect(await to(`http://127.0.0.1:${hints}/`)).toMatchObject({ result: 'protocol', status: null })
 })
 
+test.each(['000', '099'])('the status %s, which core would not accept in a report, is no HTTP answer', async status => {
+  const port = await serveBytes(socket => void socket.write(`HTTP/1.1 ${status} x\r\ncontent-length: 0\r\n\r\n`))
+  expect(await to(`http://127.0.0.1:${port}/`)).toEqual({
+    result: 'protocol',
+    status: null,
+    retryAfterSeconds: null,
+    code: 'INVALID_STATUS',
+  })
+})
+
 test('an informational answer before the final one does not count', async () => {
   const port = await serveBytes(
     socket => void socket.write('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),

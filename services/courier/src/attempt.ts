@@ -71,7 +71,10 @@ export async function attempt(url: string, delivery: Delivery, options: AttemptO
     const addresses = await addressesOf(target, options.resolve, deadline)
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
-    return outcomeOf(await send(target, delivery, oneOfEachFamily(addresses), deadline))
+    const answer = await send(target, delivery, oneOfEachFamily(addresses), deadline)
+    // Node's parser accepts three digits of any value. HTTP has no status below 100, and a report cannot have one.
+    if (answer.statusCode! < 100) return failed('protocol', 'INVALID_STATUS')
+    return outcomeOf(answer)
   } catch (error) {
     const code = (error as { code?: unknown }).code
     return deadline.aborted ? failed('timeout', null) : failed(resultOf(error), typeof code === 'string' ? code : null)

@@ -1,10 +1,11 @@
+import { maxHeldLeases } from '@workspace-wallet/contract'
 import { allowedNetworks, coreUrls, port, readEnvironment, wholeNumber } from '@workspace-wallet/runtime'
 import { z } from 'zod'
 
 export const courierSchema = z.object({
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role courier'),
   CORE_URL: coreUrls,
-  COURIER_ATTEMPTS: wholeNumber(1, 4096)
+  COURIER_ATTEMPTS: wholeNumber(1, maxHeldLeases)
     .default(256)
     .describe('Maximum number of deliveries in progress at a time. One workspace gets at most an eighth of them'),
   INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the listener with metrics and readiness'),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DeliveryReport, type LeasedWebhook, maxLeasedWebhooks } from '@workspace-wallet/contract'
+import { type DeliveryReport, type LeasedWebhook, type LeaseName, maxLeasedWebhooks } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { AttemptSlots } from './attempt-slots.ts'
@@ -7,8 +7,16 @@ import { type DeliverOptions, deliver } from './deliver.ts'
 
 /** The pause after a call that leased fewer webhooks than it asked for, unless a lease ends earlier. */
 const pollMs = 200
+/**
+ * The shortest such pause, in times the duration of the call, up to `pollMs`: core reads a row for each active webhook, so
+ * with many of them, a call for each lease that ends would keep the database busy.
+ */
+const pausePerCall = 10
 /** The pause after a failed call of core. */
 const retryMs = 1_000
+
+/** `ending`: aborted when no further attempt may begin. `done`: resolves when the lease is reported. */
+type HeldLease = LeaseName & { ending: AbortController; done: Promise<void> }
 
 export type CourierOptions = {
   core: CoreClient
@@ -29,7 +37,7 @@ export class Courier {
   readonly #log: Log
   readonly #slots: AttemptSlots
   readonly #stopping = new AbortController()
-  readonly #leases = new Set<Promise<void>>()
+  readonly #leases = new Set<HeldLease>()
   readonly #availability: Availability
   #fault: string | null = 'core has not answered yet'
   #running: Promise<void> | undefined
@@ -61,48 +69,63 @@ export class Courier {
   /** Begins no further attempt. Resolves when the attempts in progress have ended and are reported. */
   async stop(): Promise<void> {
     this.#stopping.abort()
+    for (const { ending } of this.#leases) ending.abort()
     this.#ended.resolve()
     await this.#running
-    await Promise.all(this.#leases)
+    await Promise.all([...this.#leases].map(({ done }) => done))
   }
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const size = Math.min(maxLeasedWebhooks, this.#limit - this.#leases.size)
       this.#ended = Promise.withResolvers()
-      const found = size > 0 ? await this.#lease(size) : 0
-      if (size === 0 || found < size) await this.#wait(this.#fault === null ? pollMs : retryMs)
+      const calledAtMs = performance.now()
+      const found = await this.#lease(size)
+      const tookMs = performance.now() - calledAtMs
+      if (size === 0 || found < size) await this.#wait(tookMs)
     }
   }
 
-  /** Waits until a lease has ended, the courier stops, or the time is over. */
-  async #wait(ms: number): Promise<void> {
-    const timer = setTimeout(this.#ended.resolve, ms)
+  /** Waits until a lease has ended, the courier stops, or the time is over. @param tookMs how long the call has taken */
+  async #wait(tookMs: number): Promise<void> {
+    const pauseMs = Math.min(pollMs, pausePerCall * tookMs)
+    await sleep(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => {})
+    const timer = setTimeout(this.#ended.resolve, (this.#fault === null ? pollMs : retryMs) - pauseMs)
     await this.#ended.promise
     clearTimeout(timer)
   }
 
-  /** Leases webhooks and begins to deliver. Resolves with their number. */
+  /** Leases webhooks and begins to deliver, and stops delivering those that are revoked. Resolves with the number of new ones. */
   async #lease(size: number): Promise<number> {
     const calledAtMs = performance.now()
-    const webhooks = await this.#call(async () => (await this.#core.courier.lease.mutate({ size })).webhooks)
-    for (const webhook of webhooks ?? []) {
-      const lease = this.#deliver(webhook, calledAtMs + webhook.leaseMs).finally(() => {
-        this.#leases.delete(lease)
-        this.#ended.resolve()
-      })
-      this.#leases.add(lease)
-    }
-    return webhooks?.length ?? 0
+    const held = [...this.#leases]
+    const names = held.map(({ webhookId, generation }) => ({ webhookId, generation }))
+    const answer = await this.#call(() => this.#core.courier.lease.mutate({ size, held: names }))
+    for (const { webhookId, generation } of answer?.revoked ?? [])
+      held.find(each => each.webhookId === webhookId && each.generation === generation)?.ending.abort()
+    for (const webhook of answer?.webhooks ?? []) this.#hold(webhook, calledAtMs + webhook.leaseMs)
+    return answer?.webhooks.length ?? 0
   }
 
-  async #deliver(webhook: LeasedWebhook, endsAtMs: number): Promise<void> {
+  #hold(webhook: LeasedWebhook, endsAtMs: number): void {
+    const { webhookId, generation } = webhook
+    const ending = new AbortController()
+    if (this.#stopping.signal.aborted) ending.abort()
+    const done = this.#deliver(webhook, endsAtMs, ending.signal).finally(() => {
+      this.#leases.delete(lease)
+      this.#ended.resolve()
+    })
+    const lease = { webhookId, generation, ending, done }
+    this.#leases.add(lease)
+  }
+
+  async #deliver(webhook: LeasedWebhook, endsAtMs: number, ending: AbortSignal): Promise<void> {
     const leftMs = () => endsAtMs - performance.now()
     const report = await deliver(webhook, {
       slots: this.#slots,
       attempt: this.#attempt,
       leftMs,
-      stopping: this.#stopping.signal,
+      ending,
     })
     await this.#report(report, leftMs)
   }

@@ -21,7 +21,7 @@ function optionsFor(attempt: (position: number) => Promise<AttemptOutcome>): Del
     slots: new AttemptSlots(64),
     attempt: (_, { position }) => attempt(position),
     leftMs: () => 60_000,
-    stopping: stopping.signal,
+    ending: stopping.signal,
     stop: () => stopping.abort(),
   }
 }

@@ -13,7 +13,7 @@ export type DeliverOptions = {
   /** How long the lease is still valid, in milliseconds. */
   leftMs: () => number
   /** No attempt begins after it is aborted. */
-  stopping: AbortSignal
+  ending: AbortSignal
 }
 
 /**
@@ -22,11 +22,11 @@ export type DeliverOptions = {
  */
 export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): Promise<DeliveryReport> {
   const { deliveries, concurrency, workspaceId } = webhook
-  const { slots, attempt, leftMs, stopping } = options
+  const { slots, attempt, leftMs, ending } = options
   const outcomes: AttemptOutcome[] = []
   let begun = 0
   let hasFailed = false
-  const mayBegin = () => begun < deliveries.length && !hasFailed && !stopping.aborted && leftMs() >= attemptReserveMs
+  const mayBegin = () => begun < deliveries.length && !hasFailed && !ending.aborted && leftMs() >= attemptReserveMs
 
   async function deliverNext(): Promise<void> {
     while (mayBegin()) {

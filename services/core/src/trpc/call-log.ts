@@ -3,12 +3,14 @@ import type { Context } from './context.ts'
 export type Call = { path: string; requestId: string | undefined; startedAt: number }
 
 /**
- * Calls that are logged at level debug: gateways make the first two several times a second, and the others are logged with
- * their batch (ledger/posting/batch-log.ts).
+ * Calls that are logged at level debug: gateways and couriers make the first four several times a second, and the others are
+ * logged with their batch (ledger/posting/batch-log.ts).
  */
 const logsAtDebug = new Set([
   'access.changes',
   'access.markUsed',
+  'courier.lease',
+  'courier.report',
   'holds.create',
   'holds.release',
   'transfers.batch',

@@ -16,9 +16,11 @@ export type Core = {
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool
   lists: ListReader
-  /** Limits what waits for the lock of a ledger on connections of `reads`. */
+  /** Limits what waits for the lock of a ledger or of a webhook on connections of `reads`. */
   lockWaits: WorkspaceConcurrencyLimit
   ledgerWaits: LedgerWaits
+  /** Limits the calls of couriers on connections of `reads`, by the name of their token. */
+  courierCalls: WorkspaceConcurrencyLimit
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (runtime/key-ids.ts). */

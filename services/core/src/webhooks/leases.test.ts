@@ -12,6 +12,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
+import { until } from '../../../../test/setup/until.ts'
+import { statement } from '../database/statement.ts'
 
 let opened: TestCore
 let owner: pg.Client
@@ -411,6 +413,120 @@ describe('a change during a lease', () => {
     await service().webhooks.delete({ ...subscriber, caller })
     expect(await reportAll(leased)).toEqual({ accepted: false })
     await expect(get(subscriber)).rejects.toMatchObject({ cause: { code: 'E002' } })
+  })
+})
+
+describe('a lease that is held', () => {
+  const held = ({ webhookId, generation }: LeasedWebhook) => ({ webhookId, generation })
+  const revokedOf = async (...leases: LeasedWebhook[]) =>
+    (await courier().courier.lease({ size: 0, held: leases.map(held) })).revoked
+
+  const endings: Record<string, (subscriber: Subscriber) => Promise<unknown>> = {
+    'an update': on => service().webhooks.update({ ...on, caller, url: 'https://new.example/' }),
+    'a pause': on => service().webhooks.update({ ...on, caller, status: 'PAUSED' }),
+    'a rotation': on => service().webhooks.rotate({ ...on, caller, graceSeconds: 0 }),
+    'a seek': on => service().webhooks.seek({ ...on, caller, after: 0 }),
+    'a deletion': on => service().webhooks.delete({ ...on, caller }),
+    'the deletion of its workspace': ({ workspaceId }) => admin().workspaces.delete({ workspaceId, force: true }),
+  }
+  test.each(Object.entries(endings))('is revoked by %s, and others are not', async (_, end) => {
+    const [subscriber, other] = [await newSubscriber(), await newSubscriber()]
+    await deposit(subscriber)
+    await deposit(other)
+    const leases = await lease()
+    expect(await revokedOf(...leases)).toEqual([])
+    await end(subscriber)
+    const revoked = leases.filter(({ webhookId }) => webhookId === subscriber.webhookId).map(held)
+    expect(revoked).toHaveLength(1)
+    expect(await revokedOf(...leases)).toEqual(revoked)
+  })
+
+  test('is revoked when its time is over and the webhook is leased again', async () => {
+    const subscriber = await newSubscriber()
+    await deposit(subscriber)
+    const first = await leaseOne()
+    await leaseOver(subscriber)
+    const second = await leaseOne()
+    expect(await revokedOf(first, second)).toEqual([held(first)])
+    expect(await courier().courier.lease({ size: 0, held: [{ webhookId: 'nonsense', generation: 1 }] })).toEqual({
+      webhooks: [],
+      revoked: [],
+    })
+  })
+})
+
+describe('one webhook does not hold up the others', () => {
+  test('when its events cannot be read: it waits for some seconds', async () => {
+    const [subscriber, other] = [await newSubscriber(), await newSubscriber()]
+    await deposit(subscriber)
+    await deposit(other)
+    const workspace = uuidFromId('workspace', subscriber.workspaceId)
+    await owner.query(`set session_replication_role = replica`)
+    await owner.query(`update transfer set currency = 'XXX' where workspace_id = $1`, [workspace])
+    await owner.query(`reset session_replication_role`)
+    expect((await leaseOne()).webhookId).toBe(other.webhookId)
+    expect(await lease()).toEqual([])
+    expect((await get(subscriber)).position).toBe(1)
+    await owner.query(`set session_replication_role = replica`)
+    await owner.query(`update transfer set currency = 'USD' where workspace_id = $1`, [workspace])
+    await owner.query(`reset session_replication_role`)
+    await dueNow(subscriber)
+    expect(positionsOf(await leaseOne())).toEqual([2])
+  })
+
+  test('when its workspace reads so much that its events wait: the call does not', async () => {
+    const [subscriber, other] = [await newSubscriber(), await newSubscriber()]
+    await deposit(subscriber)
+    await deposit(other)
+    const workspace = uuidFromId('workspace', subscriber.workspaceId)!
+    const lock = 4711
+    await owner.query('select pg_advisory_lock($1)', [lock])
+    const wait = statement('', `select pg_advisory_xact_lock_shared(${lock})`)
+    const reads = Array.from({ length: 8 }, () =>
+      opened.core.lists.read({ workspace, cost: 'bounded', statement: wait, values: [] }),
+    )
+    expect((await leaseOne()).webhookId).toBe(other.webhookId)
+    await owner.query('select pg_advisory_unlock($1)', [lock])
+    await Promise.allSettled(reads)
+    // The lease has ended.
+    await dueNow(subscriber)
+    expect(positionsOf(await leaseOne())).toEqual([2])
+  })
+
+  test('when its row is locked: the calls that wait for it leave connections for others', async () => {
+    const [subscriber, other] = [await newSubscriber(), await newSubscriber()]
+    await deposit(subscriber)
+    const leased = await leaseOne()
+    const { workspaceId, webhookId } = subscriber
+    const locker = await connect(opened.database.ownerUrl)
+    try {
+      await locker.query(
+        `begin; select from webhook where id = '${uuidFromId('webhook', webhookId)}' for no key update`,
+      )
+      const calls = Array.from({ length: 20 }, () => [
+        service().webhooks.update({ workspaceId, webhookId, caller, concurrency: 2 }),
+        service().webhooks.rotate({ workspaceId, webhookId, caller }),
+        service().webhooks.seek({ workspaceId, webhookId, caller, after: 0 }),
+        service().webhooks.delete({ workspaceId, webhookId, caller }),
+        report(leased),
+      ])
+      const ended = Promise.allSettled(calls.flat())
+      const waiting = async () => {
+        const { rows } = await owner.query(
+          `select from pg_stat_activity
+           where datname = current_database() and application_name = 'core reads' and wait_event_type = 'Lock'`,
+        )
+        return rows.length
+      }
+      await until('a client and couriers wait', async () => (await waiting()) === 3)
+      await get(other)
+      await service().webhooks.update({ workspaceId: other.workspaceId, webhookId: other.webhookId, caller, types: [] })
+      expect(await waiting()).toBeLessThanOrEqual(3)
+      await locker.query('commit')
+      await ended
+    } finally {
+      await locker.end()
+    }
   })
 })
 

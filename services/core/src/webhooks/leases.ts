@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import {
   type Delivery,
   type Event,
@@ -14,11 +15,10 @@ import { databaseTime } from '../database/clock.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import { runOn } from '../database/run.ts'
 import { readEvents } from '../events/queries.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { Webhook } from './entities.ts'
-import { endLease, lockDueWebhooks } from './queries.ts'
+import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
 type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics }
@@ -75,35 +75,44 @@ function usableSecrets(webhook: Webhook, { keyRing, log, metrics }: Signing, now
   }
 }
 
+/** A lease is not given if its events take longer to read: all other deliveries of the call would wait for it. */
+const readMs = 1_000
+
+type Reading = { lists: ListDatabase; reads: Pool; log: Log }
+
 /**
  * Reads and signs the events of leased webhooks. If none of the events has a type that a webhook wants, its position passes
- * them, and its lease ends at once.
+ * them, and its lease ends at once. So does a lease whose events cannot be read.
  *
  * @returns the webhooks with deliveries
  */
-export async function readDeliveries(
-  core: { lists: ListDatabase; reads: Pool; log: Log },
-  leases: readonly Lease[],
-): Promise<LeasedWebhook[]> {
+export async function readDeliveries(core: Reading, leases: readonly Lease[]): Promise<LeasedWebhook[]> {
   const maxLength = maxLeaseLength / leases.length
-  const read = await Promise.all(leases.map(lease => readLease(core, lease, maxLength)))
-  return read.flatMap(webhook => webhook ?? [])
+  const late = setTimeout(readMs, null, { ref: false })
+  const read = await Promise.all(leases.map(lease => readLease(core, lease, { maxLength, late })))
+  const empty = read.flatMap(each => ('deliveries' in each ? [] : [each]))
+  // These leases also end by themselves. The others must reach their courier.
+  await endLeases(core.reads, empty).catch(error => core.log.warn({ err: error }, 'leases could not be ended'))
+  return read.flatMap(each => ('deliveries' in each ? [each] : []))
 }
 
+/** @param late resolves when this lease is no longer waited for */
 async function readLease(
-  { lists, reads, log }: { lists: ListDatabase; reads: Pool; log: Log },
+  { lists, log }: Reading,
   { types, position, secrets, leasedAt, ...leased }: Lease,
-  maxLength: number,
-): Promise<LeasedWebhook | null> {
+  { maxLength, late }: { maxLength: number; late: Promise<null> },
+): Promise<LeasedWebhook | EmptyLease> {
   const { webhookId, workspaceId, generation } = leased
-  const page = await readEvents(lists, workspaceId, { after: position, size: maxDeliveries, types }).catch(error => {
+  try {
+    const page = readEvents(lists, workspaceId, { after: position, size: maxDeliveries, types })
+    const read = await Promise.race([page, late])
+    if (!read) throw new Error(`they were not read in ${readMs} ms`)
+    const deliveries = deliveriesOf(read.content, { secrets, leasedAt, maxLength })
+    return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
+  } catch (error) {
     log.warn({ err: error, webhookId, workspaceId }, 'the events of a webhook could not be read')
-    return null
-  })
-  if (page && page.content.length > 0)
-    return { ...leased, deliveries: deliveriesOf(page.content, { secrets, leasedAt, maxLength }) }
-  await endLease(runOn(reads), { webhookId, generation, position: page?.last ?? null })
-  return null
+    return { webhookId, generation, position: null }
+  }
 }
 
 /** At least the first event, and as many of the following ones as fit. */

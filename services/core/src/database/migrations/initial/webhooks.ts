@@ -38,8 +38,9 @@ export const webhooks = `
     check (isfinite(previous_secret_until) and isfinite(deleted_at) and isfinite(created_at) and isfinite(updated_at)
       and isfinite(leased_until) and isfinite(next_attempt_at) and isfinite(failing_since) and isfinite(last_attempt_at))
   ) with (fillfactor = 50);
-  -- For leases. It has no column that a delivery changes, so deliveries do not write to it.
-  create index webhook_active on webhook (workspace_id) where status = 'ACTIVE' and deleted_at is null;
+  -- So that deleted webhooks, of which there can be any number, cost nothing. It has no column that a delivery changes, so that
+  -- deliveries do not write to it.
+  create index webhook_existing on webhook (workspace_id) where deleted_at is null;
 
   -- The row of a deleted webhook is kept: a deleted row could be inserted again with its old MAC, and bizIds are unique for
   -- ever. The state of delivery changes without a new revision of the row.
