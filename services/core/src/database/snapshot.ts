@@ -60,11 +60,16 @@ export class Snapshot {
     client.once('end', () => signal?.removeEventListener('abort', abandon))
     try {
       await client.connect()
-      await client.query(`begin transaction isolation level repeatable read read only; ${settings}`)
+      return await Snapshot.begin(client)
     } catch (error) {
       await client.end().catch(() => {})
       throw error
     }
+  }
+
+  /** On a connection of the caller, who also ends the transaction, if not by `close`. */
+  static async begin(client: pg.Client): Promise<Snapshot> {
+    await client.query(`begin transaction isolation level repeatable read read only; ${settings}`)
     return new Snapshot(client)
   }
 
