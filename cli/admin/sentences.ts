@@ -44,8 +44,7 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
   if (appError?.kind === 'admin') return appError.sentence
   if (appError?.kind === 'domain' && !isErrorCode(appError.code))
     return `Core answered with an unknown error code (${message}): use the admin command of core's version.`
-  if (appError?.kind === 'domain')
-    return domainSentences[appError.code]?.(appError.details) ?? tableSentence(appError.code)
+  if (appError?.kind === 'domain') return domainSentence(appError.code, appError.details)
   if (code === 'FORBIDDEN') return `The token of ${core.source} does not have the role admin: use one that has it.`
   if (code === 'NOT_FOUND')
     return `The core at ${core.urls.join(', ')} has another version (${message}): restart it from this checkout.`
@@ -54,37 +53,40 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
 }
 
 /** Sentences for operators for the codes that administrative calls return. The error table describes all others. */
-const domainSentences: { [Code in ErrorCode]?: (details: unknown) => string } = {
-  S012: details => {
-    const { field, reason, limit } = details as ErrorDetails['S012']
+const domainSentences: { [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
+  S012: ({ field, reason, limit }) => {
     // `statement export` is the only command with a time that must be past.
     if (field === 'at') return `--to must be at least ${settledAfterMs / 1000} seconds ago: give a time up to ${limit}.`
     if (reason !== 'TOO_MANY_DECIMALS') return `Core rejected the ${field} (${reason}): correct it.`
     return decimalsSentence(flagOf(field), limit as number)
   },
-  S002: details =>
-    `Nothing was done, because core is overloaded, its database is unavailable, or the workspace is halted: retry in ${(details as ErrorDetails['S002']).retryAfterSeconds} s. If it still fails, run ledger halted.`,
+  S002: ({ retryAfterSeconds }) =>
+    `Nothing was done, because core is overloaded, its database is unavailable, or the workspace is halted: retry in ${retryAfterSeconds} s. If it still fails, run ledger halted.`,
   GA2032: () => 'There is no such workspace, or it was deleted: check its ID.',
   W001: () => 'The workspace has no such wallet: check both IDs.',
-  W002: details =>
-    (details as ErrorDetails['W002']).status === 'FROZEN'
+  W002: ({ status }) =>
+    status === 'FROZEN'
       ? 'The wallet is frozen: unfreeze it first.'
       : 'The wallet is closed and cannot pay or receive: use another one.',
   T001: () => 'The workspace has no such transfer: check both IDs. Deposits and withdrawals cannot be reversed.',
   T002: () =>
     'The available balance of the wallet that pays, without what its holds reserve, is lower than the amount: give a lower --amount, or release holds.',
-  T003: details =>
-    `The currency of the transfer is not ${(details as ErrorDetails['T003']).currency}: correct --currency.`,
-  T005: details =>
-    `The bizId ${(details as ErrorDetails['T005']).bizId} belongs to another deposit, withdrawal, transfer or wallet: give another --biz-id.`,
+  T003: ({ currency }) => `The currency of the transfer is not ${currency}: correct --currency.`,
+  T005: ({ bizId }) =>
+    `The bizId ${bizId} belongs to another deposit, withdrawal, transfer or wallet: give another --biz-id.`,
   T006: () => 'The transfer is a reversal itself, which cannot be reversed: a client can make a new transfer instead.',
-  T007: details =>
-    `Only ${(details as ErrorDetails['T007']).remaining} of the transfer is not reversed yet: give a lower --amount.`,
+  T007: ({ remaining }) => `Only ${remaining} of the transfer is not reversed yet: give a lower --amount.`,
   H001: () => 'The workspace has no such hold: check both IDs.',
-  H002: details => `The hold is ${(details as ErrorDetails['H002']).status}, so nothing remains of it to release.`,
-  E001: details =>
-    `The log ends at position ${(details as ErrorDetails['E001']).position}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
+  H002: ({ status }) => `The hold is ${status}, so nothing remains of it to release.`,
+  E001: ({ position }) =>
+    `The log ends at position ${position}: give a lower --after. If it was longer before, an earlier copy of the database was restored.`,
   E002: () => 'The workspace has no such webhook: check both IDs.',
+}
+
+/** @param details of the code: core guarantees that they match */
+function domainSentence(code: ErrorCode, details: unknown): string {
+  const sentence = domainSentences[code] as ((details: unknown) => string) | undefined
+  return sentence?.(details) ?? `Core answered ${code} ${errorTable[code].message}: ${errorTable[code].when}`
 }
 
 /** An amount with more decimals than its currency has. */
@@ -97,10 +99,6 @@ export function decimalsSentence(flag: string, limit: number): string {
 /** `perDay`: `--per-day`. */
 function flagOf(field: string): string {
   return `--${field.replaceAll(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
-}
-
-function tableSentence(code: ErrorCode): string {
-  return `Core answered ${code} ${errorTable[code].message}: ${errorTable[code].when}`
 }
 
 function noAnswerSentence(failure: NoAnswerError, core: CoreAddress): string {

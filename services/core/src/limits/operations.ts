@@ -30,6 +30,9 @@ import { SpendingLimit } from './entities.ts'
 
 export type LimitAdministration = { actor: string; chainKey: KeyObject }
 
+/** The condition of `isSet`, for the database. */
+const notCleared = { $or: [{ perTransfer: { $ne: null } }, { perDay: { $ne: null } }] }
+
 /**
  * Sets the limits of an API key or a wallet in one currency (docs/operations.md). They hold for the next transfer that is
  * posted. A limit whose row was modified outside the service is replaced, and counts from now on.
@@ -94,10 +97,10 @@ export async function listLimits(em: Em, workspaceId: string): Promise<SpendingL
   const at = postingTime(ledger, await databaseTime(em))
   const limits = await em.find(
     SpendingLimit,
-    { workspaceId },
+    { workspaceId, ...notCleared },
     { orderBy: { createdAt: 'asc', subject: 'asc', currency: 'asc' } },
   )
-  return limits.filter(({ isSet }) => isSet).map(({ row }) => recordOf(row, at))
+  return limits.map(({ row }) => recordOf(row, at))
 }
 
 async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
@@ -133,11 +136,7 @@ async function save(
   const { workspaceId } = ledger
   const { subject, currency } = limit
   // Counted, because the ledger still counts a limit that was removed outside the service.
-  const others = await em.count(SpendingLimit, {
-    workspaceId,
-    $not: { subject, currency },
-    $or: [{ perTransfer: { $ne: null } }, { perDay: { $ne: null } }],
-  })
+  const others = await em.count(SpendingLimit, { workspaceId, ...notCleared, $not: { subject, currency } })
   await writeLimit(runIn(em), chainKey, ledger.row, limit, others + (isSet(limit) ? 1 : 0))
   recordAction(em, {
     actor,

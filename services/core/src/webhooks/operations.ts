@@ -90,8 +90,8 @@ export async function createWebhook(
 }
 
 /**
- * Changes the fields that were sent. ACTIVE and another URL or status also end the wait for the next attempt. Otherwise, if all
- * values are those of before, nothing is written.
+ * Changes the fields that were sent. ACTIVE, and another URL or status, also end the wait for the next attempt. If all values
+ * are the same as before, nothing else is written.
  *
  * @throws DomainError E002
  */
@@ -107,14 +107,12 @@ export async function updateWebhook(
   if (types !== undefined && !isSameSet(webhook.types, types)) webhook.types = types
   if (concurrency !== undefined) webhook.concurrency = concurrency
   if (status !== undefined) webhook.status = status
-  const after = auditView(webhook)
-  if (JSON.stringify(after) === JSON.stringify(before)) {
-    if (status === 'ACTIVE' && webhook.failures > 0) endWait(webhook, now)
-    return toRecord(webhook, now)
-  }
-  if (before.url !== webhook.url || before.status !== webhook.status) endWait(webhook, now)
+  const isRetried = status === 'ACTIVE' && webhook.failures > 0
+  if (isRetried || before.url !== webhook.url || before.status !== webhook.status) endWait(webhook, now)
   const statusAction = webhook.status === 'ACTIVE' ? 'webhook.resume' : 'webhook.pause'
-  recordChange(em, { actor, action: isStatusOnly ? statusAction : 'webhook.update', before, now }, webhook)
+  const action = isStatusOnly ? statusAction : 'webhook.update'
+  const isChanged = JSON.stringify(auditView(webhook)) !== JSON.stringify(before)
+  if (isChanged) recordChange(em, { actor, action, before, now }, webhook)
   return toRecord(webhook, now)
 }
 
