@@ -32,11 +32,12 @@ function stepsOf(page: string): Step[] {
   )
 }
 
-/** The port of the receiver in the guide on webhooks. */
+/** The ports of the receiver in the guide on webhooks, and of the shop. */
 const receiverPort = String(await pickFreePort())
+const shopPort = String(await pickFreePort())
 
 async function pageOf([title, path]: readonly [string, string]): Promise<Page> {
-  const page = (await read(path)).replaceAll(/\b4001\b/g, receiverPort)
+  const page = (await read(path)).replaceAll(/\b4001\b/g, receiverPort).replaceAll(/\b4000\b/g, shopPort)
   return { title, path, text: page, steps: stepsOf(page) }
 }
 
@@ -60,6 +61,7 @@ const guides = await Promise.all(
       ['Exchange two currencies', 'docs/guides/exchange.md'],
       ['Reconcile with statements', statementsPage],
       ['Prove a payment', 'docs/guides/receipts.md'],
+      ['Limit what a key can spend', 'docs/guides/limits.md'],
     ] as const
   ).map(pageOf),
 )
@@ -123,7 +125,7 @@ async function run(steps: Step[], directory: string): Promise<string[]> {
 
 async function expectOutputs(before: Step[], { steps, text: page }: Page, demo: Demo): Promise<void> {
   const directory = await checkout(demo)
-  for (const [, block, name] of page.matchAll(/^```ts\n(\/\/ (\S+\.ts)\n.*?)^```$/gms))
+  for (const [, block, name] of page.matchAll(/^```(?:ts|python)\n(\S+ (\S+\.(?:ts|py))\n.*?)^```$/gms))
     await writeFile(join(directory, name!), block!)
   const outputs = (await run([...before, ...steps], directory)).slice(before.length)
   for (const [at, { command, output }] of steps.entries())
@@ -143,6 +145,11 @@ test.each(guides)('$title: the commands print what the page shows', async page =
   await expectOutputs(preparation, page, demo)
 })
 
+test('examples/shop/README.md: the commands print what the page shows', async () => {
+  const shop = await pageOf(['A shop', 'examples/shop/README.md'])
+  await expectOutputs([{ command: `export SHOP_PORT=${shopPort}`, output: '' }], shop, await newDemo())
+})
+
 test('every guide is run, and its code is in blocks that are run', async () => {
   const index = await read('docs/guides/README.md')
   const linked = [...index.matchAll(/^- \[[^\]]+\]\(([^)]+)\)/gm)].map(([, path]) => join('docs/guides', path!))
@@ -150,6 +157,6 @@ test('every guide is run, and its code is in blocks that are run', async () => {
   for (const { text: page, path } of guides) {
     const blocks = [...page.matchAll(/^```(.*)\n(.*)\n/gm)].filter((_, at) => at % 2 === 0)
     for (const [, language, line] of blocks)
-      expect(`${path}: ${language} ${line}`).toMatch(/: (console \$ |ts \/\/ \S+\.ts$)/)
+      expect(`${path}: ${language} ${line}`).toMatch(/: (console \$ |ts \/\/ \S+\.ts$|python # \S+\.py$)/)
   }
 })

@@ -266,7 +266,7 @@ test(`after a morning in which everything is killed, the shop's books equal the 
   )
   expect(await shop.reconcile(openedAt, closedAt)).toEqual({
     exitCode: 0,
-    output: expect.stringMatching(/^9 wallets from .* as in the statements\.\n$/),
+    output: expect.stringMatching(/^9 wallets from .* they match their statements\.\n$/),
   })
   const books = new DatabaseSync(file)
   books.exec('update entry set cents = cents + 1 where position = (select min(position) from entry)')

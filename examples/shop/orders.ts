@@ -33,7 +33,7 @@ export class Orders {
   }
 
   addCustomer(customerId: string, name: unknown): void {
-    if (typeof name !== 'string' || name === '') throw new Rejection(400, 'name must be a text.')
+    if (typeof name !== 'string' || name === '') throw new Rejection(400, 'name must be a string that is not empty.')
     const bizId = `customer:${customerId}`
     this.#database.transaction(() => {
       this.#database.run('insert or ignore into customer (customer_id, name) values (?, ?)', customerId, name)
@@ -61,8 +61,9 @@ export class Orders {
     this.#database.transaction(() => {
       if (this.#isStored(bizId, cents)) return
       const order = this.#order(orderId)
-      if (order.status !== 'AUTHORIZED' || this.#isStored(`${holdOf(orderId)}:release`))
-        throw new Rejection(409, 'Only an order that is authorized, and not being cancelled, can be shipped.')
+      if (order.status !== 'AUTHORIZED')
+        throw new Rejection(409, `The order is ${order.status}: it can be shipped while it is AUTHORIZED.`)
+      if (this.#isStored(`${holdOf(orderId)}:release`)) throw new Rejection(409, 'The order is being cancelled.')
       if (this.#sum(orderId, 'CAPTURE') + cents > (order.cents as bigint))
         throw new Rejection(409, 'Shipments cannot be worth more than the order.')
       const { customer_id } = order
@@ -85,7 +86,9 @@ export class Orders {
     const holdId = holdOf(orderId)
     this.#database.transaction(() => {
       if (this.#isStored(`${holdId}:release`)) return
-      if (this.#order(orderId).status !== 'AUTHORIZED') throw new Rejection(409, 'The order is not authorized.')
+      const { status } = this.#order(orderId)
+      if (status !== 'AUTHORIZED')
+        throw new Rejection(409, `The order is ${status}: it can be cancelled while it is AUTHORIZED.`)
       this.#store(`${holdId}:release`, { kind: 'RELEASE', orderId, body: { holdId } })
     })
   }
@@ -108,7 +111,7 @@ export class Orders {
   /** The bizId of the transfer that paid for a shipment. */
   paidShipment(orderId: string, number: string): string {
     const bizId = shipmentOf(orderId, number)
-    if (this.#command(bizId)?.state !== 'DONE') throw new Rejection(409, 'The shipment is not paid.')
+    if (this.#command(bizId)?.state !== 'DONE') throw new Rejection(409, 'The shipment is not paid yet.')
     return bizId
   }
 

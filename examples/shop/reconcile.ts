@@ -14,8 +14,12 @@ const {
   API_SECRET: apiSecret = '',
   SHOP_DATABASE = 'shop.db',
 } = process.env
-const [from, to] = process.argv.slice(2).map(text => new Date(text).toISOString())
-if (!from || !to) throw new Error('Give two times: node examples/shop/reconcile.ts 2026-11-21 2026-11-22')
+const times = process.argv.slice(2).map(text => new Date(text))
+if (times.length !== 2 || times.some(time => Number.isNaN(time.getTime()))) {
+  console.error('Give two times: node examples/shop/reconcile.ts 2026-11-21 2026-11-22')
+  process.exit(2)
+}
+const [from, to] = times.map(time => time.toISOString()) as [string, string]
 
 const client = createWalletClient({ baseUrl, apiKey, apiSecret })
 const database = new Database(SHOP_DATABASE)
@@ -40,5 +44,5 @@ for (const { wallet_id, biz_id } of wallets) {
   }
 }
 console.log(
-  `${wallets.length} wallets from ${from} to ${to}: ${process.exitCode ? 'they differ' : 'as in the statements'}.`,
+  `${wallets.length} wallets from ${from} to ${to}: ${process.exitCode ? 'they differ' : 'they match their statements'}.`,
 )

@@ -79,6 +79,10 @@ app.get('/orders/:orderId/shipments/:shipment/receipt', async ({ params }, respo
   response.json({ claims: await verifyReceipt(receipt, keys), receipt })
 })
 
+app.use(({ method, path }) => {
+  throw new Rejection(404, `There is no ${method} ${path}: README.md shows the requests.`)
+})
+
 const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
   const status = statusOf(error)
   if (status >= 500) console.error(error)

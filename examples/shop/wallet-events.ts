@@ -3,8 +3,8 @@ import type { Books } from './books.ts'
 import type { Database } from './database.ts'
 
 /**
- * How the shop is told what happened: a webhook delivers each event within a moment. When one is missing, because the shop was
- * not running or because events overtook one another, the shop reads the event log from its cursor.
+ * Receives events: a webhook delivers each one within a moment. If one is missing, because the shop was not running or because
+ * events overtook one another, the shop reads the event log from its cursor.
  */
 export class WalletEvents {
   readonly #database: Database
