@@ -165,6 +165,18 @@ describe('the API reference', () => {
     }
   })
 
+  test('a statement is proposed for the last day, and an ID that must be chosen has a hint where from', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    const form = operation(page, "Get a wallet's statement")
+    const [from, to] = [await form.getByLabel('from').inputValue(), await form.getByLabel('to').inputValue()]
+    const hoursAgo = (time: string) => (Date.now() - Date.parse(time)) / 3_600_000
+    expect([Math.floor(hoursAgo(from)), Math.floor(hoursAgo(to))]).toEqual([24, 0])
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    await operation(page, 'Get a webhook').getByText('send “List webhooks” first to choose one').waitFor()
+  })
+
   test('markup in an answer is shown as text', async () => {
     const name = '<img src=x onerror=alert(1)>'
     const tenant = { ...(await createTenant(system)), admin: system.admin }
@@ -261,7 +273,7 @@ describe('the API reference', () => {
     await page.getByLabel('API key', { exact: true }).fill(system.apiKey)
     await page.getByLabel('API secret').fill(system.apiSecret)
     await form.getByRole('button', { name: 'Send' }).click()
-    await form.getByText('Enter walletId: it is part of the path.').waitFor()
+    await form.getByText('Enter walletId, which is part of the path.').waitFor()
     const batch = operation(page, 'Create a batch of transfers')
     await batch.getByLabel('transfers').fill('[')
     await batch.getByRole('button', { name: 'Send' }).click()

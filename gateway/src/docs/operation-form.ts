@@ -89,7 +89,7 @@ function controlFor(
     autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
 }
 
-/** The list of IDs that the page offers for a field: those of the wallets, transfers, holds or webhooks that it has seen. */
+/** The list of IDs that the page offers for a field: those of wallets, and of transfers, holds or webhooks in its answers. */
 function suggestionsFor(name: string, path: string): string | undefined {
   if (/walletId$/i.test(name)) return 'wallets'
   if (/transferId$/i.test(name)) return 'transfers'
@@ -99,10 +99,17 @@ function suggestionsFor(name: string, path: string): string | undefined {
   return undefined
 }
 
+/** The operations whose answers fill the lists of IDs. */
+const listTitles: Record<string, string> = {
+  transfers: 'List transfer orders',
+  holds: 'List holds',
+  webhooks: 'List webhooks',
+}
+
 function hintFor(suggestions: string): string {
   return suggestions === 'wallets'
     ? 'Choose one of your wallets, or enter any ID.'
-    : `Choose one of the ${suggestions} that this page has seen, or enter any ID.`
+    : `Enter an ID, or send “${listTitles[suggestions]}” first to choose one.`
 }
 
 function exampleHint(type: string, example: unknown, isRequired: boolean): Html | string {

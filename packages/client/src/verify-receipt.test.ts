@@ -10,6 +10,11 @@ test.each(vectors)('$name: returns what the receipt says', async ({ receipt, pay
   expect(await verifyReceipt(receipt, jwks)).toEqual(JSON.parse(payload))
 })
 
+test('ignores white space around a receipt, as a file has it', async () => {
+  const { receipt, payload } = vectors[0]!
+  expect(await verifyReceipt(` ${receipt}\r\n`, jwks)).toEqual(JSON.parse(payload))
+})
+
 test.each(forgeries)('refuses: $name', async ({ receipt }) => {
   await expect(verifyReceipt(receipt, jwks)).rejects.toBeInstanceOf(ReceiptError)
 })

@@ -4,7 +4,7 @@ import { exchange } from './exchange.ts'
 import { outcomeOf, problem, wrongSecretSentence } from './outcome.ts'
 import { FormFault, readRequest } from './request-form.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
-import { generateBizId, offerWallets, proposeWallets, rememberIds, type Wallet } from './suggestions.ts'
+import { generateBizId, offerWallets, proposeTimes, proposeWallets, rememberIds, type Wallet } from './suggestions.ts'
 
 const walletsTarget = '/api/v1/wallets?size=100'
 const apiKey = elementById('api-key', HTMLInputElement)
@@ -42,6 +42,7 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
   })
 }
 
+proposeTimes(Date.now())
 foldContents()
 
 /** Runs `action` when a form is sent, once at a time, and shows what it returns or why it failed. */

@@ -23,7 +23,7 @@ export function readRequest(form: HTMLFormElement): { method: string; target: st
   const of = (place: string) => controls.filter(({ dataset }) => dataset.in === place)
   let target = form.dataset.path!
   for (const control of of('path')) {
-    if (control.value === '') throw new FormFault(control, `Enter ${control.name}: it is part of the path.`)
+    if (control.value === '') throw new FormFault(control, `Enter ${control.name}, which is part of the path.`)
     target = target.replace(`{${control.name}}`, encodeURIComponent(control.value))
   }
   const query = new URLSearchParams(of('query').flatMap(queryPairs))

@@ -69,6 +69,18 @@ function pairOf(wallets: readonly Wallet[]): [Wallet | undefined, Wallet | undef
   return [byBalance[0], undefined]
 }
 
+const dayMs = 86_400_000
+/** A balance or a statement must end at least 30 seconds ago. */
+const pastMs = 60_000
+
+/** Puts the last day into the forms of balances at a time and of statements: the times of the examples are long ago. */
+export function proposeTimes(now: number): void {
+  const times = { from: now - dayMs, to: now - pastMs, at: now - pastMs }
+  for (const [name, time] of Object.entries(times))
+    for (const input of document.querySelectorAll<HTMLInputElement>(`form.try input[name="${name}"][data-in="path"]`))
+      input.value = new Date(time).toISOString()
+}
+
 /** Offers the IDs in an answer. The latest comes first. */
 export function rememberIds(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
