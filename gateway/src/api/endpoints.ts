@@ -482,7 +482,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'updateWebhook',
     title: 'Update a webhook',
     description:
-      'Fields that you leave out do not change. For up to a minute, events can still be delivered as before.',
+      'Fields that you leave out do not change. A delivery in progress finishes as it began. In rare cases, further ones are sent that way for up to a minute.',
     path: '/api/v1/webhook/command/update',
     scope: 'webhook:manage',
     params: noParams,
