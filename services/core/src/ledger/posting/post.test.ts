@@ -372,6 +372,19 @@ test('a batch that arrives too late returns null and writes nothing', async () =
   expect(await post(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
 })
 
+test('nothing is posted at a time of the past, not even at that of the last posting', async () => {
+  const workspace = await newWorkspace()
+  const hourAgo = new Date(Date.now() - 3_600_000)
+  await owner.query('set session_replication_role = replica')
+  await owner.query('update ledger set last_posted_at = $2 where workspace_id = $1', [workspace.id, hourAgo])
+  await owner.query('reset session_replication_role')
+  const batch = await chained(newPostings([workspace]))
+  const earlier = copyOf(batch)
+  earlier.ledgers[0]!.lastPostedAt = hourAgo
+  await expect(post(service, earlier, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+})
+
 test('nothing is posted to a halted ledger', async () => {
   const [workspace] = workspaces
   await service.query(`select change_ledger_status($1, 'HALTED', 'test', mac) from ledger where workspace_id = $1`, [

@@ -4,11 +4,12 @@
  * database does not have the key.
  */
 export const ledgerRows = `
-  -- Whether a row may be written at this time: never before the ledger's last change, and never ahead of the clock.
+  -- Whether a row may be written at this time: the present, or the time of the ledger's last change if the clock is behind it.
+  -- Nothing is written into the past, so past balances and statements are final.
   create function is_now(at timestamptz, last_posted_at timestamptz) returns boolean language sql
     set search_path = pg_catalog, pg_temp as $$
-    select at = last_posted_at
-      or at between greatest(last_posted_at, clock_timestamp() - interval '10 s') and clock_timestamp()
+    select at between greatest(last_posted_at, clock_timestamp() - interval '10 s')
+      and greatest(last_posted_at, clock_timestamp())
   $$;
 
   -- Locks ledgers until the transaction ends, in one order everywhere.
