@@ -1,4 +1,5 @@
 import { accessPollMs, DomainError, isDomainError } from '@workspace-wallet/contract'
+import { changerOf } from '../audit/chain/actors.ts'
 import { writeActions } from '../audit/chain/record.ts'
 import { classifyDatabaseError, retryConflicts } from '../database/errors.ts'
 import { type Em, transact } from '../database/orm.ts'
@@ -28,6 +29,25 @@ export function inTransaction<Result>(
       throw error
     }
   })
+}
+
+/** `isIdempotent`: whether a repeated action finds what the first one has done. */
+export type WorkspaceAction = { workspaceId: string; isIdempotent: boolean }
+
+/**
+ * Like `inTransaction`, for changes that wait for the lock of a ledger or webhook. Those of clients wait one at a time for each
+ * workspace.
+ *
+ * @throws DomainError S002 if too many changes of clients wait; S003 if the outcome is unknown
+ */
+export function inWorkspaceTransaction<Result>(
+  ctx: CallContext,
+  { workspaceId, isIdempotent }: WorkspaceAction,
+  action: (em: Em, actor: string) => Promise<Result>,
+): Promise<Result> {
+  const attempt = () => inTransaction(ctx, action)
+  const run = isIdempotent ? () => repeatIfUnknown(attempt) : attempt
+  return changerOf(ctx.actor) === 'OPERATOR' ? run() : ctx.core.lockWaits.run(workspaceId, run)
 }
 
 /** Runs an action that changes what keys may do, and returns after all healthy gateways have polled the change. */

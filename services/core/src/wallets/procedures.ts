@@ -34,7 +34,7 @@ import {
   workspaceCommandProcedure,
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
-import { inTransaction, repeatIfUnknown } from '../trpc/transactions.ts'
+import { inWorkspaceTransaction, type WorkspaceAction } from '../trpc/transactions.ts'
 import {
   type Administration,
   createWallet,
@@ -132,28 +132,23 @@ export const wallets = router({
     .mutation(({ ctx, input }) => fund(ctx, 'WITHDRAWAL', input)),
 })
 
-/** `isIdempotent`: whether a repeated change finds what the first one has done. */
-type Change = { workspaceId: string; caller: Caller | undefined; isIdempotent: boolean }
-
 /**
  * Runs a change of wallets in a transaction. If a client's change finds a row that was modified outside the service, the
  * workspace is halted.
  *
- * @throws DomainError S002 if too many changes of clients wait; S003 if the outcome is unknown
+ * @throws as `inWorkspaceTransaction`
  */
 async function changeWallets<Result>(
   ctx: CallContext,
-  { workspaceId, caller, isIdempotent }: Change,
+  { caller, ...action }: WorkspaceAction & { caller: Caller | undefined },
   change: (em: Em, administration: Administration) => Promise<Result>,
 ): Promise<Result> {
-  const { reads: pool, chainKey, log, lockWaits } = ctx.core
+  const { reads: pool, chainKey, log } = ctx.core
   const by = changerOf(ctx.actor)
-  const attempt = () => inTransaction(ctx, (em, actor) => change(em, { actor, by, caller, chainKey }))
-  const run = isIdempotent ? () => repeatIfUnknown(attempt) : attempt
-  if (by === 'OPERATOR') return run()
   try {
-    return await lockWaits.run(workspaceId, run)
+    return await inWorkspaceTransaction(ctx, action, (em, actor) => change(em, { actor, by, caller, chainKey }))
   } catch (error) {
+    // Thrown for clients only.
     if (!(error instanceof ModifiedRow)) throw error
     await halt({ pool, chainKey, log }, error.breach)
     throw new DomainError('S002', { retryAfterSeconds: 1 })

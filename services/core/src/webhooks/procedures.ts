@@ -16,8 +16,7 @@ import {
   webhookInput,
   webhookPage,
 } from '@workspace-wallet/contract'
-import { changerOf } from '../audit/chain/actors.ts'
-import type { CallContext } from '../trpc/context.ts'
+import type { Em } from '../database/orm.ts'
 import { router } from '../trpc/init.ts'
 import {
   courierProcedure,
@@ -25,7 +24,7 @@ import {
   workspaceProcedure,
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
-import { inTransaction, repeatIfUnknown } from '../trpc/transactions.ts'
+import { inTransaction, inWorkspaceTransaction } from '../trpc/transactions.ts'
 import { readDeliveries, takeLeases } from './leases.ts'
 import {
   createWebhook,
@@ -49,8 +48,8 @@ export const webhooks = router({
       const { keyRing, webhookNetworks } = ctx.core
       requireAllowedUrl(input.url, webhookNetworks)
       const minted = { webhookId: mintId('webhook'), secret: newWebhookSecret() }
-      const create = () => inTransaction(ctx, (em, actor) => createWebhook(em, { actor, keyRing }, minted, input))
-      return changeWebhooks(ctx, input, () => repeatIfUnknown(create))
+      const create = (em: Em, actor: string) => createWebhook(em, { actor, keyRing }, minted, input)
+      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, create)
     }),
 
   update: workspaceCommandProcedure
@@ -58,9 +57,8 @@ export const webhooks = router({
     .output(webhook)
     .mutation(({ ctx, input }) => {
       if (input.url !== undefined) requireAllowedUrl(input.url, ctx.core.webhookNetworks)
-      return changeWebhooks(ctx, input, () =>
-        repeatIfUnknown(() => inTransaction(ctx, (em, actor) => updateWebhook(em, actor, input))),
-      )
+      const update = (em: Em, actor: string) => updateWebhook(em, actor, input)
+      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, update)
     }),
 
   rotate: workspaceProcedure
@@ -69,26 +67,27 @@ export const webhooks = router({
     .mutation(({ ctx, input }) => {
       const { keyRing } = ctx.core
       const secret = newWebhookSecret()
-      return changeWebhooks(ctx, input, () =>
-        inTransaction(ctx, (em, actor) => rotateWebhook(em, { actor, keyRing }, secret, input)),
-      )
+      const rotate = (em: Em, actor: string) => rotateWebhook(em, { actor, keyRing }, secret, input)
+      // Repeated, it would make another secret.
+      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: false }, rotate)
     }),
 
   seek: workspaceCommandProcedure
     .input(seekWebhookInput)
     .output(webhook)
-    .mutation(({ ctx, input }) =>
-      changeWebhooks(ctx, input, () => inTransaction(ctx, (em, actor) => seekWebhook(em, actor, input))),
-    ),
+    .mutation(({ ctx, input }) => {
+      const seek = (em: Em, actor: string) => seekWebhook(em, actor, input)
+      // Repeated, it would take back what was delivered since.
+      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: false }, seek)
+    }),
 
   delete: workspaceCommandProcedure
     .input(webhookInput)
     .output(deletedWebhook)
     .mutation(async ({ ctx, input }) => {
       const { workspaceId, webhookId } = input
-      await changeWebhooks(ctx, input, () =>
-        repeatIfUnknown(() => inTransaction(ctx, (em, actor) => deleteWebhook(em, actor, workspaceId, webhookId))),
-      )
+      const remove = (em: Em, actor: string) => deleteWebhook(em, actor, workspaceId, webhookId)
+      await inWorkspaceTransaction(ctx, { workspaceId, isIdempotent: true }, remove)
       return { webhookId }
     }),
 
@@ -102,15 +101,6 @@ export const webhooks = router({
     .output(webhookPage)
     .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), input)),
 })
-
-/** Changes of clients wait for locks: one at a time for each workspace. @throws DomainError S002 if too many wait */
-function changeWebhooks<Result>(
-  { core, actor }: CallContext,
-  { workspaceId }: { workspaceId: string },
-  change: () => Promise<Result>,
-): Promise<Result> {
-  return changerOf(actor) === 'OPERATOR' ? change() : core.lockWaits.run(workspaceId, change)
-}
 
 /** What couriers call. They receive events that core has signed, and have no secret themselves. */
 export const courier = router({
