@@ -289,3 +289,35 @@ test.each([
   expect(codeOf(await pay('100.00'))).toBe('2000')
   await expectSound()
 })
+
+test.each([
+  ['removed', ['audit-target', 'ledger-limit-count']],
+  ['reset to its genuine row before the last transfer', ['limit-spent']],
+  ['reset to its genuine row before it was lowered', ['limit-audit', 'limit-spent']],
+])(
+  'a limit that the owner of the tables has %s is reported, and can be cleared or set again',
+  async (change, rules) => {
+    const { workspaceId, apiKey } = key
+    const { ownerUrl } = system.database
+    const isOurs = `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+    const asOwner = (sql: string) => execute(ownerUrl, `set session_replication_role = replica; ${sql}`)
+    const readRow = async () =>
+      (await query(ownerUrl, `select to_jsonb(l)::text as row from spending_limit l where ${isOurs}`))[0]!.row as string
+    await setKeyLimit({ perDay: '500.00' })
+    const higher = await readRow()
+    await setKeyLimit({ perDay: '100.00' })
+    const row = change.endsWith('lowered') ? higher : await readRow()
+    expect(codeOf(await pay('60.00'))).toBe('2000')
+    await asOwner(`delete from spending_limit where ${isOurs}`)
+    if (change !== 'removed')
+      await asOwner(`insert into spending_limit select * from jsonb_populate_record(null::spending_limit, '${row}')`)
+    const report = await verifyLedger(system.admin, { workspaceId })
+    expect(report.brokenRules).toEqual(rules)
+    const subject = { workspaceId, subject: { apiKey }, currency: 'USD' }
+    if (change !== 'removed') await system.admin.limits.clear.mutate(subject)
+    await setKeyLimit({ perDay: '100.00' })
+    await expectSound()
+    expect(codeOf(await pay('100.01'))).toBe('T008')
+    expect(codeOf(await pay('100.00'))).toBe('2000')
+  },
+)
