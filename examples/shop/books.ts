@@ -5,8 +5,8 @@ import { toCents } from './money.ts'
 export type Cursor = { after: number; afterEventId: string | null }
 
 /**
- * What the shop knows of the ledger. It follows from the events alone, in their order, each exactly once: the answers of
- * commands are not booked.
+ * The shop's view of the ledger. It is built from events only, in order and each exactly once. The answers to commands are
+ * not booked.
  */
 export class Books {
   readonly #database: Database

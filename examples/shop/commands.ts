@@ -6,8 +6,8 @@ const maxInFlight = 16
 const retryMs = 1_000
 
 /**
- * Sends the commands that are PENDING, those of one order in their order. It is safe to send a command again, however far it
- * came, because its body and so its bizId are the same.
+ * Sends the commands that are PENDING; those of one order one after the other. It is safe to send a command again, whatever
+ * became of it, because its body, and so its bizId, is the same.
  */
 export class Commands {
   readonly #database: Database
@@ -76,7 +76,7 @@ export class Commands {
   }
 }
 
-/** A rule of the ledger forbids it, such as T002: not enough money. The command has no effect, and sending it again is of no use. */
+/** Whether a rule of the ledger forbids the command, such as T002: not enough money. It has no effect, and a retry would not help. */
 function isRefusal(error: unknown): error is ApiError {
   const isFinal = error instanceof ApiError && error.outcome === 'NOT_EXECUTED'
   return isFinal && [400, 404, 409, 422].includes(error.status)

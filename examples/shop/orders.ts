@@ -1,7 +1,7 @@
 import type { Database, Row } from './database.ts'
 import { currency, toCents, toDecimal } from './money.ts'
 
-/** A request that the shop does not fulfil. */
+/** A request that the shop rejects. */
 export class Rejection extends Error {
   readonly status: 400 | 404 | 409
 
@@ -159,7 +159,7 @@ export class Orders {
     return this.#database.first('select * from command where biz_id = ?', bizId)
   }
 
-  /** What the commands of this kind that were not refused come to. */
+  /** The sum of the commands of this kind that were not refused. */
   #sum(orderId: string, kind: string, prefix = ''): bigint {
     const sum = `select coalesce(sum(cents), 0) as cents from command
       where order_id = ? and kind = ? and state <> 'REFUSED' and biz_id glob ? || '*'`

@@ -7,7 +7,7 @@ import {
   verifyReceipt,
   WebhookVerificationError,
 } from '@workspace-wallet/client'
-import express, { type ErrorRequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Response } from 'express'
 import { Books } from './books.ts'
 import { Commands } from './commands.ts'
 import { Database } from './database.ts'
@@ -38,31 +38,26 @@ for (const name of ['customerId', 'orderId', 'shipment', 'refund'])
     next(form.test(value) ? undefined : new Rejection(404, `${name} must match ${form}.`))
   })
 
-// Those who ask choose the IDs, so that each request can be repeated. 202: its effects come with the events.
+// Clients choose the IDs, so that each request can be repeated.
 app.put('/customers/:customerId', ({ params, body = {} }, response) => {
   orders.addCustomer(params.customerId, body.name)
-  commands.send()
-  response.status(202).json(orders.customer(params.customerId))
+  accept(response, orders.customer(params.customerId))
 })
 app.put('/orders/:orderId', ({ params, body = {} }, response) => {
   orders.place(params.orderId, body.customerId, body.amount)
-  commands.send()
-  response.status(202).json(orders.order(params.orderId))
+  accept(response, orders.order(params.orderId))
 })
 app.put('/orders/:orderId/shipments/:shipment', ({ params, body = {} }, response) => {
   orders.ship(params.orderId, params.shipment, body.amount)
-  commands.send()
-  response.status(202).json(orders.order(params.orderId))
+  accept(response, orders.order(params.orderId))
 })
 app.put('/orders/:orderId/shipments/:shipment/refunds/:refund', ({ params, body = {} }, response) => {
   orders.refund(params.orderId, params.shipment, params.refund, body.amount)
-  commands.send()
-  response.status(202).json(orders.order(params.orderId))
+  accept(response, orders.order(params.orderId))
 })
 app.put('/orders/:orderId/cancellation', ({ params }, response) => {
   orders.cancel(params.orderId)
-  commands.send()
-  response.status(202).json(orders.order(params.orderId))
+  accept(response, orders.order(params.orderId))
 })
 
 app.get('/customers/:customerId', ({ params }, response) => {
@@ -82,6 +77,12 @@ app.get('/orders/:orderId/shipments/:shipment/receipt', async ({ params }, respo
 app.use(({ method, path }) => {
   throw new Rejection(404, `There is no ${method} ${path}: README.md shows the requests.`)
 })
+
+/** The command is stored. Its effects come with the events. */
+function accept(response: Response, record: object): void {
+  commands.send()
+  response.status(202).json(record)
+}
 
 const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
   const status = statusOf(error)

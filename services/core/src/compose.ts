@@ -16,20 +16,13 @@ import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Shards } from './ledger/posting/shards.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Core } from './trpc/context.ts'
-import { readWebhookFigures, type WebhookFigures } from './webhooks/figures.ts'
+import { watchWebhooks } from './webhooks/figures.ts'
 
 /**
  * The timeout of a statement of a batch. It is longer than PostgreSQL's own timeouts, after which the outcome is certain,
  * and shorter than the callers of postings wait.
  */
 const postingTimeoutMs = 4_000
-
-const webhookMetrics: [name: string, help: string, figure: keyof WebhookFigures][] = [
-  ['core_webhooks_failing', 'Active webhooks whose last attempt failed', 'failing'],
-  ['core_webhooks_paused', 'Webhooks that are paused: npm run admin -- webhook list', 'paused'],
-  ['core_webhook_lag_events', 'Undelivered events of the webhook that has the most, failing ones aside', 'lagEvents'],
-  ['core_webhook_lag_seconds', 'Age of the oldest event that waits for a webhook, failing ones aside', 'lagSeconds'],
-]
 
 /**
  * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger: one at a time for
@@ -48,8 +41,8 @@ function limitLockWaits(connections: number): WorkspaceConcurrencyLimit {
 }
 
 /**
- * Calls of couriers wait for the locks of webhooks. Couriers are also the programs that strangers can reach most easily: however
- * many calls the holder of their token makes, connections for other reads remain.
+ * Calls of couriers wait for the locks of webhooks. Couriers are also more exposed than other programs: however many calls the
+ * holder of their token makes, connections for other reads remain.
  */
 function limitCourierCalls(connections: number): WorkspaceConcurrencyLimit {
   const slots = Math.max(1, Math.floor(connections / 3))
@@ -110,14 +103,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     'How long ago the oldest hold expired whose expiry is not written yet, up to 600; 0 without one',
     () => readExpiryDelay(reads),
   )
-  /** All of them are read at once at each scrape. */
-  let figures: Promise<WebhookFigures> | undefined
-  const readFigures = () =>
-    (figures ??= readWebhookFigures(reads).finally(() => {
-      figures = undefined
-    }))
-  for (const [name, help, figure] of webhookMetrics)
-    metrics.watchDatabase(name, help, async () => (await readFigures())[figure])
+  watchWebhooks(metrics, reads)
   const lockWaits = limitLockWaits(config.DATABASE_READ_POOL)
   return {
     orm,

@@ -1,6 +1,7 @@
 import { type Queryable, run, statement } from '../database/statement.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 
-export type WebhookFigures = { failing: number; paused: number; lagEvents: number; lagSeconds: number }
+type WebhookFigures = { failing: number; paused: number; lagEvents: number; lagSeconds: number }
 
 const readFiguresStatement = statement<WebhookFigures>(
   'read-webhook-figures',
@@ -19,11 +20,30 @@ const readFiguresStatement = statement<WebhookFigures>(
    where w.deleted_at is null and l.status = 'OPEN'`,
 )
 
+const metrics: [name: string, help: string, figure: keyof WebhookFigures][] = [
+  ['core_webhooks_failing', 'Active webhooks whose last attempt failed', 'failing'],
+  ['core_webhooks_paused', 'Webhooks that are paused: npm run admin -- webhook list', 'paused'],
+  ['core_webhook_lag_events', 'Undelivered events of the webhook that has the most, failing ones aside', 'lagEvents'],
+  ['core_webhook_lag_seconds', 'Age of the oldest event that waits for a webhook, failing ones aside', 'lagSeconds'],
+]
+
 /**
- * Webhooks of open workspaces: how many are failing or paused, and the largest lag of the others. A failing webhook does not
- * count towards the lag, so a lag means that couriers do not keep up.
+ * Exports how many webhooks of open workspaces are failing or paused, and the largest lag of the others. A failing webhook does
+ * not count towards the lag, so a lag means that couriers do not keep up.
  */
-export async function readWebhookFigures(db: Queryable): Promise<WebhookFigures> {
+export function watchWebhooks(to: Metrics, db: Queryable): void {
+  // A scrape reads all four at the same time, with one statement.
+  let reading: Promise<WebhookFigures> | undefined
+  const read = () => {
+    reading ??= readFigures(db).finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  for (const [name, help, figure] of metrics) to.watchDatabase(name, help, async () => (await read())[figure])
+}
+
+async function readFigures(db: Queryable): Promise<WebhookFigures> {
   const [figures] = await run(db, readFiguresStatement, [])
   return figures!
 }
