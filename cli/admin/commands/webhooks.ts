@@ -25,7 +25,11 @@ export const webhookCommands = [
     print: ({ webhooks, last }) => (webhooks.length > 0 ? printWebhooks(webhooks, last) : 'No webhooks found.'),
   }),
   statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its position in the event log'),
-  statusCommand('resume', 'ACTIVE', 'continue the deliveries of a webhook where they stopped'),
+  statusCommand(
+    'resume',
+    'ACTIVE',
+    'continue the deliveries of a webhook where they stopped, or retry a failing one at once',
+  ),
   command({
     noun: 'webhook',
     verb: 'seek',

@@ -14,20 +14,25 @@ export function noSuchEndpoint(method: string, path: string): DomainError {
 }
 
 /**
- * The method and path that are probably meant: those of an endpoint whose path differs only in slashes, letter case or
- * misspelled segments. Parameters stay as sent. Undefined if there is none.
+ * The method and path that are probably meant: those of an endpoint whose path differs only in slashes, letter case,
+ * misspelled segments or missing parameters at its end, which are shown as `{name}`. Parameters stay as sent. Undefined if
+ * there is none.
  */
 function nearestEndpoint(method: string, path: string): string | undefined {
   const sent = path.split('/').filter(segment => segment !== '')
   const found = endpoints.flatMap(endpoint => {
     const names = endpoint.path.split('/').slice(1)
-    const isNear = (name: string, at: number) => name.startsWith(':') || nearest(sent[at]!, [name]) !== undefined
-    if (names.length !== sent.length || !names.every(isNear)) return []
-    return { method: endpoint.method, segments: names.map((name, at) => (name.startsWith(':') ? sent[at] : name)) }
+    const isNear = (name: string, at: number) =>
+      name.startsWith(':') || (sent[at] !== undefined && nearest(sent[at], [name]) !== undefined)
+    if (names.length < sent.length || !names.every(isNear)) return []
+    const segments = names.map((name, at) => (name.startsWith(':') ? (sent[at] ?? `{${name.slice(1)}}`) : name))
+    return { method: endpoint.method, segments }
   })
-  // A path parameter matches anything, so an identical path is preferred, and then the same method.
+  // A path parameter matches anything, so a complete path is preferred, then an identical one, and then the same method.
   const likeness = ({ segments, ...endpoint }: (typeof found)[number]) =>
-    (segments.join('/') === sent.join('/') ? 2 : 0) + (endpoint.method === method ? 1 : 0)
+    (segments.length === sent.length ? 4 : 0) +
+    (segments.join('/') === sent.join('/') ? 2 : 0) +
+    (endpoint.method === method ? 1 : 0)
   const [best] = found.sort((a, b) => likeness(b) - likeness(a))
   return best && `${best.method} /${best.segments.join('/')}`
 }

@@ -41,7 +41,7 @@ export const enUS: Locale = {
       )
     },
     GA2022: ({ address }) => `Requests from ${address} are not allowed for this API key.`,
-    GA2024: ({ scope }) => `The API key does not have the scope ${scope}.`,
+    GA2024: ({ scope }) => `The API key does not have the scope ${scope}. Ask an administrator to add it.`,
     '50090201': ({ method, path, nearest }) =>
       `There is no endpoint ${method} ${path}. ${nearest ? `Did you mean ${nearest}?` : 'Check the method, and the letter case and slashes of the path. docs/api.md lists all endpoints.'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
@@ -122,7 +122,8 @@ export const enUS: Locale = {
     NOT_A_BIZ_ID: ({ field }) =>
       `${field} may contain only the letters A-Z and a-z, digits and . _ : - and must begin with a letter or digit. It has at most 64 characters.`,
     RESERVED: ({ field, limit }) => `${field} must not have one of these forms, which are reserved: ${limit}.`,
-    NOT_AN_INTEGER: ({ field }) => `${field} must be a whole number and not negative, digits only.`,
+    NOT_AN_INTEGER: ({ field }) =>
+      `${field} must be a whole number and not negative: digits only, in JSON without quotation marks.`,
     NOT_A_POSITION: ({ field }) =>
       `${field} must be a position, which is a whole number, digits only, or the word head.`,
     TOO_SMALL: ({ field, limit }) =>

@@ -39,7 +39,7 @@ export const zhCN: Locale = {
       )
     },
     GA2022: ({ address }) => `此 API 密钥不允许来自 ${address} 的请求。`,
-    GA2024: ({ scope }) => `此 API 密钥缺少权限 ${scope}。`,
+    GA2024: ({ scope }) => `此 API 密钥缺少权限 ${scope}，请联系管理员添加。`,
     '50090201': ({ method, path, nearest }) =>
       `没有端点 ${method} ${path}。${nearest ? `您是否想用 ${nearest}？` : '请检查请求方法，以及路径的大小写和斜杠。docs/api.md 列出了所有端点。'}`,
     S012: (fault, locale) => locale.fields[fault.reason](fault),
@@ -114,7 +114,7 @@ export const zhCN: Locale = {
     NOT_A_BIZ_ID: ({ field }) =>
       `${field} 只能包含字母 A-Z 和 a-z、数字和 . _ : - 并以字母或数字开头，最多 64 个字符。`,
     RESERVED: ({ field, limit }) => `${field} 不能采用以下保留格式：${limit}。`,
-    NOT_AN_INTEGER: ({ field }) => `${field} 必须是非负整数，仅含数字。`,
+    NOT_AN_INTEGER: ({ field }) => `${field} 必须是非负整数，仅含数字，在 JSON 中不带引号。`,
     NOT_A_POSITION: ({ field }) => `${field} 必须是位置（整数，仅含数字）或单词 head。`,
     TOO_SMALL: ({ field, limit }) =>
       field === 'from'
