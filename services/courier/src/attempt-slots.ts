@@ -1,10 +1,11 @@
 /**
- * Limits the attempts in progress. Workspaces that wait take turns, and one workspace gets at most an eighth of the slots, so
- * that slow receivers of one workspace do not delay the others.
+ * Limits the attempts in progress. Workspaces that wait take turns, one workspace gets at most an eighth of the slots, and a
+ * quarter of them is for workspaces without any: however many receivers are slow, they do not delay those of other workspaces.
  */
 export class AttemptSlots {
   readonly #limit: number
   readonly #workspaceLimit: number
+  readonly #reserved: number
   readonly #used = new Map<string, number>()
   /** In the order of turns: a workspace that was served moves to the end. */
   readonly #waiting = new Map<string, (() => void)[]>()
@@ -13,6 +14,7 @@ export class AttemptSlots {
   constructor(limit: number) {
     this.#limit = limit
     this.#workspaceLimit = Math.ceil(limit / 8)
+    this.#reserved = Math.floor(limit / 4)
   }
 
   /** Resolves when the workspace has a slot, which it must release. */
@@ -31,9 +33,14 @@ export class AttemptSlots {
     this.#serve()
   }
 
+  #mayHave(workspaceId: string): boolean {
+    const used = this.#used.get(workspaceId) ?? 0
+    return used === 0 || (used < this.#workspaceLimit && this.#limit - this.inUse > this.#reserved)
+  }
+
   #serve(): void {
     while (this.inUse < this.#limit) {
-      const next = [...this.#waiting.keys()].find(each => (this.#used.get(each) ?? 0) < this.#workspaceLimit)
+      const next = [...this.#waiting.keys()].find(each => this.#mayHave(each))
       if (next === undefined) return
       const [resolve, ...others] = this.#waiting.get(next)!
       this.#waiting.delete(next)

@@ -12,6 +12,8 @@ const pollMs = 200
  * with many of them, a call for each lease that ends would keep the database busy.
  */
 const pausePerCall = 10
+/** A few attempts are shared by more webhooks than one workspace can have. */
+const minLeases = 64
 /** The pause after a failed call of core. */
 const retryMs = 1_000
 
@@ -20,7 +22,7 @@ type HeldLease = LeaseName & { ending: AbortController; done: Promise<void> }
 
 export type CourierOptions = {
   core: CoreClient
-  /** Maximum number of attempts in progress, and of leased webhooks. */
+  /** Maximum number of attempts in progress, and of leased webhooks if it is more than `minLeases`. */
   limit: number
   attempt: DeliverOptions['attempt']
   log: Log
@@ -32,7 +34,7 @@ export type CourierOptions = {
  */
 export class Courier {
   readonly #core: CoreClient
-  readonly #limit: number
+  readonly #maxLeases: number
   readonly #attempt: DeliverOptions['attempt']
   readonly #log: Log
   readonly #slots: AttemptSlots
@@ -46,7 +48,7 @@ export class Courier {
 
   constructor({ core, limit, attempt, log }: CourierOptions) {
     this.#core = core
-    this.#limit = limit
+    this.#maxLeases = Math.max(limit, minLeases)
     this.#attempt = attempt
     this.#log = log
     this.#slots = new AttemptSlots(limit)
@@ -77,7 +79,7 @@ export class Courier {
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const size = Math.min(maxLeasedWebhooks, this.#limit - this.#leases.size)
+      const size = Math.min(maxLeasedWebhooks, this.#maxLeases - this.#leases.size)
       this.#ended = Promise.withResolvers()
       const calledAtMs = performance.now()
       const found = await this.#lease(size)
