@@ -7,7 +7,9 @@ export const courierSchema = z.object({
   CORE_URL: coreUrls,
   COURIER_ATTEMPTS: wholeNumber(1, maxHeldLeases)
     .default(256)
-    .describe('Maximum number of deliveries in progress at a time. One workspace gets at most an eighth of them, and a quarter is for workspaces without any'),
+    .describe(
+      'Maximum number of deliveries in progress at a time. One workspace gets at most an eighth of them, and a quarter is for workspaces without any',
+    ),
   INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the listener with metrics and readiness'),
   INTERNAL_PORT: port.default(8083).describe('Port of the listener with metrics and readiness'),
   LOG_LEVEL: z
