@@ -31,7 +31,7 @@ test('the page has a section for each threat', () => {
     'Insider with database access',
     'Clock attacks',
     'Confused deputy',
-    'Webhooks that lead inside',
+    'Server-side request forgery by webhooks',
     'Forged and misdirected deliveries',
     'Documentation pages',
   ])

@@ -65,7 +65,8 @@ export const limitCommands = [
       await core.limits.clear.mutate({ workspaceId, subject, currency })
       return { ...subject, currency }
     },
-    print: ({ currency, ...subject }) => `${Object.values(subject)[0]} no longer has a limit in ${currency}.`,
+    print: ({ currency, ...subject }) =>
+      `${'apiKey' in subject ? subject.apiKey : subject.walletId} no longer has a limit in ${currency}.`,
   }),
 ]
 

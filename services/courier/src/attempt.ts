@@ -11,13 +11,13 @@ export type AttemptOptions = {
   /** WEBHOOK_ALLOWED_NETWORKS. */
   allowed: readonly AddressBlock[]
   resolve: Resolve
-  /** How long all of it may take: DNS, connection, TLS, the request, and the headers of the answer. */
+  /** Maximum duration of the attempt: DNS, connection, TLS, the request, and the headers of the answer. */
   timeoutMs: number
 }
 
 /**
- * How an attempt ended. `refused`: the URL leads where no webhook may. `status`: an answer other than 2xx. `protocol`: what
- * came is no HTTP answer, or its headers are too large.
+ * How an attempt ended. `refused`: the URL or an address of its host is not allowed. `status`: an answer other than 2xx.
+ * `protocol`: the answer is not HTTP, or its headers are too large.
  */
 export const attemptResults = [
   'success',
@@ -116,7 +116,7 @@ type Addresses = ReturnType<typeof oneOfEachFamily>
 function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortSignal): Promise<http.IncomingMessage> {
   const lookup: LookupFunction = (_hostname, { all }, callback) =>
     all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
-  const { request: requestOf } = url.protocol === 'https:' ? https : http
+  const transport = url.protocol === 'https:' ? https : http
   return new Promise((resolve, reject) => {
     const options = {
       method: 'POST',
@@ -136,7 +136,7 @@ function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortS
       // Also if NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
       rejectUnauthorized: true,
     }
-    const request = requestOf(url, options)
+    const request = transport.request(url, options)
     let informational = 0
     request.on('information', () => {
       if (++informational > maxInformational) request.destroy(new Error('too many informational answers'))
