@@ -576,7 +576,7 @@ export type CreateTransfer = {
   amount: Amount
   /** Currency code, upper case. The currency of both wallets. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. Default: the transferId. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. Default: the transferId. */
   bizId?: string | undefined
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -596,7 +596,7 @@ export type CreateTransferItem = {
   amount: Amount
   /** Currency code, upper case. The currency of both wallets. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -614,7 +614,7 @@ export type ReverseTransfer = {
   amount: Amount
   /** Currency code, upper case. The currency of the transfer to reverse. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -635,7 +635,7 @@ export type CreateHold = {
   currency: Currency
   /** When the hold expires: 1 to 31536000 seconds after its creation. */
   expiresInSeconds: number
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `hld_…`. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `hld_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -653,7 +653,7 @@ export type CreateWallet = {
   name: string
   /** Currency code, upper case. It never changes. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `wal_…`. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wal_…`. */
   bizId: string
 }
 
@@ -667,7 +667,7 @@ export type ChangeWalletStatus = {
 export type CreateWebhook = {
   /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. Its host must have public addresses only. */
   url: string
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit; none of `whk_…`. */
+  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `whk_…`. */
   bizId: string
   /** The types of events to send. Empty: all. */
   types?: EventType[] | undefined

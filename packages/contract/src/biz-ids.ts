@@ -21,7 +21,7 @@ function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
       params: { limit: forms.join(', ') },
     })
     .describe(
-      `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit; none of ${forms.map(form => `\`${form}\``).join(', ')}.`,
+      `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit. Reserved, and not allowed: ${forms.map(form => `\`${form}\``).join(', ')}.`,
     )
     .meta({ not: { pattern: `^(${reserved})$` } })
 }
