@@ -120,7 +120,7 @@ export const flowAnswer = z.strictObject({
   createdAt,
 })
 
-/** An order as of its transfer. */
+/** An order at the time of its transfer. */
 export const completedOrderAnswer = z.strictObject({
   transferId,
   bizId,
@@ -200,7 +200,7 @@ export const walletChangeAnswer = z.strictObject({
   by: z.enum(walletChangers).describe('Who did it: a client or an operator.'),
 })
 const holdEventAnswer = z.strictObject({
-  hold: holdAnswer.describe('The hold as of then, as [Get a hold](#get-a-hold) returns it.'),
+  hold: holdAnswer.describe('The hold at the time of the event, as [Get a hold](#get-a-hold) returns it.'),
 })
 const funding = fundingAnswer.describe(
   '`transferId`, `bizId`, `walletId`, `type` (`DEPOSIT` or `WITHDRAWAL`), `amount`, `currency`, `holdId` or null, `createdAt`.',

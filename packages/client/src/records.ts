@@ -287,7 +287,7 @@ export type HoldCreatedEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold as of then, as Get a hold returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }
@@ -303,7 +303,7 @@ export type HoldReleasedEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold as of then, as Get a hold returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }
@@ -319,7 +319,7 @@ export type HoldExpiredEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold as of then, as Get a hold returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }

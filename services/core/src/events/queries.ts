@@ -31,7 +31,7 @@ type Ends = { head: number; after: number; afterId: string | null; last: number;
 
 type Sides = { sourceSequence: number; sourceBalance: string; targetSequence: number; targetBalance: string }
 type TransferRow = Omit<ShownTransfer, 'transferId' | 'reversedAmount'> & Sides & { holdRemaining: string | null }
-/** What never changes is from the row of the hold, the rest from that of the journal. */
+/** Fields that never change are from the row of the hold, the others from that of the journal. */
 type HoldRow = {
   holdId: string
   bizId: string
@@ -176,7 +176,7 @@ function toEvent(workspaceId: string, row: EventRow): Event {
 }
 
 function transferData(row: TransferRow & { id: string }) {
-  // Its reversals are later events.
+  // Reversals are later events.
   const { reversedAmount: _, ...transfer } = toOrder({ ...row, transferId: row.id, reversedAmount: null })
   return { transfer, balances: balancesOf(row), holdRemaining: holdRemainingOf(row) }
 }
@@ -204,7 +204,7 @@ function holdRemainingOf({ holdRemaining }: TransferRow): Decimal | null {
   return holdRemaining === null ? null : new Decimal(holdRemaining)
 }
 
-/** The hold as the event left it. An expired hold was changed when it expired, not when that was written. */
+/** The hold after the event. An expired hold was changed when it expired, not when the expiry was written. */
 function holdOf({ holdId, holdCreatedAt, ...row }: HoldRow, at: Date) {
   const updatedAt = row.status === 'EXPIRED' ? row.expiresAt : at
   return toHold({ ...row, id: holdId, createdAt: holdCreatedAt, updatedAt })

@@ -34,7 +34,7 @@ export async function checkReceipt(core: Parts, receipt: string): Promise<Receip
   return { verdict: payloadOf(found) === payload ? 'CONFIRMED' : 'TRANSFER_DIFFERENT', claims }
 }
 
-/** What the ledger says about an order. Logs it if a flow was modified outside the service. */
+/** The claims of an order, read from the ledger. A flow that was modified outside the service is logged. */
 async function findClaims(
   { reads, chainKey, log, metrics }: Parts,
   workspaceId: string,

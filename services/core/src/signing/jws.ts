@@ -12,17 +12,17 @@ export function signReceipt(keys: SigningKeys, claims: ReceiptClaims): string {
   return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
 }
 
-/** The payload of claims, as in a receipt. */
+/** The payload of a receipt with these claims, in base64url. */
 export function payloadOf(claims: ReceiptClaims): string {
   return encoded(receiptClaims.parse(claims))
 }
 
-/** `payload`: as it stands in the receipt. */
+/** `payload`: that part of the receipt, in base64url. */
 export type VerifiedReceipt =
   | { fault: 'MALFORMED' | 'UNKNOWN_KEY' | 'WRONG_SIGNATURE' }
   | { fault: null; claims: ReceiptClaims; payload: string }
 
-/** Verifies a receipt with the keys. Its header must be exactly what `signReceipt` writes, so nobody can choose an algorithm. */
+/** Verifies a receipt. Its header must be exactly what `signReceipt` writes, so nobody can choose another algorithm. */
 export function verifyReceipt(keys: SigningKeys, receipt: string): VerifiedReceipt {
   const [header = '', payload = '', signature = '', ...rest] = receipt.split('.')
   const { typ, kid } = (decoded(header) ?? {}) as { typ?: unknown; kid?: unknown }

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, rowIds, runChecks } from './checks.ts'
 import type { Findings } from './findings.ts'
 
-/** Checks how far webhooks are in the log. Their MACs do not cover it. */
+/** Checks the positions of webhooks in the event log, which their MACs do not cover. */
 export function checkWebhooks(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [positions])
 }
