@@ -2,7 +2,8 @@ import { kekStatus, rewrapInput, rewrapStep } from '@workspace-wallet/contract'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { findKekStatus, rewrapSecrets } from './rewrap.ts'
+import { rewrapSecrets } from './rewrap.ts'
+import { findKekStatus } from './status.ts'
 
 /** The key-encryption keys of the secrets of API keys and webhooks. */
 export const keks = router({
