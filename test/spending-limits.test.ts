@@ -1,5 +1,5 @@
-import { Decimal, type SetLimitInput, uuidFromId } from '@workspace-wallet/contract'
-import { reopenLedger, verifyLedger } from '@workspace-wallet/core-client'
+import { Decimal, mintId, type SetLimitInput, uuidFromId } from '@workspace-wallet/contract'
+import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
@@ -284,6 +284,35 @@ test.each([
   expect(report.brokenRules).toContain('limit-mac')
   // Setting it again replaces the row, and counts from now on.
   await system.admin.limits.set.mutate({ workspaceId, subject: { apiKey }, currency: 'USD', perDay: '100.00' })
+  expect(await reopenLedger(system.admin, { workspaceId, force: false })).toMatchObject({ reopened: true })
+  expect(codeOf(await pay('100.01'))).toBe('T008')
+  expect(codeOf(await pay('100.00'))).toBe('2000')
+  await expectSound()
+})
+
+test('limits that the role of the service has forged can be cleared after a repair, and the workspace reopened', async () => {
+  const { workspaceId, apiKey } = key
+  await setKeyLimit({ perDay: '100.00' })
+  expect(codeOf(await pay('60.00'))).toBe('2000')
+  const forge = (subject: string, count: number) =>
+    execute(
+      system.database.serviceUrl,
+      `select set_limit('${uuidFromId('workspace', workspaceId)}', 'key:${subject}', 'USD', 1, 9999, current_date, 0, 0, now(),
+         '\\x01', ${count}, '\\x01')`,
+    )
+  await forge(apiKey, 1)
+  await forge(mintId('apiKey'), 2)
+  expect(codeOf(await pay('1.00'))).toBe('S002')
+  const { repaired, report } = await repairLedger(system.admin, { workspaceId, dryRun: false })
+  expect({ repaired, brokenRules: report.brokenRules }).toEqual({
+    repaired: true,
+    brokenRules: ['limit-audit', 'limit-mac', 'limit-spent'],
+  })
+  for (const limit of await listLimits()) {
+    const subject = { apiKey: limit.apiKey! }
+    await system.admin.limits.clear.mutate({ workspaceId, subject, currency: 'USD' })
+  }
+  await setKeyLimit({ perDay: '100.00' })
   expect(await reopenLedger(system.admin, { workspaceId, force: false })).toMatchObject({ reopened: true })
   expect(codeOf(await pay('100.01'))).toBe('T008')
   expect(codeOf(await pay('100.00'))).toBe('2000')

@@ -90,7 +90,10 @@ export const ledgerRules = {
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
 
-/** Rules about ledger and wallet rows, which `ledger repair` can rebuild from transfers, holds and journal. */
+/**
+ * Rules that do not prevent `ledger repair`: it rebuilds ledger and wallet rows from transfers, holds and journal, and leaves
+ * limits as they are, because operators can set them again.
+ */
 export const repairableRules: readonly LedgerRule[] = [
   'wallet-sequence',
   'wallet-order-count',
@@ -110,6 +113,9 @@ export const repairableRules: readonly LedgerRule[] = [
   'ledger-time',
   'journal-head',
   'hold-sum',
+  'limit-audit',
+  'limit-mac',
+  'limit-spent',
 ]
 
 /** A broken rule, with the public IDs (and the sequence) of what breaks it. */
