@@ -34,7 +34,8 @@ const notes = `Environment:
   INTERNAL_PORT  port of the gateway's internal listener with metrics, 0 for any free one (default: 0)
   LOG_LEVEL      debug, info, warn, error or silent (default: info)
   WEBHOOK_ALLOWED_NETWORKS
-                 networks that webhooks may lead to, besides public addresses (default: this machine)
+                 networks that webhooks may lead to, besides public addresses (default: this machine if GATEWAY_HOST is,
+                 else none)
 
 All other variables are passed on to core, the courier and the gateway: see docs/configuration.md. The first start creates the
 database, its passwords and all keys in DATA_DIR: back up the whole directory. If root runs npm start, all programs run as
@@ -49,8 +50,6 @@ const scripts = {
   courier: join(root, 'services/courier/src/main.ts'),
   gateway: join(root, 'gateway/src/main.ts'),
 }
-/** This machine, so that webhooks can be tried without a public address. */
-const webhookNetworks = process.env.WEBHOOK_ALLOWED_NETWORKS || '127.0.0.0/8,::1/128'
 const dataDir = resolve(process.env.DATA_DIR || '.data')
 const inDataDir = (...names: string[]) => join(dataDir, ...names)
 const postgresDir = inDataDir('postgres')
@@ -167,7 +166,7 @@ async function createDatabase(maintenanceUrl: string): Promise<void> {
   if (existing.length === 0) await query(maintenanceUrl, `create database ${database}`)
 }
 
-function coreEnvironment({ coreHost, corePort }: Settings, secrets: Secrets, serviceUrl: string) {
+function coreEnvironment({ coreHost, corePort, webhookNetworks }: Settings, secrets: Secrets, serviceUrl: string) {
   return {
     CORE_HOST: coreHost,
     CORE_PORT: String(corePort),
@@ -177,7 +176,7 @@ function coreEnvironment({ coreHost, corePort }: Settings, secrets: Secrets, ser
   }
 }
 
-function courierEnvironment({ coreUrl }: Settings, secrets: Secrets) {
+function courierEnvironment({ coreUrl, webhookNetworks }: Settings, secrets: Secrets) {
   // The log of the courier shows the port that it picked.
   return {
     INTERNAL_PORT: '0',

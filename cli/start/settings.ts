@@ -9,7 +9,12 @@ export interface Settings {
   /** URL of the gateway for clients on this machine. */
   baseUrl: string
   coreUrl: string
+  /** WEBHOOK_ALLOWED_NETWORKS of core and the courier. */
+  webhookNetworks: string
 }
+
+const loopbackHosts = ['127.0.0.1', '::1', 'localhost']
+const loopbackNetworks = '127.0.0.0/8,::1/128'
 
 /** @throws Error that says how to correct the variable */
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
@@ -20,7 +25,11 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   if (gatewayPort === corePort)
     throw new Error(`GATEWAY_PORT and CORE_PORT are both ${corePort}: set one of them to another port.`)
   const baseUrl = localUrl(gatewayHost, gatewayPort)
-  return { gatewayHost, gatewayPort, coreHost, corePort, baseUrl, coreUrl: localUrl(coreHost, corePort) }
+  const coreUrl = localUrl(coreHost, corePort)
+  // Webhooks can be tried without a public address, unless other machines reach the gateway: their requests would reach the
+  // services of this one.
+  const webhookNetworks = env.WEBHOOK_ALLOWED_NETWORKS ?? (loopbackHosts.includes(gatewayHost) ? loopbackNetworks : '')
+  return { gatewayHost, gatewayPort, coreHost, corePort, baseUrl, coreUrl, webhookNetworks }
 }
 
 async function readPort(variable: string, text: string): Promise<number> {
