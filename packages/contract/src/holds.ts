@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { holdBizId } from './biz-ids.ts'
 import { commandCall, workspaceCall } from './caller.ts'
+import { integerBetween } from './integer.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
 import { nameOfExisting, reference, remark } from './text.ts'
@@ -23,15 +24,9 @@ export const createHoldBody = z
     walletId: nameOfExisting('The wallet whose funds are reserved.'),
     amount: amountText,
     currency: currencyCode.describe('Currency code, upper case. The currency of the wallet.'),
-    expiresInSeconds: z
-      .number('NOT_AN_INTEGER')
-      .refine(Number.isInteger, { error: 'NOT_AN_INTEGER', abort: true })
-      .min(1, 'TOO_SMALL')
-      .max(maxHoldSeconds, 'TOO_LARGE')
-      .meta({
-        type: 'integer',
-        description: `When the hold expires: 1 to ${maxHoldSeconds} seconds after its creation.`,
-      }),
+    expiresInSeconds: integerBetween(1, maxHoldSeconds).describe(
+      `When the hold expires: 1 to ${maxHoldSeconds} seconds after its creation.`,
+    ),
     bizId: holdBizId,
     remark: remark.optional(),
     reference: reference.optional(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { webhookBizId } from './biz-ids.ts'
 import { workspaceCall } from './caller.ts'
 import { eventTypes } from './events.ts'
+import { integerBetween } from './integer.ts'
 import { pageOf, pageRequest } from './pages.ts'
 import { nameOfExisting } from './text.ts'
 import { checkWebhookUrl, maxWebhookUrlLength, webhookUrlPattern } from './webhook-urls.ts'
@@ -23,15 +24,6 @@ export const maxWebhooks = 16
 export const maxWebhookConcurrency = 16
 export const defaultWebhookGraceSeconds = 86_400
 const maxGraceSeconds = 604_800
-
-function integerBetween(min: number, max: number) {
-  return z
-    .number('NOT_AN_INTEGER')
-    .refine(Number.isInteger, { error: 'NOT_AN_INTEGER', abort: true })
-    .min(min, 'TOO_SMALL')
-    .max(max, 'TOO_LARGE')
-    .meta({ type: 'integer' })
-}
 
 const url = z
   .string('NOT_A_STRING')
