@@ -29,13 +29,13 @@ const dataDir = await mkdtemp(join(inject('runDir'), 'admin-'))
 const system = await startSystem({ gateways: 0 })
 const { coreUrl, adminToken, admin: core } = system
 const throughCore = { CORE_URL: coreUrl, CORE_TOKEN: adminToken }
+const { PATH, NODE_COMPILE_CACHE } = process.env
 const used = new Set<string>()
 
 afterAll(() => system.stop())
 
 function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const { PATH, NODE_COMPILE_CACHE } = process.env
   const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
   execFile(process.execPath, [script, ...args], { cwd, env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
@@ -691,7 +691,7 @@ describe('transfers, holds and events', () => {
     const child = spawn(
       process.execPath,
       [script, 'event', 'tail', '--workspace', workspaceId, '--after', '0', '--follow', '--json'],
-      { cwd: root, env: { PATH: process.env.PATH, CORE_URL: own.url, CORE_TOKEN: adminToken } },
+      { cwd: root, env: { PATH, NODE_COMPILE_CACHE, CORE_URL: own.url, CORE_TOKEN: adminToken } },
     )
     let [stdout, stderr] = ['', '']
     child.stdout.on('data', chunk => (stdout += chunk))
@@ -725,7 +725,7 @@ test('event tail --follow fails if another history replaces the one that it prin
   const following = spawn(
     process.execPath,
     [script, 'event', 'tail', '--workspace', workspaceId, '--follow', '--json'],
-    { cwd: root, env: { PATH: process.env.PATH, CORE_URL: restored.coreUrl, CORE_TOKEN: restored.adminToken } },
+    { cwd: root, env: { PATH, NODE_COMPILE_CACHE, CORE_URL: restored.coreUrl, CORE_TOKEN: restored.adminToken } },
   )
   const exited = once(following, 'exit')
   let [stdout, stderr] = ['', '']

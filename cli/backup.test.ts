@@ -40,7 +40,8 @@ afterAll(() => postgres.stop())
 /** @throws Error with the standard error of the command, if it fails */
 async function backup(...args: string[]): Promise<string> {
   const script = fileURLToPath(new URL('backup.ts', import.meta.url))
-  const env = { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL: postgres.url('postgres') }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, TMPDIR: directory, BACKUP_DATABASE_URL: postgres.url('postgres') }
   const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env }).catch(error => {
     throw new Error(error.stderr)
   })

@@ -23,7 +23,8 @@ afterAll(() => system.stop())
 
 function run(args: string[], environment: NodeJS.ProcessEnv = {}, input = ''): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, ...environment }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
   const child = execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })

@@ -29,9 +29,11 @@ type Demo = {
 }
 type Started = { child: ChildProcess; output: () => string; demo: Demo; stop: () => Promise<number | null> }
 
+const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
+
 async function start(dataDir: string): Promise<Started> {
   const child = spawn(process.execPath, [script], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, GATEWAY_PORT: '0', CORE_PORT: '0' },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, DATA_DIR: dataDir, GATEWAY_PORT: '0', CORE_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -200,7 +202,7 @@ test('a full disk is reported', async () => {
   if (!disk) return console.log('A full disk is not tested: this process may not mount one.')
   await disk.fill()
   const { status, stderr } = spawnSync(process.execPath, [script], {
-    env: { PATH: process.env.PATH, DATA_DIR: disk.path, GATEWAY_PORT: '0', CORE_PORT: '0' },
+    env: { PATH, NODE_COMPILE_CACHE, DATA_DIR: disk.path, GATEWAY_PORT: '0', CORE_PORT: '0' },
     encoding: 'utf8',
   })
   await disk.unmount()
@@ -211,7 +213,7 @@ test('a second start on the same data directory fails with one sentence', async 
   const dataDir = await makeTempDir('start')
   await start(dataDir)
   const second = spawnSync(process.execPath, [script], {
-    env: { PATH: process.env.PATH, DATA_DIR: dataDir, GATEWAY_PORT: '0', CORE_PORT: '0' },
+    env: { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, GATEWAY_PORT: '0', CORE_PORT: '0' },
     encoding: 'utf8',
   })
   expect([second.status, second.stderr.trim().split('\n')]).toEqual([

@@ -42,7 +42,8 @@ type Ran = { exitCode: number; stdout: string; stderr: string }
 
 function run(line: string, coreUrl = system.coreUrl): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const env = { PATH: process.env.PATH, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
   execFile(process.execPath, [script, ...line.split(' ')], { env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })

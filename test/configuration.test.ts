@@ -21,8 +21,9 @@ const goodCore = {
 
 function run(program: string, environment: NodeJS.ProcessEnv) {
   const path = fileURLToPath(new URL(`../${program}`, import.meta.url))
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const { status, stderr } = spawnSync(process.execPath, [path], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH, NODE_COMPILE_CACHE, ...environment },
     encoding: 'utf8',
     timeout: 20_000,
   })

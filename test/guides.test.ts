@@ -114,7 +114,8 @@ async function run(steps: Step[], directory: string): Promise<string[]> {
       .replaceAll(/\bnpm start\b/g, 'node cli/start.ts'),
   )
   const script = commands.map(command => `${command}\nprintf '\\036'`).join('\n')
-  const env = { PATH: `${join(process.execPath, '..')}:${process.env.PATH}`, HOME: directory }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH: `${join(process.execPath, '..')}:${PATH}`, NODE_COMPILE_CACHE, HOME: directory }
   const shell = spawn('bash', ['-c', `exec 2>&1\n${script}`], {
     cwd: directory,
     env,

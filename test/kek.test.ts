@@ -77,8 +77,9 @@ type Result = { exitCode: number | null; stdout: string; stderr: string }
 /** `npm run admin -- kek …` against one core. */
 function admin(core: Program, verb: string): { process: ChildProcess; ended: Promise<Result> } {
   const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, [script, 'kek', verb, '--json'], {
-    env: { PATH: process.env.PATH, CORE_URL: core.url, CORE_TOKEN: system.adminToken },
+    env: { PATH, NODE_COMPILE_CACHE, CORE_URL: core.url, CORE_TOKEN: system.adminToken },
   })
   const result: Result = { exitCode: null, stdout: '', stderr: '' }
   child.stdout.on('data', chunk => (result.stdout += chunk))

@@ -202,7 +202,8 @@ const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
 async function check(receipt: string, coreUrl = system.coreUrl) {
   const file = join(inject('runDir'), `receipt-${++count}.txt`)
   await writeFile(file, `${receipt}\n`)
-  const env = { PATH: process.env.PATH, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
   const run = (...flags: string[]) =>
     new Promise<{ exitCode: number; stdout: string }>(resolve => {
       const args = [script, 'receipt', 'check', '--file', file, ...flags]

@@ -277,7 +277,8 @@ test('a backup under load can be restored, verified, and compared with a checkpo
   const secrets = ['--secrets', cluster.secretsFile]
   const backup = async (...args: string[]) => {
     const BACKUP_DATABASE_URL = cluster.postgres.url('postgres')
-    const options = { env: { PATH: process.env.PATH, TMPDIR: directory, BACKUP_DATABASE_URL } }
+    const { PATH, NODE_COMPILE_CACHE } = process.env
+    const options = { env: { PATH, NODE_COMPILE_CACHE, TMPDIR: directory, BACKUP_DATABASE_URL } }
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
       [join(root, 'cli/backup.ts'), ...args],

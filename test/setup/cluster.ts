@@ -150,7 +150,8 @@ async function buildImages(directory: string): Promise<Record<string, Image>> {
 }
 
 async function runInImage(image: Image, args: string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
-  const env = { PATH: process.env.PATH, ...image.environment, ...environment }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, ...image.environment, ...environment }
   const { stdout } = await execute(process.execPath, args, { cwd: image.directory, env })
   return stdout
 }

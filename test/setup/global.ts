@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -26,14 +26,17 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'wallet-test-'))
   // The tests start hundreds of processes.
-  process.env.NODE_COMPILE_CACHE = join(runDir, 'compiled')
+  const compileCache = join(runDir, 'compiled')
+  process.env.NODE_COMPILE_CACHE = compileCache
   const stops = [() => rm(runDir, { recursive: true, force: true })]
   const stopAll = async () => {
     for (const stop of stops.toReversed()) await stop()
   }
   try {
-    // PostgreSQL may have to run as another user.
+    // PostgreSQL and the programs of `npm start` may have to run as another user.
     await chmod(runDir, 0o755)
+    await mkdir(compileCache)
+    await chmod(compileCache, 0o777)
     const redis = process.env.REDIS_URL ? undefined : await startRedis()
     if (redis) stops.push(redis.stop)
     const postgres = await startPostgres({

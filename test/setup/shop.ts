@@ -33,9 +33,9 @@ export class Shop {
 
   /** A shop that is not started yet. @param file its database */
   static async create({ baseUrl, apiKey, apiSecret }: Credentials, file: string): Promise<Shop> {
-    const { PATH } = process.env
+    const { PATH, NODE_COMPILE_CACHE } = process.env
     const credentials = { BASE_URL: baseUrl, API_KEY: apiKey, API_SECRET: apiSecret }
-    return new Shop({ PATH, ...credentials, SHOP_DATABASE: file }, await pickFreePort())
+    return new Shop({ PATH, NODE_COMPILE_CACHE, ...credentials, SHOP_DATABASE: file }, await pickFreePort())
   }
 
   /** Resolves when it has caught up with the event log. */

@@ -90,7 +90,11 @@ test('concurrent migrations of an empty database run once', async () => {
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
   await execute(adminUrl, `create database ${name}`)
   const script = fileURLToPath(new URL('../migrate.ts', import.meta.url))
-  const env = { MIGRATION_DATABASE_URL: urlOf(server.ownerUrl, name), DATABASE_URL: urlOf(server.serviceUrl, name) }
+  const env = {
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    MIGRATION_DATABASE_URL: urlOf(server.ownerUrl, name),
+    DATABASE_URL: urlOf(server.serviceUrl, name),
+  }
   const outputs = await Promise.all(
     Array.from({ length: 6 }, async () => (await promisify(execFile)(process.execPath, [script], { env })).stdout),
   )
