@@ -7,7 +7,8 @@ export default defineConfig({
     environment: 'node',
     // Processes, not threads: tests start servers, send signals and read environments.
     pool: 'forks',
-    maxWorkers: 2,
+    // More than two processors have work for: tests often wait for time-outs and for programs that start.
+    maxWorkers: 3,
     // These only end what hangs: on a busy machine, a test may take many times as long as usual.
     testTimeout: 180_000,
     hookTimeout: 600_000,
