@@ -111,7 +111,8 @@ async function postExamples(books: Books, [first, second]: Wallet[]): Promise<vo
     as('service').transfers.create({ workspaceId, caller, order: { ...transfer, ...order } })
   for (const start of bizIds) await create(start ? { bizId: `${start}example` } : {})
   for (const reference of references) await create({ reference })
-  await batch(books, [first!, second!], 0)
+  // A number that no random posting has, because bizIds are unique.
+  await batch(books, [first!, second!], 1_000)
   await as('admin').wallets.withdraw({ workspaceId, walletId: source, amount: '1', caller })
   // Enough that some stay open when a third of them expires.
   const holds: string[] = []
