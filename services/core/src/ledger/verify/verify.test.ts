@@ -1370,6 +1370,7 @@ test('no column value stops the verification, and every change of a covered colu
         name => `webhook.${name}`,
       ),
       'webhook.last_status',
+      'webhook.last_error',
       'webhook.last_attempt_at',
     ]
     await withoutConstraints(ownerUrl, Object.keys(rows))
