@@ -6,9 +6,11 @@ import { backOff, classifyDatabaseError } from '../../database/errors.ts'
 import type { ChainedDecisions } from './chain-decisions.ts'
 import { halt } from './halt.ts'
 import { findLockable } from './load.ts'
+import { postLocked } from './post-locked.ts'
+import { postRemembered } from './post-remembered.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 import { type LedgerRequest, type RequestResult, refusal, requestIdOf, unavailable, workspacesOf } from './requests.ts'
-import { CommitUnknown, postLocked, postRemembered } from './transaction.ts'
+import { CommitUnknown } from './transaction.ts'
 
 export type LedgerStore = {
   pool: Pool

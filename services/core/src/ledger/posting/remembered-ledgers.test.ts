@@ -9,9 +9,10 @@ import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts
 import { until } from '../../../../../test/setup/until.ts'
 import { openPool } from '../../database/pool.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
+import type { Outcome } from './post-locked.ts'
+import { postRemembered } from './post-remembered.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
 import type { LedgerRequest, Posting, RequestResult } from './requests.ts'
-import { type Outcome, postRemembered } from './transaction.ts'
 
 /** When a core posts from memory, without reading first, and when it reads again. */
 const { log } = createLog('test', 'silent')

@@ -189,3 +189,19 @@ export function isAboutHolds({ commands }: LedgerRequest): boolean {
   const { kind } = commands[0]!
   return kind === 'hold creation' || kind === 'hold release' || kind === 'expiry'
 }
+
+/** Calls `decideOwn` with the requests of each workspace. Returns the results in the order of all requests. */
+export function resultsByWorkspace(
+  requests: readonly LedgerRequest[],
+  decideOwn: (workspaceId: string, own: LedgerRequest[]) => RequestResult[],
+): RequestResult[] {
+  const results = new Array<RequestResult>(requests.length)
+  for (const [workspaceId, places] of Map.groupBy(requests.keys(), at => requests[at]!.workspaceId)) {
+    const own = decideOwn(
+      workspaceId,
+      places.map(at => requests[at]!),
+    )
+    for (const [at, result] of own.entries()) results[places[at]!] = result
+  }
+  return results
+}

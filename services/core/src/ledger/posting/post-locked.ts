@@ -1,0 +1,84 @@
+import type { KeyObject } from 'node:crypto'
+import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import type { Pool, PoolClient } from 'pg'
+import { type Action, type AuditHead, appendActions } from '../../audit/chain/chain.ts'
+import { runOn } from '../../database/run.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import { type ChainedDecisions, chainDecisions } from './chain-decisions.ts'
+import { changeHolds } from './change-holds.ts'
+import { countSpending } from './count-spending.ts'
+import { decide } from './decide.ts'
+import type { Breach } from './halt.ts'
+import { loadLedgers } from './load-ledgers.ts'
+import { forgedRecordOf, modifiedRowOf } from './modified-rows.ts'
+import { post, type Written } from './post.ts'
+import { type LedgerRequest, type RequestResult, refusal, resultsByWorkspace, unavailable } from './requests.ts'
+import type { Decision } from './state.ts'
+import { committed, withConnection } from './transaction.ts'
+
+/** The outcome of a batch. Results are in the order of its requests. */
+export type Outcome = {
+  results: RequestResult[]
+  /** The rows that were written; null when there were none. */
+  written: (Written & { rows: ChainedDecisions }) | null
+  /** Workspaces whose rows were modified outside the service. Nothing was posted to them. */
+  breaches: Breach[]
+}
+
+/** Posts a batch in one transaction of two round trips: lock and load, then write and commit. */
+export async function postLocked(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
+  return withConnection(pool, async client => {
+    const { ledgers, forged, audit, now } = await loadLedgers(client, chainKey, requests)
+    const decisions: Decision[] = []
+    const breaches: Breach[] = []
+    const results = resultsByWorkspace(requests, (workspaceId, own) => {
+      const ledger = ledgers.get(workspaceId)
+      if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
+      const isOpen = ledger.status === 'OPEN'
+      // In a ledger that is not open, only replays succeed, which show nothing but these records.
+      const reason = forgedRecordOf(chainKey, ledger, forged) ?? (isOpen ? modifiedRowOf(chainKey, ledger) : null)
+      if (reason) {
+        if (isOpen) breaches.push({ workspaceId, reason })
+        return own.map(unavailable)
+      }
+      const decision = decide(ledger, own, now, performance.now())
+      if (decision.wallets.length > 0) decisions.push(decision)
+      return decision.results
+    })
+    return { results, written: await write(client, chainKey, decisions, audit), breaches }
+  })
+}
+
+async function write(
+  client: PoolClient,
+  chainKey: KeyObject,
+  decisions: Decision[],
+  audit: AuditHead[],
+): Promise<Outcome['written']> {
+  const rows = chainDecisions(chainKey, decisions)
+  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
+  const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
+  const counting = rows.limits.length > 0 ? countSpending(client, rows.limits) : null
+  const posting = rows.postings.transfers.length > 0 ? post(client, rows.postings, null) : null
+  // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
+  const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
+  const writes = [changing, counting, posting, appending].filter(each => each !== null)
+  await committed(writes, client.query('commit'))
+  const written = (await posting) ?? (await changing)
+  return written && { ...written, rows }
+}
+
+/** The audit action of a deposit or withdrawal; none for a transfer between wallets. */
+function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action[] {
+  if (type === 'TRANSFER') return []
+  const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
+  const action: Action = {
+    actor,
+    action: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
+    workspaceId,
+    target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
+    before: null,
+    after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
+  }
+  return [action]
+}

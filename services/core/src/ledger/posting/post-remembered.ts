@@ -1,0 +1,76 @@
+import type { KeyObject } from 'node:crypto'
+import { postingGraceMs } from '@workspace-wallet/contract'
+import type { Pool } from 'pg'
+import { beginFor } from './batch-log.ts'
+import { chainDecisions } from './chain-decisions.ts'
+import { decide } from './decide.ts'
+import { type ChainedPostings, post, type Written } from './post.ts'
+import type { Outcome } from './post-locked.ts'
+import type { RememberedLedgers } from './remembered-ledgers.ts'
+import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from './requests.ts'
+import type { Decision } from './state.ts'
+import { committed, withConnection } from './transaction.ts'
+
+/** Maximum time, in milliseconds, for a batch that was decided from memory to reach PostgreSQL. */
+const maxTransitMs = 3_000
+/** The SQLSTATE of `post` for a decision that does not continue from the stored rows. */
+const restrictViolation = '23001'
+
+/**
+ * Posts a batch in one round trip, from the remembered ledgers and without reading first.
+ *
+ * @returns null when nothing was posted and the batch must be posted with `postLocked`: a ledger or wallet is not
+ *   remembered, another core has posted since, it is too late, or a request would be refused. Such a refusal may be
+ *   wrong, because existing transfers with the same bizId were not looked up.
+ */
+export async function postRemembered(
+  pool: Pool,
+  chainKey: KeyObject,
+  remembered: RememberedLedgers,
+  requests: LedgerRequest[],
+): Promise<Outcome | null> {
+  const now = remembered.now()
+  // Deposits and withdrawals have to lock the audit; holds, and a request that may already be posted, have to be looked up.
+  const ledgers = now && requests.every(isPlain) ? remembered.recall(requests, now) : null
+  if (!now || !ledgers) return null
+  const decisions: Decision[] = []
+  const results = resultsByWorkspace(requests, (workspaceId, own) => {
+    const decision = decide(ledgers.get(workspaceId)!, own, now, performance.now())
+    decisions.push(decision)
+    return decision.results
+  })
+  if (results.some(({ kind }) => kind !== 'posted')) return null
+  const rows = chainDecisions(chainKey, decisions)
+  const written = await postUnlocked(pool, rows.postings, beginFor(requests), postableUntil(requests, now))
+  if (!written) remembered.distrust(workspacesOf(requests))
+  return written && { results, written: { ...written, rows }, breaches: [] }
+}
+
+/**
+ * The latest time at which PostgreSQL may write a batch that is decided from memory now. No lock is held while the batch
+ * is in transit, and a stalled connection may deliver it late: after its callers have received S002, "not posted".
+ */
+function postableUntil(requests: readonly LedgerRequest[], now: Date): Date {
+  const leftMs = requests.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
+  return new Date(now.getTime() + Math.min(...leftMs, maxTransitMs))
+}
+
+/** Returns null when nothing was written: the stored rows differ from the remembered ones, or it is too late. */
+async function postUnlocked(
+  pool: Pool,
+  postings: ChainedPostings,
+  begin: string,
+  notAfter: Date,
+): Promise<Written | null> {
+  try {
+    return await withConnection(pool, async client => {
+      const writes = [client.query(begin), post(client, postings, notAfter)] as const
+      await committed([...writes], client.query('commit'))
+      return await writes[1]
+    })
+  } catch (error) {
+    // A row was modified outside the service. `postLocked` reads the rows and finds out which.
+    if ((error as { code?: unknown }).code === restrictViolation) return null
+    throw error
+  }
+}
