@@ -2,30 +2,25 @@
  * Lists over large tables: the last page compared with the first, through the signed API; the time of every other order
  * and filter; and the time of a first page in PostgreSQL compared with reading one row by its key.
  */
-import { readFile } from 'node:fs/promises'
 import { signedHeaders } from '@workspace-wallet/client'
-import { type EventPage, type Page, uuidFromId } from '@workspace-wallet/contract'
+import type { EventPage, Page } from '@workspace-wallet/contract'
 import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
+import { type Filled, fill } from './lists/fill.ts'
 import { timePageReads } from './lists/page-reads.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
 import { rounded, spreadOf } from './spread.ts'
-import { type Database, makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
+import type { Service, Testbed } from './testbed.ts'
 
 const say = sayWithin('lists')
 const pageSize = 20
-/** The largest number of wallets in a workspace. */
-const mostWallets = 100_000
 /** How long each page is measured in each round, and each order and filter once. */
 const pageTimes = { warmUpMs: 100, measureMs: 500 }
 const queryTimes = { warmUpMs: 20, measureMs: 100 }
-
-/** A workspace whose first wallet has `rows` flows. */
-export type Filled = { rows: number; signer: Signer; wallet: string; orders: number }
 
 /** The lists with their filters and sortable fields. */
 const lists = {
@@ -109,34 +104,6 @@ function tableOfCosts(rows: number[], costs: Costs): string {
     Object.entries(queries).map(([query, cells]) => [`${name}?${query}`, ...cells.map(String)]),
   )
   return table(['ms per page, by number of rows', ...rows.map(String)], lines)
-}
-
-/** Creates a workspace with this number of flows in its first wallet, a tenth more orders, and wallets. */
-export async function fill({ admin }: Service, database: Database, rows: number): Promise<Filled> {
-  say(`filling a workspace with ${rows} orders`)
-  const signer = await makeSigner(admin, 0)
-  const { workspaceId } = signer
-  const wallets: string[] = []
-  for (const currency of ['USD', 'USD', 'EUR', 'EUR'])
-    wallets.push((await admin.wallets.create.mutate({ workspaceId, currency, name: 'Filled' })).walletId)
-  const [dollarA, dollarB, euroA, euroB] = wallets.map(id => uuidFromId('wallet', id))
-  const orders = rows + Math.floor(rows / 10)
-  const values: Record<string, string | number | null | undefined> = {
-    workspace: uuidFromId('workspace', workspaceId),
-    rows,
-    orders,
-    wallets: Math.min(rows, mostWallets),
-    dollarA,
-    dollarB,
-    euroA,
-    euroB,
-  }
-  const sql = await readFile(new URL('./lists/fill.sql', import.meta.url), 'utf8')
-  await query(
-    database.ownerUrl,
-    sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])),
-  )
-  return { rows, orders, signer: { ...signer, wallets }, wallet: wallets[0]! }
 }
 
 /** The times of the first and the last page of each list in default order, in milliseconds, by round. */

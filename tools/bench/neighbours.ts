@@ -4,7 +4,7 @@
  */
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
-import { type Filled, fill } from './lists.ts'
+import { type Filled, fill } from './lists/fill.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'

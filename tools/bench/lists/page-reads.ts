@@ -5,9 +5,9 @@ import { type Queryable, run } from '../../../services/core/src/database/stateme
 import { findOrder, listOrders, listOrdersOfWallet } from '../../../services/core/src/transfers/queries.ts'
 import { findWallet, listFlows, listWallets } from '../../../services/core/src/wallets/queries.ts'
 import { readThreadCpuTime } from '../cpu.ts'
-import type { Filled } from '../lists.ts'
 import { inRounds, largestOf, median, ratiosOf } from '../rounds.ts'
 import type { Database } from '../testbed.ts'
+import type { Filled } from './fill.ts'
 
 const warmUps = 200
 const repeats = 1_000
