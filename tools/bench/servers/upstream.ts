@@ -15,6 +15,7 @@ import {
   mintId,
   packBatch,
   unpackBatch,
+  type WalletBalance,
 } from '@workspace-wallet/contract'
 import { encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
 
@@ -39,11 +40,13 @@ const access: KeyAccess = {
   ],
 }
 const epoch = randomUUID()
-const balance = {
+const balance: WalletBalance = {
   walletId: mintId('wallet'),
   currency: 'USD',
   balance: new Decimal('100000.00'),
+  held: new Decimal('0.00'),
   available: new Decimal('100000.00'),
+  sequence: 1,
   updatedAt: new Date(),
 }
 
@@ -68,7 +71,7 @@ const json = JSON.stringify({
   success: true,
   code: '2000',
   message: 'SUCCESS',
-  data: { ...balance, balance: '100000.00', available: '100000.00' },
+  data: { ...balance, balance: '100000.00', held: '0.00', available: '100000.00' },
 })
 
 const server = createServer((request, response) => {
