@@ -17,7 +17,7 @@ import type { Database, Service, Testbed } from './testbed.ts'
 const say = sayWithin('export')
 const script = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
 /** A command that kept its lines would need more for the largest wallet. */
-const heapLimit = '--max-old-space-size=128'
+const heapLimit = '--max-old-space-size=64'
 
 type Exported = { lines: number; perSecond: number; peakMegabytes: number | null }
 
