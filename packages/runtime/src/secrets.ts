@@ -1,10 +1,9 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
 /**
- * The key-encryption keys (KEKs). They encrypt the secrets of API keys and webhooks at rest with AES-256-GCM and
- * are never stored in the database. An
- * encrypted secret has the form `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data binds it to its API key or
- * webhook, workspace and version, so that a ciphertext copied to another row does not decrypt.
+ * The key-encryption keys (KEKs). They encrypt the secrets of API keys and webhooks at rest with AES-256-GCM and are never
+ * stored in the database. An encrypted secret has the form `v1.kek-id.iv.tag.ciphertext` (base64url). The additional data
+ * binds it to its API key or webhook, workspace and version, so that a ciphertext copied to another row does not decrypt.
  */
 export type KeyRing = { activeId: string; keys: ReadonlyMap<string, KeyObject> }
 /** `id`: of the API key or the webhook. */
@@ -16,16 +15,27 @@ export type SecretOwner = { id: string; workspaceId: string; version: number }
  * @throws Error with a message for operators
  */
 export function parseKeyRing(text: string): KeyRing {
-  const keys = new Map<string, KeyObject>()
+  const keys = parseKeyList(text, createSecretKey)
+  return { activeId: keys.keys().next().value!, keys }
+}
+
+/**
+ * Parses `id:base64,id2:base64` into keys by their IDs, in the order of the list.
+ *
+ * @param toKey makes a key of its 32 bytes
+ * @throws Error with a message for operators
+ */
+export function parseKeyList<Key>(text: string, toKey: (bytes: Buffer) => Key): Map<string, Key> {
+  const keys = new Map<string, Key>()
   for (const entry of text.split(',')) {
     const [id = '', encoded = '', ...rest] = entry.trim().split(':')
     const bytes = Buffer.from(encoded, 'base64')
     if (rest.length > 0 || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || bytes.length !== 32)
       throw new Error('needs entries of the form id:base64, each of 32 random bytes, separated by commas')
     if (keys.has(id)) throw new Error(`names the key id ${id} twice`)
-    keys.set(id, createSecretKey(bytes))
+    keys.set(id, toKey(bytes))
   }
-  return { activeId: keys.keys().next().value!, keys }
+  return keys
 }
 
 /** Encrypts a secret with the active KEK. */

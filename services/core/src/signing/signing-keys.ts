@@ -1,8 +1,10 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { ReceiptKeys } from '@workspace-wallet/contract'
+import { parseKeyList } from '@workspace-wallet/runtime'
 
+type KeyPair = { privateKey: KeyObject; publicKey: KeyObject }
 /** The Ed25519 key pairs of receipts, by ID. The first one signs, all of them verify. */
-export type SigningKeys = ReadonlyMap<string, { privateKey: KeyObject; publicKey: KeyObject }>
+export type SigningKeys = ReadonlyMap<string, KeyPair>
 
 /** The bytes of PKCS #8 before the 32 bytes of an Ed25519 seed (RFC 8410). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
@@ -13,17 +15,12 @@ const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
  * @throws Error with a message for operators
  */
 export function parseSigningKeys(text: string): SigningKeys {
-  const keys = new Map<string, { privateKey: KeyObject; publicKey: KeyObject }>()
-  for (const entry of text.split(',')) {
-    const [id = '', encoded = '', ...rest] = entry.trim().split(':')
-    const seed = Buffer.from(encoded, 'base64')
-    if (rest.length > 0 || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || seed.length !== 32)
-      throw new Error('needs entries of the form id:base64, each of 32 random bytes, separated by commas')
-    if (keys.has(id)) throw new Error(`names the key id ${id} twice`)
-    const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' })
-    keys.set(id, { privateKey, publicKey: createPublicKey(privateKey) })
-  }
-  return keys
+  return parseKeyList(text, keyPairOf)
+}
+
+function keyPairOf(seed: Buffer): KeyPair {
+  const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' })
+  return { privateKey, publicKey: createPublicKey(privateKey) }
 }
 
 /** The public keys, as JWKs (RFC 8037). */

@@ -29,7 +29,7 @@ export type Core = {
   chainKey: KeyObject
   /** The keys that sign receipts. */
   receiptKeys: SigningKeys
-  /** WEBHOOK_ALLOWED_NETWORKS: what is not public, and webhooks may lead to. */
+  /** WEBHOOK_ALLOWED_NETWORKS: networks that webhooks may lead to besides public addresses. */
   webhookNetworks: readonly AddressBlock[]
   log: Log
   metrics: Metrics

@@ -87,6 +87,7 @@ type Reading = { lists: ListDatabase; reads: Pool; log: Log }
  * @returns the webhooks with deliveries
  */
 export async function readDeliveries(core: Reading, leases: readonly Lease[]): Promise<LeasedWebhook[]> {
+  if (leases.length === 0) return []
   const maxLength = maxLeaseLength / leases.length
   const late = setTimeout(readMs, null, { ref: false })
   const read = await Promise.all(leases.map(lease => readLease(core, lease, { maxLength, late })))
