@@ -368,6 +368,35 @@ describe('other commands', () => {
     expectCode(await reverse('reversal-1', 'reversal-3'), 'T006')
   })
 
+  test('T003, which names the field and both currencies', async () => {
+    const [main, savings, euro] = system.wallets.map(({ walletId }) => walletId)
+    await call(system, 'POST', createPath, order({ bizId: 'in-dollars' }))
+    const requests: [path: string, body: object, detail: RegExp][] = [
+      [createPath, order({ targetWalletId: euro }), /USD, but the wallet in targetWalletId is in EUR/],
+      [
+        createPath,
+        order({ sourceWalletId: euro, targetWalletId: main }),
+        /USD, but the wallet in sourceWalletId is in EUR/,
+      ],
+      [
+        createPath,
+        order({ targetWalletId: savings, currency: 'EUR' }),
+        /EUR, but the wallet in sourceWalletId is in USD/,
+      ],
+      [holdPath, { ...newHold('in-euros'), currency: 'EUR' }, /EUR, but the wallet in walletId is in USD/],
+      [
+        reversePath,
+        { reversesTransferId: 'in-dollars', amount: '1.00', currency: 'EUR', bizId: 'reversed-in-euros' },
+        /EUR, but the transfer in reversesTransferId is in USD/,
+      ],
+    ]
+    for (const [path, body, detail] of requests) {
+      const answer = await call(system, 'POST', path, body)
+      expectCode(answer, 'T003')
+      expect(answer.body.detail).toMatch(detail)
+    }
+  })
+
   test('H001, H002, H003, H004', async () => {
     expect((await call(system, 'POST', holdPath, newHold('hold-1'))).status).toBe(200)
     const draw = (changes: object) => call(system, 'POST', createPath, order({ holdId: 'hold-1', ...changes }))

@@ -198,7 +198,7 @@ describe('anybody can verify it with the public keys', () => {
 
 const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
 
-/** Runs `receipt check` on a file with this text, and returns its exit code, its result and its text. */
+/** Runs `receipt check` on a file with this text, and on standard input. Returns its exit code, its result and its text. */
 async function check(receipt: string, coreUrl = system.coreUrl) {
   const file = join(inject('runDir'), `receipt-${++count}.txt`)
   await writeFile(file, `${receipt}\n`)
@@ -206,12 +206,13 @@ async function check(receipt: string, coreUrl = system.coreUrl) {
   const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
   const run = (...flags: string[]) =>
     new Promise<{ exitCode: number; stdout: string }>(resolve => {
-      const args = [script, 'receipt', 'check', '--file', file, ...flags]
-      execFile(process.execPath, args, { env }, (error, stdout) =>
+      const args = [script, 'receipt', 'check', '--file', ...flags]
+      const program = execFile(process.execPath, args, { env }, (error, stdout) =>
         resolve({ exitCode: error ? Number(error.code) : 0, stdout }),
       )
+      program.stdin!.end(`${receipt}\n`)
     })
-  const [shown, json] = [await run(), await run('--json')]
+  const [shown, json] = [await run(file), await run('-', '--json')]
   expect(json.exitCode).toBe(shown.exitCode)
   const { verdict, claims } = JSON.parse(json.stdout)
   return { exitCode: shown.exitCode, text: shown.stdout, verdict, claims }

@@ -268,6 +268,10 @@ test(`after a morning in which everything is killed, the shop's books equal the 
     exitCode: 0,
     output: expect.stringMatching(/^9 wallets from .* they match their statements\.\n$/),
   })
+  expect(await shop.reconcile(openedAt, new Date(Date.now() + 60_000))).toEqual({
+    exitCode: 1,
+    output: expect.stringMatching(/^GET \/api\/v1\/wallets\/wal_\w{26}\/statement.*S012.*\n$/),
+  })
   const books = new DatabaseSync(file)
   books.exec('update entry set cents = cents + 1 where position = (select min(position) from entry)')
   books.close()

@@ -35,7 +35,10 @@ describe.each([
 
     const order = { sourceWalletId: savings!.walletId, targetWalletId: euro!.walletId, amount: '1.00', currency: 'USD' }
     const refused = await core.transfers.create.mutate({ workspaceId, caller, order }).catch((error: unknown) => error)
-    expect(domainErrorOf(refused)).toMatchObject({ code: 'T003', details: { currency: 'USD' } })
+    expect(domainErrorOf(refused)).toMatchObject({
+      code: 'T003',
+      details: { currency: 'USD', field: 'targetWalletId', held: 'EUR' },
+    })
     await core.close()
   })
 

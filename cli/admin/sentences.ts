@@ -71,7 +71,8 @@ const domainSentences: { [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   T001: () => 'The workspace has no such transfer: check both IDs. Deposits and withdrawals cannot be reversed.',
   T002: () =>
     'The available balance of the wallet that pays, without what its holds reserve, is lower than the amount: give a lower --amount, or release holds.',
-  T003: ({ currency }) => `The currency of the transfer is not ${currency}: correct --currency.`,
+  T003: ({ currency, field, held }) =>
+    `The ${field === 'reversesTransferId' ? 'transfer' : 'wallet'} is in ${held}, not in ${currency}: correct --currency.`,
   T005: ({ bizId }) =>
     `The bizId ${bizId} belongs to another deposit, withdrawal, transfer or wallet: give another --biz-id.`,
   T006: () => 'The transfer is a reversal itself, which cannot be reversed: a client can make a new transfer instead.',

@@ -2,7 +2,7 @@
  * Compares the books of the shop with the statements of the wallet service, to the unit:
  * `node examples/shop/reconcile.ts 2026-11-21 2026-11-22`. Prints each difference, and then exits with 1.
  */
-import { createWalletClient } from '@workspace-wallet/client'
+import { createWalletClient, RequestError } from '@workspace-wallet/client'
 import { Books } from './books.ts'
 import { Database } from './database.ts'
 import { toDecimal } from './money.ts'
@@ -23,7 +23,7 @@ const [from, to] = times.map(time => time.toISOString()) as [string, string]
 
 const client = createWalletClient({ baseUrl, apiKey, apiSecret })
 const database = new Database(SHOP_DATABASE)
-await new WalletEvents(database, client, new Books(database)).catchUp()
+await new WalletEvents(database, client, new Books(database)).catchUp().catch(exitWithReason)
 
 const sums = `
   select coalesce(sum(cents) filter (where booked_at < ?1), 0) as opening,
@@ -34,7 +34,7 @@ const sums = `
 
 const wallets = database.all('select wallet_id, biz_id from wallet order by biz_id')
 for (const { wallet_id, biz_id } of wallets) {
-  const statement = await client.wallets.statement(wallet_id as string, from, to)
+  const statement = await client.wallets.statement(wallet_id as string, from, to).catch(exitWithReason)
   const booked = database.first(sums, from, wallet_id as string, to)!
   for (const sum of ['opening', 'totalIn', 'totalOut', 'closing'] as const) {
     const inBooks = toDecimal(booked[sum] as bigint)
@@ -46,3 +46,10 @@ for (const { wallet_id, biz_id } of wallets) {
 console.log(
   `${wallets.length} wallets from ${from} to ${to}: ${process.exitCode ? 'they differ' : 'they match their statements'}.`,
 )
+
+/** A failed request has a message for people, such as the sentence of the service for a time in the future. */
+function exitWithReason(error: unknown): never {
+  if (!(error instanceof RequestError)) throw error
+  console.error(error.message)
+  process.exit(1)
+}

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { maxReceiptLength, type ReceiptCheck, type ReceiptVerdict } from '@workspace-wallet/contract'
 import { command } from '../command.ts'
 import { parseFile } from '../values.ts'
@@ -9,7 +9,12 @@ export const receiptCommands = [
     verb: 'check',
     help: 'check that a receipt is genuine and that the ledger still says the same; exits with 1 if not',
     flags: {
-      file: { value: 'FILE', help: 'a file with the receipt', required: true, parse: parseFile },
+      file: {
+        value: 'FILE',
+        help: 'a file with the receipt; - reads standard input',
+        required: true,
+        parse: parseFile,
+      },
     },
     examples: ['--file receipt.txt'],
     async run(core, { file }) {
@@ -43,13 +48,25 @@ Transfer   ${transferId}, with the bizId ${bizId}${reversesTransferId === null ?
 Workspace  ${workspaceId}, position ${position}`
 }
 
-/** @throws Error that says which file to give */
+/**
+ * Reads no more than a receipt can have.
+ *
+ * @throws Error that says which file to give
+ */
 async function readReceipt(file: string): Promise<string> {
-  const fail = (why: string): never => {
-    throw new Error(`Cannot read a receipt from ${file} (${why}): give the path of a file with one receipt.`)
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  let text = ''
+  try {
+    for await (const part of input.setEncoding('utf8')) {
+      text += part
+      if (text.length > maxReceiptLength) throw new Error('too long')
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code ?? message
+    throw new Error(`Cannot read a receipt from ${file} (${why}): give the path of a file with one receipt.`, {
+      cause: error,
+    })
   }
-  const { size } = await stat(file).catch((error: NodeJS.ErrnoException) => fail(error.code ?? error.message))
-  if (size > maxReceiptLength) fail('too long')
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => fail(error.code ?? error.message))
   return text.trim()
 }

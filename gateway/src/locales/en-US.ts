@@ -73,7 +73,8 @@ export const enUS: Locale = {
     T001: () => 'This workspace has no such transfer order.',
     T002: () =>
       'The amount exceeds the available balance of the source wallet. Amounts that holds reserve are not available. GET /api/v1/wallets/{walletId}/balance shows what is available.',
-    T003: ({ currency }) => `Every wallet of this request must hold ${currency}, the currency of the request.`,
+    T003: ({ currency, field, held }) =>
+      `currency is ${currency}, but the ${field === 'reversesTransferId' ? 'transfer' : 'wallet'} in ${field} is in ${held}. Money moves only between wallets of one currency.`,
     T004: () => 'sourceWalletId and targetWalletId must be different wallets.',
     T005: ({ bizId }) =>
       `The bizId ${bizId} already names something else, or was sent with other fields. Use a new bizId for every new request, and the same fields to repeat one.`,

@@ -54,7 +54,10 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     { field: 'sourceWalletId', status: 'FROZEN' },
     { field: 'targetWalletId', status: 'CLOSED' },
   ],
-  T003: [{ currency: 'USD' }],
+  T003: [
+    { currency: 'USD', field: 'targetWalletId', held: 'EUR' },
+    { currency: 'USD', field: 'reversesTransferId', held: 'EUR' },
+  ],
   T002: [undefined, { index: 3 }],
   T005: [{ bizId: 'rent' }, { bizId: 'rent', index: 0 }],
   T007: [{ remaining: '0.50' }],
@@ -96,6 +99,7 @@ describe.each(locales)('$tag', locale => {
     expect(say('50090201', { method: 'GET', path: '/x', nearest: 'POST /y' })).toContain('POST /y')
     expect(say('S003', { transferId: 'trf_1' })).toContain('trf_1')
     expect(say('GA2024', { scope: 'transfer:create' })).toContain('transfer:create')
+    expect(say('T003', { currency: 'USD', field: 'walletId', held: 'EUR' })).toMatch(/USD.*walletId.*EUR/)
     expect(say('T007', { remaining: '0.50' })).toContain('0.50')
     expect(say('E001', { position: 7 })).toContain('7')
     expect(say('E003', { limit: 16 })).toContain('16')

@@ -69,7 +69,8 @@ export const zhCN: Locale = {
     T001: () => '该工作空间没有此转账订单。',
     T002: () =>
       '金额超过源钱包的可用余额（不含预授权冻结的部分）。可用余额请查询 GET /api/v1/wallets/{walletId}/balance。',
-    T003: ({ currency }) => `此请求的币种是 ${currency}，涉及的所有钱包都必须是该币种。`,
+    T003: ({ currency, field, held }) =>
+      `此请求的币种是 ${currency}，而 ${field} 指定的${field === 'reversesTransferId' ? '转账' : '钱包'}币种是 ${held}。只能在相同币种的钱包之间转移资金。`,
     T004: () => 'sourceWalletId 和 targetWalletId 必须是两个不同的钱包。',
     T005: ({ bizId }) =>
       `bizId ${bizId} 已被其他对象使用，或此前发送的字段不同。新请求请使用新的 bizId，重试时请保持所有字段不变。`,

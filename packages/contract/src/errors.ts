@@ -245,7 +245,8 @@ export interface ErrorDetails {
   W004: undefined
   T001: undefined
   T002: undefined
-  T003: { currency: string }
+  /** `currency`: of the request. `field`: which names a wallet, or a transfer to reverse, in the currency `held`. */
+  T003: { currency: string; field: string; held: string }
   T004: undefined
   T005: { bizId: string }
   T006: undefined

@@ -28,8 +28,7 @@ const postingTimeoutMs = 4_000
  * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger: one at a time for
  * each workspace, and few altogether, so that connections for other reads remain.
  */
-function limitLockWaits(connections: number): WorkspaceConcurrencyLimit {
-  const slots = Math.max(1, Math.floor(connections / 3))
+function limitLockWaits(slots: number): WorkspaceConcurrencyLimit {
   // A slot for each workspace at most: all others are reserved for workspaces with nothing running.
   return new WorkspaceConcurrencyLimit({
     slots,
@@ -44,8 +43,7 @@ function limitLockWaits(connections: number): WorkspaceConcurrencyLimit {
  * Calls of couriers wait for the locks of webhooks. Couriers are also more exposed than other programs: however many calls the
  * holder of their token makes, connections for other reads remain.
  */
-function limitCourierCalls(connections: number): WorkspaceConcurrencyLimit {
-  const slots = Math.max(1, Math.floor(connections / 3))
+function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
   return new WorkspaceConcurrencyLimit({
     slots,
     reservedSlots: 0,
@@ -104,14 +102,16 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     () => readExpiryDelay(reads),
   )
   watchWebhooks(metrics, reads)
-  const lockWaits = limitLockWaits(config.DATABASE_READ_POOL)
+  // A third for each of the two kinds of waiting calls, so that a third remains for all other reads.
+  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
+  const lockWaits = limitLockWaits(waitingSlots)
   return {
     orm,
     reads,
     lists,
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
-    courierCalls: limitCourierCalls(config.DATABASE_READ_POOL),
+    courierCalls: limitCourierCalls(waitingSlots),
     shards,
     metrics,
     stopping,

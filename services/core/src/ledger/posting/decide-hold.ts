@@ -1,4 +1,5 @@
 import { Decimal, DomainError } from '@workspace-wallet/contract'
+import { currencyMismatch } from './currency-mismatch.ts'
 import type { Draft } from './draft.ts'
 import { coreItself, type HoldCreation, type HoldRelease, type Made } from './requests.ts'
 import { exceededByHold } from './spending.ts'
@@ -24,7 +25,8 @@ export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made |
   const wallet = draft.wallet(walletId)
   if (wallet?.kind !== 'CUSTOMER') return new DomainError('W001', { field: 'walletId' })
   if (wallet.status !== 'ACTIVE') return new DomainError('W002', { field: 'walletId', status: wallet.status })
-  if (wallet.currency !== currency) return new DomainError('T003', { currency })
+  const mismatch = currencyMismatch(currency, wallet, 'walletId')
+  if (mismatch) return mismatch
   const reserved = new Decimal(amount)
   const refused =
     exceededByHold(draft.limitsOf(creation.actor, wallet), reserved) ?? draft.missingFunds(wallet, reserved)

@@ -1,4 +1,5 @@
 import { Decimal, DomainError, decimalsOf } from '@workspace-wallet/contract'
+import { currencyMismatch } from './currency-mismatch.ts'
 import { drawOnHold } from './decide-hold.ts'
 import type { Draft } from './draft.ts'
 import type { Made, Posting, Reversal } from './requests.ts'
@@ -24,7 +25,9 @@ export function decidePosting(draft: Draft, posting: Posting): Made | DomainErro
   const inactive = inactiveOf(source, target)
   if (inactive) return inactive
   if (hold && hold.status !== 'OPEN') return new DomainError('H002', { status: hold.status })
-  if (source.currency !== currency || target.currency !== currency) return new DomainError('T003', { currency })
+  const mismatch =
+    currencyMismatch(currency, source, 'sourceWalletId') ?? currencyMismatch(currency, target, 'targetWalletId')
+  if (mismatch) return mismatch
   const amount = new Decimal(posting.amount)
   if (hold && !hold.remaining.greaterThanOrEqualTo(amount))
     return new DomainError('H003', { remaining: hold.remaining.toFixed(decimalsOf(currency)) })
@@ -59,7 +62,8 @@ export function decideReversal(draft: Draft, reversal: Reversal): Made | DomainE
   const target = draft.wallet(original.sourceWalletId)!
   const inactive = inactiveOf(source, target)
   if (inactive) return inactive
-  if (original.currency !== currency) return new DomainError('T003', { currency })
+  const mismatch = currencyMismatch(currency, original, 'reversesTransferId')
+  if (mismatch) return mismatch
   const amount = new Decimal(reversal.amount)
   const reversed = draft.reversedAmount(original)
   const remaining = new Decimal(original.amount).minus(reversed)
