@@ -40,6 +40,8 @@ export type System = {
 }
 
 export type SystemOptions = {
+  /** Migrated. Without it, a new database of the shared server, dropped at the end. */
+  database?: Pick<TestDatabase, 'ownerUrl' | 'serviceUrl'>
   cores?: number
   gateways?: number
   /** Each gateway calls only one core, in order, so that several cores post to the same workspace. */
@@ -51,7 +53,7 @@ export type SystemOptions = {
 }
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
-  const database = await createTestDatabase()
+  const database = options.database ? { ...options.database, drop: async () => {} } : await createTestDatabase()
   const secret = () => randomBytes(32).toString('base64url')
   const [gatewayToken, serviceToken, fundingToken] = [secret(), secret(), secret()]
   const [courierToken, adminToken] = [secret(), secret()]

@@ -245,7 +245,9 @@ async function stopOrphan(pid: number): Promise<void> {
 async function readPostmasterPid(dataDir: string): Promise<{ pid: number; ready: boolean } | undefined> {
   try {
     const lines = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')
-    return { pid: Math.abs(Number.parseInt(lines[0]!, 10)), ready: lines[7]?.trim() === 'ready' }
+    // `standby`: a standby that accepts connections for reads.
+    const ready = ['ready', 'standby'].includes(lines[7]?.trim() ?? '')
+    return { pid: Math.abs(Number.parseInt(lines[0]!, 10)), ready }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

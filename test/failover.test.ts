@@ -1,0 +1,97 @@
+/**
+ * PostgreSQL with a synchronous standby. A success is answered only when the standby has the transfer too, so a failover
+ * loses nothing that was answered; and each bizId still makes one transfer.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, createPath } from './setup/client.ts'
+import { transferOrder } from './setup/order.ts'
+import { type ReplicatedPostgres, startReplicatedPostgres } from './setup/replicated-postgres.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+import { verifyLedger } from './setup/verify.ts'
+
+let postgres: ReplicatedPostgres
+let system: System
+beforeAll(async () => {
+  postgres = await startReplicatedPostgres()
+  system = await startSystem({ database: postgres, cores: 2 })
+})
+afterAll(async () => {
+  await system?.stop()
+  await postgres?.stop()
+})
+
+type Order = { bizId: string }
+
+function newOrder(): Order {
+  const bizId = `failover-${randomUUID()}`
+  return { bizId, ...transferOrder(system) }
+}
+const codeOf = async (method: 'GET' | 'POST', path: string, body?: object) =>
+  (await call(system, method, path, body)).body.code
+const pay = (order: Order) => codeOf('POST', createPath, order)
+const find = ({ bizId }: Order) => codeOf('GET', `/api/v1/transfer/query/orders/${bizId}`)
+const untilPaid = (order: Order) => until('the transfer succeeds', async () => (await pay(order)) === '2000')
+
+async function balance(): Promise<string> {
+  const { walletId } = system.wallets[1]!
+  return (await call(system, 'GET', `/api/v1/wallets/${walletId}/balance`)).body.data.balance
+}
+
+test('what the standby has not received is neither confirmed nor shown, and then done once', async () => {
+  const order = newOrder()
+  postgres.replication.freeze()
+  expect(await pay(order)).toBe('S003')
+  expect(await find(order)).toBe('T001')
+  // The first create still holds the lock of the workspace.
+  expect(await pay(order)).toBe('S002')
+  postgres.replication.thaw()
+  await untilPaid(order)
+  expect(await balance()).toBe('250.01')
+})
+
+test('after a failover under load, everything that was confirmed exists, and everything else can be repeated', async () => {
+  const orders: Order[] = []
+  const confirmed: Order[] = []
+  let isFinished = false
+  const customer = async () => {
+    while (!isFinished) {
+      const order = newOrder()
+      orders.push(order)
+      const code = await pay(order)
+      if (code === '2000') confirmed.push(order)
+      else expect(['S002', 'S003']).toContain(code)
+    }
+  }
+  const customers = Promise.all(Array.from({ length: 16 }, customer))
+  await until('some transfers', () => confirmed.length > 100)
+  // Some transfers are committed on the primary alone when it dies.
+  const unconfirmed = newOrder()
+  orders.push(unconfirmed)
+  postgres.replication.freeze()
+  expect(await pay(unconfirmed)).not.toBe('2000')
+  const before = [...confirmed]
+  await postgres.failOver()
+  await until('further transfers', () => confirmed.length > before.length + 100)
+  isFinished = true
+  await customers
+
+  for (const order of before) expect(await find(order), order.bizId).toBe('2000')
+  for (const order of orders) await untilPaid(order)
+  const { body } = await call(system, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=failover-')
+  expect(body.data.page.totalElements).toBe(orders.length + 1)
+  expect(await balance()).toBe((250 + (orders.length + 1) / 100).toFixed(2))
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})
+
+test('the former primary, started again by mistake, confirms nothing new', async () => {
+  const order = newOrder()
+  await postgres.connectToFormerPrimary()
+  await until('core calls the former primary', async () => (await find(order)) === 'T001')
+  expect(await pay(order)).toBe('S003')
+  await postgres.connectToFormerStandby()
+  await until('core calls the new primary', async () => (await find(order)) === 'T001')
+  await untilPaid(order)
+  expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})

@@ -1,0 +1,87 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { takeBaseBackup } from '../../cli/backup/base-backup.ts'
+import { restore } from '../../cli/backup/restore.ts'
+import { migrate } from '../../services/core/src/database/migrate.ts'
+import { type Postgres, startPostgres } from '../../tools/services/postgres.ts'
+import { signalProcess } from '../../tools/services/processes.ts'
+import { execute, query } from './database.ts'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { makeTempDir } from './temp.ts'
+import { until } from './until.ts'
+
+const superuserPassword = 'superuser'
+const servicePassword = 'service'
+const database = 'wallet'
+
+/** A primary and its synchronous standby, with the product's schema. */
+export type ReplicatedPostgres = {
+  ownerUrl: string
+  serviceUrl: string
+  /** Core's connections: they go to the primary, and after `failOver` to the former standby. */
+  toPrimary: FaultProxy
+  /** The connection over which the standby receives the log of the primary. */
+  replication: FaultProxy
+  /** Kills the primary with SIGKILL, promotes the standby, and sends connections there. */
+  failOver(): Promise<void>
+  /** Starts the primary that `failOver` killed, and sends all connections there. */
+  connectToFormerPrimary(): Promise<void>
+  connectToFormerStandby(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
+  const directory = await makeTempDir('replicated')
+  const common = { port: 0, durable: false, superuserPassword }
+  const dataDir = join(directory, 'primary')
+  let primary = await startPostgres({ ...common, dataDir })
+  await execute(primary.url('postgres'), `create database ${database}`)
+  await migrate(primary.url(database), primary.url(database, 'wallet_service', servicePassword))
+
+  const copy = join(directory, 'standby')
+  const backup = join(directory, 'backup.tar')
+  await takeBaseBackup(primary.url('postgres'), backup)
+  await restore(backup, copy)
+  await rm(backup)
+  await writeFile(join(copy, 'standby.signal'), '')
+  const replication = await startFaultProxy(primary.port)
+  const standby = await startPostgres({
+    ...common,
+    dataDir: copy,
+    settings: { primary_conninfo: `${replication.through(primary.url('postgres'))}?application_name=standby` },
+  })
+  await execute(primary.url('postgres'), `alter system set synchronous_standby_names = 'standby'`)
+  await execute(primary.url('postgres'), 'select pg_reload_conf()')
+  await until('the standby is synchronous', async () => {
+    const [row] = await query(primary.url('postgres'), 'select sync_state from pg_stat_replication')
+    return row?.sync_state === 'sync'
+  })
+  const toPrimary = await startFaultProxy(primary.port)
+  async function connectTo({ port }: Postgres): Promise<void> {
+    toPrimary.cut()
+    toPrimary.pointTo(port)
+    await toPrimary.restore()
+  }
+  return {
+    ownerUrl: toPrimary.through(primary.url(database)),
+    serviceUrl: toPrimary.through(primary.url(database, 'wallet_service', servicePassword)),
+    toPrimary,
+    replication,
+    async failOver() {
+      signalProcess(primary.pid, 'SIGKILL')
+      await primary.exited
+      await execute(standby.url('postgres'), 'select pg_promote()')
+      await connectTo(standby)
+    },
+    async connectToFormerPrimary() {
+      primary = await startPostgres({ ...common, dataDir })
+      await connectTo(primary)
+    },
+    connectToFormerStandby: () => connectTo(standby),
+    async stop() {
+      toPrimary.cut()
+      replication.cut()
+      await Promise.all([primary.stop(), standby.stop()])
+    },
+  }
+}
