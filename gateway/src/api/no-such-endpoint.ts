@@ -9,7 +9,8 @@ const maxShownPath = 200
 export function noSuchEndpoint(method: string, path: string): DomainError {
   if (path.length > maxShownPath)
     return new DomainError('50090201', { method, path: `${path.slice(0, maxShownPath)}…` })
-  const similar = nearestEndpoint(method, path)
+  const [first, second] = method === 'POST' ? [endpointOfNoun, nearestEndpoint] : [nearestEndpoint, endpointOfNoun]
+  const similar = first(method, path) ?? second(method, path)
   return new DomainError('50090201', { method, path, ...(similar && { nearest: similar }) })
 }
 
@@ -35,4 +36,25 @@ function nearestEndpoint(method: string, path: string): string | undefined {
     (endpoint.method === method ? 1 : 0)
   const [best] = found.sort((a, b) => likeness(b) - likeness(a))
   return best && `${best.method} /${best.segments.join('/')}`
+}
+
+/**
+ * The endpoint for a path that other REST APIs have: `/api/v1/transfers`, `/api/v1/holds/{bizId}`. Reads mean a list or one
+ * object, all other methods a create.
+ */
+function endpointOfNoun(method: string, path: string): string | undefined {
+  const [api, version, noun, id, ...more] = path.split('/').filter(segment => segment !== '')
+  if (api !== 'api' || version !== 'v1' || noun === undefined || more.length > 0) return undefined
+  const isOfNoun = (candidate: string) => {
+    const [, , , singular = '', , plural = ''] = candidate.split('/')
+    return nearest(noun, [singular, plural]) !== undefined
+  }
+  const isMeant =
+    method !== 'GET'
+      ? (candidate: string) => id === undefined && candidate.endsWith('/command/create')
+      : id === undefined
+        ? (candidate: string) => candidate.includes('/query/')
+        : (candidate: string) => /\/query\/\w+\/:\w+$/.test(candidate)
+  const found = endpoints.find(endpoint => isOfNoun(endpoint.path) && isMeant(endpoint.path))
+  return found && `${found.method} ${found.path.replaceAll(/:(\w+)/g, (_, name) => id ?? `{${name}}`)}`
 }
