@@ -32,7 +32,7 @@ export interface FaultProxy {
   lost(): number
   /** Resets all connections and refuses new ones. */
   cut(): void
-  /** Accepts connections again, and forwards answers again. */
+  /** Disarms faults that did not happen, accepts connections again, and forwards answers again. */
   restore(): Promise<void>
   /** Connects new connections to the server on another port. */
   pointTo(serverPort: number): void
@@ -78,6 +78,7 @@ export async function startFaultProxy(serverPort: number): Promise<FaultProxy> {
       for (const connection of connections) connection.reset()
     },
     async restore() {
+      armed.length = 0
       losesAnswers = false
       if (!server.listening) await listen(server, port)
     },

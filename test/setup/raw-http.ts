@@ -15,7 +15,8 @@ export function openConnection(url: string, allowHalfOpen = false): Promise<Sock
 export function received(socket: Socket): Promise<string> {
   return new Promise(resolve => {
     let text = ''
-    socket.on('data', chunk => (text += chunk))
+    // Characters may arrive in pieces.
+    socket.setEncoding('utf8').on('data', chunk => (text += chunk))
     for (const end of ['end', 'close'] as const) socket.on(end, () => resolve(text))
   })
 }

@@ -384,6 +384,23 @@ describe('streamed answers', () => {
   })
 })
 
+test('a core that answers a health check while this process stalls stays in rotation', async () => {
+  let checks = 0
+  let pending: Received | undefined
+  const url = await listen((request, response) => {
+    if (request.url === '/batch') {
+      pending = { calls: [], response }
+      return
+    }
+    // Longer than a health check may take. The call is answered after that check.
+    if (++checks === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+    else reply(pending!, [{ data: 'answer' }])
+    response.end('{}')
+  })
+  const other = await startCore(() => ({ data: 'answer of another core' }))
+  expect(await balance(connect(url, other.url))).toBe('answer')
+})
+
 test('an error code that only a newer core knows is passed on', async () => {
   const appError = { kind: 'domain', code: 'X999', details: { limit: 1 } }
   const core = await startCore(() => ({

@@ -10,7 +10,8 @@ const maxAnswerBytes = 128 * 1024 * 1024
 const coolDownMs = 1_000
 /** After this many ticks with pending requests and no answer, the core's health is checked. */
 const missedTicksLimit = 4
-const healthTimeoutMs = 1_000
+/** How many ticks a health check may take. */
+const healthTicksLimit = 4
 
 /** The keep-alive connections to one core, and its health. */
 export class CoreConnection {
@@ -23,7 +24,7 @@ export class CoreConnection {
   readonly #pending = new Set<AbortController>()
   /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
-  #isChecking = false
+  #check: { ticks: number; controller: AbortController } | undefined
   #coolingDownUntilMs = 0
 
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
@@ -88,28 +89,28 @@ export class CoreConnection {
   /** Call it several times a second. */
   tick(): void {
     this.#missedTicks = this.#pending.size > 0 ? this.#missedTicks + 1 : 0
-    if ((this.isUnhealthy || this.#missedTicks >= missedTicksLimit) && !this.#isChecking) void this.#check()
+    if (!this.#check) {
+      if (this.isUnhealthy || this.#missedTicks >= missedTicksLimit) void this.#checkHealth()
+    } else if (++this.#check.ticks >= healthTicksLimit) this.#check.controller.abort()
   }
 
-  async #check(): Promise<void> {
-    this.#isChecking = true
+  async #checkHealth(): Promise<void> {
+    const { controller } = (this.#check = { ticks: 0, controller: new AbortController() })
     const wasUnhealthy = this.isUnhealthy
-    this.isUnhealthy = await this.#isUnresponsive()
-    this.#isChecking = false
+    this.isUnhealthy = await this.#isUnresponsive(controller.signal)
+    this.#check = undefined
     this.#missedTicks = 0
     if (this.isUnhealthy && !wasUnhealthy) this.#onUnhealthy(this)
   }
 
   /** A core that refuses or resets connections is not unresponsive: calls fail fast and go to another core. */
-  async #isUnresponsive(): Promise<boolean> {
+  async #isUnresponsive(signal: AbortSignal): Promise<boolean> {
     try {
-      const signal = AbortSignal.timeout(healthTimeoutMs)
       const { body } = await this.#pool.request({ method: 'GET', path: '/healthz', signal })
       await body.dump()
       return false
     } catch (error) {
-      const { name, code } = error as { name?: string; code?: string }
-      return name === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT'
+      return signal.aborted || (error as { code?: string }).code === 'UND_ERR_CONNECT_TIMEOUT'
     }
   }
 
