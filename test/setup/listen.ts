@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
+import { pickFreePort } from '../../tools/services/ports.ts'
 
-/** Makes a server of a test listen on loopback. Returns its port. */
-export async function listen(server: Server, port = 0): Promise<number> {
-  server.listen(port, '127.0.0.1')
+/** Makes a server of a test listen on loopback, by default on any free port. Returns its port. */
+export async function listen(server: Server, port?: number): Promise<number> {
+  server.listen(port ?? (await pickFreePort()), '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }

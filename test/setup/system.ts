@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { inject } from 'vitest'
+import { pickFreePort } from '../../tools/services/ports.ts'
 import { type Program, startProgram } from '../../tools/services/program.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createTenant, createWallet } from './workspaces.ts'
@@ -70,7 +71,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   async function startCore(environment: NodeJS.ProcessEnv = {}): Promise<Program> {
     const core = await start(coreProgram, {
       ...keys,
-      CORE_PORT: '0',
+      CORE_PORT: String(await pickFreePort()),
       DATABASE_URL: database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
       RECEIPT_KEYS: receiptKeys,
@@ -86,7 +87,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   async function startGateway(environment: NodeJS.ProcessEnv = {}): Promise<Program> {
     const gateway = await start(gatewayProgram, {
       ...keys,
-      GATEWAY_PORT: '0',
+      GATEWAY_PORT: String(await pickFreePort()),
       INTERNAL_PORT: '0',
       CORE_URL: cores.map(core => core.url).join(','),
       CORE_TOKEN: gatewayToken,

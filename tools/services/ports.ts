@@ -1,16 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 
+/** Below the ports that the system gives to programs that ask for any port, and to connections: from 32768 on Linux. */
+const [firstPort, endPort] = [20_000, 32_768]
+/** Each worker of Vitest has a part of them, so that no other one takes a port while its program is restarted. */
+const parts = 4
+const partSize = (endPort - firstPort) / parts
+const part = Number(process.env.VITEST_POOL_ID ?? 0) % parts
+let picks = Math.floor(Math.random() * partSize)
+
 /** A port that is free on 127.0.0.1 at the moment. */
 export async function pickFreePort(): Promise<number> {
-  const probe = createServer()
-  return new Promise((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
+  for (let tries = 0; tries < partSize; tries++) {
+    const port = firstPort + part * partSize + (picks++ % partSize)
+    if ((await listenErrorOf('127.0.0.1', port)) === undefined) return port
+  }
+  throw new Error(`All ports from ${firstPort} to ${endPort - 1} are in use: stop programs that listen on them.`)
 }
 
 /** The lowest port that a process without privileges may listen on; 0 if the system does not say. */
