@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Program } from '../tools/services/program.ts'
 import { type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
@@ -32,6 +32,12 @@ afterAll(async () => {
   await system.stop()
   toCore.cut()
   toRedis.cut()
+})
+
+/** A test that failed leaves no fault to the next one. */
+afterEach(async () => {
+  await toCore.restore()
+  await toRedis.restore()
 })
 
 function startProxied(): Promise<Program> {
@@ -103,18 +109,21 @@ describe('without its dependencies, no gateway accepts a revoked key', () => {
     await untilBoth(key, accepted)
     // Through the other core: the first one does not answer.
     const admin = createCoreClient({ url: system.cores[1]!.url, token: system.adminToken })
-    await begin()
-    await admin.apiKeys.disable.mutate(key)
-    await admin.close()
-    await until('the other gateway rejects the key', async () => (await codeAt(direct, key)) === 'GA2021')
     const codes: string[] = []
     const ask = async () => {
       codes.push(await codeAt(proxied, key))
       return codes.at(-1)!
     }
-    await until('it no longer uses cached keys', async () => (await ask()) === 'S002')
-    await ask()
-    await end()
+    await begin()
+    try {
+      await admin.apiKeys.disable.mutate(key)
+      await admin.close()
+      await until('the other gateway rejects the key', async () => (await codeAt(direct, key)) === 'GA2021')
+      await until('it no longer uses cached keys', async () => (await ask()) === 'S002')
+      await ask()
+    } finally {
+      await end()
+    }
     await until('it rejects the key', async () => (await ask()) === 'GA2021')
     // It used cached keys, then none, then those of core: never again those from before.
     const phases = codes.filter((code, at) => code !== codes[at - 1])
