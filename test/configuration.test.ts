@@ -25,7 +25,8 @@ function run(program: string, environment: NodeJS.ProcessEnv) {
   const { status, stderr } = spawnSync(process.execPath, [path], {
     env: { PATH, NODE_COMPILE_CACHE, ...environment },
     encoding: 'utf8',
-    timeout: 20_000,
+    // It only ends what hangs.
+    timeout: 100_000,
   })
   return { status, lines: stderr.trim().split('\n') }
 }

@@ -10,6 +10,9 @@ import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /** The pages of the documentation, in Chromium, as a reader uses them. */
 
+/** A time-out that only ends what hangs. */
+const hangMs = 150_000
+
 let system: System
 let browser: Browser
 beforeAll(async () => {
@@ -17,6 +20,7 @@ beforeAll(async () => {
   system = started
   browser = await chromium.launch({
     executablePath,
+    timeout: hangMs,
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -40,8 +44,7 @@ const watched: { page: Page; origin: string; requests: string[]; problems: strin
 
 async function open(path: string, options: BrowserContextOptions = {}, baseUrl = system.baseUrl): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
-  // It only ends what hangs.
-  context.setDefaultTimeout(150_000)
+  context.setDefaultTimeout(hangMs)
   const page = await context.newPage()
   const watch = { page, origin: new URL(baseUrl).origin, requests: [] as string[], problems: [] as string[] }
   watched.push(watch)

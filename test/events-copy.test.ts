@@ -49,6 +49,13 @@ test(`a copy made from events agrees with the service, whatever is killed (seed 
   await until('commands succeed again', () => clients.done > before + 60)
   await clients.stop()
   await kill(follower)
+  // An expiry between the two checks would be an event that only the second one sees.
+  await until('no hold expires soon', async () => {
+    const { data } = (await call(system, 'GET', '/api/v1/hold/query/holds?status=OPEN&size=100')).body
+    const isLong = ({ expiresAt, createdAt }: Record<'expiresAt' | 'createdAt', string>) =>
+      Date.parse(expiresAt) - Date.parse(createdAt) > 2_000
+    return data?.content.every(isLong)
+  })
 
   const command = (name: string, copy = file) => run('python3', [script, '--file', copy, name], { env: environment() })
   const checked = await command('check')

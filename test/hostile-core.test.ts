@@ -1,10 +1,12 @@
 import { connect } from 'node:net'
 import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../tools/services/random.ts'
+import { retryUnavailable } from '../tools/services/retry.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 
 /** Hostile calls by the holder of a service token. Core rejects them, and serves everybody else. */
@@ -29,6 +31,18 @@ function post(path: string, body: Uint8Array | string, type: string, token = sys
 }
 
 const sendBatch = (body: Uint8Array, token?: string) => post(batchPath, body, 'application/vnd.msgpack', token)
+
+/** The answers to a batch, which is sent again while core is too slow on a busy machine. None if it is rejected as a whole. */
+function answersTo(body: Uint8Array, token?: string): Promise<{ status: number; results: BatchAnswer[] }> {
+  const isUnavailable = (result: BatchAnswer) =>
+    'error' in result && (result.error.data as CoreErrorData).appError?.code === 'S002'
+  return until('answers other than S002', async () => {
+    const answer = await sendBatch(body, token)
+    const bytes = await answer.bytes()
+    const results = answer.status === 200 ? (unpackBatch(bytes) as BatchAnswer[]) : []
+    return !results.some(isUnavailable) && { status: answer.status, results }
+  })
+}
 
 const order = () => transferOrder(system)
 
@@ -56,13 +70,10 @@ test('a decimal that would take minutes to parse is rejected', async () => {
 })
 
 test('calls that are too large for one batch are sent in several, so small calls do not fail with large ones', async () => {
-  const large = Array.from({ length: 300 }, (_, at) =>
-    gateway.transfers.create.mutate({
-      ...callInput(),
-      order: { ...order(), sourceWalletId: `${at}${'w'.repeat(65_000)}` },
-    }),
-  )
-  const small = gateway.transfers.create.mutate({ ...callInput(), order: order() })
+  const create = (changes: object = {}) =>
+    retryUnavailable(() => gateway.transfers.create.mutate({ ...callInput(), order: { ...order(), ...changes } }))
+  const large = Array.from({ length: 300 }, (_, at) => create({ sourceWalletId: `${at}${'w'.repeat(65_000)}` }))
+  const small = create()
   expect((await Promise.allSettled(large)).every(({ status }) => status === 'rejected')).toBe(true)
   for (const call of large) await expect(call).rejects.toThrow('W001')
   expect(await small).toMatchObject({ status: 'COMPLETED', amount: '0.01' })
@@ -126,13 +137,11 @@ test('corrupted batches are rejected or answered, and the next batch works', asy
       body[random.int(body.length)] = random.chance(0.5) ? random.pick(typeBytes) : random.int(256)
     const sent = random.chance(0.2) ? body.subarray(0, random.int(body.length)) : body
     const input = `SEED=${seed} ${sent.toString('hex')}`
-    const answer = await sendBatch(sent, random.pick([system.gatewayToken, system.serviceToken]))
-    expect([200, 400], input).toContain(answer.status)
-    const bytes = await answer.bytes()
-    if (answer.status === 200)
-      for (const result of unpackBatch(bytes) as BatchAnswer[])
-        if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, input).toBeLessThan(500)
-    const [result] = unpackBatch(await (await sendBatch(intact)).bytes()) as { data: { balance: object } }[]
+    const { status, results } = await answersTo(sent, random.pick([system.gatewayToken, system.serviceToken]))
+    expect([200, 400], input).toContain(status)
+    for (const result of results)
+      if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, input).toBeLessThan(500)
+    const [result] = (await answersTo(intact)).results as { data: { balance: object } }[]
     expect(String(result?.data.balance), input).toBe('500')
   }
 })

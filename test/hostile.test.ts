@@ -7,6 +7,7 @@ import { chooseSeed, Random } from '../tools/services/random.ts'
 import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 import { createKey } from './setup/workspaces.ts'
 
@@ -67,7 +68,16 @@ function exchange(bytes: Buffer): Promise<Received> {
     socket.on('data', chunk => received.push(chunk))
     socket.on('close', finish)
     socket.on('error', error => (received.length > 0 ? finish() : reject(error)))
-    socket.setTimeout(30_000, () => socket.destroy(new Error('no answer')))
+    // It only ends what hangs.
+    socket.setTimeout(100_000, () => socket.destroy(new Error('no answer')))
+  })
+}
+
+/** The answer to a request, which is sent again while a part of the service is too slow on a busy machine. */
+function answerTo(bytes: Buffer): Promise<Received> {
+  return until('another answer than S002', async () => {
+    const received = await exchange(bytes)
+    return received.status !== 503 && received
   })
 }
 
@@ -83,7 +93,7 @@ async function sendAll(
   await inParallel(8, requests, async request => {
     const bytes = bytesOf(request)
     const sent = `SEED=${seed} ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`
-    const received = await exchange(bytes).catch(error => {
+    const received = await answerTo(bytes).catch(error => {
       throw new Error(`${sent}: ${error.message}`)
     })
     const about = `${sent} → ${received.raw.slice(0, 500)}`
@@ -261,6 +271,7 @@ function hostileBody(random: Random, body: Record<string, unknown>, fields: read
   return makeBody()
 }
 
+const createWalletPath = '/api/v1/wallet/command/create'
 const commands = endpoints.filter(({ method }) => method === 'POST')
 const optionalFields = ['bizId', 'remark', 'reference', 'holdId', 'holdRemainder', 'reversesTransferId']
 let bodies = 0
@@ -278,10 +289,12 @@ function hostileCommand(random: Random): Promise<Sent> {
 test('random bodies get the envelope, and create or lose no money', async () => {
   await sendAll(
     async random => ({ ...(await hostileCommand(random)), isChunked: random.chance(0.3) }),
-    ({ status, body }) => {
+    ({ status, body }, sent) => {
       if (status !== 200) return
       const { data } = JSON.parse(body)
-      for (const { webhookId, currency } of data.transfers ?? [data]) if (!webhookId) expect(currency).toBe('USD')
+      // A changed byte can make another currency of USD. A wallet in it is valid.
+      const expected = sent.target === createWalletPath ? JSON.parse(sent.body.toString()).currency : 'USD'
+      for (const { webhookId, currency } of data.transfers ?? [data]) if (!webhookId) expect(currency).toBe(expected)
     },
   )
   const { workspaceId, admin } = system

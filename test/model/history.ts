@@ -186,7 +186,7 @@ export class History {
   #isAnswered(pending: Pending): boolean {
     const { request, answer, sent, answered } = pending.exchange
     const named = nameUnnamed(request, answer)
-    const times = [sent.time, ...this.#books.expiries(sent.time, answered.time)]
+    const times = [sent.time, ...midnights(sent.time, answered.time), ...this.#books.expiries(sent.time, answered.time)]
     return times.some(time => {
       const outcome = this.#books.answer(named, time)
       pending.last = outcome
@@ -279,6 +279,12 @@ export class History {
     )
     if (at >= 0) this.#contradiction(`${what} ${at + 1} is not that of the model:`, found[at], expected[at])
   }
+}
+
+/** The last midnight of UTC up to `to`, if it is after `from`: limits per day begin again. */
+function midnights(from: number, to: number): number[] {
+  const midnight = new Date(to).setUTCHours(0, 0, 0, 0)
+  return midnight > from ? [midnight] : []
 }
 
 /** What the answer to a request names, by the key of its event, with the request or item that asked for it. */

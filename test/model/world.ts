@@ -6,6 +6,7 @@ import { batchPath, call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
 import { hourMs, readAnHourLater } from '../setup/past.ts'
 import { type System, startSystem } from '../setup/system.ts'
+import { until } from '../setup/until.ts'
 import { createTenant } from '../setup/workspaces.ts'
 import { keyLimits } from './books.ts'
 import { otherName } from './operations.ts'
@@ -127,9 +128,12 @@ export class World {
     }
   }
 
-  /** The `data` of a GET of the public API. @throws Error for any code but 2000 */
+  /** The `data` of a GET of the public API, which is sent again after S002. @throws Error for any other code but 2000 */
   async get(path: string): Promise<Answer['data'] & object> {
-    const { code, data } = await this.#call('GET', path)
+    const { code, data } = await until(`GET ${path}`, async () => {
+      const answer = await this.#call('GET', path)
+      return answer.code !== 'S002' && answer
+    })
     if (code !== '2000') throw new Error(`GET ${path}: ${code}`)
     return data!
   }
@@ -186,6 +190,16 @@ export class World {
     )
   }
 
+  /** How many expired holds have no event yet, because no sweep has written it. */
+  async dueHolds(): Promise<number> {
+    const [row] = await query(
+      this.system.database.ownerUrl,
+      `select count(*)::int as due from hold where status = 'OPEN' and expires_at <= statement_timestamp()
+       and workspace_id = '${uuidFromId('workspace', this.workspaceId)}'`,
+    )
+    return row!.due as number
+  }
+
   #wallet(name: string): PromiseWithResolvers<string> {
     const wallet = this.#walletIds.get(name) ?? Promise.withResolvers<string>()
     this.#walletIds.set(name, wallet)
@@ -202,10 +216,14 @@ export class World {
   async #createWallet(request: WalletCreation): Promise<Answer> {
     const { name, currency } = request
     const create = () => this.#core().wallets.create.mutate({ workspaceId: this.workspaceId, name, currency })
-    const answer =
-      request.by === 'OPERATOR'
-        ? await answerOf(create())
-        : await this.#call('POST', commandPaths.wallet, bodyOf(request))
+    // Later requests wait for the wallet.
+    const answer = await until('another answer than S002', async () => {
+      const answer =
+        request.by === 'OPERATOR'
+          ? await answerOf(create())
+          : await this.#call('POST', commandPaths.wallet, bodyOf(request))
+      return answer.code !== 'S002' && answer
+    })
     if (answer.code === '2000') this.#wallet(name.replace(otherName, '')).resolve(answer.data!.walletId as string)
     return answer
   }

@@ -95,7 +95,8 @@ export class CoreConnection {
   }
 
   async #checkHealth(): Promise<void> {
-    const { controller } = (this.#check = { ticks: 0, controller: new AbortController() })
+    const controller = new AbortController()
+    this.#check = { ticks: 0, controller }
     const wasUnhealthy = this.isUnhealthy
     this.isUnhealthy = await this.#isUnresponsive(controller.signal)
     this.#check = undefined
