@@ -1,10 +1,20 @@
 import { on } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { VerifyEvent } from '@workspace-wallet/contract'
 import type { Verification } from './verify.ts'
 
 /** About three times what a verification needs. */
 const heapLimitMb = 256
+
+/**
+ * Each thread strips the types of its modules with WebAssembly, unless Node's compile cache has them. V8 13.6 may abort the
+ * process ("Check failed: jit_page.has_value()") when it compiles a frequent call from there to JavaScript while another
+ * thread ends. This number of calls is never reached, so that it does not.
+ */
+setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 
 /**
  * Runs a verification in a separate thread: it computes for minutes, and must not delay the thread that posts transfers.
@@ -15,9 +25,11 @@ export async function* verifyInThread(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
   signal?.throwIfAborted()
+  // Node adds a directory for its version.
+  const compileCache = getCompileCacheDir()
   const thread = new Worker(new URL('./worker.ts', import.meta.url), {
     workerData: verification,
-    env: {},
+    env: compileCache ? { NODE_COMPILE_CACHE: dirname(compileCache) } : {},
     resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
   })
   // `on` listens only while it iterates. An error while the thread ends would otherwise stop core.
