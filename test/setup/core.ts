@@ -6,7 +6,7 @@ import { coreSchema } from '../../services/core/src/config.ts'
 import { appRouter } from '../../services/core/src/router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
 import type { Role } from '../../services/core/src/trpc/service-token.ts'
-import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase, waitForLocks } from './database.ts'
 
 export type TestCore = {
   database: TestDatabase
@@ -20,6 +20,7 @@ export type TestCore = {
 
 export async function openTestCore(): Promise<TestCore> {
   const database = await createTestDatabase()
+  await waitForLocks(database)
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
     DATABASE_URL: database.serviceUrl,

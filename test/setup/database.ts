@@ -34,6 +34,12 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   }
 }
 
+/** From now on, new sessions of core wait for locks without a limit: a test may hold a lock for as long as it needs. */
+export function waitForLocks({ ownerUrl }: Pick<TestDatabase, 'ownerUrl'>): Promise<void> {
+  const name = new URL(ownerUrl).pathname.slice(1)
+  return execute(ownerUrl, `alter role wallet_service in database ${name} set lock_timeout = 0`)
+}
+
 /** The URL of another database, with the same server and role. */
 export function urlOf(url: string, database: string): string {
   return Object.assign(new URL(url), { pathname: `/${database}` }).href

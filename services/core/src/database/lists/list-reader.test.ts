@@ -38,7 +38,8 @@ test('a search that takes too long fails with S012 and names the parameter to ch
   const reader = new ListReader(pool, connections, { shortMs: 10, longMs: 20 })
   const refusal = { code: 'S012', details: { field: 'currency', reason: 'TOO_EXPENSIVE', limit: 0.02 } }
   await expect(reader.read(search('a', 'select pg_sleep(60)'))).rejects.toMatchObject(refusal)
-  expect(await reader.read(search('a', "select 'next' as answer"))).toEqual([{ answer: 'next' }])
+  const next = new ListReader(pool, connections, { shortMs: 60_000 })
+  expect(await next.read(search('a', "select 'next' as answer"))).toEqual([{ answer: 'next' }])
   expect(pool.idleCount).toBe(pool.totalCount)
 })
 
@@ -64,11 +65,16 @@ test('long searches of many workspaces do not delay the pages and short searches
   await blocker.query('select pg_advisory_lock(1)')
   const running = async () => {
     const sql =
-      "select count(*)::int as count from pg_stat_activity where query like '%pg_advisory_xact_lock%' and pid <> pg_backend_pid()"
-    return (await blocker.query(`${sql} and state = 'active'`)).rows[0].count as number
+      "select count(*)::int as count from pg_stat_activity where datname = current_database() and state = 'active'"
+    return (await blocker.query(`${sql} and query like '%wait_for_lock%' and pid <> pg_backend_pid()`)).rows[0]
+      .count as number
   }
-  const reader = new ListReader(pool, connections, { shortMs: 10, longMs: 60_000 })
-  const waitForLock = "select 'long' as answer from pg_advisory_xact_lock(1)"
+  // As a short search, this one is canceled at once. No other one takes so long that it becomes a long search.
+  await blocker.query(`create function wait_for_lock() returns text language plpgsql as $$ begin
+    if current_setting('statement_timeout') = '1min' then raise sqlstate '57014'; end if;
+    perform pg_advisory_xact_lock(1); return 'long'; end $$`)
+  const reader = new ListReader(pool, connections, { shortMs: 60_000, longMs: 600_000, waitMs: 600_000 })
+  const waitForLock = 'select wait_for_lock() as answer'
   const long = ['a', 'a', 'b', 'b', 'c', 'd'].map(each => reader.read(search(each, waitForLock)))
   await until('one of them runs as a long search, and no other does', async () => (await running()) === 1)
 

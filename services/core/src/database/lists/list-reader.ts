@@ -14,17 +14,18 @@ export type ListQuery<Row> = { workspace: string; statement: Statement<Row>; val
 /** Reads the pages of lists. */
 export type ListDatabase = { read<Row>(query: ListQuery<Row>): Promise<Row[]> }
 
-/** A search that ends within `shortMs` never waits for longer ones. `longMs` is the maximum. */
-type SearchLimits = { shortMs: number; longMs: number }
+/**
+ * A search that ends within `shortMs` never waits for longer ones. `longMs` is the maximum. A search may wait for `waitMs` twice,
+ * for a short and a long slot, and still ends before its caller's deadline.
+ */
+type ListLimits = { shortMs: number; longMs: number; waitMs: number }
 
-const searchLimits: SearchLimits = { shortMs: 50, longMs: 2_000 }
+const listLimits: ListLimits = { shortMs: 50, longMs: 2_000, waitMs: 5_000 }
 /** If the long searches of a workspace have recently used more time than this, its searches start as long ones. */
 const longUseMs = 25
 
-/** A search may wait twice, for a short and a long slot, and still ends before its caller's deadline. */
-const waitMs = 5_000
 const reason = 'TOO_MANY_LISTS'
-const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting: 32, waitMs, reason } as const
+const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting: 32, reason } as const
 
 /** Connections for searches: one short and one long search at a time. */
 const searchConnections = 2
@@ -40,15 +41,18 @@ const searchConnections = 2
  */
 export class ListReader implements ListDatabase {
   readonly #pool: Pool
-  readonly #limits: SearchLimits
+  readonly #limits: ListLimits
   readonly #pages: WorkspaceConcurrencyLimit
-  readonly #shortSearches = new WorkspaceConcurrencyLimit(oneSearch)
-  readonly #longSearches = new WorkspaceConcurrencyLimit(oneSearch)
+  readonly #shortSearches: WorkspaceConcurrencyLimit
+  readonly #longSearches: WorkspaceConcurrencyLimit
 
   /** @param connections the size of the pool, at least four */
-  constructor(pool: Pool, connections: number, limits = searchLimits) {
+  constructor(pool: Pool, connections: number, limits: Partial<ListLimits> = {}) {
     this.#pool = pool
-    this.#limits = limits
+    this.#limits = { ...listLimits, ...limits }
+    const { waitMs } = this.#limits
+    this.#shortSearches = new WorkspaceConcurrencyLimit({ ...oneSearch, waitMs })
+    this.#longSearches = new WorkspaceConcurrencyLimit({ ...oneSearch, waitMs })
     this.#pages = new WorkspaceConcurrencyLimit({
       slots: connections - searchConnections,
       reservedSlots: 1,

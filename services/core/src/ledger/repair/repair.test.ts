@@ -1,7 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, execute, query } from '../../../../../test/setup/database.ts'
+import { connect, execute, query, waitForLocks } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
@@ -11,6 +11,7 @@ let system: System
 let service: CoreClient
 beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
+  await waitForLocks(system.database)
   service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
 })
 afterAll(async () => {
@@ -320,7 +321,8 @@ test.each(insertions)('%s inserted during the verification: nothing is signed', 
     await blocker.query('begin; lock table access_change, member in access exclusive mode')
     const repairing = repair(books).catch((error: Error) => error)
     await until('the verification waits', async () => {
-      const waiting = `select from pg_stat_activity where application_name = 'core verify' and wait_event_type = 'Lock'`
+      const waiting = `select from pg_stat_activity
+        where datname = current_database() and application_name = 'core verify' and wait_event_type = 'Lock'`
       return (await query(system.database.ownerUrl, waiting)).length > 0
     })
     await execute(system.database.ownerUrl, insertion(books))

@@ -3,9 +3,11 @@ import { mintId, type VerifyReport } from '@workspace-wallet/contract'
 import { type CoreClient, CoreUnreachable, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute, query as queryDatabase } from '../../../../../test/setup/database.ts'
+import { query as queryDatabase, waitForLocks } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
+import { createWallet, createWorkspace } from '../../../../../test/setup/workspaces.ts'
+import { retryUnavailable } from '../../../../../tools/services/retry.ts'
 
 // Verifies a core in its own process through its API, while it posts.
 let system: System
@@ -16,9 +18,7 @@ beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
   admin = system.admin
   service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
-  // Some tests make a verification wait for a lock for as long as they need.
-  const { ownerUrl } = system.database
-  await execute(ownerUrl, `alter role wallet_service in database ${nameOf(ownerUrl)} set lock_timeout = 0`)
+  await waitForLocks(system.database)
 })
 afterAll(async () => {
   await service.close()
@@ -27,20 +27,18 @@ afterAll(async () => {
 
 const caller = { requestId: 'test' }
 
-async function newWorkspace(wallets: number, client = admin): Promise<{ workspaceId: string; wallets: string[] }> {
-  const { workspaceId } = await client.workspaces.create.mutate({ name: 'Test' })
+async function newWorkspace(wallets: number): Promise<{ workspaceId: string; wallets: string[] }> {
+  const workspaceId = await createWorkspace({ admin })
   const walletIds: string[] = []
   for (let count = 0; count < wallets; count++) {
-    const { walletId } = await client.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })
-    await client.wallets.deposit.mutate({ workspaceId, walletId, amount: '1000.00', caller })
-    walletIds.push(walletId)
+    walletIds.push(await createWallet({ admin, workspaceId }, { deposits: ['1000.00'] }))
   }
   return { workspaceId, wallets: walletIds }
 }
 
 function pay(workspaceId: string, sourceWalletId: string, targetWalletId: string, amount: string) {
   const order = { sourceWalletId, targetWalletId, amount, currency: 'USD' }
-  return service.transfers.create.mutate({ workspaceId, caller, order })
+  return retryUnavailable(() => service.transfers.create.mutate({ workspaceId, caller, order }))
 }
 
 const verify = (client: CoreClient, workspaceId?: string) => verifyLedger(client, { workspaceId })
@@ -115,7 +113,8 @@ test('verifying a live system while it posts reports no violations', async () =>
   const administrator = (async () => {
     while (isPosting) {
       const { workspaceId, wallets } = await newWorkspace(1)
-      await admin.wallets.changeStatus.mutate({ workspaceId, walletId: wallets[0]!, status: 'FROZEN' })
+      const freeze = { workspaceId, walletId: wallets[0]!, status: 'FROZEN' as const }
+      await retryUnavailable(() => admin.wallets.changeStatus.mutate(freeze))
     }
   })()
 
