@@ -212,7 +212,7 @@ describe('the server', () => {
     const child = startInChild()
     const { pid } = await nextMessage(child)
     child.kill('SIGKILL')
-    await until('the server is gone', () => isGone(pid), 10_000)
+    await until('the server is gone', () => isGone(pid))
     // A clean stop leaves nothing to recover.
     expect(await readdir(dataDir)).not.toContain('postmaster.pid')
   })
@@ -221,7 +221,7 @@ describe('the server', () => {
     const child = startInChild({ removeWhenStopped: [dataDir] })
     await nextMessage(child)
     child.kill('SIGKILL')
-    await until('the files are gone', async () => !(await readdir(home)).includes('data'), 10_000)
+    await until('the files are gone', async () => !(await readdir(home)).includes('data'))
   })
 
   test('can be started by another process as soon as the first one was killed', async () => {

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/setup/until.ts'
 import { createWalletClient, UnexpectedAnswerError, type WalletClient } from './index.ts'
 
 const apiSecret = 'the-secret-of-this-client'
@@ -79,7 +80,7 @@ describe('a loop ends', () => {
     })
     const error = await failureOf(client.transfers.get('trf_1'))
     expect(error).toBeInstanceOf(UnexpectedAnswerError)
-    await expect.poll(() => wasClosed).toBe(true)
+    await until('the connection is closed', () => wasClosed)
   })
 })
 

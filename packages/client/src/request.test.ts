@@ -1,5 +1,6 @@
 /** Retries, errors and the clock, with scripted answers. test/client.test.ts runs the client against the service. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { until } from '../../../test/setup/until.ts'
 import {
   ApiError,
   ConnectionError,
@@ -237,7 +238,7 @@ describe('errors', () => {
     const reason = new Error('the user has left')
     if (when === 'before it is sent') controller.abort(reason)
     const call = errorOf(client.transfers.create(create, { signal: controller.signal }))
-    await vi.waitUntil(() => controller.signal.aborted || sent.length === 1)
+    await until('the request is sent', () => controller.signal.aborted || sent.length === 1)
     controller.abort(reason)
     const error = await call
     expect(error).toMatchObject({ name: 'AbortError', cause: reason })

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
@@ -15,11 +14,8 @@ function failureOf(url: string): Promise<unknown> {
 }
 
 test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which no server listens', async host => {
-  const server = createServer()
-  const port = await listen(server)
-  server.close()
-  await once(server, 'close')
-  expect(wasNeverSent(await failureOf(`http://${host}:${port}`))).toBe(true)
+  // The system gives this port to no program.
+  expect(wasNeverSent(await failureOf(`http://${host}:2`))).toBe(true)
 })
 
 test('a request may have been read if its connection was reset', async () => {

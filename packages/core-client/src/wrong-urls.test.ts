@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
@@ -33,13 +32,6 @@ async function https(): Promise<string> {
   return urlOf(createHttpsServer(await makeCertificate('core')), 'https')
 }
 
-async function closedPort(): Promise<string> {
-  const server = createServer()
-  const url = await urlOf(server)
-  await once(server.close(), 'close')
-  return url
-}
-
 const envelope = (code: string) => JSON.stringify({ version: '1.3.0', success: false, code, data: null })
 const useUrl = "use the URL of core, or of a gateway's internal listener"
 
@@ -67,12 +59,14 @@ type Wrong = { what: string; start: () => Promise<string>; sentence: (url: strin
 const wrongUrls: Wrong[] = [
   {
     what: 'a port on which nothing listens',
-    start: closedPort,
+    // The system gives this port to no program.
+    start: async () => 'http://127.0.0.1:2',
     sentence: url => `nothing listens at ${url}: start core there, or correct the host and port`,
   },
   {
     what: 'a host that does not exist',
-    start: async () => 'http://core.invalid:8081',
+    // No server is asked for a label of more than 63 characters, so that the result does not depend on DNS.
+    start: async () => `http://${'core'.repeat(16)}.invalid:8081`,
     sentence: url =>
       `the host name of ${url} cannot be resolved (ENOTFOUND): correct it, or check the DNS of this machine`,
   },

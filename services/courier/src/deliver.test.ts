@@ -1,5 +1,6 @@
 import type { LeasedWebhook } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
+import { until } from '../../../test/setup/until.ts'
 import type { AttemptOutcome } from './attempt.ts'
 import { AttemptSlots } from './attempt-slots.ts'
 import { attemptReserveMs, type DeliverOptions, deliver } from './deliver.ts'
@@ -65,7 +66,7 @@ test('all successes are reported with the last position and status', async () =>
 test('with a higher concurrency, at most that many are in progress, and successes after a failure do not count', async () => {
   const { begun, attempt } = heldAttempts()
   const report = deliver(leased([1, 2, 3, 4, 5, 6], 3), optionsFor(attempt))
-  const isBegun = (position: number) => expect.poll(() => begun.has(position)).toBe(true)
+  const isBegun = (position: number) => until('the attempt has begun', () => begun.has(position))
   await isBegun(3)
   expect([...begun.keys()]).toEqual([1, 2, 3])
   begun.get(3)!(success)
@@ -122,7 +123,7 @@ test('a courier that stops finishes the attempts in progress and begins no other
   const { begun, attempt } = heldAttempts()
   const options = optionsFor(attempt)
   const report = deliver(leased([1, 2]), options)
-  await expect.poll(() => begun.has(1)).toBe(true)
+  await until('the attempt has begun', () => begun.has(1))
   options.stop()
   begun.get(1)!(success)
   expect(await report).toMatchObject({ delivered: 1, lastStatus: 204, failure: null })

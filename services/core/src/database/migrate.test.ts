@@ -10,6 +10,7 @@ import { execute, query, urlOf } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { verifyLedger } from '../../../../test/setup/verify.ts'
+import { retryUnavailable } from '../../../../tools/services/retry.ts'
 import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { openPool } from './pool.ts'
@@ -57,7 +58,9 @@ function keepPaying() {
   const { workspaceId } = system
   const clients = Array.from({ length: 4 }, async () => {
     while (isPaying) {
-      const paid = service.transfers.create.mutate({ workspaceId, caller: { requestId: 'test' }, order: order() })
+      const call = { workspaceId, caller: { requestId: 'test' }, order: order() }
+      // A busy machine rejects some.
+      const paid = retryUnavailable(() => service.transfers.create.mutate(call))
       codes.push(
         await paid.then(
           ({ status }) => status,

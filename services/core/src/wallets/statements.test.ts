@@ -156,7 +156,7 @@ describe('refusals, in order', () => {
 
   test('a time less than 30 seconds ago is S012 with the latest time, also for an unknown wallet', async () => {
     for (const walletId of [wallets()[0]!, mintId('wallet'), 'nonsense']) {
-      for (const ms of [25_000, 0, -1_000, -dayMs]) {
+      for (const ms of [10_000, 0, -1_000, -dayMs]) {
         await expect(balanceAt(walletId, past(ms))).rejects.toMatchObject({ cause: fault('at', 'TOO_LARGE') })
         await expect(statementOf(walletId, past(dayMs), past(ms))).rejects.toMatchObject({
           cause: fault('to', 'TOO_LARGE'),

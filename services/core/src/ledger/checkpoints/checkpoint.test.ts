@@ -6,6 +6,8 @@ import { execute } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
+import { createWallet } from '../../../../../test/setup/workspaces.ts'
+import { retryUnavailable } from '../../../../../tools/services/retry.ts'
 
 // Each test damages its own workspace, as the owner of the tables, and verifies only that one.
 const chainKey = randomBytes(32)
@@ -29,8 +31,8 @@ type Books = { workspaceId: string; a: string; b: string }
 
 /** Two wallets; the first paid the second twice. */
 async function newBooks(): Promise<Books> {
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test' })
-  const [a, b] = [await newWallet(workspaceId), await newWallet(workspaceId)] as const
+  const { workspaceId } = await retryUnavailable(() => admin.workspaces.create.mutate({ name: 'Test' }))
+  const [a, b] = [await createWallet({ admin, workspaceId }), await createWallet({ admin, workspaceId })] as const
   await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00', caller })
   await pay({ workspaceId, a, b }, '1.00')
   for (const table of ['wallet', 'ledger'])
@@ -41,13 +43,9 @@ async function newBooks(): Promise<Books> {
   return { workspaceId, a, b }
 }
 
-async function newWallet(workspaceId: string): Promise<string> {
-  return (await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
-}
-
 async function pay({ workspaceId, a, b }: Books, amount: string): Promise<void> {
   const order = { sourceWalletId: a, targetWalletId: b, amount, currency: 'USD' }
-  await service.transfers.create.mutate({ workspaceId, caller, order })
+  await retryUnavailable(() => service.transfers.create.mutate({ workspaceId, caller, order }))
 }
 
 async function checkpoint({ workspaceId }: { workspaceId?: string } = {}): Promise<string[]> {
@@ -79,7 +77,7 @@ let booksWithManyWallets: Promise<Books> | undefined
 function findBooksWithManyWallets(): Promise<Books> {
   booksWithManyWallets ??= newBooks().then(async books => {
     for (let at = 0; at < manyWallets; at += 50)
-      await Promise.all(Array.from({ length: 50 }, () => newWallet(books.workspaceId)))
+      await Promise.all(Array.from({ length: 50 }, () => createWallet({ admin, ...books })))
     return books
   })
   return booksWithManyWallets
@@ -112,7 +110,7 @@ test('a checkpoint still matches after further postings', async () => {
   })
 
   await pay(books, '3.00')
-  await newWallet(books.workspaceId)
+  await createWallet({ admin, ...books })
   expect(await check(lines)).toMatchObject({ ok: true, wallets: wallets + 1, checkpoint: { wallets, fault: null } })
 })
 
@@ -345,7 +343,7 @@ test('tables of the same name on the search path of the verifier hide nothing', 
 
 test('a wallet or transfer of the checkpoint that no longer exists is reported', async () => {
   const books = await newBooks()
-  const empty = await newWallet(books.workspaceId)
+  const empty = await createWallet({ admin, ...books })
   const lines = await checkpoint(books)
   await damage(`
     delete from wallet where id = ${isWallet(empty)};

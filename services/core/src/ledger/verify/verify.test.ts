@@ -169,7 +169,6 @@ async function keepEscrow(workspaceId: string, { admin }: System, service: CoreC
   const drawn = await reserve('drawn', '20.00')
   const captured = await reserve('captured', '8.00')
   const released = await reserve('released', '3.00')
-  const expired = await reserve('expired', '4.00', 1)
   const draw = await pay('5.00', { holdId: drawn.holdId, holdRemainder: 'KEEP' })
   const capture = await pay('6.00', { holdId: captured.holdId })
   await service.holds.release.mutate({ workspaceId, caller, holdId: released.holdId })
@@ -180,8 +179,10 @@ async function keepEscrow(workspaceId: string, { admin }: System, service: CoreC
   const items = ['1.00', '2.00', '3.00'].map((amount, at) => ({ ...order, amount, bizId: `item-${at}` }))
   const { transfers } = await service.transfers.batch.mutate({ workspaceId, caller, batch: { transfers: items } })
   const [batched, batchedNext, batchedLast] = transfers.map(({ transferId }) => transferId) as [string, string, string]
+  // Last, so that nothing else is written between its creation and its expiry, which a sweep may write.
+  const expired = await reserve('expired', '4.00', 1)
   await until('the hold expires', () => Date.now() > expired.expiresAt.getTime())
-  // Writes that the other one has expired.
+  // Writes that the other one has expired, unless a sweep has.
   const later = await reserve('later', '1.00')
   return {
     workspaceId,
@@ -1003,13 +1004,13 @@ const damages: Damage[] = [
   },
   {
     what: 'the actor of a journal entry changed',
-    sql: () => `update journal set actor = 'nobody' where ${entry('escrow', 11)}`,
-    expected: ['journal-chain escrow@11'],
+    sql: () => `update journal set actor = 'nobody' where ${entry('escrow', 10)}`,
+    expected: ['journal-chain escrow@10'],
   },
   {
     what: 'the MAC of a journal entry changed',
-    sql: () => `update journal set mac = sha256('x') where ${entry('escrow', 11)}`,
-    expected: ['journal-chain escrow@11'],
+    sql: () => `update journal set mac = sha256('x') where ${entry('escrow', 10)}`,
+    expected: ['journal-chain escrow@10'],
   },
   {
     what: 'the MAC of the last journal entry changed',
@@ -1023,8 +1024,8 @@ const damages: Damage[] = [
   },
   {
     what: 'the order_count of a journal entry changed',
-    sql: () => `update journal set order_count = 9 where ${entry('escrow', 11)}`,
-    expected: ['journal-chain escrow@11', 'journal-order-count escrow@11'],
+    sql: () => `update journal set order_count = 9 where ${entry('escrow', 10)}`,
+    expected: ['journal-chain escrow@10', 'journal-order-count escrow@10'],
   },
   {
     what: "a ledger's position changed",
@@ -1221,7 +1222,7 @@ const damages: Damage[] = [
     sql: () => `
       insert into journal select (jsonb_populate_record(j, jsonb_build_object(
           'position', 21, 'order_count', l.order_count, 'created_at', l.last_posted_at))).*
-      from journal j join ledger l using (workspace_id) where j.${entry('escrow', 11).replace('position', 'j.position')}`,
+      from journal j join ledger l using (workspace_id) where j.${entry('escrow', 10).replace('position', 'j.position')}`,
     expected: ['journal-chain escrow@21', 'ledger-position escrow', 'journal-head escrow', 'hold-life released'],
   },
   {
@@ -1354,7 +1355,7 @@ test('no column value stops the verification, and every change of a covered colu
       wallet: `id = ${wallet('b')}`,
       ledger: `workspace_id = ${workspace('books')}`,
       hold: `id = ${hold('drawn')}`,
-      journal: entry('escrow', 11),
+      journal: entry('escrow', 10),
       workspace: `id = ${workspace('books')}`,
       member: `user_id = 'gone'`,
       api_key: 'true',
