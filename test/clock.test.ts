@@ -35,7 +35,7 @@ beforeAll(async () => {
   const limits = { key: undefined, failures: undefined }
   const isFirst = async (generationId: string) =>
     (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
-  const nonces = openRedisNonces(inject('redisUrl'), isFirst, limits, log)
+  const nonces = await openRedisNonces(inject('redisUrl'), isFirst, limits, log)
   const metrics = createMetrics()
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)

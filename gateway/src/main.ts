@@ -38,7 +38,7 @@ async function main(config: GatewayConfig): Promise<void> {
   const metrics = createMetrics()
   const nonces = metrics.measureNonceStore(
     config.REDIS_URL
-      ? openRedisNonces(config.REDIS_URL, isFirst, limits, log)
+      ? await openRedisNonces(config.REDIS_URL, isFirst, limits, log)
       : await openFileNonces(config.NONCE_FILE!, isFirst, limits, log),
   )
   const checks: HealthChecks = { core: async () => keys.fault, nonces: sharedCheck(() => nonces.fault()) }

@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDomainError } from '@workspace-wallet/contract'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { createClient } from 'redis'
@@ -14,6 +15,8 @@ const queriesPerCall = 200
 const batchAttempts = 3
 /** How often the settings of Redis are checked. */
 const inspectMs = 1_000
+/** How long the start waits for Redis. After that, the gateway listens, but is not ready. */
+const startMs = 1_000
 const clockWarningMs = 10_000
 /** The key of the generation: its server, and when it began. It does not expire, so it is missing only if Redis lost data. */
 const generationKey = 'nonces:generation'
@@ -35,7 +38,12 @@ type JoinedGeneration = { value: string; evicted: string; scriptHash: string; fe
  * A nonce store in Redis, shared by all gateways. All queries of one turn of the event loop are one command. A result is
  * valid only for the generation that the gateway has joined: see redis-scripts.ts and docs/decisions/0007.
  */
-export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits: Limits, log: Log): NonceStore {
+export async function openRedisNonces(
+  url: string,
+  isFirst: IsFirstGeneration,
+  limits: Limits,
+  log: Log,
+): Promise<NonceStore> {
   const client = createClient({
     url,
     // Without a connection, a command fails at once instead of waiting for one.
@@ -59,7 +67,8 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
   // The client may reconnect to another server.
   client.on('reconnecting', () => (generation = undefined))
   // While Redis is down, `connect` retries by itself and does not settle.
-  client.connect().then(fault, error => availability.lost(error))
+  const connected = client.connect().then(fault, error => availability.lost(error))
+  const failed = new Promise(resolve => client.once('error', resolve))
   const timer = setInterval(fault, inspectMs).unref()
 
   function query(operation: PendingQuery['operation'], keys: string[], timestamp?: number): Promise<Result> {
@@ -187,6 +196,8 @@ export function openRedisNonces(url: string, isFirst: IsFirstGeneration, limits:
       return null
     }
   }
+
+  await Promise.race([connected, failed, sleep(startMs, undefined, { ref: false })])
 
   return {
     async claim(apiKey, nonce, timestamp) {
