@@ -3,9 +3,10 @@ import { execFile } from 'node:child_process'
 import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:https'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { retryUnavailable } from '../tools/services/retry.ts'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
 import { connect } from './setup/database.ts'
@@ -16,6 +17,7 @@ import { signRows } from './setup/sign-rows.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
+import { createWallet } from './setup/workspaces.ts'
 
 let cluster: Cluster
 let credentials: Credentials
@@ -38,15 +40,18 @@ beforeAll(async () => {
   credentials = { baseUrl: cluster.baseUrl, ...issued }
   const wallets: string[] = []
   const core = coreClient()
-  for (const name of ['Hot', 'A', 'B', 'C', 'D']) {
-    const { walletId } = await core.wallets.create.mutate({ workspaceId, currency: 'USD', name })
-    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '1000.00' })
-    wallets.push(walletId)
-  }
+  for (const name of ['Hot', 'A', 'B', 'C', 'D'])
+    wallets.push(await createWallet({ admin: core, workspaceId }, { name, deposits: ['1000.00'] }))
   await core.close()
   ;[hot, ...others] = wallets as [string, ...string[]]
 })
 afterAll(() => cluster?.stop())
+
+/** Starts what a test has killed. */
+afterEach(async () => {
+  for (const [name, { process }] of Object.entries(cluster.programs))
+    if (process.exitCode !== null || process.signalCode !== null) await cluster.restart(name)
+})
 
 function gateway(name: 'gateway-1' | 'gateway-2'): Credentials {
   return { ...credentials, baseUrl: cluster.programs[name]!.url }
@@ -115,27 +120,40 @@ test('a nonce that was used at one gateway is rejected by the other', async () =
   expect(await (await fetch(second + target, { headers })).json()).toMatchObject({ code: 'GA2013' })
 })
 
-test('a change of a key is in force on both gateways when its command returns', async () => {
-  const answers = async () => {
+/** Waits until both gateways answer with this code: a change of a key reaches each of them with its next poll. */
+const untilBothAnswer = (code: string) =>
+  until(`both gateways answer ${code}`, async () => {
     const each = [gateway('gateway-1'), gateway('gateway-2')].map(to => call(to, 'GET', '/api/v1/wallets'))
-    return (await Promise.all(each)).map(({ body }) => body.code)
+    return (await Promise.all(each)).every(({ body }) => body.code === code)
+  })
+
+test('a change of a key comes into force on both gateways', async () => {
+  try {
+    await admin('key', 'disable', '--key', credentials.apiKey)
+    await untilBothAnswer('GA2021')
+  } finally {
+    await admin('key', 'enable', '--key', credentials.apiKey)
   }
-  await admin('key', 'disable', '--key', credentials.apiKey)
-  expect(await answers()).toEqual(['GA2021', 'GA2021'])
-  await admin('key', 'enable', '--key', credentials.apiKey)
-  expect(await answers()).toEqual(['2000', '2000'])
+  await untilBothAnswer('2000')
 })
 
 test('only the load balancer sets the client address', async () => {
   const claim = { 'X-Forwarded-For': '203.0.113.9', Forwarded: 'for=203.0.113.9' }
-  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '203.0.113.9')
-  const refused = await call(credentials, 'GET', '/api/v1/wallets', undefined, {
-    headers: { ...claim, 'X-LOCALE': 'en-US' },
-  })
-  expect(refused.body).toMatchObject({ code: 'GA2022', detail: expect.stringContaining('127.0.0.1') })
-  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '127.0.0.1')
-  expect((await call(credentials, 'GET', '/api/v1/wallets', undefined, { headers: claim })).status).toBe(200)
-  await admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', '')
+  const setAddresses = (list: string) => admin('key', 'set-ips', '--key', credentials.apiKey, '--ips', list)
+  try {
+    await setAddresses('203.0.113.9')
+    await untilBothAnswer('GA2022')
+    const refused = await call(credentials, 'GET', '/api/v1/wallets', undefined, {
+      headers: { ...claim, 'X-LOCALE': 'en-US' },
+    })
+    expect(refused.body).toMatchObject({ code: 'GA2022', detail: expect.stringContaining('127.0.0.1') })
+    await setAddresses('127.0.0.1')
+    await untilBothAnswer('2000')
+    expect((await call(credentials, 'GET', '/api/v1/wallets', undefined, { headers: claim })).status).toBe(200)
+  } finally {
+    await setAddresses('')
+  }
+  await untilBothAnswer('2000')
 })
 
 test('path and body pass the load balancer unchanged', async () => {
@@ -189,28 +207,37 @@ test('transfers of one hot wallet through both cores lose no money', async () =>
   const urls = core.map(name => cluster.programs[name]!.url)
   const batches = () => Promise.all(urls.map(url => readMetric(url, 'core_batch_postings_count')))
   const before = await batches()
+  const balance = await balanceOf(hot)
   // The gateways send all transfers of a workspace to one core, so each core gets deposits and withdrawals as well.
   const clients = urls.map(url => createCoreClient({ url, token: cluster.secrets.adminToken! }))
   const funding = clients.flatMap(({ wallets }) =>
     Array.from({ length: 40 }, (_, number) => {
       const posting = { workspaceId, walletId: hot, amount: '0.01' }
-      return number % 2 ? wallets.deposit.mutate(posting) : wallets.withdraw.mutate(posting)
+      return retryUnavailable(() => (number % 2 ? wallets.deposit.mutate(posting) : wallets.withdraw.mutate(posting)))
     }),
   )
-  const answers = await Promise.all(
-    Array.from({ length: 400 }, (_, number) => call(credentials, 'POST', createPath, transfer(number))),
+  const codes = await Promise.all(
+    Array.from({ length: 400 }, (_, number) =>
+      // A busy machine may reject some with S002, which are certainly not made.
+      until(`an outcome of transfer ${number}`, async () => {
+        const { body } = await call(credentials, 'POST', createPath, transfer(number))
+        return body.code !== 'S002' && body.code
+      }),
+    ),
   )
   await Promise.all(funding)
   await Promise.all(clients.map(client => client.close()))
-  expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set(['2000']))
+  expect(new Set(codes)).toEqual(new Set(['2000']))
   const after = await batches()
   for (const at of [0, 1]) expect(after[at], `${core[at]} has posted`).toBeGreaterThan(before[at]!)
-  expect(await balanceOf(hot)).toBe('1000.00')
+  expect(await balanceOf(hot)).toBe(balance)
   await verify()
 })
 
 test('with the loss of a gateway and a core under load, every transfer is made once', async () => {
-  const numbers = Array.from({ length: 300 }, (_, number) => 1000 + number)
+  // No other test has bizIds that begin with transfer-600.
+  const numbers = Array.from({ length: 300 }, (_, number) => 600_000 + number)
+  const balance = await balanceOf(hot)
   let done = 0
   const codes = new Set<string>()
   const work = numbers.map(async (number, at) => {
@@ -231,9 +258,9 @@ test('with the loss of a gateway and a core under load, every transfer is made o
 
   // HAProxy closes a client's connection when the gateway behind it is lost. The client retries, as after S003.
   for (const code of codes) expect(['2000', 'S002', 'S003', 'no answer']).toContain(code)
-  const { body } = await call(credentials, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=transfer-1&size=1')
-  expect(body.data.page.totalElements).toBe(numbers.length + 111)
-  expect(await balanceOf(hot)).toBe('1000.00')
+  const { body } = await call(credentials, 'GET', '/api/v1/transfer/query/orders?bizIdPrefix=transfer-600&size=1')
+  expect(body.data.page.totalElements).toBe(numbers.length)
+  expect(await balanceOf(hot)).toBe(balance)
   await verify()
 
   await cluster.restart('core-1')
@@ -338,10 +365,14 @@ test('without Redis, the gateways answer with codes of their own; without gatewa
     ])
     return answers.map(({ body }) => body.code)
   }
-  for (const name of ['gateway-1', 'gateway-2'])
-    await until(`${name} is not ready`, async () => !(await fetch(`${cluster.programs[name]!.url}/readyz`)).ok)
-  expect(await codes()).toEqual(['S002', 'GA2011'])
-  await cluster.redis.restart()
+  try {
+    for (const name of ['gateway-1', 'gateway-2'])
+      await until(`${name} is not ready`, async () => !(await fetch(`${cluster.programs[name]!.url}/readyz`)).ok)
+    // The load balancer answers while a busy machine delays its health checks.
+    await until('the gateways answer', async () => isDeepStrictEqual(await codes(), ['S002', 'GA2011']))
+  } finally {
+    await cluster.redis.restart()
+  }
   await until(
     'requests are served again',
     async () => (await call(credentials, 'GET', '/api/v1/wallets')).status === 200,
@@ -360,7 +391,6 @@ test('without Redis, the gateways answer with codes of their own; without gatewa
 })
 
 test('no log contains a secret, after all of these tests and further errors', async () => {
-  for (const name of ['gateway-1', 'gateway-2']) await cluster.restart(name)
   await until('both gateways are back', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => call(credentials, 'GET', '/api/v1/wallets')))
     return answers.every(({ status }) => status === 200)
@@ -393,12 +423,12 @@ test('no log contains a secret, after all of these tests and further errors', as
     await call({ ...credentials, ...other }, 'GET', '/api/v1/wallets')
     // A lock that is held for a long time.
     await owner.query('begin; select * from ledger for update')
-    const waiting = call(credentials, 'POST', createPath, transfer(5000))
-    await until('PostgreSQL logs which request waits', async () =>
-      / core req_[0-9a-f-]{36} \S*LOG: {2}process \d+ still waiting/.test(await cluster.logs()),
-    )
+    // PostgreSQL logs it after a second, unless it stalls until core gives up after two.
+    await until('PostgreSQL logs which request waits', async () => {
+      await call(credentials, 'POST', createPath, transfer(5000))
+      return / core req_[0-9a-f-]{36} \S*LOG: {2}process \d+ still waiting/.test(await cluster.logs())
+    })
     await owner.query('rollback')
-    await waiting
     // All connections to the database are lost.
     await owner.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
     await call(credentials, 'GET', '/api/v1/wallets')
