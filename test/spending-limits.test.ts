@@ -26,7 +26,17 @@ beforeEach(async () => {
   const { admin } = system
   main = await createWallet({ admin, ...key }, { name: 'Main', deposits: ['1000.00'] })
   savings = await createWallet({ admin, ...key }, { name: 'Savings' })
+  // Noon of tomorrow. The time of a ledger never runs back, so no day ends during a test.
+  await moveLedger(`date_trunc('day', now(), 'UTC') + interval '36 hours'`)
 })
+
+/** Sets the time at which the workspace last posted, as if the clock had been ahead. */
+async function moveLedger(lastPostedAt: string): Promise<void> {
+  const isOurs = `workspace_id = '${uuidFromId('workspace', key.workspaceId)}'`
+  const { ownerUrl } = system.database
+  await execute(ownerUrl, `update ledger set last_posted_at = ${lastPostedAt} where ${isOurs}`)
+  await signRows(ownerUrl, system.chainKey, 'ledger', isOurs)
+}
 
 type Bounds = Pick<SetLimitInput, 'perTransfer' | 'perDay'>
 const setKeyLimit = (bounds: Bounds, { apiKey } = key) =>
@@ -192,11 +202,7 @@ test('a cleared limit limits nothing and counts nothing, while another one is se
 test('a day ends when the ledger says so, and never comes back, whatever the clock', async () => {
   await setKeyLimit({ perDay: '100.00' })
   expect(codeOf(await pay('100.00'))).toBe('2000')
-  const isOurs = `workspace_id = '${uuidFromId('workspace', key.workspaceId)}'`
-  const { ownerUrl } = system.database
-  // As if the clock had been a day ahead when the workspace last posted.
-  await execute(ownerUrl, `update ledger set last_posted_at = last_posted_at + interval '1 day' where ${isOurs}`)
-  await signRows(ownerUrl, system.chainKey, 'ledger', isOurs)
+  await moveLedger(`last_posted_at + interval '1 day'`)
   expect(await spentToday()).toEqual(['0.00'])
   expect(codeOf(await pay('99.99'))).toBe('2000')
   expect(await spentToday()).toEqual(['99.99'])
@@ -227,7 +233,7 @@ test('the role of the service cannot write limits, except through functions that
   expect(codeOf(await pay('60.00'))).toBe('2000')
   const workspace = `'${uuidFromId('workspace', workspaceId)}'`
   const { serviceUrl, ownerUrl } = system.database
-  const [stored] = await query(ownerUrl, `select * from spending_limit where workspace_id = ${workspace}`)
+  const [stored] = await query(ownerUrl, `select mac, day::text from spending_limit where workspace_id = ${workspace}`)
   const refused = (sql: string) => expect(execute(serviceUrl, sql), sql).rejects.toThrow(/denied|refused|violates/)
   await refused('update spending_limit set per_day = 1000')
   await refused('delete from spending_limit')
@@ -249,13 +255,12 @@ test('the role of the service cannot write limits, except through functions that
   await refused(counted({ old_mac: '\\x01' }))
   await refused(counted({ subject: 'key:other' }))
   await refused(counted({ day: '2020-01-01' }))
-  await refused(
-    counted({ day: (await query(ownerUrl, 'select day::text from spending_limit'))[0]!.day, spent: '59.00' }),
-  )
+  await refused(counted({ day: stored!.day, spent: '59.00' }))
   await refused(counted({ spent: '100.01' }))
   await refused(counted({ spent: 'NaN' }))
+  const time = `(select greatest(last_posted_at, now()) from ledger where workspace_id = ${workspace})`
   const set = (count: number, from: number) =>
-    `select set_limit(${workspace}, 'key:${apiKey}', 'USD', 1, 1, current_date, 0, ${from}, now(), ${mac}, ${count}, ${mac})`
+    `select set_limit(${workspace}, 'key:${apiKey}', 'USD', 1, 1, '${stored!.day}', 0, ${from}, ${time}, ${mac}, ${count}, ${mac})`
   await refused(set(0, 0))
   await refused(set(2, 0))
   await refused(set(1, 999))
@@ -292,12 +297,18 @@ test.each([
 
 test('limits that the role of the service has forged can be cleared after a repair, and the workspace reopened', async () => {
   const { workspaceId, apiKey } = key
+  // A repair is refused while the ledger is ahead of the clock.
+  await moveLedger('now()')
   await setKeyLimit({ perDay: '100.00' })
   expect(codeOf(await pay('60.00'))).toBe('2000')
+  const workspace = `'${uuidFromId('workspace', workspaceId)}'`
+  const { serviceUrl, ownerUrl } = system.database
+  const [stored] = await query(ownerUrl, `select day::text from spending_limit where workspace_id = ${workspace}`)
+  const time = `(select greatest(last_posted_at, now()) from ledger where workspace_id = ${workspace})`
   const forge = (subject: string, count: number) =>
     execute(
-      system.database.serviceUrl,
-      `select set_limit('${uuidFromId('workspace', workspaceId)}', 'key:${subject}', 'USD', 1, 9999, current_date, 0, 0, now(),
+      serviceUrl,
+      `select set_limit(${workspace}, 'key:${subject}', 'USD', 1, 9999, '${stored!.day}', 0, 0, ${time},
          '\\x01', ${count}, '\\x01')`,
     )
   await forge(apiKey, 1)

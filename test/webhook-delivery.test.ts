@@ -122,8 +122,14 @@ test('with concurrency 4, at most four are in progress, and all arrive', async (
 })
 
 test('a failure is followed by the waits of the backoff, and Retry-After replaces them', async () => {
-  let status = 500
-  const receiver = await receive(() => ({ status, headers: status === 429 ? { 'retry-after': '1234' } : {} }))
+  let attempts = 0
+  // The second attempt begins some seconds after the first. Its answer waits until the wait is compared.
+  const compared = Promise.withResolvers<void>()
+  const receiver = await receive(async () => {
+    if (++attempts === 1) return 500
+    await compared.promise
+    return attempts === 2 ? { status: 429, headers: { 'retry-after': '1234' } } : 200
+  })
   const webhookId = await subscribe(receiver)
   await startCourier()
   await transferTimes(1)
@@ -132,11 +138,10 @@ test('a failure is followed by the waits of the backoff, and Retry-After replace
   expect(wait).toBeGreaterThanOrEqual(4)
   expect(wait).toBeLessThanOrEqual(6)
   expect(await webhooks.get(webhookId)).toMatchObject({ lastStatus: 500, status: 'ACTIVE' })
-  status = 429
   await webhooks.set(webhookId, 'next_attempt_at = now()')
+  compared.resolve()
   await until('the second attempt is recorded', async () => (await webhooks.get(webhookId)).lastStatus === 429)
   expect(await webhooks.waitSeconds(webhookId)).toBe(1234)
-  status = 200
   await webhooks.set(webhookId, 'next_attempt_at = now()')
   await delivered(webhookId)
   expect(await webhooks.get(webhookId)).toMatchObject({ lastStatus: 200, failingSince: null })
@@ -177,7 +182,7 @@ test('a redirect is a failure, and is not followed', async () => {
   await startCourier()
   await transferTimes(1)
   expect(await failing(webhookId)).toMatchObject({ lastStatus: 307 })
-  expect([receiver.received.length, other.received.length, other.forged.length]).toEqual([1, 0, 0])
+  expect([other.received, other.forged]).toEqual([[], []])
 })
 
 test('a receiver that does not answer delays no other webhook', async () => {
@@ -187,9 +192,12 @@ test('a receiver that does not answer delays no other webhook', async () => {
   await subscribe(silent)
   const webhookId = await subscribe(quick)
   await startCourier()
-  await transferTimes(10)
+  await transferTimes(1)
+  await until('the receiver that does not answer has an event', () => silent.received.length > 0)
+  await transferTimes(9)
   await delivered(webhookId)
-  expect(silent.received.map(({ status }) => status)).toEqual([null])
+  // On a slow machine, the attempt may have timed out, and another one begun.
+  expect(new Set(silent.received.map(({ status }) => status))).toEqual(new Set([null]))
   release()
 })
 
@@ -238,15 +246,15 @@ test('TLS certificates are verified, and the proxies of the environment are not 
   expect(successesOf(good)).toHaveLength(2)
   expect(await failing(badId)).toMatchObject({ lastStatus: null, lastError: 'TLS' })
   expect([bad.received, proxy.received, proxy.forged]).toEqual([[], [], []])
-  const lines = await until('the failure is logged', () => {
-    const found = logLines(courier).filter(({ msg }) => msg === 'a delivery failed')
-    return found.length > 0 && found
-  })
-  expect(lines).toMatchObject([{ webhookId: badId, result: 'tls', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }])
+  const line = await until('the failure is logged', () =>
+    logLines(courier).find(({ msg }) => msg === 'a delivery failed'),
+  )
+  expect(line).toMatchObject({ webhookId: badId, result: 'tls', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
   const { internalUrl } = courier
   expect(await readMetric(internalUrl, 'courier_attempt_duration_seconds_count{result="success"}')).toBe(2)
-  expect(await readMetric(internalUrl, 'courier_attempt_duration_seconds_count{result="tls"}')).toBe(1)
-  expect(await readMetric(internalUrl, 'courier_attempts')).toBe(0)
+  // The failed event is repeated every few seconds.
+  expect(await readMetric(internalUrl, 'courier_attempt_duration_seconds_count{result="tls"}')).toBeGreaterThan(0)
+  await until('no attempt is in progress', async () => (await readMetric(internalUrl, 'courier_attempts')) === 0)
 })
 
 test('a name that leads to an address that is not allowed is a failure, and nothing is connected', async () => {
@@ -289,7 +297,7 @@ test('after SIGTERM, a courier finishes and reports the delivery in progress, an
   const webhookId = await subscribe(receiver)
   const start = await webhooks.head()
   await transferTimes(3)
-  const courier = await system.startCourier()
+  const courier = await startCourier()
   await until('the first event arrives', () => receiver.received.length === 1)
   const stopped = courier.stop()
   const readiness = () => fetch(`${courier.internalUrl}/readyz`)
@@ -312,6 +320,7 @@ test('a courier without core is not ready, and works as soon as core is there', 
   expect(await readiness()).toMatchObject({ status: 'not ready', parts: { core: { up: false } } })
   await system.startCore({ CORE_PORT: String(port) })
   await delivered(webhookId)
+  await until('the courier is ready', async () => (await readiness()).status === 'ready')
   expect(await readiness()).toEqual({ status: 'ready', parts: { core: { up: true } } })
   expect((await fetch(`${courier.internalUrl}/healthz`)).status).toBe(200)
   expect((await fetch(`${courier.internalUrl}/other`)).status).toBe(404)
