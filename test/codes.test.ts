@@ -474,8 +474,11 @@ describe('failures', () => {
   test('S002 without core, for a transfer that certainly was not made', async () => {
     const core = system.cores.at(-1)!
     await core.kill('SIGKILL')
-    expectCode(await call(system, 'POST', createPath, order({ bizId: 'no-core' })), 'S002')
-    await system.startCore({ CORE_PORT: String(core.port) })
+    try {
+      expectCode(await call(system, 'POST', createPath, order({ bizId: 'no-core' })), 'S002')
+    } finally {
+      await system.startCore({ CORE_PORT: String(core.port) })
+    }
     await until('core is back', async () => (await call(system, 'GET', list)).body.success)
     expectCode(await call(system, 'GET', '/api/v1/transfer/query/orders/no-core'), 'T001')
   })

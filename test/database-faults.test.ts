@@ -8,7 +8,7 @@ import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../tools/services/in-parallel.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
-import { call, createPath } from './setup/client.ts'
+import { type Answer, call, createPath } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
 import { mountSmallDisk } from './setup/small-disk.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
   await system.startGateway({ CORE_URL: core.url })
   // Before its first request, the gateway begins a generation of nonces, which is a transaction of core too.
   const credentials = await createTenant({ admin: system.admin, baseUrl: system.gateways[0]!.url })
-  expect((await call(credentials, 'GET', '/api/v1/wallets')).status).toBe(200)
+  await until('the gateway serves', async () => (await call(credentials, 'GET', '/api/v1/wallets')).status === 200)
 })
 afterAll(async () => {
   proxy.cut()
@@ -87,6 +87,24 @@ function untilAvailable<Answer>(ask: () => Promise<Answer>, codeOf: (answer: Ans
 }
 type Books = Awaited<ReturnType<typeof newBooks>>
 
+/** Arms a fault and sends requests, again if all of them fail with S002 before they cause it. Returns the answers. */
+function whileFailing<Answer>(
+  fault: Fault,
+  send: () => Promise<Answer>,
+  codesOf: (answer: Answer) => string[],
+): Promise<Answer> {
+  let hasFailed = false
+  void proxy.fail(fault).then(() => (hasFailed = true))
+  return until('the fault happens', async () => {
+    const answer = await send()
+    if (!hasFailed) expect(new Set(codesOf(answer)), 'without the fault').toEqual(new Set(['S002']))
+    return hasFailed && answer
+  })
+}
+
+const codesOf = (answers: { code: string }[]) => answers.map(({ code }) => code)
+const codeOf = ({ body }: Answer) => [body.code]
+
 /** Checks that the answers are true, then retries every transfer: now each one exists, once. */
 async function expectConsistent(books: Books, answers: { asked: Order; code: string }[]): Promise<void> {
   const found = async ({ bizId }: Order) => (await books.getAgain(`/api/v1/transfer/query/orders/${bizId}`)).code
@@ -129,9 +147,8 @@ describe('a connection to PostgreSQL is lost', () => {
   ]
   test.each(points)('%s: every answer is true', async (_, fault, expected) => {
     const books = await newBooks()
-    const failed = proxy.fail({ ...fault, by: 'reset' })
-    const answers = await payAll(books, ['1.01', '2.02', '3.03', '4.04'].map(books.order))
-    await failed
+    const orders = ['1.01', '2.02', '3.03', '4.04'].map(books.order)
+    const answers = await whileFailing({ ...fault, by: 'reset' }, () => payAll(books, orders), codesOf)
     // Transfers that waited for the failed batch are in the next one.
     expect(['2000', expected]).toEqual(expect.arrayContaining([...new Set(answers.map(({ code }) => code))]))
     expect(answers.map(({ code }) => code)).toContain(expected)
@@ -162,17 +179,13 @@ describe('a connection to PostgreSQL is lost while a client creates and freezes 
         ])
       ).map(({ type }) => type)
 
-    let failed = proxy.fail({ ...fault, by: 'reset' })
-    const created = await create()
-    await failed
+    const created = await whileFailing({ ...fault, by: 'reset' }, create, codeOf)
     expect(created.body.code).toBe(expected)
     expect(await events()).toEqual(expected === '2000' ? ['wallet.created'] : [])
     const { walletId } = (await create()).body.data
     const freeze = () =>
       call(credentials, 'POST', '/api/v1/wallet/command/change-status', { walletId, status: 'FROZEN' })
-    failed = proxy.fail({ ...fault, by: 'reset' })
-    const frozen = await freeze()
-    await failed
+    const frozen = await whileFailing({ ...fault, by: 'reset' }, freeze, codeOf)
     expect(frozen.body.code).toBe(expected)
     expect(await events()).toHaveLength(expected === '2000' ? 2 : 1)
     expect((await freeze()).body.data).toMatchObject({ walletId, status: 'FROZEN' })
@@ -202,12 +215,11 @@ describe('a connection to PostgreSQL is lost while a client uses holds, batches 
     /** Sends a command during the fault and again. Returns the record that the second answer contains. */
     const send = async (path: string, body: object) => {
       const before = (await events()).length
-      const failed = proxy.fail({ ...fault, by: 'reset' })
-      const first = await call(credentials, 'POST', `/api/v1/${path}`, body)
-      await failed
+      const command = () => call(credentials, 'POST', `/api/v1/${path}`, body)
+      const first = await whileFailing({ ...fault, by: 'reset' }, command, codeOf)
       expect(first.body.code, path).toBe(expected)
       if (expected !== '2000') expect(await events(), path).toHaveLength(before)
-      const again = await call(credentials, 'POST', `/api/v1/${path}`, body)
+      const again = await untilAvailable(command, ({ body }) => body.code)
       expect(again.body.code, path).toBe('2000')
       if (expected === '2000') expect(again.body.data, path).toEqual(first.body.data)
       return again.body.data
@@ -259,9 +271,9 @@ describe('a connection to PostgreSQL is lost while a client uses holds, batches 
 describe('a connection to PostgreSQL freezes', () => {
   test('before the answer with the locks: S002, and nothing was done', async () => {
     const books = await newBooks()
-    const failed = proxy.fail({ in: 'request', at: 'lock-ledgers', passes: 'half', by: 'freeze' })
-    const answers = await payAll(books, [books.order('1.01')])
-    await failed
+    const orders = [books.order('1.01')]
+    const fault = { in: 'request', at: 'lock-ledgers', passes: 'half', by: 'freeze' } as const
+    const answers = await whileFailing(fault, () => payAll(books, orders), codesOf)
     expect(answers[0]!.code).toBe('S002')
     proxy.thaw()
     await expectConsistent(books, answers)
@@ -269,9 +281,9 @@ describe('a connection to PostgreSQL freezes', () => {
 
   test('after the commit: core looks up the outcome on another connection', async () => {
     const books = await newBooks()
-    const failed = proxy.fail({ in: 'answer', at: hasCommitted, passes: 'none', by: 'freeze' })
-    const answers = await payAll(books, [books.order('1.01')])
-    await failed
+    const orders = [books.order('1.01')]
+    const fault = { in: 'answer', at: hasCommitted, passes: 'none', by: 'freeze' } as const
+    const answers = await whileFailing(fault, () => payAll(books, orders), codesOf)
     expect(answers[0]!.code).toBe('2000')
     proxy.thaw()
     await expectConsistent(books, answers)
@@ -280,8 +292,14 @@ describe('a connection to PostgreSQL freezes', () => {
   test('before COMMIT: the session keeps its locks until PostgreSQL ends it, and every answer is true', async () => {
     const [books, others] = [await newBooks(), await newBooks()]
     const failed = proxy.fail({ in: 'request', at: commit, passes: 'none', by: 'freeze' })
-    const paying = payAll(books, [books.order('1.01')])
-    await failed
+    const orders = [books.order('1.01')]
+    let paying = payAll(books, orders)
+    await until('the connection freezes', async () => {
+      const hasFailed = await Promise.race([failed.then(() => true), paying.then(() => false)])
+      // S002 before core has sent anything.
+      if (!hasFailed) paying = payAll(books, orders)
+      return hasFailed
+    })
     const elsewhere = await payAll(others, [others.order('2.02')])
     const answers = await paying
     expect(['2000', 'S003']).toContain(answers[0]!.code)

@@ -16,6 +16,8 @@ let system: System
 beforeAll(async () => {
   postgres = await startReplicatedPostgres()
   system = await startSystem({ database: postgres, cores: 2 })
+  // Before its first request, the gateway begins a generation of nonces, which is written too.
+  await until('the gateway serves', async () => (await codeOf('GET', '/api/v1/wallets')) === '2000')
 })
 afterAll(async () => {
   await system?.stop()
