@@ -34,6 +34,9 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
+/** Only ends a test that hangs. */
+const hangMs = 150_000
+
 let count = 0
 /** Makes an order and returns its record. */
 async function order(amount = '1.50') {
@@ -136,12 +139,13 @@ describe('anybody can verify it with the public keys', () => {
   test('in a browser, on a page of another origin', async () => {
     const receipt = await receiptOf((await order()).bizId)
     const browser: Browser = await chromium.launch({
+      timeout: hangMs,
       executablePath: await findProgram(['chromium'], 'chromium'),
       args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
     })
     try {
       const page = await browser.newPage()
-      page.setDefaultTimeout(150_000)
+      page.setDefaultTimeout(hangMs)
       // localhost is another origin than 127.0.0.1, and a secure context too.
       await page.goto(`${system.baseUrl.replace('127.0.0.1', 'localhost')}/openapi.json`)
       const verifier = (await readFile(javaScriptVerifier, 'utf8')).replace('export ', '')

@@ -98,11 +98,7 @@ describe('bounds', () => {
   const latest = /must be at least 30 seconds ago: at most \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\.$/
 
   test('a time less than 30 seconds ago is S012, and detail has the latest time', async () => {
-    for (const time of [
-      new Date(Date.now() - 20_000).toISOString(),
-      hoursAgo(-1),
-      '9999-12-31T23:59:59-12:00'.slice(0, 10),
-    ])
+    for (const time of [new Date().toISOString(), hoursAgo(-1), '9999-12-31T23:59:59-12:00'.slice(0, 10)])
       for (const [path, field] of [
         [`balance/${time}`, 'at'],
         [`statement/${time}/${time}`, 'to'],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { readMetric } from './setup/metrics.ts'
@@ -15,6 +15,12 @@ beforeAll(async () => {
   system = await startSystem({ cores: 2 })
 })
 afterAll(() => system.stop())
+/** A test that failed leaves no core frozen. */
+afterEach(async () => {
+  for (const core of system.cores) await core.kill('SIGCONT')
+  await unhealthyCores(0)
+  await until('the gateway is ready', async () => (await fetch(`${system.baseUrl}/readyz`)).ok)
+})
 
 const metric = (series: string) => readMetric(system.gateways[0]!.internalUrl, series)
 
@@ -62,13 +68,16 @@ test('while all cores are frozen, new requests fail with S002 and are not carrie
 test('clients wait for a slow core', async () => {
   const { workspaceId, admin } = system
   const owner = await connect(system.database.ownerUrl)
-  await owner.query('begin; select * from ledger for update')
-  // Core waits for the lock longer than clients wait for a sign of life of a core. Its own answer arrives.
-  await expect(admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).rejects.toMatchObject({
-    data: { appError: { code: 'S002' } },
-  })
-  await owner.query('rollback')
-  await owner.end()
+  try {
+    await owner.query('begin; select * from ledger for update')
+    // Core waits for the lock longer than clients wait for a sign of life of a core. Its own answer arrives.
+    await expect(admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).rejects.toMatchObject({
+      data: { appError: { code: 'S002' } },
+    })
+  } finally {
+    // Ends the transaction.
+    await owner.end()
+  }
   expect(await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).toBeDefined()
 })
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Credentials, call } from './setup/client.ts'
 import { dumpOf } from './setup/dump.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
 import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -96,7 +97,13 @@ describe('create', () => {
 
   test('a workspace has at most 16 webhooks, also when two cores create them at the same time', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 24 }, (_, at) => create(`hook-${at}`, {}, at % 2 ? tenant : elsewhere)),
+      Array.from({ length: 24 }, (_, at) =>
+        // A busy machine may reject some with S002, which are certainly not made.
+        until(`an outcome of hook-${at}`, async () => {
+          const answer = await create(`hook-${at}`, {}, at % 2 ? tenant : elsewhere)
+          return codeOf(answer) !== 'S002' && answer
+        }),
+      ),
     )
     const codes = answers.map(codeOf)
     expect(codes.filter(code => code === '2000')).toHaveLength(16)
@@ -385,12 +392,13 @@ test('webhook:manage is required, and enough to see all events', async () => {
 async function leased(webhookId: string): Promise<Delivery[]> {
   const couriers = system.cores.slice(0, 2).map(({ url }) => createCoreClient({ url, token: system.courierToken }))
   const found: Delivery[][] = []
-  for (;;) {
+  // A lease whose events a busy core does not read in time is given again.
+  await until('the webhook is leased, and nothing is left', async () => {
     const answers = await Promise.all(couriers.map(courier => courier.courier.lease.mutate({ size: 4 })))
     const webhooks = answers.flatMap(answer => answer.webhooks)
     found.push(...webhooks.filter(each => each.webhookId === webhookId).map(({ deliveries }) => deliveries))
-    if (webhooks.length === 0) break
-  }
+    return webhooks.length === 0 && found.length > 0
+  })
   await Promise.all(couriers.map(courier => courier.close()))
   expect(found).toHaveLength(1)
   return found[0]!
@@ -402,12 +410,13 @@ test('two cores never lease the same webhook to two couriers', async () => {
   const couriers = system.cores.slice(0, 2).map(({ url }) => createCoreClient({ url, token: system.courierToken }))
   const own = new Set(webhooks.map(({ webhookId }) => webhookId))
   const ids: string[] = []
-  for (let round = 0; round < 40 && ids.length < own.size; round++) {
-    const answers = await Promise.all(
-      [0, 1, 0, 1, 0, 1].map(at => couriers[at]!.courier.lease.mutate({ size: 2 + round })),
-    )
+  let round = 0
+  await until('all webhooks are leased', async () => {
+    const size = 2 + (round++ % 40)
+    const answers = await Promise.all([0, 1, 0, 1, 0, 1].map(at => couriers[at]!.courier.lease.mutate({ size })))
     ids.push(...answers.flatMap(answer => answer.webhooks.map(({ webhookId }) => webhookId)).filter(id => own.has(id)))
-  }
+    return ids.length >= own.size
+  })
   expect(ids.toSorted()).toEqual([...own].toSorted())
   await Promise.all(couriers.map(courier => courier.close()))
 })
