@@ -9,6 +9,7 @@ import {
 import { payOut } from '@workspace-wallet/example-payouts'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { type System, startSystem } from './setup/system.ts'
+import { createWallet } from './setup/workspaces.ts'
 
 /** Typed calls of another package, to core itself and through the internal listener of a gateway. */
 
@@ -64,15 +65,15 @@ describe.each([
   test('two wallets pay out on the same day', async () => {
     const core = createCoreClient({ url: urls(), token: system.serviceToken })
     const { workspaceId } = system
-    const [main, savings] = system.wallets
-    const payout = { workspaceId, walletId: savings!.walletId, targetWalletId: main!.walletId, day }
-    const caller = { requestId: 'test' }
-    const { balance } = await core.wallets.balance.query({ ...payout, caller })
-    expect(balance.gt(0)).toBe(true)
-
-    const paid = await payOut(core, { ...payout, keep: '0' })
-    expect(paid.paid?.toFixed()).toBe(balance.toFixed())
-    expect((await core.wallets.balance.query({ ...payout, caller })).balance.toFixed()).toBe('0')
+    const targetWalletId = system.wallets[0]!.walletId
+    for (const amount of ['12.34', '5.6']) {
+      const walletId = await createWallet(system, { deposits: [amount] })
+      const payout = { workspaceId, walletId, targetWalletId, day }
+      const paid = await payOut(core, { ...payout, keep: '0' })
+      expect(paid.paid?.toFixed()).toBe(amount)
+      const { balance } = await core.wallets.balance.query({ ...payout, caller: { requestId: 'test' } })
+      expect(balance.toFixed()).toBe('0')
+    }
     await core.close()
   })
 })
