@@ -235,8 +235,13 @@ describe('random requests', () => {
 
   test.each(commandsFirst)('$operationId: a valid request is never an invalid parameter', async operation => {
     const property = fc.asyncProperty(validRequest(operation, pools), headers, async (request, headers) => {
-      const { body } = await check(operation, tenant, request, { headers })
-      expect(body.code === 'S012', JSON.stringify([request, body])).toBe(breaksProse(request))
+      const isFaulty = breaksProse(request)
+      const { body } = await until(`another answer than S012 to ${JSON.stringify(request)}`, async () => {
+        const answer = await check(operation, tenant, request, { headers })
+        // A search that takes too long is S012 as well, so a machine that stalls gets another attempt.
+        return (isFaulty || answer.body.code !== 'S012') && answer
+      })
+      expect(body.code === 'S012', JSON.stringify([request, body])).toBe(isFaulty)
       expect(body.code, JSON.stringify(request)).not.toBe('S001')
     })
     await fc.assert(property, { numRuns: requestsPerOperation, endOnFailure: true })
