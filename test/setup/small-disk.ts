@@ -34,7 +34,10 @@ export async function mountSmallDisk(): Promise<SmallDisk | null> {
     path: directory,
     async fill() {
       const { bavail, bsize } = await statfs(path)
-      await writeFile(ballast, Buffer.alloc(bavail * bsize))
+      await writeFile(ballast, Buffer.alloc(bavail * bsize)).catch(error => {
+        // A program has written to the disk meanwhile: now it is full too.
+        if (error.code !== 'ENOSPC') throw error
+      })
     },
     empty: () => rm(ballast),
     // Lazily: after a failed test, files may still be open, and the error to report is the test's.
