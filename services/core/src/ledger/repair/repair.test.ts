@@ -164,6 +164,19 @@ test('repair refuses a ledger whose last events were deleted', async () => {
   expect(await rowsOf(books)).toEqual(damaged)
 })
 
+test('repair refuses a ledger that is ahead of the clock', async () => {
+  const books = await newBooks()
+  const inFuture = `last_posted_at = date_trunc('day', now(), 'UTC') + interval '2 days'`
+  await damage(`
+    update wallet set balance = 5000 where ${isWallet(books.empty)};
+    update ledger set ${inFuture} where ${isIn(books)};
+    ${halt(books)}`)
+  await signRows(system.database.ownerUrl, system.chainKey, 'ledger', isIn(books))
+  await expect(repair(books)).rejects.toThrow(
+    /^wsp_\w{26} last posted at \S+T00:00:00\.000Z, when the clock of PostgreSQL was ahead: nothing was repaired, /,
+  )
+})
+
 test('repair refuses a workspace that is not halted', async () => {
   const books = await newBooks()
   await expect(repair(books)).rejects.toThrow(`${books.workspaceId} is not halted: it takes postings.`)

@@ -52,7 +52,8 @@ type Totals = { flows: number; orderFlows: number; holds: number; wallets: numbe
  *
  * @param verified the report of a verification of this workspace, taken just before
  * @param dryRun returns the changes without making them
- * @throws AdminError NOT_FOUND; NOT_ALLOWED unless the workspace is halted, or if rows were inserted outside the service
+ * @throws AdminError NOT_FOUND; NOT_ALLOWED unless the workspace is halted, if rows were inserted outside the service, or if the
+ *   ledger is ahead of the clock
  */
 export async function repairLedger(
   em: Em,
@@ -141,6 +142,8 @@ type LogEnd = {
   journalHead: string
   lastEntryAt: string | null
   limits: number
+  /** The clock of PostgreSQL. */
+  now: string
 }
 
 /** The verification has shown that the positions have no gaps. */
@@ -154,7 +157,8 @@ async function readLogEnd(em: Em, workspaceId: string): Promise<LogEnd> {
        coalesce((select encode(mac, 'hex') from last), '') as "journalHead",
        (select ${isoTime('created_at')} from last) as "lastEntryAt",
        (select count(*) from public.spending_limit
-        where workspace_id = ? and num_nonnulls(per_transfer, per_day) > 0)::float8 as limits`,
+        where workspace_id = ? and num_nonnulls(per_transfer, per_day) > 0)::float8 as limits,
+       ${isoTime('clock_timestamp()')} as now`,
     Array(3).fill(uuidFromId('workspace', workspaceId)),
   )
   return row
@@ -164,7 +168,7 @@ async function repairCounters(
   { em, chainKey, dryRun, record }: Repair,
   ledger: Ledger,
   { wallets, orderFlows, holds, latestAt }: Totals,
-  { position, journalHead, lastEntryAt, limits }: LogEnd,
+  { position, journalHead, lastEntryAt, limits, now }: LogEnd,
   lastPostedAt: Date,
 ): Promise<void> {
   const wasGenuine = isGenuine(ledger)
@@ -181,9 +185,18 @@ async function repairCounters(
     lastPostedAt: new Date(Math.max(...times.map(Number))),
   }
   const change = { before: countersOf(ledger), after: countersOf(expected) }
+  if (expected.lastPostedAt > new Date(now)) throw aheadOfClock(ledger, expected.lastPostedAt)
   if (wasGenuine && JSON.stringify(change.before) === JSON.stringify(change.after)) return
   record({ target: ledger.workspaceId, ...(wasGenuine ? change : signed(change)) })
   if (!dryRun) await repairLedgerRow(runIn(em), chainKey, ledger.row, expected)
+}
+
+/** PostgreSQL refuses to set a ledger to a time in the future. */
+function aheadOfClock({ workspaceId }: Ledger, lastPostedAt: Date): AdminError {
+  return new AdminError(
+    'NOT_ALLOWED',
+    `${workspaceId} last posted at ${lastPostedAt.toISOString()}, when the clock of PostgreSQL was ahead: nothing was repaired, repair it after that time.`,
+  )
 }
 
 /** Adds that a modified row is signed, even if its other values are right. */
