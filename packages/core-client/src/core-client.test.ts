@@ -380,6 +380,20 @@ describe('streamed answers', () => {
   })
 })
 
+test('closing does not wait for the health check of a core that does not answer', async () => {
+  const checked = Promise.withResolvers<void>()
+  const url = await listen(request => {
+    if (request.url === '/healthz') checked.resolve()
+  })
+  const client = createCoreClient({ url, token: 'x' })
+  const call = new AbortController()
+  const aborted = causeOf(balance(client, call.signal))
+  await checked.promise
+  call.abort()
+  expect(await aborted).toBeInstanceOf(CallAborted)
+  await client.close()
+})
+
 test('a core that answers a health check while this process stalls stays in rotation', async () => {
   let checks = 0
   let pending: Received | undefined

@@ -26,6 +26,7 @@ export class CoreConnection {
   #missedTicks = 0
   #check: { ticks: number; controller: AbortController } | undefined
   #coolingDownUntilMs = 0
+  #isClosed = false
 
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
     this.url = new URL(url).origin
@@ -98,7 +99,9 @@ export class CoreConnection {
     const controller = new AbortController()
     this.#check = { ticks: 0, controller }
     const wasUnhealthy = this.isUnhealthy
-    this.isUnhealthy = await this.#isUnresponsive(controller.signal)
+    const isUnresponsive = await this.#isUnresponsive(controller.signal)
+    if (this.#isClosed) return
+    this.isUnhealthy = isUnresponsive
     this.#check = undefined
     this.#missedTicks = 0
     if (this.isUnhealthy && !wasUnhealthy) this.#onUnhealthy(this)
@@ -115,7 +118,10 @@ export class CoreConnection {
     }
   }
 
+  /** Waits for pending requests, but not for a health check, which no tick would end any more. */
   close(): Promise<void> {
+    this.#isClosed = true
+    this.#check?.controller.abort()
     return this.#pool.close()
   }
 }
