@@ -49,12 +49,10 @@ function endpointOfNoun(method: string, path: string): string | undefined {
     const [, , , singular = '', , plural = ''] = candidate.split('/')
     return nearest(noun, [singular, plural]) !== undefined
   }
-  const isMeant =
-    method !== 'GET'
-      ? (candidate: string) => id === undefined && candidate.endsWith('/command/create')
-      : id === undefined
-        ? (candidate: string) => candidate.includes('/query/')
-        : (candidate: string) => /\/query\/\w+\/:\w+$/.test(candidate)
+  const isMeant = (candidate: string) => {
+    if (method !== 'GET') return id === undefined && candidate.endsWith('/command/create')
+    return id === undefined ? candidate.includes('/query/') : /\/query\/\w+\/:\w+$/.test(candidate)
+  }
   const found = endpoints.find(endpoint => isOfNoun(endpoint.path) && isMeant(endpoint.path))
   return found && `${found.method} ${found.path.replaceAll(/:(\w+)/g, (_, name) => id ?? `{${name}}`)}`
 }

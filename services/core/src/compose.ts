@@ -102,7 +102,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     () => readExpiryDelay(reads),
   )
   watchWebhooks(metrics, reads)
-  // A third for each of the two kinds of waiting calls, so that a third remains for all other reads.
+  // A third for each of the two kinds of waiting calls. From three connections on, at least a third remains for other reads.
   const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
   const lockWaits = limitLockWaits(waitingSlots)
   return {
