@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from 'node:path'
 import type { Source } from './sources.ts'
 
-type Import = { from: string; to: string; isType: boolean }
+type Import = { from: string; to: string; isType: boolean; isPath: boolean }
 
 /** A rule about imports. Paths are relative to the root; third-party packages have their names. */
 type Rule = { why: string; forbids: (imported: Import) => boolean }
@@ -115,7 +115,8 @@ const importPattern =
 export function importsOf({ path, text }: Source): Import[] {
   return [...text.matchAll(importPattern)].map(([, type, target, dynamic]) => {
     const to = (target ?? dynamic)!
-    return { from: path, to: to.startsWith('.') ? fromRoot(path, to) : to, isType: type !== undefined }
+    const isPath = to.startsWith('.')
+    return { from: path, to: isPath ? fromRoot(path, to) : to, isType: type !== undefined, isPath }
   })
 }
 

@@ -63,7 +63,7 @@ function declarations(declared: string): Plugin {
   }
 }
 
-/** The modules that the code or the declarations import, also as `import('…')` in a type. */
+/** The modules that the code or the declarations import, also as `import(…)` in a type. */
 function importsOf({ output }: RolldownOutput): string[] {
   const code = output.map(chunk => (chunk.type === 'chunk' ? chunk.code : '')).join('\n')
   return [...code.matchAll(/(?:\bfrom |\bimport |\bimport\()["']([^"']+)["']/g)].map(([, id]) => id!)

@@ -1,4 +1,3 @@
-import type { TRPCProcedureType } from '@trpc/server'
 import { addExtension, Packr } from 'msgpackr'
 import { Decimal, parseDecimal } from './money.ts'
 
@@ -7,7 +6,7 @@ import { Decimal, parseDecimal } from './money.ts'
  * because a request costs far more than a call. Both bodies are MessagePack, which is eight times as fast as the superjson
  * of `/trpc` (docs/decisions/0002).
  */
-export type BatchCall = { path: string; type: TRPCProcedureType; input: unknown }
+export type BatchCall = { path: string; type: 'query' | 'mutation' | 'subscription'; input: unknown }
 
 /** The answer to one call; answers are in the order of the calls. `error` is tRPC's error shape. */
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }
