@@ -25,7 +25,7 @@ const commands = new Commands(database, client)
 const events = new WalletEvents(database, client, new Books(database))
 const app = express()
 
-// Before express.json: the signature covers the bytes of the body.
+// Before the parser of JSON: the signature covers the bytes of the body.
 app.post('/wallet-events', express.raw({ type: 'application/json', limit: '1mb' }), async (request, response) => {
   await events.receive(request.headers, request.body)
   response.sendStatus(204)

@@ -26,9 +26,16 @@ export async function readTexts(): Promise<Source[]> {
   return texts.filter(({ path }) => !path.startsWith('tools/checks/vocabulary') && path !== 'package-lock.json')
 }
 
+/** The paths of all files, relative to the root. */
+export async function readPaths(): Promise<string[]> {
+  const files = await Array.fromAsync(glob('**', { cwd: root, exclude, withFileTypes: true }))
+  return files.filter(entry => entry.isFile()).map(entry => relative(root, join(entry.parentPath, entry.name)))
+}
+
+const exclude = ({ name }: Dirent) => ['node_modules', '.git', '.data'].includes(name)
+
 async function readAll(patterns: string[]): Promise<Source[]> {
   const sources: Source[] = []
-  const exclude = (entry: Dirent) => entry.name === 'node_modules'
   for await (const entry of glob(patterns, { cwd: root, exclude, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const file = join(entry.parentPath, entry.name)

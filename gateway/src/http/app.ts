@@ -21,7 +21,7 @@ declare module 'http' {
     /** When the request arrived, on the clock of `performance.now()`. */
     arrivedAtMs: number
     target: RequestTarget
-    /** See `clientAddress` in network/addresses.ts. */
+    /** See `clientAddress` in network/client-address.ts. */
     clientAddress: string
     /** The API key, once step 1 of the pipeline has found it. */
     apiKey: string | undefined

@@ -6,7 +6,10 @@ import { type Queryable, run, statement } from '../database/statement.ts'
 export const tables = { apiKey: 'api_key', webhook: 'webhook' } as const
 export type SecretKind = keyof typeof tables
 
-/** SQL: all encrypted secrets, each with the ID of its key-encryption key, the second part of its text (runtime/secrets.ts). */
+/**
+ * SQL: all encrypted secrets, each with the ID of its key-encryption key, which is the second part of its text
+ * (packages/runtime/src/secrets.ts).
+ */
 const encrypted = Object.entries(tables)
   .flatMap(([kind, table]) => [
     `select '${kind}' as kind, id, workspace_id, secret_version as version, secret, split_part(secret, '.', 2) as kek

@@ -23,7 +23,7 @@ export type Core = {
   courierCalls: WorkspaceConcurrencyLimit
   shards: Shards
   keyRing: KeyRing
-  /** The key of the checksum in the IDs of API keys (runtime/key-ids.ts). */
+  /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */
   keyIdChecksumKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
