@@ -10,7 +10,7 @@ import { exchange, requestText } from './setup/raw-http.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
-import { createTenant } from './setup/workspaces.ts'
+import { createKey, createTenant } from './setup/workspaces.ts'
 
 /** Every error code over HTTP, with its status, message and envelope. */
 
@@ -167,7 +167,10 @@ describe('the pipeline', () => {
     const key = await createTenant(system, { scopes: ['transfer:create'] })
     const reversal = { reversesTransferId: 'absent', amount: '1.00', currency: 'USD', bizId: 'reversal' }
     const send = (transfers: object[]) => call(key, 'POST', batchPath, { transfers })
-    expectCode(await send([reversal]), 'GA2024')
+    const answer = await send([order({ bizId: 'payment' }), reversal])
+    expectCode(answer, 'GA2024')
+    expect(answer.headers.get('x-batch-index')).toBe('1')
+    expect(answer.body.detail).toMatch(/^transfers\[1\]: .* transfer:reverse/)
     expectCode(await send([reversal, { ...reversal, bizId: 'other', amount: '0' }]), 'S012')
   })
 
@@ -414,6 +417,39 @@ describe('other commands', () => {
     expect((await call(system, 'POST', releasePath, { holdId: 'hold-1' })).body.data.status).toBe('RELEASED')
     expectCode(await draw({}), 'H002')
     expectCode(await call(system, 'GET', '/api/v1/hold/query/holds/absent'), 'H001')
+  })
+
+  test('GA2024 for a draw on a hold, without hold:create, after S012 and before all that depends on the hold', async () => {
+    const key = await createKey(system, { scopes: ['transfer:create'] })
+    expect((await call(system, 'POST', holdPath, newHold('not-yours'))).status).toBe(200)
+    expect((await call(system, 'POST', holdPath, newHold('drawn'))).status).toBe(200)
+    expect((await call(system, 'POST', createPath, order({ holdId: 'drawn', bizId: 'draw' }))).status).toBe(200)
+    const draw = (changes: object) => call(key, 'POST', createPath, order({ holdId: 'not-yours', ...changes }))
+    const refused = [
+      await draw({}),
+      await draw({ holdRemainder: 'KEEP' }),
+      await draw({ holdId: 'drawn' }), // H002
+      await draw({ holdId: 'absent' }), // H001
+      await draw({ amount: '9.00' }), // H003
+      await draw({ targetWalletId: order().sourceWalletId }), // T004
+      await draw({ holdId: 'drawn', bizId: 'draw' }), // a replay
+      await draw({ bizId: 'draw' }), // T005
+    ]
+    for (const answer of refused) {
+      expectCode(answer, 'GA2024')
+      expect(answer.body.detail).toBe(refused[0]!.body.detail)
+    }
+    expect(refused[0]!.body.detail).toContain('hold:create')
+    expectCode(await draw({ amount: '0' }), 'S012')
+    const batch = (...transfers: object[]) => call(key, 'POST', batchPath, { transfers })
+    const payment = order({ bizId: 'payment' })
+    const inBatch = await batch(payment, order({ bizId: 'draw', holdId: 'drawn' }))
+    expectCode(inBatch, 'GA2024')
+    expect(inBatch.headers.get('x-batch-index')).toBe('1')
+    expect(inBatch.body.detail).toMatch(/^transfers\[1\]: .* hold:create/)
+    expectCode(await batch(order({ bizId: 'a', holdId: 'drawn' }), order({ bizId: 'b', amount: '0' })), 'S012')
+    expect((await batch(payment)).status).toBe(200)
+    expect((await call(system, 'GET', '/api/v1/hold/query/holds/not-yours')).body.data.status).toBe('OPEN')
   })
 
   test('W003 and W004 for a change of status', async () => {

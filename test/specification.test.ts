@@ -114,8 +114,12 @@ const rules: Record<string, string[]> = {
   '2.8 The place of the item that failed': [
     'test/codes.test.ts: the place of a refused item of a batch is in X-Batch-Index',
   ],
-  '2.8 A batch with a reversal needs transfer:reverse': [
+  '2.7 A draw needs hold:create': [
+    'test/codes.test.ts: GA2024 for a draw on a hold, without hold:create, after S012 and before all that depends on the hold',
+  ],
+  '2.8 An item that reverses needs transfer:reverse, one that draws hold:create': [
     'test/codes.test.ts: GA2024 for a batch that reverses a transfer, without transfer:reverse, after S012',
+    'test/codes.test.ts: GA2024 for a draw on a hold, without hold:create, after S012 and before all that depends on the hold',
   ],
   '2.8 Replays and repetitions of a batch': [
     'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',

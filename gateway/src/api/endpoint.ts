@@ -17,8 +17,11 @@ import {
 type RequestContext = {
   core: CoreClient
   on: { workspaceId: string; caller: { apiKey: string; requestId: string; address: string } }
-  /** @throws DomainError GA2024 if the key lacks a scope that only some requests of the endpoint require */
-  requireScope: (scope: Scope) => void
+  /**
+   * @param index the place of the item of a batch that needs the scope
+   * @throws DomainError GA2024 if the key lacks a scope that only some requests of the endpoint require
+   */
+  requireScope: (scope: Scope, index?: number) => void
 }
 
 /** An authenticated request before its parameters are parsed. */

@@ -14,13 +14,13 @@ import {
   holdRecord,
   holdSortFields,
   holdStatuses,
-  isReversal,
   maxEvents,
   maxStatementDays,
   type Page,
   releaseHoldBody,
   reverseTransferBody,
   rotateWebhookBody,
+  scopeOf,
   seekWebhookBody,
   settledAfterMs,
   transferSortFields,
@@ -300,6 +300,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createTransfer',
     title: 'Create a transfer order',
+    description: 'To draw on a hold, the key also needs the scope `hold:create`.',
     path: '/api/v1/transfer/command/create',
     scope: 'transfer:create',
     params: noParams,
@@ -307,13 +308,16 @@ export const endpoints: readonly Endpoint[] = [
     errors: [...createErrors],
     answer: orderAnswer,
     example: examples.createOrder,
-    handle: async ({ core, on, body }) => orderRecord(await createTransfer(core, { ...on, order: body })),
+    handle: async ({ core, on, requireScope, body }) => {
+      requireScope(scopeOf(body))
+      return orderRecord(await createTransfer(core, { ...on, order: body }))
+    },
   }),
   postEndpoint({
     operationId: 'createTransferBatch',
     title: 'Create a batch of transfers',
     description:
-      'All items are applied, or none. If one is rejected, the answer has its code, and `X-Batch-Index` its zero-based position. A batch with a reversal also requires the scope `transfer:reverse`.',
+      'All items are applied, or none. If one is rejected, the answer has its code, and `X-Batch-Index` its zero-based position. An item that reverses a transfer also requires the scope `transfer:reverse`, and one that draws on a hold `hold:create`.',
     path: '/api/v1/transfer/command/batch',
     scope: 'transfer:create',
     params: noParams,
@@ -323,7 +327,7 @@ export const endpoints: readonly Endpoint[] = [
     answer: batchAnswer,
     example: examples.createBatch,
     handle: async ({ core, on, requireScope, body }) => {
-      if (body.transfers.some(isReversal)) requireScope('transfer:reverse')
+      for (const [index, item] of body.transfers.entries()) requireScope(scopeOf(item), index)
       return batchRecord(await createBatch(core, { ...on, batch: body }))
     },
   }),

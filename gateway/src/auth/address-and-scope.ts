@@ -1,4 +1,4 @@
-import { DomainError, type Scope } from '@workspace-wallet/contract'
+import { atBatchIndex, DomainError, type Scope } from '@workspace-wallet/contract'
 import { isListed, parseAddress } from '@workspace-wallet/runtime'
 import type { Key } from './keys/key-cache.ts'
 
@@ -9,7 +9,13 @@ export function checkAddress(key: Key, address: string): void {
   if (!parsed || !isListed(parsed, key.ipAllowlist)) throw new DomainError('GA2022', { address })
 }
 
-/** Step 8 of section 5.3: the key has the scope that the endpoint declares. */
-export function checkScope(key: Key, scope: Scope): void {
-  if (!key.scopes.has(scope)) throw new DomainError('GA2024', { scope })
+/**
+ * Step 8 of section 5.3: the key has the scope that the endpoint declares.
+ *
+ * @param index the place of the item of a batch that needs the scope
+ */
+export function checkScope(key: Key, scope: Scope, index?: number): void {
+  if (key.scopes.has(scope)) return
+  const error = new DomainError('GA2024', { scope })
+  throw index === undefined ? error : atBatchIndex(error, index)
 }

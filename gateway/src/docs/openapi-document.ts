@@ -14,7 +14,6 @@ export type Operation = {
   parameters?: (Parameter | Reference)[]
   requestBody?: { content: Record<string, Media> } | Reference
   responses: Record<string, Response | Reference>
-  'x-required-scope'?: string
 }
 
 export type Parameter = {

@@ -77,14 +77,12 @@ function operationArticle(document: OpenApiDocument, { method, path, operation }
   const body = requestMedia(document, operation)
   const answer = answerMedia(document, operation)
   const inputs = [...parameterInputs(parameters), ...bodyInputs(document, body?.schema, exampleOf(body))]
-  const scope = operation['x-required-scope']
   return html`
   <article class="operation" id="${id}" aria-labelledby="${id}-title" tabindex="-1">
     <div class="about">
       <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
       <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code></p>
       ${markdown(description)}
-      ${scope && html`<p>Scope: <code>${scope}</code></p>`}
       ${parameterSection(document, 'Path parameters', parametersIn('path'))}
       ${parameterSection(document, 'Query parameters', parametersIn('query'))}
       ${body?.schema && html`<h4>Body</h4>${fieldList(document, fieldsOf(document, body.schema), 'request')}`}

@@ -146,7 +146,7 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, record
     const on = { workspaceId: key.workspaceId, caller: { apiKey: key.apiKey, requestId, address } }
     const params = request.params as Record<string, string>
     const { target, headers } = request
-    const requireScope = (also: Scope) => checkScope(key, also)
+    const requireScope = (also: Scope, index?: number) => checkScope(key, also, index)
     const data = await handle({ core, on, requireScope, params, query: target.query, headers, body })
     sendSuccess(response, requestId, data)
     recordAnswer(request, path, '2000')

@@ -8,7 +8,7 @@ export type HoldListQuery = ListHoldsQuery & { walletId?: string | undefined }
 
 /**
  * Parts of balances that are reserved. To capture a hold, create a transfer with its `holdId`. Reading needs the scope
- * `hold:read`, creating and releasing `hold:create`.
+ * `hold:read`, creating and releasing `hold:create`, capturing `hold:create` and `transfer:create`.
  */
 export class Holds {
   readonly #send: Send

@@ -582,7 +582,7 @@ export type CreateTransfer = {
   remark?: string | undefined
   /** What it belongs to, such as an invoice: 1 to 64 visible ASCII characters. */
   reference?: string | undefined
-  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. */
+  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
   /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined
@@ -602,7 +602,7 @@ export type CreateTransferItem = {
   remark?: string | undefined
   /** What it belongs to, such as an invoice: 1 to 64 visible ASCII characters. */
   reference?: string | undefined
-  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. */
+  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
   /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined

@@ -18,7 +18,7 @@ export type TransferListQuery = ListTransfersQuery & { walletId?: string | undef
 
 /**
  * The transfers of the workspace. Reading needs the scope `transfer:read`, creating `transfer:create`, reversing
- * `transfer:reverse`.
+ * `transfer:reverse`. A transfer with a `holdId` also needs `hold:create`.
  */
 export class Transfers {
   readonly #send: Send

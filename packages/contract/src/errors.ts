@@ -24,7 +24,7 @@ export const errorTable = {
     'X-Signature is missing, malformed, sent more than once, or does not match the request.',
   ),
   GA2022: error(403, 'IP_NOT_WHITELISTED', "The client's address is not in the IP list of the API key."),
-  GA2024: error(403, 'API_ACCESS_DENIED', 'The API key does not have the scope that the endpoint requires.'),
+  GA2024: error(403, 'API_ACCESS_DENIED', 'The API key does not have a scope that the request requires.'),
   '50090201': error(403, 'API_ACCESS_DENIED', 'There is no such endpoint under /api/.'),
   S012: error(
     400,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Scope } from './api-keys.ts'
 import { transferBizId } from './biz-ids.ts'
 import { commandCall, workspaceCall } from './caller.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
@@ -14,7 +15,7 @@ export const holdRemainders = ['KEEP', 'RELEASE'] as const
 /** The hold that a transfer or withdrawal draws on. */
 export const draw = {
   holdId: nameOfExisting(
-    "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's.",
+    "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`.",
   ).optional(),
   holdRemainder: z
     .enum(holdRemainders, 'NOT_ONE_OF')
@@ -81,8 +82,17 @@ export type ReverseTransferBody = z.infer<typeof reverseTransferBody>
 /** An item of a batch: a create with a `bizId`, or a reversal. */
 export type BatchItem = CreateItem | ReverseTransferBody
 
-export function isReversal(item: BatchItem): item is ReverseTransferBody {
+export function isReversal(item: CreateTransferBody | BatchItem): item is ReverseTransferBody {
   return 'reversesTransferId' in item
+}
+
+/**
+ * The scope that a create or an item of a batch needs, besides the one of its endpoint: whoever draws on a hold can end it, and
+ * learns from the answer what is left of it.
+ */
+export function scopeOf(item: CreateTransferBody | BatchItem): Scope {
+  if (isReversal(item)) return 'transfer:reverse'
+  return item.holdId === undefined ? 'transfer:create' : 'hold:create'
 }
 
 /** The schema of an item of a batch. `reversesTransferId` selects it, so that a fault is that of one schema. */

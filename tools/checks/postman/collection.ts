@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { createBatchBody, createTransferBody, scopeOf } from '@workspace-wallet/contract'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
 import { examples } from '../../../gateway/src/api/examples.ts'
@@ -83,8 +84,20 @@ function placeOf({ operationId }: Endpoint): number {
   return place === -1 ? firstRequests.length : place
 }
 
+/** The scopes that a key needs for the example of an endpoint. */
+function describeScopes({ scope, body, example }: Endpoint): string {
+  const items =
+    body === createBatchBody
+      ? createBatchBody.parse(example.body).transfers
+      : body === createTransferBody
+        ? [createTransferBody.parse(example.body)]
+        : []
+  const names = [...new Set([scope, ...items.map(scopeOf)])].map(each => `\`${each}\``)
+  return `${names.length === 1 ? 'Scope' : 'Scopes'} ${names.join(', ')}.`
+}
+
 function requestItem(endpoint: Endpoint) {
-  const { operationId, title, method, scope, example } = endpoint
+  const { operationId, title, method, example } = endpoint
   const { query, body } = example
   const target = withVariables(examplePathOf(endpoint))
   const parameters = query ? withVariables(query) : ''
@@ -102,7 +115,7 @@ function requestItem(endpoint: Endpoint) {
     protocolProfileBehavior: { followRedirects: false },
     request: {
       method,
-      description: `Scope \`${scope}\`.`,
+      description: describeScopes(endpoint),
       url,
       ...(body !== undefined && {
         header: [{ key: 'Content-Type', value: 'application/json' }],
