@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { connectFirstRelease, postAsFirstRelease } from '../tools/bench/baseline/first-release.ts'
-import { benchId, installBaseline } from '../tools/bench/baseline/install.ts'
+import { drawChart } from '../tools/bench/chart.ts'
 import { readEndedCpuTime } from '../tools/bench/cpu.ts'
 import type { Machine } from '../tools/bench/machine.ts'
-import { postingOf } from '../tools/bench/posting.ts'
+import { installPlainSchema } from '../tools/bench/plain/install.ts'
 import { reportOf } from '../tools/bench/report.ts'
 import { ratiosOf } from '../tools/bench/rounds.ts'
 import { isReached, targets } from '../tools/bench/targets.ts'
@@ -49,38 +48,46 @@ test('an unknown part and an unknown flag are rejected in one sentence', async (
   })
 })
 
-test('the function that pgbench calls makes a transfer in the schema of the first release', async () => {
-  const database = await createTestDatabase('template1')
-  await installBaseline(database.ownerUrl)
-  await query(database.ownerUrl, 'select bench_transfer(bench_id(1), bench_id(1000), bench_id(1001), 0.01)')
-  const flows = 'select direction, balance_after::text as balance from flow order by direction'
-  expect(await query(database.ownerUrl, flows)).toEqual([
-    { direction: 'IN', balance: '100000.01' },
-    { direction: 'OUT', balance: '99999.99' },
+test('the benchmark measures the service and one transaction per request side by side, and draws a chart', async () => {
+  const directory = await makeTempDir('bench')
+  const file = join(directory, 'bench.json')
+  const charts = join(directory, 'charts')
+  await execute(process.execPath, [
+    ...[script, '--quick', '--only', 'connections,reads', '--directory', directory, '--json', file, '--charts', charts],
   ])
-  await database.drop()
+  const { ratios, figures } = JSON.parse(await readFile(file, 'utf8'))
+  expect(ratios).toMatchObject({
+    transfer_c1_vs_transaction: expect.any(Number),
+    transfer_c256_vs_transaction: expect.any(Number),
+    p99_c256_vs_transaction: expect.any(Number),
+    page_p50_c16_vs_transaction: expect.any(Number),
+  })
+  expect(figures.connections['transaction 16'].cpuMicros).toMatchObject({ express: {}, postgres: {}, redis: {} })
+  const chart = await readFile(join(charts, 'connections.svg'), 'utf8')
+  expect(chart).toContain('one transaction per request')
 })
 
-test('the writing of the first release posts a batch in its schema, and wallets continue from the batch before', async () => {
+test('a chart has the points of each series in each panel', async () => {
+  const points = [1, 4, 16].flatMap(x => [
+    { series: 'slow', x, y: 100 * x },
+    { series: 'fast', x, y: 400 * x },
+  ])
+  const svg = await drawChart([{ title: 'Rate', xTitle: 'connections', yTitle: 'per second', points }])
+  expect(svg).toMatch(/^<svg/)
+  expect(svg.match(/aria-roledescription="point"/g)).toHaveLength(points.length)
+})
+
+test('the function that pgbench calls makes a transfer in the plain schema', async () => {
   const database = await createTestDatabase('template1')
-  await installBaseline(database.ownerUrl)
-  const [workspaceId, first, second] = [benchId(1), benchId(1000), benchId(1001)]
-  const transfer = (source: string, target: string) => postingOf(workspaceId, source, target)
-  const client = await connectFirstRelease(database.ownerUrl)
-  await postAsFirstRelease(client, [transfer(first, second), transfer(first, second)])
-  await postAsFirstRelease(client, [transfer(second, first)])
-  await client.end()
-  const flows = 'select sequence::int, balance_after::text as balance, order_number::int as number from flow'
-  expect(await query(database.ownerUrl, `${flows} where wallet_id = $1 order by sequence`, [first])).toEqual([
-    { sequence: 1, balance: '99999.99', number: 1 },
-    { sequence: 2, balance: '99999.98', number: 2 },
-    { sequence: 3, balance: '99999.99', number: 3 },
+  await installPlainSchema(database.ownerUrl)
+  await query(database.ownerUrl, 'select bench_transfer(bench_id(1000), bench_id(1001), 0.01)')
+  const entries = 'select amount::float8, balance_after::float8 as balance from entry order by id'
+  expect(await query(database.ownerUrl, entries)).toEqual([
+    { amount: -0.01, balance: 99999.99 },
+    { amount: 0.01, balance: 100000.01 },
   ])
-  const state =
-    'select w.balance::text, w.sequence::int, l.order_count::int from wallet w join ledger l using (workspace_id)'
-  expect(await query(database.ownerUrl, `${state} where w.id = $1`, [second])).toEqual([
-    { balance: '100000.01', sequence: 3, order_count: 3 },
-  ])
+  const wallets = `select balance::float8 from wallet where id in (bench_id(1000), bench_id(1001)) order by id`
+  expect(await query(database.ownerUrl, wallets)).toEqual([{ balance: 99999.99 }, { balance: 100000.01 }])
   await database.drop()
 })
 

@@ -3,11 +3,11 @@
  * captures, and reversals with the transfers that they reverse. Spread wallets are as in the part `transfers`.
  */
 import { sayWithin } from '../services/say.ts'
-import { walletsEach, workspaces } from './baseline/install.ts'
 import { noCpuTimes } from './cpu.ts'
 import { figuresOf, tableOf, totalOf } from './figures.ts'
 import { batchSize, type LoadPlan } from './load.ts'
 import { type Run, startLoadProcess } from './load-process.ts'
+import { walletsEach, workspaces } from './plain/install.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'

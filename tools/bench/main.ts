@@ -1,11 +1,13 @@
 /** `npm run bench` compares the service with other ways to do the same work on the same machine: docs/performance.md. */
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { anyText, type Values } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { listOf } from '../../cli/command-line/sentence.ts'
 import { sayWithin } from '../services/say.ts'
 import { measureCommands } from './commands.ts'
+import { measureConnections } from './connections.ts'
 import { measureEdge } from './edge.ts'
 import { measureExport } from './export.ts'
 import { measureLists } from './lists.ts'
@@ -13,12 +15,15 @@ import { describeMachine } from './machine.ts'
 import { measureMemory } from './memory.ts'
 import { measureNeighbours } from './neighbours.ts'
 import { measurePosting } from './posting.ts'
+import { measureReads } from './reads.ts'
 import { type Findings, reportOf, textOf } from './report.ts'
 import { fullSettings, quickSettings, type Settings } from './settings.ts'
 import { startTestbed, type Testbed } from './testbed.ts'
 import { measureTransfers } from './transfers.ts'
 
 const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Findings>> = {
+  connections: measureConnections,
+  reads: measureReads,
   transfers: measureTransfers,
   posting: measurePosting,
   commands: measureCommands,
@@ -48,14 +53,16 @@ const flags = {
     default: tmpdir(),
     parse: anyText,
   },
+  charts: { value: 'DIR', help: 'also draw charts into this directory', parse: anyText },
   quick: { help: 'only check that everything works; the figures mean nothing' },
 } as const
 
-async function measure({ json, only, rounds, directory, quick }: Values<typeof flags>): Promise<void> {
+async function measure({ json, only, rounds, directory, charts, quick }: Values<typeof flags>): Promise<void> {
   const settings = { ...(quick ? quickSettings : fullSettings), ...(rounds && { rounds }) }
 
   // Fails now, not after ten minutes, if the file cannot be written.
   if (json) await writeFile(json, '')
+  if (charts) await mkdir(charts, { recursive: true })
   const say = sayWithin('bench')
   say('starting PostgreSQL and Redis')
   const testbed = await startTestbed(directory)
@@ -65,6 +72,9 @@ async function measure({ json, only, rounds, directory, quick }: Values<typeof f
     for (const name of only ?? Object.keys(parts)) findings.push(await parts[name]!(testbed, settings))
     const report = reportOf(machine, findings)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
+    if (charts)
+      for (const [name, svg] of findings.flatMap(({ charts = {} }) => Object.entries(charts)))
+        await writeFile(join(charts, name), svg)
     say('done')
     console.log(textOf(report, findings))
   } finally {
@@ -87,7 +97,7 @@ function parseRounds(text: string): number {
 await runProgram(
   createCommand({
     name: 'npm run bench --',
-    help: 'compare the service with other ways to do the same work, in about 18 minutes',
+    help: 'compare the service with other ways to do the same work, in about 30 minutes',
     flags,
     examples: ['', '--only posting', '--only transfers,lists --json results.json', '--quick'],
     notes: `The benchmark starts its own PostgreSQL (with fsync and synchronous_commit on), Redis, core, gateway, and the programs

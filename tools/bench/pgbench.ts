@@ -17,7 +17,7 @@ export type PgbenchResult = { perSecond: number; cpuMicros: CpuTimes | null }
 /**
  * Measures transfers per second. The first `warmUpSeconds`, in which each connection fills its caches, do not count.
  *
- * @param url of the database, with the role that owns the baseline's tables
+ * @param url of the database, with the role that owns the tables of the plain schema
  */
 export async function runPgbench(
   program: string,
@@ -27,7 +27,7 @@ export async function runPgbench(
   { warmUpSeconds, seconds }: { warmUpSeconds: number; seconds: number },
 ): Promise<PgbenchResult> {
   const { hostname, port, username, password, pathname } = new URL(url)
-  const script = fileURLToPath(new URL(`./baseline/${kind}.pgbench`, import.meta.url))
+  const script = fileURLToPath(new URL(`./plain/${kind}.pgbench`, import.meta.url))
   const connection = ['-h', hostname, '-p', port, '-U', username, pathname.slice(1)]
   const load = ['-M', 'prepared', '-n', '-j', '1', '-c', `${clients}`, '-T', `${warmUpSeconds + seconds}`]
   const before = readTimes(postgres)

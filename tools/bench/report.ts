@@ -10,6 +10,8 @@ export type Findings = {
   missing?: Record<string, string>
   /** For the text report. */
   tables?: string[]
+  /** SVG documents by file name. */
+  charts?: Record<string, string>
 }
 
 /** `ratios`: the medians of the rounds. `figures.spreads`: the ratios of all rounds. */

@@ -5,7 +5,9 @@ export type Settings = {
   /** For each contender in each round. */
   warmUpMs: number
   measureMs: number
-  /** Batches of 100 transfers that the posting part makes in a round. */
+  /** Workspaces whose transfers are compared with one transaction per request, 8 at most. */
+  peerWorkspaces: number
+  /** Batches of each size that the posting part makes in a round. */
   postingBatches: number
   /** Rows of the tables whose lists are read. The targets are for the last size. */
   listSizes: number[]
@@ -22,6 +24,7 @@ export const fullSettings: Settings = {
   rounds: 5,
   warmUpMs: 1_000,
   measureMs: 3_000,
+  peerWorkspaces: 8,
   postingBatches: 20,
   listSizes: [10_000, 100_000, 1_000_000],
   neighbourRows: 500_000,
@@ -34,7 +37,8 @@ export const fullSettings: Settings = {
 export const quickSettings: Settings = {
   rounds: 1,
   warmUpMs: 0,
-  measureMs: 1_000,
+  measureMs: 200,
+  peerWorkspaces: 1,
   postingBatches: 2,
   listSizes: [100, 1_000, 10_000],
   neighbourRows: 5_000,
