@@ -230,6 +230,26 @@ describe('the API reference', () => {
     expect(await form.getByLabel('bizId').inputValue()).not.toBe(bizId)
   })
 
+  test('lists the wallets of the key, the oldest first, and says how many it does not list', async () => {
+    const tenant = { ...(await createTenant(system)), admin: system.admin }
+    const createWallets = async (count: number) => {
+      for (let at = 0; at < count; at++) await createWallet(tenant, { name: 'Later' })
+    }
+    await createWallet(tenant, { name: 'Main' })
+    await createWallets(9)
+    const page = await open('/docs')
+    await enterKey(page, { ...system, ...tenant })
+    await page.getByText('Its workspace has 10 wallets, and the forms below offer them.').waitFor()
+    const rows = page.locator('#key-wallets li')
+    const namesShown = async () => (await rows.allTextContents()).map(row => row.replace(/:.*/, ''))
+    const ten = ['Main', ...Array.from({ length: 9 }, () => 'Later')]
+    expect(await namesShown()).toEqual(ten)
+    await createWallets(91)
+    await enterKey(page, { ...system, ...tenant })
+    await page.getByText('Its workspace has 101 wallets, and the forms below offer the first 100.').waitFor()
+    expect(await namesShown()).toEqual([...ten, '… and 91 more'])
+  })
+
   test('a form proposes no status of a wallet: the reader chooses it', async () => {
     const page = await open('/docs')
     await enterKey(page)
@@ -470,6 +490,26 @@ describe('serving', () => {
       })
       expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:|\*/)
     }
+  })
+
+  test('a browser that opens the base URL is sent to /docs; other clients get S004', async () => {
+    const page = await open('/')
+    expect(page.url()).toBe(`${system.baseUrl}/docs`)
+    const get = (headers: Record<string, string>, method = 'GET', url = system.baseUrl) =>
+      fetch(url, { method, headers, redirect: 'manual' })
+    const html = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+    const sent = await get(html)
+    expect([sent.status, sent.headers.get('location'), sent.headers.get('vary')]).toEqual([302, '/docs', 'Accept'])
+    expect(sent.headers.get('x-request-id')).toMatch(/^req_/)
+    expect((await get(html, 'HEAD')).status).toBe(302)
+    const { url: withoutDocs } = await system.startGateway({ DOCS: 'off' })
+    for (const response of await Promise.all([
+      ...['*/*', 'application/json', 'application/json, text/html;q=0.5', '', 'none'].map(Accept => get({ Accept })),
+      get(html, 'POST'),
+      get(html, 'GET', `${system.baseUrl}/wallets`),
+      get(html, 'GET', withoutDocs),
+    ]))
+      expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, 'S004'])
   })
 
   test('unknown paths below /docs and other methods get S004', async () => {

@@ -36,6 +36,7 @@ export type Media = {
 export type Schema = {
   $ref?: string
   type?: string | string[]
+  title?: string
   description?: string
   properties?: Record<string, Schema>
   required?: string[]
@@ -43,6 +44,7 @@ export type Schema = {
   allOf?: Schema[]
   anyOf?: Schema[]
   oneOf?: Schema[]
+  discriminator?: { propertyName: string }
   enum?: unknown[]
   const?: unknown
   default?: unknown

@@ -137,8 +137,8 @@ function answerSection(document: OpenApiDocument, answer: Media | undefined): Ht
 
 /** The records of a page, or the data itself if it is one record. */
 function recordsOf(document: OpenApiDocument, data: Schema): Schema {
-  const content = mergedSchema(document, data).properties?.content
-  return (content && mergedSchema(document, content).items) ?? data
+  const { content, page } = mergedSchema(document, data).properties ?? {}
+  return (page && content && mergedSchema(document, content).items) ?? data
 }
 
 function errorSection(document: OpenApiDocument, { responses }: Operation): Html | false {

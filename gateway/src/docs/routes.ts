@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { enUS } from '../locales/en-US.ts'
 import { Asset } from './assets.ts'
 import { browserModules } from './browser-modules.ts'
@@ -66,8 +66,17 @@ function pageAssets(path: string, { title, description, script, body }: Page): R
   return { [path]: page, [`${path}/`]: page, ...Object.fromEntries(scripts) }
 }
 
+/** Whether a browser asks, and not a client of the API, which accepts JSON or anything. */
+function prefersHtml(request: Request): boolean {
+  return request.accepts(['json', 'html']) === 'html'
+}
+
+function sendToDocs({ requestId }: Request, response: Response): void {
+  response.writeHead(302, { ...headers, Location: '/docs', Vary: 'Accept', 'X-Request-Id': requestId }).end()
+}
+
 /**
- * Serves the documentation. Other paths and methods are left to the next handler.
+ * Serves the documentation, and sends browsers from the base URL to it. Other paths and methods are left to the next handler.
  *
  * All files are prepared at once: rendering the pages takes some 100 ms, which would delay signed requests later.
  */
@@ -76,8 +85,8 @@ export function serveDocs(): RequestHandler {
   for (const asset of Object.values(assets)) void asset.prepare()
   return async (request, response, next) => {
     const { path } = request.target
-    const isDocs = path === '/openapi.json' || path === '/docs' || path.startsWith('/docs/')
-    if (!isDocs || (request.method !== 'GET' && request.method !== 'HEAD')) return next()
+    if (request.method !== 'GET' && request.method !== 'HEAD') return next()
+    if (path === '/' && prefersHtml(request)) return sendToDocs(request, response)
     const asset = Object.hasOwn(assets, path) ? assets[path] : undefined
     if (!asset) return next()
     await asset.send(request, response)

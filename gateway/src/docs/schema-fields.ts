@@ -32,21 +32,54 @@ export function fieldList(document: OpenApiDocument, fields: Field[], of: 'reque
   return html`<dl class="fields">${rows}</dl>`
 }
 
-/** The fields of an object, or of the objects in an array, folded. */
+/** The fields of an object, or of the objects in an array, folded: a list for each kind of object. */
 function nested(document: OpenApiDocument, name: string, schema: Schema, of: 'request' | 'answer'): Html[] {
-  return objectsIn(document, schema).map(
-    object => html`<details><summary>Fields of ${object.description ?? html`<code>${name}</code>`}</summary>
-      ${fieldList(document, fieldsOf(document, object), of)}</details>`,
-  )
+  const objects = objectsIn(document, schema)
+  return objects.map(object => {
+    const others = objects.filter(each => each !== object)
+    return html`<details><summary>Fields of <code>${name}</code>${kindOf(object, others)}</summary>
+      ${fieldList(document, fieldsOf(document, object), of)}</details>`
+  })
 }
 
 function objectsIn(document: OpenApiDocument, node: Schema): Schema[] {
   const schema = mergedSchema(document, node)
   if (schema.items) return objectsIn(document, schema.items)
+  if (schema.discriminator) return [commonFields(document, schema, schema.discriminator.propertyName)]
   const variants = schema.oneOf ?? schema.anyOf
   if (variants) return variants.flatMap(variant => objectsIn(document, variant))
   return schema.properties ? [schema] : []
 }
+
+/**
+ * One object for all variants of a union. A field that has several schemas is again a union, of the different ones, each
+ * with the types that have it as its title. All variants have fields of the same names.
+ */
+function commonFields(document: OpenApiDocument, { oneOf = [] }: Schema, discriminator: string): Schema {
+  const variants = oneOf.map(variant => mergedSchema(document, variant).properties!)
+  const typeOfVariant = (variant: Record<string, Schema>) => String(variant[discriminator]!.const)
+  const properties = Object.keys(variants[0]!).map((name): [string, Schema] => {
+    if (name === discriminator) return [name, { type: 'string', enum: variants.map(typeOfVariant) }]
+    const groups = [...Map.groupBy(variants, variant => JSON.stringify(variant[name])).values()]
+    if (groups.length === 1) return [name, variants[0]![name]!]
+    const titleOf = (group: typeof variants) => group.map(variant => `\`${typeOfVariant(variant)}\``).join(', ')
+    return [
+      name,
+      { oneOf: groups.map(group => ({ ...mergedSchema(document, group[0]![name]!), title: titleOf(group) })) },
+    ]
+  })
+  return { type: 'object', properties: Object.fromEntries(properties) }
+}
+
+/** What tells one kind of object from the others: its title, or the required fields that only it has. */
+function kindOf({ title, required = [] }: Schema, others: readonly Schema[]): Html | false {
+  if (title) return html` of ${inline(title)}`
+  if (others.length === 0) return false
+  return html` with ${codes(required.filter(name => !others.some(other => other.properties?.[name])))}`
+}
+
+const codes = (names: readonly unknown[]) =>
+  names.map((name, at) => html`${at > 0 && ', '}<code>${String(name)}</code>`)
 
 /** The type in words: `string`, `string or null`, `array of object`. */
 export function typeOf(document: OpenApiDocument, node: Schema): string {
@@ -84,7 +117,7 @@ function values({ enum: all, const: constant }: Schema): Html | string | false {
   if (!all) return false
   if (all.length > maxListedValues)
     return html`One of ${all.length} values: see the <a href="/openapi.json">OpenAPI document</a>.`
-  return html`One of ${all.map((value, at) => html`${at > 0 && ', '}<code>${String(value)}</code>`)}.`
+  return html`One of ${codes(all)}.`
 }
 
 function range(min: number | undefined, max: number | undefined, unit: string): string | false {

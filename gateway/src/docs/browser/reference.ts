@@ -6,7 +6,10 @@ import { FormFault, readRequest } from './request-form.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
 import { generateBizId, offerWallets, proposeTimes, proposeWallets, rememberIds, type Wallet } from './suggestions.ts'
 
-const walletsTarget = '/api/v1/wallets?size=100'
+/** The oldest first, so that the wallets that a workspace began with stay in the list. */
+const walletsTarget = '/api/v1/wallets?size=100&sort=createdAt,asc'
+const shownWallets = 10
+type WalletPage = { content: Wallet[]; page: { totalElements: number } }
 const apiKey = elementById('api-key', HTMLInputElement)
 const apiSecret = elementById('api-secret', HTMLInputElement)
 const keyStatus = elementById('key-status', HTMLElement)
@@ -19,10 +22,10 @@ onSubmit(elementById('key', HTMLFormElement), keyStatus, async () => {
   keyWallets.replaceChildren()
   const answer = await exchange(credentials(), 'GET', walletsTarget)
   if (!answer.envelope?.success) return outcomeOf(answer)
-  const { content } = answer.envelope.data as { content: Wallet[] }
-  showWallets(content)
-  proposeWallets(content)
-  return welcome(content)
+  const wallets = answer.envelope.data as WalletPage
+  showWallets(wallets)
+  proposeWallets(wallets.content)
+  return welcome(wallets)
 })
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
@@ -84,8 +87,9 @@ function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function welcome(wallets: readonly Wallet[]): Node[] {
-  const count = wallets.length === 1 ? '1 wallet' : `${wallets.length} wallets`
+function welcome({ content, page: { totalElements } }: WalletPage): Node[] {
+  const count = totalElements === 1 ? '1 wallet' : `${totalElements} wallets`
+  const offered = totalElements > content.length ? `the first ${content.length}` : 'them'
   const next = document.querySelector('form.try[data-path="/api/v1/transfer/command/create"]')
   const link = next
     ? [
@@ -100,27 +104,28 @@ function welcome(wallets: readonly Wallet[]): Node[] {
     element(
       'p',
       { class: 'verdict good' },
-      `The key works. Its workspace has ${count}, and the forms below offer them.`,
+      `The key works. Its workspace has ${count}, and the forms below offer ${offered}.`,
     ),
-    ...(wallets.length > 1 ? link : []),
+    ...(content.length > 1 ? link : []),
   ]
 }
 
 /** Shows the balances after a command. If they cannot be read, the former ones stay. */
 async function reloadWallets(signer: Credentials): Promise<void> {
   const answer = await exchange(signer, 'GET', walletsTarget).catch(() => undefined)
-  if (answer?.envelope?.success) showWallets((answer.envelope.data as { content: Wallet[] }).content)
+  if (answer?.envelope?.success) showWallets(answer.envelope.data as WalletPage)
 }
 
 /** Not in the status of the key, which screen readers read when it changes. */
-function showWallets(wallets: readonly Wallet[]): void {
-  offerWallets(wallets)
-  const rows = wallets
-    .slice(0, 5)
+function showWallets({ content, page: { totalElements } }: WalletPage): void {
+  offerWallets(content)
+  const rows = content
+    .slice(0, shownWallets)
     .map(({ name, balance, currency, walletId }) =>
       element('li', {}, `${name}: ${balance} ${currency} `, element('code', {}, walletId)),
     )
-  keyWallets.replaceChildren(...rows)
+  const more = totalElements - rows.length
+  keyWallets.replaceChildren(...rows, ...(more > 0 ? [element('li', {}, `… and ${more} more`)] : []))
 }
 
 /** The list of endpoints is folded where it would hide the page. */

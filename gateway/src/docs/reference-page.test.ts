@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import type { OpenApiDocument } from './openapi-document.ts'
+import { referenceBody } from './reference-page.ts'
+
+const document = JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')) as OpenApiDocument
+const page = referenceBody(document).html
+const articles = new Map(
+  page
+    .split('<article ')
+    .slice(1)
+    .map(article => [/id="(\w+)"/.exec(article)![1]!, article]),
+)
+
+type FieldList = { title: string; path: string; names: string[] }
+
+/** The lists of fields of an operation. `names` are without those of lists inside it. */
+function fieldListsOf(operation: string): FieldList[] {
+  const lists: FieldList[] = []
+  const open: FieldList[] = []
+  let title = ''
+  const tags = /<(?:summary|h4)>(.*?)<\/(?:summary|h4)>|<dl class="fields">|<\/dl>|<dt><code>(.*?)<\/code>/gs
+  for (const [tag, text, name] of articles.get(operation)!.matchAll(tags)) {
+    if (text !== undefined) title = text.replaceAll(/<[^>]+>/g, '')
+    else if (name !== undefined) open.at(-1)!.names.push(name)
+    else if (tag === '</dl>') open.pop()
+    else {
+      const list = { title, path: [...open.map(each => each.title), title].join(' > '), names: [] }
+      lists.push(list)
+      open.push(list)
+    }
+  }
+  return lists.filter(list => list.title !== 'Errors')
+}
+
+const namesOf = (operation: string, title: string) => fieldListsOf(operation).find(list => list.title === title)?.names
+
+test.each([...articles.keys()])('%s: each list of fields has fields, and a title of its own', operation => {
+  const lists = fieldListsOf(operation)
+  expect(lists.length).toBeGreaterThan(0)
+  for (const { title, names } of lists) expect(names.length, title).toBeGreaterThan(0)
+  const paths = lists.map(({ path }) => path)
+  expect(paths).toEqual([...new Set(paths)])
+})
+
+test('the answer of readEvents is described: its cursor, what all events have, and the data of each type', () => {
+  const page = ['content', 'after', 'afterEventId', 'types', 'last', 'lastEventId', 'more']
+  expect(namesOf('readEvents', 'Fields of the answer')).toEqual(page)
+  const common = ['eventId', 'position', 'type', 'timestamp', 'workspaceId', 'data']
+  expect(namesOf('readEvents', 'Fields of content')).toEqual(common)
+  const transfer = ['transfer', 'balances', 'holdRemaining']
+  expect(namesOf('readEvents', 'Fields of data of transfer.completed')).toEqual(transfer)
+  expect(namesOf('readEvents', 'Fields of data of hold.created, hold.released, hold.expired')).toEqual(['hold'])
+})
+
+test('the items of a batch are described once for each kind', () => {
+  expect(namesOf('createTransferBatch', 'Fields of transfers with reversesTransferId')).toContain('amount')
+  const create = 'Fields of transfers with sourceWalletId, targetWalletId'
+  expect(namesOf('createTransferBatch', create)).toContain('holdId')
+})
