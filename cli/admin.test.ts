@@ -3,7 +3,7 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { batchType, scopes, uuidFromId } from '@workspace-wallet/contract'
@@ -1267,6 +1267,38 @@ describe('shell completion', () => {
       expect((await run(['completion', shell], {})).stdout).toContain('wallet-admin complete -- ')
     expect(sentence(2, await run(['completion', 'ksh'], {}))).toContain('Allowed choices are bash, zsh, fish.')
   })
+})
+
+test('wallet-admin finds the service of the checkout that it is linked from, in any directory, unless DATA_DIR is set', async () => {
+  const checkout = await mkdtemp(join(inject('runDir'), 'checkout-'))
+  const elsewhere = await mkdtemp(join(inject('runDir'), 'elsewhere-'))
+  await mkdir(join(checkout, 'cli'))
+  await copyFile(join(root, 'cli/wallet-admin'), join(checkout, 'cli/wallet-admin'))
+  for (const name of ['admin.ts', 'node-version.cjs'])
+    await symlink(join(root, 'cli', name), join(checkout, 'cli', name))
+  // As npm link does.
+  await symlink(join(checkout, 'cli/wallet-admin'), join(elsewhere, 'wallet-admin'))
+  const walletAdmin = (environment: NodeJS.ProcessEnv) => {
+    const { promise, resolve } = Promise.withResolvers<Ran>()
+    const env = { PATH: `${join(process.execPath, '..')}:${PATH}`, NODE_COMPILE_CACHE, ...environment }
+    const args = ['workspace', 'create', '--name', 'Linked', '--json']
+    execFile(join(elsewhere, 'wallet-admin'), args, { cwd: elsewhere, env }, (error, stdout, stderr) =>
+      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+    return promise
+  }
+  expect(sentence(1, await walletAdmin({}))).toBe(
+    `There is no ${join(checkout, '.data/core.json')}: start the service with npm start, or set CORE_URL and CORE_TOKEN.`,
+  )
+  for (const directory of [checkout, elsewhere]) {
+    await mkdir(join(directory, '.data'))
+    const connection = directory === checkout ? { coreUrl, adminToken } : { coreUrl: 'http://127.0.0.1:9' }
+    await writeFile(join(directory, '.data/core.json'), JSON.stringify(connection))
+  }
+  const { exitCode, stdout, stderr } = await walletAdmin({})
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toEqual({ workspaceId: id('wsp') })
+  expect(sentence(1, await walletAdmin({ DATA_DIR: '.data' }))).toContain('.data/core.json lacks coreUrl or adminToken')
 })
 
 test('npm run --silent prints the JSON only and passes the exit code on', async () => {

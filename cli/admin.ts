@@ -13,8 +13,8 @@ import { createCommand, createGroup, runProgram } from './command-line/program.t
 const notes = `Every command accepts --help, and --json, which prints one JSON object and nothing else; event tail prints one object on each
 line. In scripts, use npm run --silent admin -- NOUN VERB … --json, which also suppresses npm's own output.
 
-The commands call the core of npm start, which they find in DATA_DIR (default: .data). To call another core, set CORE_URL
-and CORE_TOKEN, a service token with the role admin.
+The commands call the core of npm start, which they find in DATA_DIR (default: .data in the checkout). To call another
+core, set CORE_URL and CORE_TOKEN, a service token with the role admin.
 
 The exit code is 1 if a command fails and 2 if the command line is invalid. Both print one sentence to standard error.
 
