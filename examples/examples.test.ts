@@ -336,16 +336,19 @@ describe.concurrent('The Postman collection', () => {
   const newman = require.resolve('newman/bin/newman.js')
   const file = here('postman/wallet.postman_collection.json')
 
+  /** More than the money of one wallet is enough for. */
+  const rounds = 4
+
   /** Returns the titles of the requests, and what failed. */
   async function runCollection(collection: string, name: string): Promise<{ requests: string[]; failures: string[] }> {
     const tenant = await createTenant(system)
-    for (const wallet of ['Main', 'Savings'])
-      await createWallet({ ...system, ...tenant }, { name: wallet, deposits: ['1000'] })
+    for (const [wallet, deposits] of Object.entries({ Main: ['500'], Savings: [], 'Desk USD': [] }))
+      await createWallet({ ...system, ...tenant }, { name: wallet, deposits })
     const environment = join(directory, `environment-${name}.json`)
     const values = Object.entries(tenant).map(([key, value]) => ({ key, value }))
     await writeFile(environment, JSON.stringify({ values }))
     const report = join(directory, `report-${name}.json`)
-    const options = ['-e', environment, '-n', '2', '-r', 'json', '--reporter-json-export', report]
+    const options = ['-e', environment, '-n', String(rounds), '-r', 'json', '--reporter-json-export', report]
     const { stderr } = await execute([process.execPath, newman, 'run', collection, ...options], {})
     const text = await readFile(report, 'utf8').catch(() => expect.fail(stderr))
     const { run } = JSON.parse(text) as {
@@ -357,11 +360,15 @@ describe.concurrent('The Postman collection', () => {
     }
   }
 
-  test('has a request for each endpoint, and each succeeds, more than once', async () => {
+  test('has a request for each endpoint, and each succeeds, however often it is run', async () => {
     const { requests, failures } = await runCollection(file, 'all')
     expect(failures).toEqual([])
     const titles = endpoints.map(({ title }) => title)
-    expect(requests.toSorted()).toEqual([...titles, ...titles].toSorted())
+    expect(requests.toSorted()).toEqual(
+      Array.from({ length: rounds }, () => titles)
+        .flat()
+        .toSorted(),
+    )
   })
 
   test('sends no signed request to the server that a redirect names', async () => {
@@ -392,7 +399,7 @@ describe.concurrent('The Postman collection', () => {
     await writeFile(changed, JSON.stringify(collection))
     const { failures } = await runCollection(changed, 'changed')
     const notFound = expect.stringMatching(/^Get a transfer order: T001 TRANSFER_NOT_FOUND/)
-    expect(failures).toEqual([notFound, notFound])
+    expect(failures).toEqual(Array.from({ length: rounds }, () => notFound))
   })
 })
 

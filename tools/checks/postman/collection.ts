@@ -13,7 +13,7 @@ export function postmanCollection(): string {
 
 const description = `One request for each endpoint, signed by the script of the collection.
 
-Set the variables \`baseUrl\`, \`apiKey\` and \`apiSecret\`. The key needs the scopes of what you call. Send "List wallets" first: it sets \`walletId\` and \`targetWalletId\` to your first two wallets in USD, unless you set them, and starts a new \`bizId\`. Or run the whole collection: each request succeeds.
+Set the variables \`baseUrl\`, \`apiKey\` and \`apiSecret\`. The key needs the scopes of what you call. Send "List wallets" first: it sets \`walletId\` and \`targetWalletId\` to your two active wallets in USD with the highest balances, and \`bizId\` to a new value. To use other wallets, set the two variables in an environment. You can also run the whole collection, as often as you like: each request succeeds.
 
 Enter the secret as a current value of the variable: Postman synchronizes and exports initial values.
 
@@ -45,6 +45,8 @@ const replacements: [example: string, variable: string][] = [
   [createWallet.body.bizId, '{{bizId}}-wallet'],
   [createWebhook.data.webhookId, '{{webhookId}}'],
   [createWebhook.body.bizId, '{{bizId}}-webhook'],
+  // The wallet with the highest balance pays, so that no number of runs spends a wallet.
+  ['size=1&currency=USD&sort=name,asc', 'size=2&currency=USD&status=ACTIVE&sort=amount,desc'],
   ['size=1', 'size=2'],
 ]
 
@@ -52,8 +54,8 @@ const replacements: [example: string, variable: string][] = [
 const keepValues: Record<string, string> = {
   listWallets: `
 const [first, second] = pm.response.json().data.content.map(({ walletId }) => walletId)
-if (!pm.variables.get('walletId')) pm.collectionVariables.set('walletId', first)
-if (!pm.variables.get('targetWalletId')) pm.collectionVariables.set('targetWalletId', second)
+pm.collectionVariables.set('walletId', first)
+pm.collectionVariables.set('targetWalletId', second)
 pm.collectionVariables.set('bizId', pm.variables.replaceIn('postman-{{$guid}}'))`,
   createWallet: `
 pm.collectionVariables.set('newWalletId', pm.response.json().data.walletId)`,
