@@ -750,7 +750,7 @@ test('event tail --follow fails if another history replaces the one that it prin
 describe('ledger verify', () => {
   test('reports a sound ledger', async () => {
     const report = { workspaces: expect.any(Number), wallets: expect.any(Number), flows: expect.any(Number) }
-    const sound = { ok: true, ...report, transfers: expect.any(Number), violations: [], more: 0 }
+    const sound = { ok: true, ...report, transfers: expect.any(Number), violations: [], brokenRules: [] }
     expect(await json('ledger verify')).toMatchObject(sound)
     expect(await json(`ledger verify --workspace ${system.workspaceId}`)).toMatchObject({ ...sound, workspaces: 1 })
     expect(await text(`ledger verify --workspace ${system.workspaceId}`)).toMatch(
@@ -778,7 +778,10 @@ describe('ledger verify', () => {
     const report = JSON.parse(asJson.stdout)
     expect(report.ok).toBe(false)
     expect(report.violations.length).toBeGreaterThan(0)
-    expect(asText.stdout).toMatch(/^RULE +WHERE +WHAT\n/)
+    expect(report.brokenRules).toContainEqual({ rule: 'wallet-balance', violations: 1 })
+    expect(asText.stdout).toMatch(
+      /^BROKEN RULE +VIOLATIONS +WHAT IT SAYS\ndatabase-object +\d+ (.+\n)*wallet-balance +1 (.+\n)*\nRULE +WHERE +WHAT\n/,
+    )
     expect(asText.stdout).toContain(tampered.wallets[1]?.walletId)
     for (const { exitCode, stderr } of [asJson, asText]) {
       expect(exitCode).toBe(1)

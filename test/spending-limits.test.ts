@@ -1,4 +1,4 @@
-import { Decimal, mintId, type SetLimitInput, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, mintId, type SetLimitInput, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, batchPath, type Credentials, call, createPath } from './setup/client.ts'
@@ -270,6 +270,8 @@ test('the role of the service cannot write limits, except through functions that
   expect(codeOf(await pay('1.00'))).toBe('S002')
 })
 
+const brokenRulesOf = ({ brokenRules }: VerifyReport) => brokenRules.map(({ rule }) => rule).sort()
+
 test.each([
   ['a larger limit', 'per_day = 9999'],
   ['less spent', 'spent = 0'],
@@ -286,7 +288,7 @@ test.each([
   )
   expect(codeOf(await pay('50.00'))).toBe('S002')
   const report = await verifyLedger(system.admin, { workspaceId })
-  expect(report.brokenRules).toContain('limit-mac')
+  expect(brokenRulesOf(report)).toContain('limit-mac')
   // Setting it again replaces the row, and counts from now on.
   await system.admin.limits.set.mutate({ workspaceId, subject: { apiKey }, currency: 'USD', perDay: '100.00' })
   expect(await reopenLedger(system.admin, { workspaceId, force: false })).toMatchObject({ reopened: true })
@@ -315,7 +317,7 @@ test('limits that the role of the service has forged can be cleared after a repa
   await forge(mintId('apiKey'), 2)
   expect(codeOf(await pay('1.00'))).toBe('S002')
   const { repaired, report } = await repairLedger(system.admin, { workspaceId, dryRun: false })
-  expect({ repaired, brokenRules: report.brokenRules }).toEqual({
+  expect({ repaired, brokenRules: brokenRulesOf(report) }).toEqual({
     repaired: true,
     brokenRules: ['limit-audit', 'limit-mac', 'limit-spent'],
   })
@@ -352,7 +354,7 @@ test.each([
     if (change !== 'removed')
       await asOwner(`insert into spending_limit select * from jsonb_populate_record(null::spending_limit, '${row}')`)
     const report = await verifyLedger(system.admin, { workspaceId })
-    expect(report.brokenRules).toEqual(rules)
+    expect(brokenRulesOf(report)).toEqual(rules)
     const subject = { workspaceId, subject: { apiKey }, currency: 'USD' }
     if (change !== 'removed') await system.admin.limits.clear.mutate(subject)
     await setKeyLimit({ perDay: '100.00' })

@@ -1,5 +1,11 @@
 /** Verifies the ledger, and describes the report for operators. */
-import type { CheckpointFindings, VerifyReport } from '@workspace-wallet/contract'
+import {
+  type CheckpointFindings,
+  countViolations,
+  ledgerRules,
+  listedViolations,
+  type VerifyReport,
+} from '@workspace-wallet/contract'
 import { type CoreClient, type VerifyProgress, verifyLedger } from '@workspace-wallet/core-client'
 import { countOf } from '../command-line/sentence.ts'
 import { readCheckpointFile } from './checkpoint-file.ts'
@@ -51,14 +57,15 @@ export async function withProgress<Result>(
 }
 
 export function describeReport(report: VerifyReport): string {
-  const { workspaces, wallets, transfers, flows, holds, violations, more, checkpoint } = report
+  const { workspaces, wallets, transfers, flows, holds, brokenRules, violations, checkpoint } = report
   const counts = { workspace: workspaces, wallet: wallets, transfer: transfers, flow: flows, hold: holds }
   const scope = Object.entries(counts)
     .map(([noun, count]) => countOf(count, noun))
     .join(', ')
-  const isSound = violations.length === 0
+  const isSound = brokenRules.length === 0
   const comparison = checkpoint?.fault === null ? `\n${describeCheckpoint(checkpoint, isSound)}` : ''
   if (isSound) return `The ledger is sound: ${scope}.${comparison}`
+  const rules = brokenRules.map(({ rule, violations: found }) => [rule, `${found}`, ledgerRules[rule]])
   const rows = violations.map(({ rule, message, ids }) => [
     rule,
     Object.entries(ids)
@@ -66,8 +73,9 @@ export function describeReport(report: VerifyReport): string {
       .join(', '),
     message,
   ])
-  const rest = more > 0 ? `\nand ${more} more` : ''
-  return `${table(['RULE', 'WHERE', 'WHAT'], rows)}${rest}\n\nChecked ${scope}.${comparison}`
+  const isComplete = countViolations(brokenRules) === violations.length
+  const first = isComplete ? '' : `The first ${listedViolations} violations of each rule:\n\n`
+  return `${table(['BROKEN RULE', 'VIOLATIONS', 'WHAT IT SAYS'], rules)}\n\n${first}${table(['RULE', 'WHERE', 'WHAT'], rows)}\n\nChecked ${scope}.${comparison}`
 }
 
 function describeCheckpoint({ takenAt, workspaceId, wallets }: CheckpointFindings, isSound: boolean): string {
@@ -76,9 +84,9 @@ function describeCheckpoint({ takenAt, workspaceId, wallets }: CheckpointFinding
 }
 
 /** One sentence for standard error if the verification failed. */
-export function failureOf({ ok, violations, more, checkpoint }: VerifyReport): string | undefined {
+export function failureOf({ ok, brokenRules, checkpoint }: VerifyReport): string | undefined {
   if (ok) return undefined
-  const found = violations.length + more
+  const found = countViolations(brokenRules)
   const broken = found > 0 ? `The ledger has ${countOf(found, 'violation')}: find the cause before you post again.` : ''
   const unusable = checkpoint?.fault
     ? `The checkpoint was not compared, because ${checkpoint.fault}: give the unchanged file, for the scope that it was taken of.`

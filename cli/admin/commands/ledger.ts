@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type CheckpointPart, type LedgerChange, repairableRules } from '@workspace-wallet/contract'
+import { type CheckpointPart, countViolations, type LedgerChange, repairableRules } from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, reopenLedger, repairLedger } from '@workspace-wallet/core-client'
 import { countOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
@@ -56,10 +56,10 @@ export const ledgerCommands = [
       return { workspaceId, reopened, ...report }
     },
     print: ({ workspaceId, reopened, ...report }) => `${describeReport(report)}\n${statusLine(workspaceId, reopened)}`,
-    failure: ({ workspaceId, reopened, violations, more }) =>
+    failure: ({ workspaceId, reopened, brokenRules }) =>
       reopened
         ? undefined
-        : `The ledger of ${workspaceId} has ${countOf(violations.length + more, 'violation')}: run ledger repair first, or add --force.`,
+        : `The ledger of ${workspaceId} has ${countOf(countViolations(brokenRules), 'violation')}: run ledger repair first, or add --force.`,
   }),
   command({
     noun: 'ledger',
@@ -81,7 +81,8 @@ export const ledgerCommands = [
         repaired ? `Changed ${countOf(changes.length + moreChanges, 'row')}.` : describeReport(report),
         statusLine(workspaceId, reopened),
       ].join('\n'),
-    failure: ({ workspaceId, dryRun, repaired, reopened, report: { brokenRules } }) => {
+    failure: ({ workspaceId, dryRun, repaired, reopened, report }) => {
+      const brokenRules = report.brokenRules.map(({ rule }) => rule)
       const beyondRepair = brokenRules.filter(rule => !repairableRules.includes(rule))
       if (reopened || (dryRun && beyondRepair.length === 0)) return undefined
       return repaired

@@ -1,7 +1,22 @@
 import { z } from 'zod'
 
-/** The rules that a verification checks. A violation names the broken rule. */
+/**
+ * The rules that a verification checks, in the order of a report: first those that only somebody with access to the database
+ * can break. A violation names the broken rule.
+ */
 export const ledgerRules = {
+  'checkpoint-wallet': 'A wallet in the checkpoint still exists.',
+  'checkpoint-sequence': 'A wallet still has the flows that it had at the checkpoint.',
+  'checkpoint-head': 'The last flow at the checkpoint still has the MAC in the checkpoint.',
+  'checkpoint-revision': 'A row in the checkpoint still exists, and its revision is not lower.',
+  'checkpoint-journal':
+    'The event log has not become shorter, and its last journal entry at the checkpoint still has the same MAC.',
+  'checkpoint-audit': 'The last audit entry at the checkpoint still has the MAC in the checkpoint.',
+  'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',
+  'database-grant':
+    "The service's role has exactly the rights that the migration step grants, and no other role may write.",
+  'database-setting': "No setting of the service's role or the database changes the meaning of statements.",
+  'database-read': 'Every table can be read completely.',
   'flow-sequence': 'The flows of a wallet are numbered 1…n, without gaps or repetitions.',
   'flow-order-count': "Each flow counts the wallet's transfers between wallets up to itself.",
   'flow-wallet': 'A flow belongs to a wallet of its workspace.',
@@ -75,18 +90,6 @@ export const ledgerRules = {
     'A webhook has the bizId, URL, types, concurrency, status and secret version of the last action on it in the audit.',
   'transfer-audit': 'Every deposit and withdrawal is in the audit, with the same wallet, bizId, amount and currency.',
   'workspace-sum': 'The flows of a workspace and currency sum to zero over all wallets.',
-  'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',
-  'database-grant':
-    "The service's role has exactly the rights that the migration step grants, and no other role may write.",
-  'database-setting': "No setting of the service's role or the database changes the meaning of statements.",
-  'database-read': 'Every table can be read completely.',
-  'checkpoint-wallet': 'A wallet in the checkpoint still exists.',
-  'checkpoint-sequence': 'A wallet still has the flows that it had at the checkpoint.',
-  'checkpoint-head': 'The last flow at the checkpoint still has the MAC in the checkpoint.',
-  'checkpoint-revision': 'A row in the checkpoint still exists, and its revision is not lower.',
-  'checkpoint-journal':
-    'The event log has not become shorter, and its last journal entry at the checkpoint still has the same MAC.',
-  'checkpoint-audit': 'The last audit entry at the checkpoint still has the MAC in the checkpoint.',
 } as const satisfies Record<string, string>
 export type LedgerRule = keyof typeof ledgerRules
 
@@ -126,8 +129,8 @@ export const violation = z.object({
 })
 export type Violation = z.infer<typeof violation>
 
-/** Maximum number of violations in a report. Further ones are counted. */
-export const listedViolations = 100
+/** Maximum number of violations of one rule in a report. Further ones are counted. */
+export const listedViolations = 20
 
 /** A checkpoint whose parts were all uploaded. The caller chooses the upload ID. */
 export const uploadedCheckpoint = z.object({ uploadId: z.uuid(), checkpointId: z.uuid() })
@@ -141,6 +144,12 @@ export type VerifyEvent =
   | { kind: 'progress'; flows: number; totalFlows: number }
   | { kind: 'result'; report: VerifyReport }
 
+export type BrokenRule = { rule: LedgerRule; violations: number }
+
+export function countViolations(broken: readonly BrokenRule[]): number {
+  return broken.reduce((sum, { violations }) => sum + violations, 0)
+}
+
 export type VerifyReport = {
   ok: boolean
   workspaces: number
@@ -151,11 +160,10 @@ export type VerifyReport = {
   holds: number
   /** Events that are not transfers. */
   journalEntries: number
+  /** Every broken rule with the number of its violations, in the order of `ledgerRules`. */
+  brokenRules: BrokenRule[]
+  /** The first violations of each broken rule, at most `listedViolations`, in the same order. */
   violations: Violation[]
-  /** Violations that are not listed. */
-  more: number
-  /** Every broken rule, including those of violations that are not listed. */
-  brokenRules: LedgerRule[]
   /** Set if the verification used a checkpoint. */
   checkpoint?: CheckpointFindings
 }

@@ -156,7 +156,7 @@ async function* verifyAndRepair(
       continue
     }
     const { report } = event
-    if (!report.brokenRules.every(rule => repairableRules.includes(rule))) {
+    if (!report.brokenRules.every(({ rule }) => repairableRules.includes(rule))) {
       yield { kind: 'result', ...unchanged, report }
       return
     }

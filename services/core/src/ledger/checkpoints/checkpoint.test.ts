@@ -1,5 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { type CheckpointPart, checkpointPartEntries, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import {
+  type CheckpointPart,
+  checkpointPartEntries,
+  countViolations,
+  listedViolations,
+  uuidFromId,
+  type VerifyReport,
+} from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../../../../../test/setup/database.ts'
@@ -65,6 +72,7 @@ async function sign(books: Books): Promise<void> {
 
 const damage = (sql: string) => execute(system.database.ownerUrl, `set session_replication_role = replica; ${sql}`)
 
+const isWorkspace = ({ workspaceId }: Pick<Books, 'workspaceId'>) => `'${uuidFromId('workspace', workspaceId)}'::uuid`
 const inWorkspace = ({ workspaceId }: Pick<Books, 'workspaceId'>) =>
   `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
 const isWallet = (walletId: string) => `'${uuidFromId('wallet', walletId)}'`
@@ -105,7 +113,7 @@ test('a checkpoint still matches after further postings', async () => {
   expect(atOnce).toMatchObject({
     ok: true,
     violations: [],
-    more: 0,
+    brokenRules: [],
     checkpoint: { checkpointId, takenAt, wallets, fault: null },
   })
 
@@ -160,8 +168,9 @@ test('only a checkpoint reveals a history that was truncated together with its w
 
   expect(await check(await checkpoint(books), books)).toMatchObject({ ok: true })
   const report = await check(lines, books)
-  expect(report).toMatchObject({ ok: false, more: 0, checkpoint: { wallets: 3, fault: null } })
+  expect(report).toMatchObject({ ok: false, checkpoint: { wallets: 3, fault: null } })
   const { workspaceId, a, b } = books
+  expect(countViolations(report.brokenRules)).toBe(4)
   expect(report.violations).toEqual([
     {
       rule: 'checkpoint-sequence',
@@ -174,16 +183,59 @@ test('only a checkpoint reveals a history that was truncated together with its w
       ids: { workspaceId, walletId: b, sequence: 2 },
     },
     {
-      rule: 'checkpoint-journal',
-      message: 'its event log is at position 4, and at 5 in the checkpoint',
-      ids: { workspaceId },
-    },
-    {
       rule: 'checkpoint-revision',
       message: expect.stringMatching(/^the row of its ledger is at revision \d+, and at \d+ in the checkpoint$/),
       ids: { workspaceId },
     },
+    {
+      rule: 'checkpoint-journal',
+      message: 'its event log is at position 4, and at 5 in the checkpoint',
+      ids: { workspaceId },
+    },
   ])
+})
+
+/** Rows that the service's role may insert, but cannot sign. */
+const fillers = (books: Books, count: number) => `
+  insert into member (workspace_id, user_id, created_at, revision, mac)
+    select ${isWorkspace(books)}, 'filler-' || n, now(), 1, '' from generate_series(1, ${count}) n;
+  insert into api_key (id, workspace_id, owner_user_id, name, status, scopes, ip_allowlist, secret, secret_version,
+      created_at, updated_at, access_revision, revision, mac)
+    select gen_random_uuid(), ${isWorkspace(books)}, 'filler', 'filler', 'ACTIVE', '{wallet:read}', '{}', 'x', 1, now(),
+      now(), 0, 1, '' from generate_series(1, ${count}) n;
+  insert into webhook (id, workspace_id, biz_id, url, types, concurrency, status, secret, secret_version, created_at,
+      updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures, revision, mac)
+    select gen_random_uuid(), ${isWorkspace(books)}, 'filler-' || n, 'https://filler.example/', '{}', 1, 'PAUSED', 'x', 1,
+      now(), now(), 1000000, 1, 0, now(), now(), 0, 1, '' from generate_series(1, ${count}) n`
+
+test('no number of forged rows hides what only a checkpoint reveals, and all of them are counted', async () => {
+  const books = await newBooks()
+  const lines = await checkpoint(books)
+  const before = await check(lines, books)
+  await damage(truncation(books))
+  const truncated = await check(lines, books)
+  const count = 3 * listedViolations
+  await execute(system.database.serviceUrl, fillers(books, count))
+  const report = await check(lines, books)
+  expect(before.brokenRules).toEqual([])
+  // They come first, as without the forged rows.
+  expect(report.brokenRules).toEqual([
+    ...truncated.brokenRules,
+    ...(
+      [
+        'webhook-mac',
+        'webhook-position',
+        'member-mac',
+        'key-mac',
+        'member-audit',
+        'key-audit',
+        'webhook-audit',
+      ] as const
+    ).map(rule => ({ rule, violations: count })),
+  ])
+  expect(report.violations.slice(0, truncated.violations.length)).toEqual(truncated.violations)
+  for (const { rule, violations } of report.brokenRules)
+    expect(report.violations.filter(each => each.rule === rule)).toHaveLength(Math.min(violations, listedViolations))
 })
 
 test('a truncated history that continues with other entries does not match the checkpoint', async () => {
@@ -351,8 +403,8 @@ test('a wallet or transfer of the checkpoint that no longer exists is reported',
   await sign(books)
   expect((await check(lines, books)).violations).toMatchObject([
     { rule: 'checkpoint-wallet', ids: { walletId: empty } },
-    { rule: 'audit-target', ids: { walletId: empty } },
     { rule: 'wallet-journal', ids: { walletId: empty } },
+    { rule: 'audit-target', ids: { walletId: empty } },
   ])
 
   await damage(`delete from transfer where target_wallet_id = ${isWallet(books.b)} and target_sequence = 2`)
@@ -390,7 +442,7 @@ test('a forged or damaged checkpoint is a fault of the checkpoint, not of the le
       lines.map(text => `${text.trim()}\n`),
       books,
     )
-    expect(report, what).toMatchObject({ ok: false, violations: [], more: 0, checkpoint: { fault } })
+    expect(report, what).toMatchObject({ ok: false, violations: [], brokenRules: [], checkpoint: { fault } })
   }
 })
 

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { AdminError, type VerifyReport } from '@workspace-wallet/contract'
+import { AdminError, countViolations, type VerifyReport } from '@workspace-wallet/contract'
 import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
@@ -22,7 +22,7 @@ export async function reopenLedger(
   em: Em,
   { actor, chainKey }: { actor: string; chainKey: KeyObject },
   workspaceId: string,
-  { ok, violations, more }: VerifyReport,
+  { ok, brokenRules }: VerifyReport,
 ): Promise<void> {
   const ledger = await findHalted(em, workspaceId)
   const { row, mac } = ledger
@@ -42,6 +42,6 @@ export async function reopenLedger(
     workspaceId,
     target: workspaceId,
     before: { status, haltReason },
-    after: { status: open.status, forced: !ok, violations: violations.length + more },
+    after: { status: open.status, forced: !ok, violations: countViolations(brokenRules) },
   })
 }

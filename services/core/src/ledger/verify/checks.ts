@@ -1,4 +1,4 @@
-import type { LedgerRule, Violation } from '@workspace-wallet/contract'
+import { type LedgerRule, listedViolations, type Violation } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings.ts'
 
@@ -6,9 +6,7 @@ import { type Findings, publicId } from './findings.ts'
  * A check that needs no key, so PostgreSQL does it. The statement returns the rows that break its rule; its one parameter
  * is the workspace, null for all. Sums with damaged numbers are numeric, so that they cannot overflow.
  */
-export type Check = { sql: string; violation: (row: TextRow) => Violation }
-
-const rowsPerCheck = 20
+export type Check = { rule: LedgerRule; sql: string; violation: (row: TextRow) => Omit<Violation, 'rule'> }
 
 export async function runChecks(
   snapshot: Snapshot,
@@ -16,13 +14,12 @@ export async function runChecks(
   findings: Findings,
   checks: readonly Check[],
 ): Promise<void> {
-  for (const { sql, violation } of checks) {
-    const rows = await snapshot.rows(`select *, count(*) over () from (${sql}) broken limit ${rowsPerCheck}`, [
+  for (const { rule, sql, violation } of checks) {
+    const rows = await snapshot.rows(`select *, count(*) over () from (${sql}) broken limit ${listedViolations}`, [
       workspaceId,
     ])
-    for (const row of rows) findings.add(violation(row))
-    const found = Number(rows[0]?.at(-1) ?? 0)
-    findings.addUnlisted(found - rows.length)
+    for (const row of rows) findings.add({ rule, ...violation(row) })
+    findings.addUnlisted(rule, Number(rows[0]?.at(-1) ?? 0) - rows.length)
   }
 }
 
@@ -32,6 +29,7 @@ export function ledgerCount(
   { counter, table, where = 'true', what }: { counter: string; table: string; where?: string; what: string },
 ): Check {
   return {
+    rule,
     sql: `
       select l.workspace_id, l.${counter}, coalesce(r.found, 0)
       from public.ledger l left join (
@@ -41,7 +39,6 @@ export function ledgerCount(
       where ($1::uuid is null or l.workspace_id = $1) and l.${counter} is distinct from coalesce(r.found, 0)
       order by l.workspace_id`,
     violation: ([workspace, counted, found]) => ({
-      rule,
       message: `its ledger's ${counter} is ${counted}, but it has ${found} ${what}`,
       ids: workspaceIds(workspace),
     }),

@@ -50,6 +50,7 @@ export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, fin
 }
 
 const ledgerOfWorkspace: Check = {
+  rule: 'workspace-ledger',
   sql: `
     select n.id, w.id is not null
     from (select id from public.workspace union select workspace_id from public.ledger union select workspace_id from public.wallet) n
@@ -58,7 +59,6 @@ const ledgerOfWorkspace: Check = {
     where ($1::uuid is null or n.id = $1) and (w.id is null or l.last_posted_at is null)
     order by n.id`,
   violation: ([workspace, exists]) => ({
-    rule: 'workspace-ledger',
     message:
       exists === 't' ? 'it has no ledger, or one without a time' : 'it has a ledger or wallets but does not exist',
     ids: workspaceIds(workspace),
@@ -66,6 +66,7 @@ const ledgerOfWorkspace: Check = {
 }
 
 const walletNumbers: Check = {
+  rule: 'wallet-number',
   sql: `
     select workspace_id, id, number, expected from (
       select workspace_id, id, number, case kind
@@ -75,7 +76,6 @@ const walletNumbers: Check = {
     where number is distinct from expected
     order by workspace_id, number`,
   violation: ([workspace, id, number, expected]) => ({
-    rule: 'wallet-number',
     message: `its number is ${number}, expected ${expected}`,
     ids: rowIds('wallet', workspace, id),
   }),
@@ -89,25 +89,25 @@ const walletCounts = ledgerCount('ledger-wallet-count', {
 })
 
 const externalWallets: Check = {
+  rule: 'wallet-external',
   sql: `
     select workspace_id, currency, count(*) filter (where kind = 'EXTERNAL')
     from public.wallet where $1::uuid is null or workspace_id = $1
     group by workspace_id, currency having count(*) filter (where kind = 'EXTERNAL') <> 1
     order by workspace_id, currency`,
   violation: ([workspace, currency, found]) => ({
-    rule: 'wallet-external',
     message: `it has ${found} EXTERNAL wallets in ${currency}`,
     ids: { ...workspaceIds(workspace), currency: `${currency}` },
   }),
 }
 
 const sameWallets: Check = {
+  rule: 'transfer-wallets',
   sql: `
     select workspace_id, id from public.transfer
     where source_wallet_id is not distinct from target_wallet_id and ($1::uuid is null or workspace_id = $1)
     order by workspace_id, id`,
   violation: ([workspace, id]) => ({
-    rule: 'transfer-wallets',
     message: 'its source is its target',
     ids: rowIds('transfer', workspace, id),
   }),
@@ -121,19 +121,20 @@ const orderCounts = ledgerCount('ledger-order-count', {
 })
 
 const bizIds: Check = {
+  rule: 'transfer-biz-id',
   sql: `
     select workspace_id, min(id::text), biz_id, count(*)
     from public.transfer where biz_id is not null and ($1::uuid is null or workspace_id = $1)
     group by workspace_id, biz_id having count(*) > 1
     order by workspace_id, biz_id`,
   violation: ([workspace, id, bizId, found]) => ({
-    rule: 'transfer-biz-id',
     message: `${found} transfers have the bizId ${bizId}`,
     ids: { ...rowIds('transfer', workspace, id), bizId: `${bizId}` },
   }),
 }
 
 const reversals: Check = {
+  rule: 'reversal',
   sql: `
     select r.workspace_id, r.id, r.amount, r.reversed_total, r.expected, o.amount
     from (
@@ -146,7 +147,6 @@ const reversals: Check = {
     where (r.reversed_total = r.expected and r.reversed_total <= o.amount) is not true
     order by r.workspace_id, r.position`,
   violation: ([workspace, id, amount, total, expected, original]) => ({
-    rule: 'reversal',
     message:
       original === null
         ? 'it does not reverse an earlier transfer between its wallets'
@@ -156,6 +156,7 @@ const reversals: Check = {
 }
 
 const batches: Check = {
+  rule: 'batch',
   sql: `
     select workspace_id, id, before from (
       select workspace_id, id, batch_id, type, position, created_at, lag(position) over batch as before,
@@ -167,7 +168,6 @@ const batches: Check = {
         else position = before::numeric + 1 and created_at = earlier end) is not true
     order by workspace_id, position`,
   violation: ([workspace, id, before]) => ({
-    rule: 'batch',
     message:
       before === null
         ? 'it is the first transfer of its batch, and its batch_id does not name it'
@@ -179,6 +179,7 @@ const batches: Check = {
 /** The creation times of numbered rows follow their numbers. */
 function timesInOrder(table: 'hold' | 'wallet'): Check {
   return {
+    rule: `${table}-time`,
     sql: `
       select workspace_id, id, created_at, earlier from (
         select workspace_id, id, number, created_at,
@@ -187,7 +188,6 @@ function timesInOrder(table: 'hold' | 'wallet'): Check {
       where created_at < earlier
       order by workspace_id, number`,
     violation: ([workspace, id, createdAt, earlier]) => ({
-      rule: `${table}-time`,
       message: `its time is ${createdAt}, that of the one before it ${earlier}`,
       ids: rowIds(table, workspace, id),
     }),
@@ -195,6 +195,7 @@ function timesInOrder(table: 'hold' | 'wallet'): Check {
 }
 
 const auditHeads: Check = {
+  rule: 'audit-head',
   sql: `
     with last as (
       select distinct on (workspace_id) coalesce(workspace_id, '00000000-0000-0000-0000-000000000000') as id, position, mac
@@ -208,7 +209,6 @@ const auditHeads: Check = {
     where (head.position, head.mac) is distinct from (last.position, last.mac)
     order by 1`,
   violation: ([workspace, head, last]) => ({
-    rule: 'audit-head',
     message: `its audit ends with action ${last ?? 'none'}, but its head names action ${head ?? 'none'} or another MAC`,
     ids: workspace === null ? {} : workspaceIds(workspace),
   }),

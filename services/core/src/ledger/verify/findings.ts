@@ -1,45 +1,61 @@
-import { type IdKind, idFromUuid, type LedgerRule, listedViolations, type Violation } from '@workspace-wallet/contract'
+import {
+  type BrokenRule,
+  type IdKind,
+  idFromUuid,
+  type LedgerRule,
+  ledgerRules,
+  listedViolations,
+  type Violation,
+} from '@workspace-wallet/contract'
 
-/** So that a rule that every row breaks does not hide the others. */
-const listedPerRule = 20
-
-/** Collects violations. Lists the first ones and counts the others, so that memory is bounded. */
+/** Collects violations. Of each rule it keeps the first ones and counts the others, so that memory is bounded and no rule hides another. */
 export class Findings {
-  readonly violations: Violation[] = []
-  #total = 0
-  readonly #perRule = new Map<LedgerRule, number>()
+  readonly #rules = new Map<LedgerRule, { violations: number; listed: Violation[] }>()
 
   add(violation: Violation): void {
-    const { rule } = violation
-    const ofRule = (this.#perRule.get(rule) ?? 0) + 1
-    this.#total++
-    this.#perRule.set(rule, ofRule)
-    if (this.violations.length < listedViolations && ofRule <= listedPerRule) this.violations.push(violation)
+    const found = this.#of(violation.rule)
+    found.violations++
+    if (found.listed.length < listedViolations) found.listed.push(violation)
   }
 
-  /** Counts further violations of rules that already have one. */
-  addUnlisted(count: number): void {
-    this.#total += count
+  /** Counts violations that the caller has not kept. */
+  addUnlisted(rule: LedgerRule, count: number): void {
+    if (count > 0) this.#of(rule).violations += count
   }
 
   count(rule: LedgerRule): number {
-    return this.#perRule.get(rule) ?? 0
+    return this.#rules.get(rule)?.violations ?? 0
   }
 
   /** Appends a sentence to the messages of a rule. */
   explain(rule: LedgerRule, sentence: string): void {
-    for (const violation of this.violations) if (violation.rule === rule) violation.message += `. ${sentence}`
+    for (const violation of this.#rules.get(rule)?.listed ?? []) violation.message += `. ${sentence}`
   }
 
-  get summary(): { ok: boolean; violations: Violation[]; more: number; brokenRules: LedgerRule[] } {
-    return {
-      ok: this.#total === 0,
-      violations: this.violations,
-      more: this.#total - this.violations.length,
-      brokenRules: [...this.#perRule.keys()].sort(),
-    }
+  get ok(): boolean {
+    return this.#rules.size === 0
+  }
+
+  get brokenRules(): BrokenRule[] {
+    return this.#inOrder().map(([rule, { violations }]) => ({ rule, violations }))
+  }
+
+  get violations(): Violation[] {
+    return this.#inOrder().flatMap(([, { listed }]) => listed)
+  }
+
+  #of(rule: LedgerRule) {
+    const found = this.#rules.get(rule) ?? { violations: 0, listed: [] }
+    this.#rules.set(rule, found)
+    return found
+  }
+
+  #inOrder() {
+    return [...this.#rules].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b))
   }
 }
+
+const order = Object.keys(ledgerRules)
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

@@ -17,6 +17,7 @@ export function checkHolds(snapshot: Snapshot, workspaceId: string | null, findi
 }
 
 const numbers: Check = {
+  rule: 'hold-number',
   sql: `
     select workspace_id, id, number, expected, wallet_number, expected_of_wallet from (
       select workspace_id, id, number, wallet_number,
@@ -27,7 +28,6 @@ const numbers: Check = {
     where number is distinct from expected or wallet_number is distinct from expected_of_wallet
     order by workspace_id, number, wallet_number`,
   violation: ([workspace, id, number, expected, walletNumber, expectedOfWallet]) => ({
-    rule: 'hold-number',
     message:
       number === expected
         ? `its number among the holds of its wallet is ${walletNumber}, expected ${expectedOfWallet}`
@@ -39,6 +39,7 @@ const numbers: Check = {
 const ledgerCounts = ledgerCount('ledger-hold-count', { counter: 'hold_count', table: 'hold', what: 'holds' })
 
 const walletCounts: Check = {
+  rule: 'wallet-hold-count',
   sql: `
     select w.workspace_id, w.id, w.hold_count, coalesce(h.found, 0)
     from public.wallet w left join (
@@ -47,13 +48,13 @@ const walletCounts: Check = {
     where ($1::uuid is null or w.workspace_id = $1) and w.hold_count is distinct from coalesce(h.found, 0)
     order by w.workspace_id, w.id`,
   violation: ([workspace, id, counted, found]) => ({
-    rule: 'wallet-hold-count',
     message: `its hold_count is ${counted}, but it has ${found} holds`,
     ids: rowIds('wallet', workspace, id),
   }),
 }
 
 const sums: Check = {
+  rule: 'hold-sum',
   sql: `
     select w.workspace_id, w.id, w.held, coalesce(h.remaining, 0), w.held_until, h.expires_at
     from public.wallet w left join (
@@ -64,25 +65,25 @@ const sums: Check = {
       or (w.held_until is null) <> (h.expires_at is null) or w.held_until > h.expires_at)
     order by w.workspace_id, w.id`,
   violation: ([workspace, id, held, remaining, until, expiresAt]) => ({
-    rule: 'hold-sum',
     message: `it holds ${held} until ${until}, but ${remaining} remains of its open holds, of which the first expires at ${expiresAt}`,
     ids: rowIds('wallet', workspace, id),
   }),
 }
 
 const available: Check = {
+  rule: 'wallet-held',
   sql: `
     select workspace_id, id, held, balance from public.wallet
     where kind = 'CUSTOMER' and held > balance and ($1::uuid is null or workspace_id = $1)
     order by workspace_id, id`,
   violation: ([workspace, id, held, balance]) => ({
-    rule: 'wallet-held',
     message: `it holds ${held}, and its balance is ${balance}`,
     ids: rowIds('wallet', workspace, id),
   }),
 }
 
 const captured: Check = {
+  rule: 'hold-captured',
   sql: `
     select h.workspace_id, h.id, h.captured, coalesce(d.amount, 0)
     from public.hold h left join (
@@ -92,13 +93,13 @@ const captured: Check = {
     where ($1::uuid is null or h.workspace_id = $1) and h.captured is distinct from coalesce(d.amount, 0)
     order by h.workspace_id, h.id`,
   violation: ([workspace, id, counted, found]) => ({
-    rule: 'hold-captured',
     message: `its captured is ${counted}, but its draws sum to ${found}`,
     ids: rowIds('hold', workspace, id),
   }),
 }
 
 const draws: Check = {
+  rule: 'hold-captured',
   sql: `
     select d.workspace_id, d.id, d.amount, d.hold_remaining, coalesce(d.before, h.amount), h.expires_at
     from (
@@ -110,7 +111,6 @@ const draws: Check = {
       and d.hold_remaining in (coalesce(d.before, h.amount) - d.amount, 0)) is not true
     order by d.workspace_id, d.position`,
   violation: ([workspace, id, amount, remaining, before, expiresAt]) => ({
-    rule: 'hold-captured',
     message:
       expiresAt === null
         ? 'it draws on a hold that is not on its source wallet'
@@ -121,6 +121,7 @@ const draws: Check = {
 
 /** The events of each hold: `c` is the first one, which must create it, `e` the second one, and `d` its last draw. */
 const lives: Check = {
+  rule: 'hold-life',
   sql: `
     with event as (
       select *, row_number() over life as place, count(*) over (partition by workspace_id, hold_id) as events
@@ -154,7 +155,6 @@ const lives: Check = {
         end) is not true
     order by 1, 2`,
   violation: ([workspace, id, status, first, second, events]) => ({
-    rule: 'hold-life',
     message:
       status === null
         ? 'it is in the journal, and its row does not exist'

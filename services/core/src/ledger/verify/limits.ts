@@ -16,6 +16,7 @@ const counts = ledgerCount('ledger-limit-count', {
 
 /** The transfers of its day sum to `spent`, and no transfer has a later day. Reads the transfers once for all limits. */
 const spent: Check = {
+  rule: 'limit-spent',
   sql: `
     select s.workspace_id, s.subject, s.currency, s.day, s.spent, coalesce(f.spent, 0), coalesce(f.later, 0)
     from public.spending_limit s left join (
@@ -33,7 +34,6 @@ const spent: Check = {
       and (s.spent is distinct from coalesce(f.spent, 0) or f.later > 0)
     order by s.workspace_id, s.subject, s.currency`,
   violation: ([workspace, subject, currency, day, counted, found, later]) => ({
-    rule: 'limit-spent',
     message: `it counts ${counted} on ${day}, but ${found} was spent, and ${later} transfers are later`,
     ids: { ...workspaceIds(workspace), limit: `${subject}`, currency: `${currency}` },
   }),

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { LedgerRule } from '@workspace-wallet/contract'
+import { type LedgerRule, listedViolations } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { emptyJournalHead, type JournalEntry, journalMac } from '../chain/journal.ts'
 import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
@@ -66,8 +66,6 @@ function toEntry(row: TextRow): JournalEntry {
   }
 }
 
-const eventsPerRule = 20
-
 /**
  * One pass over all events in the order of their positions finds what breaks any of these rules. A count of orders continues
  * from that of the event before, or is the number of orders so far: one that is wrong does not make all later ones wrong.
@@ -101,20 +99,25 @@ const eventsSql = `
       (case when is_transfer then 'transfer-time' else 'journal-time' end,
         created_at < earlier, created_at::text, earlier::text)) as check_of (rule, is_broken, found, required)
     where is_broken)
-  select rule, workspace_id, position, id, is_transfer, found, required, count(*) over (partition by rule) from (
-    select *, row_number() over (partition by rule order by workspace_id, position) as place from broken) listed
-  where place <= ${eventsPerRule}
+  select rule, workspace_id, position, id, is_transfer, found, required, violations from (
+    select *, row_number() over (partition by rule order by workspace_id, position) as place,
+      count(*) over (partition by rule) as violations from broken) listed
+  where place <= ${listedViolations}
   order by rule, workspace_id, position`
 
 async function checkEvents(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+  const violations = new Map<LedgerRule, number>()
   for (const row of await snapshot.rows(eventsSql, [workspaceId])) {
-    const [rule, workspace, position, id, isTransfer, found, required] = row
+    const [name, workspace, position, id, isTransfer, found, required, violationsOfRule] = row
+    const rule = name as LedgerRule
     findings.add({
-      rule: rule as LedgerRule,
-      message: messageOf(rule!, found!, required!),
+      rule,
+      message: messageOf(rule, found!, required!),
       ids: eventIds(workspace, id, position, isTransfer === 't'),
     })
+    violations.set(rule, Number(violationsOfRule))
   }
+  for (const [rule, count] of violations) findings.addUnlisted(rule, count - Math.min(count, listedViolations))
 }
 
 function messageOf(rule: string, found: string, required: string): string {
@@ -134,6 +137,7 @@ function eventIds(
 }
 
 const positions: Check = {
+  rule: 'ledger-position',
   sql: `
     select l.workspace_id, l.position, greatest(t.position, j.position, 0)
     from public.ledger l
@@ -146,7 +150,6 @@ const positions: Check = {
     where ($1::uuid is null or l.workspace_id = $1) and l.position is distinct from greatest(t.position, j.position, 0)
     order by l.workspace_id`,
   violation: ([workspace, named, last]) => ({
-    rule: 'ledger-position',
     message: `its ledger's position is ${named}, but its last event has position ${last}`,
     ids: workspaceIds(workspace),
   }),
@@ -159,30 +162,31 @@ const lastEntries = `
     order by j.position desc nulls last limit 1) last on true`
 
 const journalHeads: Check = {
+  rule: 'journal-head',
   sql: `
     select l.workspace_id, last.position from ${lastEntries}
     where ($1::uuid is null or l.workspace_id = $1) and l.journal_head is distinct from coalesce(last.mac, '')
     order by l.workspace_id`,
   violation: ([workspace, position]) => ({
-    rule: 'journal-head',
     message: `its ledger's journal_head is not the MAC of its last journal entry, at position ${position ?? 'none'}`,
     ids: workspaceIds(workspace),
   }),
 }
 
 const journalTimes: Check = {
+  rule: 'ledger-time',
   sql: `
     select l.workspace_id, l.last_posted_at, last.created_at from ${lastEntries}
     where ($1::uuid is null or l.workspace_id = $1) and l.last_posted_at < last.created_at
     order by l.workspace_id`,
   violation: ([workspace, lastPostedAt, createdAt]) => ({
-    rule: 'ledger-time',
     message: `its ledger's last_posted_at is ${lastPostedAt}, and the time of its last journal entry ${createdAt}`,
     ids: workspaceIds(workspace),
   }),
 }
 
 const walletEvents: Check = {
+  rule: 'wallet-journal',
   sql: `
     select coalesce(w.workspace_id, j.workspace_id), coalesce(w.id, j.wallet_id), w.status, j.status, j.first
     from (select * from public.wallet where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)) w
@@ -196,7 +200,6 @@ const walletEvents: Check = {
     where (j.first = 'wallet.created' and j.creations = 1 and j.created_at = w.created_at and j.status = w.status) is not true
     order by 1, 2`,
   violation: ([workspace, id, status, last, first]) => ({
-    rule: 'wallet-journal',
     message:
       status === null
         ? 'it is in the journal, and its row does not exist'

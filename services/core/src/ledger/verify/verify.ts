@@ -50,7 +50,7 @@ export async function* verifyLedger({
       yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
     } catch (error) {
       // With another definition than ours, a table that cannot be read is a finding and not a failure.
-      if (findings.summary.ok || classifyDatabaseError(error) !== 'other') throw error
+      if (findings.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
     }
     const afterwards = await Snapshot.open(database, 'core verify')
@@ -59,9 +59,10 @@ export async function* verifyLedger({
     } finally {
       await afterwards.close()
     }
-    const { ok, ...found } = findings.summary
+    const { brokenRules, violations } = findings
     const about = uploaded ? { checkpoint: uploaded.findings } : {}
-    yield { kind: 'result', report: { ok: ok && !uploaded?.findings.fault, ...counts, ...found, ...about } }
+    const ok = findings.ok && !uploaded?.findings.fault
+    yield { kind: 'result', report: { ok, ...counts, brokenRules, violations, ...about } }
   } finally {
     await snapshot.close()
   }
