@@ -6,7 +6,7 @@ import { coreSchema } from '../../services/core/src/config.ts'
 import { appRouter } from '../../services/core/src/router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
 import type { Role } from '../../services/core/src/trpc/service-token.ts'
-import { createTestDatabase, type TestDatabase, waitForLocks } from './database.ts'
+import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
 
 export type TestCore = {
   database: TestDatabase
@@ -20,10 +20,9 @@ export type TestCore = {
 
 export async function openTestCore(): Promise<TestCore> {
   const database = await createTestDatabase()
-  await waitForLocks(database)
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
-    DATABASE_URL: database.serviceUrl,
+    DATABASE_URL: waitingForLocks(database.serviceUrl),
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
     RECEIPT_KEYS: `r1:${key()}`,

@@ -34,10 +34,11 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   }
 }
 
-/** From now on, new sessions of core wait for locks without a limit: a test may hold a lock for as long as it needs. */
-export function waitForLocks({ ownerUrl }: Pick<TestDatabase, 'ownerUrl'>): Promise<void> {
-  const name = new URL(ownerUrl).pathname.slice(1)
-  return execute(ownerUrl, `alter role wallet_service in database ${name} set lock_timeout = 0`)
+/** The URL for a core that waits for locks without a limit: a test may hold a lock for as long as it needs. */
+export function waitingForLocks(serviceUrl: string): string {
+  const url = new URL(serviceUrl)
+  url.searchParams.set('options', '-c lock_timeout=0')
+  return url.href
 }
 
 /** The URL of another database, with the same server and role. */

@@ -4,7 +4,7 @@ import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client
 import { inject } from 'vitest'
 import { pickFreePort } from '../../tools/services/ports.ts'
 import { type Program, startProgram } from '../../tools/services/program.ts'
-import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
 import { createTenant, createWallet } from './workspaces.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
@@ -44,6 +44,8 @@ export type SystemOptions = {
   /** Migrated. Without it, a new database of the shared server, dropped at the end. */
   database?: Pick<TestDatabase, 'ownerUrl' | 'serviceUrl'>
   cores?: number
+  /** Cores wait for locks without a limit: a test may hold a lock for as long as it needs. */
+  waitsForLocks?: boolean
   gateways?: number
   /** Each gateway calls only one core, in order, so that several cores post to the same workspace. */
   oneCorePerGateway?: boolean
@@ -72,7 +74,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     const core = await start(coreProgram, {
       ...keys,
       CORE_PORT: String(await pickFreePort()),
-      DATABASE_URL: database.serviceUrl,
+      DATABASE_URL: options.waitsForLocks ? waitingForLocks(database.serviceUrl) : database.serviceUrl,
       LEDGER_CHAIN_KEY: chainKey,
       RECEIPT_KEYS: receiptKeys,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',

@@ -106,6 +106,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
   const lockWaits = limitLockWaits(waitingSlots)
   return {
+    databaseUrl: config.DATABASE_URL,
     orm,
     reads,
     lists,

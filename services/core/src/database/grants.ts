@@ -1,9 +1,9 @@
 /**
- * The SQL that sets the rights of the service role. The migration step applies it on every run, so no other right
- * remains. docs/threat-model.md lists what an attacker can still do with this role. Core refuses rows that were written
+ * The SQL that sets the rights of the service role. The migration step applies it on every run, so no other right and no
+ * setting of the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core refuses rows that were written
  * without the chain key, and `ledger verify` reports them.
  */
-export function grants(role: string): string[] {
+export function grants(role: string, database: string): string[] {
   return [
     `revoke all on all tables in schema public from ${role}`,
     `revoke all on all functions in schema public from public`,
@@ -41,13 +41,8 @@ export function grants(role: string): string[] {
     // Upload a checkpoint in parts for a comparison, and delete the parts afterwards.
     `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
 
-    // Settings of the role, because settings of a connection may not pass through a connection pooler.
-    `alter role ${role} set lock_timeout = '2s'`,
-    `alter role ${role} set statement_timeout = '10s'`,
-    // Longer than any transaction of core takes: what is older than this can no longer change.
-    `alter role ${role} set transaction_timeout = '10s'`,
-    // No transaction idles in normal operation. A core that is frozen or unreachable holds the locks of its workspaces.
-    `alter role ${role} set idle_in_transaction_session_timeout = '4s'`,
-    `alter role ${role} set timezone = 'UTC'`,
+    // The settings of core's sessions come with each connection (see session-settings.ts).
+    `alter role ${role} reset all`,
+    `alter role ${role} in database ${database} reset all`,
   ]
 }

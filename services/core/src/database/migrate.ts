@@ -11,12 +11,20 @@ const migrationLock = 4_283_310_117
 
 /**
  * All later statements on a table wait behind a schema change that waits for its lock. The change therefore gives up before
- * statements of core time out (see grants.ts), and is retried.
+ * statements of core time out (see session-settings.ts), and is retried.
  */
 const lockTimeout = '1s'
 const pauseMs = 1_000
 const maxAttempts = 30
 const lockNotAvailable = '55P03'
+
+/** An index on a large table takes long, as does waiting for a concurrent migration. */
+const noTimeouts = {
+  lock_timeout: '0',
+  statement_timeout: '0',
+  transaction_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+}
 
 /**
  * Updates a database: the schema, the currencies, the service's role and its rights. One transaction under one lock, so that
@@ -33,8 +41,13 @@ export async function migrate(
   list: readonly MigrationObject[] = migrations,
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
-  // No timeout: an index on a large table takes long, as does waiting for a concurrent migration.
-  const orm = await openOrm(ownerUrl, { name: 'migrate', max: 2, queryTimeoutMs: 0, migrations: list })
+  const orm = await openOrm(ownerUrl, {
+    name: 'migrate',
+    max: 2,
+    queryTimeoutMs: 0,
+    settings: noTimeouts,
+    migrations: list,
+  })
   try {
     for (let attempt = 1; ; attempt++)
       try {
@@ -50,13 +63,13 @@ export async function migrate(
 
 function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
   return orm.em.fork().transactional(async em => {
-    await em.execute('set local statement_timeout = 0')
     await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
     await em.execute(`set local lock_timeout = '${lockTimeout}'`)
     const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
     await writeCurrencies(em)
     await createRole(em, service)
-    for (const sql of grants(pg.escapeIdentifier(service.name))) await em.execute(sql)
+    const [{ database }] = await em.execute<[{ database: string }]>('select current_database() as database')
+    for (const sql of grants(pg.escapeIdentifier(service.name), pg.escapeIdentifier(database))) await em.execute(sql)
     return applied.map(migration => migration.name)
   })
 }

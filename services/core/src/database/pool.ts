@@ -1,6 +1,7 @@
 import pg from 'pg'
+import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
 
-/** The client's timeout of a statement. PostgreSQL's own timeouts are shorter (see grants.ts). */
+/** The client's timeout of a statement. PostgreSQL's own timeouts are shorter (see session-settings.ts). */
 const defaultQueryTimeoutMs = 12_000
 const connectTimeoutMs = 2_000
 const idleTimeoutMs = 60_000
@@ -9,11 +10,6 @@ const idleTimeoutMs = 60_000
  * that lost its power is closed within 15 seconds, instead of failing the next call.
  */
 const keepAliveAfterMs = 5_000
-/**
- * Override the settings of the role and the database, which the service's role could change. Built-in names have priority,
- * and PostgreSQL confirms a commit only when it is durable.
- */
-const startOptions = '-c search_path=public,pg_temp -c synchronous_commit=on'
 
 export type PoolOptions = {
   /** Shown in `pg_stat_activity`. */
@@ -22,14 +18,15 @@ export type PoolOptions = {
   /** Sends statements without waiting for the previous answer. Only for hand-written transactions. */
   pipeline?: boolean
   queryTimeoutMs?: number
+  /** Settings that differ from those of core's other sessions. */
+  settings?: SettingChanges
 }
 
 /** The options of all connections of core, including those of the ORM. */
-export function poolConfig(url: string, { name, max, pipeline = false, queryTimeoutMs }: PoolOptions) {
+export function poolConfig(url: string, { name, max, pipeline = false, queryTimeoutMs, settings }: PoolOptions) {
   return {
-    // Passed whole, because the driver also reads its parameters (sslmode).
-    connectionString: url,
-    options: startOptions,
+    // Contains the whole URL, because the driver also reads its parameters (sslmode).
+    ...startupOf(url, settings),
     application_name: `core ${name}`,
     pipeline,
     keepAlive: true,
@@ -39,6 +36,7 @@ export function poolConfig(url: string, { name, max, pipeline = false, queryTime
     idleTimeoutMillis: idleTimeoutMs,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
+    onConnect: (client: pg.ClientBase) => requireSettings(client, settings),
   }
 }
 

@@ -1,5 +1,6 @@
-import type { ClientConfig, CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
+import type { CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
 import pg from 'pg'
+import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
 
 /** A row with the text of each column. Values are not parsed, so that a damaged one cannot fail the read. */
 export type TextRow = (string | null)[]
@@ -7,27 +8,22 @@ export type TextRow = (string | null)[]
 /** Rows of one FETCH: balances round trips against memory and the interval of progress reports. */
 const rowsPerFetch = 1000
 
-// For this transaction only, which runs for minutes.
-const settings = `
-  -- Unqualified names are built-in ones, and statements qualify tables: neither settings of the role or the database nor
-  -- objects of the same name change what a statement reads.
-  set local search_path = pg_catalog, pg_temp;
-  -- A statement fails if a policy would hide rows from it.
-  set local row_security = off;
-  set local statement_timeout = 0;
-  set local transaction_timeout = 0;
-  set local idle_in_transaction_session_timeout = '1min';
-  -- Ends the statement when the client has disconnected.
-  set local client_connection_check_interval = '1s';
-  -- Plans for reading all rows, on one processor: the others are for the service.
-  set local cursor_tuple_fraction = 1;
-  set local work_mem = '64MB';
-  set local max_parallel_workers_per_gather = 0;
-  set local jit = off;
-  -- The same text for every value, whatever the settings of the role are.
-  set local timezone = 'UTC';
-  set local datestyle = 'ISO';
-  set local bytea_output = 'hex'`
+const settings = {
+  // Unqualified names are built-in ones, and statements qualify tables: objects of the same name do not change what a statement
+  // reads.
+  search_path: 'pg_catalog,pg_temp',
+  // A statement fails if a policy would hide rows from it.
+  row_security: 'off',
+  // The transaction runs for minutes.
+  statement_timeout: '0',
+  transaction_timeout: '0',
+  idle_in_transaction_session_timeout: '1min',
+  // Ends the statement when the client has disconnected.
+  client_connection_check_interval: '1s',
+  // Plans for reading all rows.
+  cursor_tuple_fraction: '1',
+  work_mem: '64MB',
+} satisfies SettingChanges
 
 const asText = { getTypeParser: () => (text: string) => text } as unknown as CustomTypesConfig
 
@@ -45,21 +41,15 @@ export class Snapshot {
   }
 
   /** @param signal closes the connection at once, even during a statement */
-  static async open(database: ClientConfig, name: string, signal?: AbortSignal): Promise<Snapshot> {
+  static async open(databaseUrl: string, name: string, signal?: AbortSignal): Promise<Snapshot> {
     signal?.throwIfAborted()
-    const client = new pg.Client({
-      ...database,
-      application_name: name,
-      keepAlive: true,
-      connectionTimeoutMillis: 5_000,
-    })
-    // The pending query fails too. Without a listener the error would end the process.
-    client.on('error', () => {})
+    const client = snapshotClient(databaseUrl, name)
     const abandon = () => void client.end()
     signal?.addEventListener('abort', abandon, { once: true })
     client.once('end', () => signal?.removeEventListener('abort', abandon))
     try {
       await client.connect()
+      await requireSettings(client, settings)
       return await Snapshot.begin(client)
     } catch (error) {
       await client.end().catch(() => {})
@@ -67,9 +57,9 @@ export class Snapshot {
     }
   }
 
-  /** On a connection of the caller, who also ends the transaction, if not by `close`. */
+  /** On a connection of the caller (see `snapshotClient`), who also ends the transaction, if not by `close`. */
   static async begin(client: pg.Client): Promise<Snapshot> {
-    await client.query(`begin transaction isolation level repeatable read read only; ${settings}`)
+    await client.query('begin transaction isolation level repeatable read read only')
     return new Snapshot(client)
   }
 
@@ -104,8 +94,15 @@ export class Snapshot {
   }
 }
 
-/** The connection options of a pool's database. */
-export function databaseOf({ options }: pg.Pool): ClientConfig {
-  const { host, port, user, password, database, ssl } = options
-  return { host, port, user, password, database, ssl }
+/** A connection for snapshots, which the caller opens. */
+export function snapshotClient(databaseUrl: string, name: string): pg.Client {
+  const client = new pg.Client({
+    ...startupOf(databaseUrl, settings),
+    application_name: name,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+  })
+  // The pending query fails too. Without a listener the error would end the process.
+  client.on('error', () => {})
+  return client
 }

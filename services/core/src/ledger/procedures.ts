@@ -18,7 +18,6 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { recordAction } from '../audit/chain/record.ts'
-import { databaseOf } from '../database/snapshot.ts'
 import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
@@ -51,8 +50,8 @@ export const ledger = router({
     .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<CheckpointPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
       const signal = untilStopped(ctx, caller)
-      const { reads, chainKey } = ctx.core
-      const scope = { database: databaseOf(reads), chainKey, workspaceId }
+      const { databaseUrl, chainKey } = ctx.core
+      const scope = { databaseUrl, chainKey, workspaceId }
       return audited(ctx, createCheckpoint(scope, signal))
     }),
 
@@ -105,7 +104,8 @@ async function* verifyAlone(
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const verification = { database: databaseOf(core.reads), chainKey: core.chainKey, workspaceId, checkpoint }
+    const { databaseUrl, chainKey } = core
+    const verification = { databaseUrl, chainKey, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else yield event

@@ -12,6 +12,8 @@ import type { ServiceToken } from './service-token.ts'
 
 /** What procedures use. */
 export type Core = {
+  /** DATABASE_URL: for connections of their own. */
+  databaseUrl: string
   orm: Orm
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool

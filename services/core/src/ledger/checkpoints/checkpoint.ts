@@ -10,7 +10,7 @@ import {
   checkpointPartEntries,
   idFromUuid,
 } from '@workspace-wallet/contract'
-import type { ClientConfig, Pool } from 'pg'
+import type { Pool } from 'pg'
 import { Snapshot } from '../../database/snapshot.ts'
 import {
   auditHeads,
@@ -23,7 +23,7 @@ import {
 } from './queries.ts'
 
 type CheckpointScope = {
-  database: ClientConfig
+  databaseUrl: string
   chainKey: KeyObject
   /** A UUID; null for all workspaces. */
   workspaceId: string | null
@@ -36,10 +36,10 @@ type CheckpointScope = {
  * @throws AdminError NOT_ALLOWED if the row of a wallet is damaged
  */
 export async function* createCheckpoint(
-  { database, chainKey, workspaceId }: CheckpointScope,
+  { databaseUrl, chainKey, workspaceId }: CheckpointScope,
   signal?: AbortSignal,
 ): AsyncGenerator<CheckpointPart, void> {
-  const snapshot = await Snapshot.open(database, 'core checkpoint', signal)
+  const snapshot = await Snapshot.open(databaseUrl, 'core checkpoint', signal)
   try {
     const checkpoint = {
       format: checkpointFormat,

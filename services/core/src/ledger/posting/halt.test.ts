@@ -2,7 +2,7 @@ import { uuidFromId } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../../../../../test/setup/client.ts'
-import { connect, execute, query, waitForLocks } from '../../../../../test/setup/database.ts'
+import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { readMetric } from '../../../../../test/setup/metrics.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
@@ -11,8 +11,7 @@ import { createTenant, createWallet } from '../../../../../test/setup/workspaces
 // Rows are modified outside the service, with the rights of the owner of the tables. Each test has its own workspace.
 let system: System
 beforeAll(async () => {
-  system = await startSystem({ cores: 2, gateways: 2 })
-  await waitForLocks(system.database)
+  system = await startSystem({ waitsForLocks: true, cores: 2, gateways: 2 })
 })
 /** So that the next test finds no workspace halted. */
 afterEach(() => damage(`update ledger set status = 'CLOSED' where status = 'HALTED'`))

@@ -6,7 +6,6 @@ import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { connect, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { ledgerStateOf, postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
-import { databaseOf } from '../../database/snapshot.ts'
 import type { Queryable } from '../../database/statement.ts'
 import type { Core } from '../../trpc/context.ts'
 import { verifyLedger } from '../verify/verify.ts'
@@ -347,7 +346,7 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
     })
   // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
   const options = {
-    database: databaseOf(core.reads),
+    databaseUrl: core.databaseUrl,
     chainKey,
     workspaceId: null,
     checkpoint: null,

@@ -8,7 +8,6 @@ import { query, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { chooseSeed, Random } from '../../../../../tools/services/random.ts'
 import { openPool } from '../../database/pool.ts'
-import { databaseOf } from '../../database/snapshot.ts'
 import type { Core } from '../../trpc/context.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { verifyLedger } from '../verify/verify.ts'
@@ -201,7 +200,7 @@ test('every result of two cores matches the stored rows', async () => {
   const wallets = await query(database.ownerUrl, `select id, balance::text from wallet where kind = 'CUSTOMER'`)
   expect(new Map(wallets.map(({ id, balance }) => [id, cents(balance as string)]))).toEqual(balances)
 
-  const options = { database: databaseOf(core.reads), chainKey, workspaceId: null, checkpoint: null }
+  const options = { databaseUrl: core.databaseUrl, chainKey, workspaceId: null, checkpoint: null }
   for await (const event of verifyLedger(options))
     if (event.kind === 'result') expect(event.report).toMatchObject({ ok: true, violations: [] })
   expect((await admin().ledger.halted()).ledgers).toEqual([])

@@ -1,7 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, execute, query, waitForLocks } from '../../../../../test/setup/database.ts'
+import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
@@ -10,8 +10,7 @@ import { until } from '../../../../../test/setup/until.ts'
 let system: System
 let service: CoreClient
 beforeAll(async () => {
-  system = await startSystem({ gateways: 0 })
-  await waitForLocks(system.database)
+  system = await startSystem({ waitsForLocks: true, gateways: 0 })
   service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
 })
 afterAll(async () => {

@@ -60,7 +60,7 @@ test('an unaltered database has no violations, also with roles, schemas and sett
     create schema reports; create table reports.totals (total numeric);
     create function reports.encode(bytea, text) returns text language sql as 'select $2';
     alter database ${pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))} set work_mem = '8MB';
-    alter role wallet_service set lock_timeout = '1s';
+    alter role wallet_service set log_statement = 'mod';
     alter table transfer set (autovacuum_vacuum_scale_factor = 0.01)`
   expect(await violationsAfter(others)).toEqual([])
 })
@@ -240,6 +240,12 @@ const attacks: [() => string, string[]][] = [
   [
     () => `alter role wallet_service in database ${here()} set row_security = off`,
     ['database-setting service here: row_security'],
+  ],
+  [() => "alter role wallet_service set datestyle = 'German'", ['database-setting service: DateStyle']],
+  [() => 'alter role wallet_service set role = wallet_service', ['database-setting service: role']],
+  [
+    () => `do 'begin end'; alter role wallet_service in database ${here()} set plpgsql.extra_errors = 'all'`,
+    ['database-setting service here: plpgsql.extra_errors'],
   ],
   [() => `alter database ${here()} set search_path = elsewhere`, ['database-setting database here: search_path']],
   [

@@ -245,7 +245,7 @@ const grantQueries = [
   `select 'service as a member of ' || m.roleid::regrole, 'member' from pg_auth_members m where m.member = ${serviceRole}`,
 ]
 
-/** Settings that change what a statement means or calls. Operators may choose the others, such as limits. */
+/** Settings that change what a statement means or calls. Operators may choose the others for the database, such as memory. */
 const checkedSettings = [
   'search_path',
   'row_security',
@@ -267,7 +267,10 @@ const settingQueries = [
    from pg_db_role_setting s, unnest(s.setconfig) c
    where s.setdatabase in (0, ${thisDatabase})
      and s.setrole in (0, ${serviceRole})
-     and split_part(c, '=', 1) in (${checkedSettings.map(name => `'${name}'`).join(', ')})`,
+     and (split_part(c, '=', 1) in (${checkedSettings.map(name => `'${name}'`).join(', ')})
+       -- The service's role may change these itself, and the migration step resets them.
+       or s.setrole <> 0 and not exists (
+         select from pg_settings p where p.name = split_part(c, '=', 1) and p.context not in ('user', 'backend')))`,
 
   `select 'session_replication_role', current_setting('session_replication_role')`,
 ]

@@ -3,7 +3,7 @@ import { mintId, type VerifyReport } from '@workspace-wallet/contract'
 import { type CoreClient, CoreUnreachable, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { query as queryDatabase, waitForLocks } from '../../../../../test/setup/database.ts'
+import { query as queryDatabase } from '../../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { createWallet, createWorkspace } from '../../../../../test/setup/workspaces.ts'
@@ -15,10 +15,9 @@ let admin: CoreClient
 let service: CoreClient
 
 beforeAll(async () => {
-  system = await startSystem({ gateways: 0 })
+  system = await startSystem({ waitsForLocks: true, gateways: 0 })
   admin = system.admin
   service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
-  await waitForLocks(system.database)
 })
 afterAll(async () => {
   await service.close()

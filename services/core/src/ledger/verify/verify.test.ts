@@ -15,7 +15,7 @@ import { connect, execute, query, urlOf } from '../../../../../test/setup/databa
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import { Snapshot } from '../../database/snapshot.ts'
+import { Snapshot, snapshotClient } from '../../database/snapshot.ts'
 import { Findings } from './findings.ts'
 import { checkRows, verifyLedger } from './verify.ts'
 
@@ -223,7 +223,7 @@ async function verify(
   { key = createSecretKey(chainKey), workspaceId = null }: { key?: KeyObject; workspaceId?: string | null } = {},
 ): Promise<VerifyReport> {
   for await (const event of verifyLedger({
-    database: { connectionString: serviceUrl },
+    databaseUrl: serviceUrl,
     chainKey: key,
     workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
     checkpoint: null,
@@ -1363,7 +1363,8 @@ test('a sequence used for a payment and for a receipt of one wallet is reported'
 test('no column value stops the verification, and every change of a covered column is reported', () =>
   inCopy(async ({ ownerUrl, serviceUrl }) => {
     // Hundreds of verifications: a new connection for each would take most of the time.
-    const [owner, service] = [await connect(ownerUrl), await connect(serviceUrl)]
+    const [owner, service] = [await connect(ownerUrl), snapshotClient(serviceUrl, 'test')]
+    await service.connect()
     const rows = {
       transfer: `id = ${transfer('back')}`,
       wallet: `id = ${wallet('b')}`,
@@ -1490,7 +1491,8 @@ test('the verification reads the table, not the view of entries', () =>
        create view flow with (security_invoker = true) as select * from flow_kept;
        grant select on transfer to wallet_service`,
     )
-    const service = await connect(serviceUrl)
+    const service = snapshotClient(serviceUrl, 'test')
+    await service.connect()
     expect(await verifyRows(service)).toMatchObject({ ok: true })
     await execute(ownerUrl, change('back', 'source_balance = 61.50'))
     expect(await verifyRows(service)).toMatchObject({ ok: false })

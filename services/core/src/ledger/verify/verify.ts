@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import type { Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@workspace-wallet/contract'
-import type { ClientConfig } from 'pg'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
 import { checkAuditedRows } from './audited-rows.ts'
@@ -18,7 +17,7 @@ import { WalletReplay } from './wallet.ts'
 import { checkWebhooks } from './webhooks.ts'
 
 export type Verification = {
-  database: ClientConfig
+  databaseUrl: string
   chainKey: KeyObject
   /** A UUID; null for all workspaces. */
   workspaceId: string | null
@@ -34,12 +33,12 @@ export type Verification = {
  * compares counters, names and numbers, one statement for each rule.
  */
 export async function* verifyLedger({
-  database,
+  databaseUrl,
   chainKey,
   workspaceId,
   checkpoint,
 }: Verification): AsyncGenerator<VerifyEvent> {
-  const snapshot = await Snapshot.open(database, 'core verify')
+  const snapshot = await Snapshot.open(databaseUrl, 'core verify')
   try {
     const findings = new Findings()
     const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
@@ -53,7 +52,7 @@ export async function* verifyLedger({
       if (findings.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
     }
-    const afterwards = await Snapshot.open(database, 'core verify')
+    const afterwards = await Snapshot.open(databaseUrl, 'core verify')
     try {
       await checkUnaltered(version, afterwards, findings)
     } finally {
