@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { masked, patternOf } from './setup/shown-output.ts'
+import { ShownOutputs } from './setup/shown-output.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
@@ -204,12 +204,11 @@ describe('core-client', async () => {
         await createWallet({ admin, workspaceId }, { name, currency, deposits: [amount] })
       const env = { CORE_URL: coreUrl, CORE_TOKEN: serviceToken, ADMIN_TOKEN: adminToken, WORKSPACE: workspaceId }
       expect(documented).toHaveLength(4)
+      const outputs = new ShownOutputs()
       for (const { file, output } of documented) {
         const { stdout, stderr } = await execute(node(), [join(directory, file)], { env })
-        expect({ stdout: masked(stdout), stderr }).toEqual({
-          stdout: expect.stringMatching(patternOf(output)),
-          stderr: '',
-        })
+        expect(stderr).toBe('')
+        outputs.expectSame(stdout, output, file)
       }
     })
   })
