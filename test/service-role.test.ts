@@ -2,7 +2,7 @@ import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, call, createPath } from './setup/client.ts'
-import { execute, query } from './setup/database.ts'
+import { connect, execute, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
@@ -66,10 +66,10 @@ async function untilCode(code: string, books: Books, apiSecret?: string): Promis
   await until(`the gateway answers ${code}`, async () => (await codeAt(system.baseUrl, books, apiSecret)) === code)
 }
 
-/** The rules that the verifier reports as broken in a workspace. */
+/** The rules that the verifier reports as broken in a workspace, in alphabetical order. */
 async function broken({ workspaceId }: Books): Promise<string[]> {
   const { violations } = await verify(system.admin, { workspaceId })
-  return [...new Set(violations.map(({ rule }) => rule))]
+  return [...new Set(violations.map(({ rule }) => rule))].sort()
 }
 
 async function expectHalted(books: Books, reason: RegExp): Promise<void> {
@@ -122,7 +122,7 @@ describe('money', () => {
     await asService(changeStatus(books, books.a, 'ACTIVE'))
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['wallet-mac', 'ledger-mac', 'wallet-audit', 'journal-chain'])
+    expect(await broken(books)).toEqual(['journal-chain', 'ledger-mac', 'wallet-audit', 'wallet-mac'])
   })
 
   test("a repair restores a wallet's status from the audit", async () => {
@@ -146,7 +146,7 @@ describe('money', () => {
     await write(`update wallet set status = 'FROZEN', frozen_by = 'OPERATOR' where id = ${literal(walletId)}`)
     const unfreeze = system.admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'ACTIVE' })
     await expect(unfreeze).rejects.toThrow(`${walletId} was modified outside the service`)
-    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit', 'wallet-journal'])
+    expect(await broken(books)).toEqual(['wallet-audit', 'wallet-journal', 'wallet-mac'])
   })
 
   test('a wallet that was renamed outside the service rejects transfers', async () => {
@@ -154,7 +154,7 @@ describe('money', () => {
     await write(`update wallet set name = 'Mine' where id = ${literal(books.b)}`)
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['wallet-mac', 'wallet-audit'])
+    expect(await broken(books)).toEqual(['wallet-audit', 'wallet-mac'])
   })
 
   test('numbers and entries cannot be changed', async () => {
@@ -191,13 +191,66 @@ describe('money', () => {
 
     const other = await newBooks()
     await system.admin.workspaces.delete.mutate({ workspaceId: other.workspaceId, force: true })
-    await expect(
-      asService(`select change_ledger_status(${other.workspace}, 'OPEN', null, ${garbage})`),
-    ).rejects.toThrow('a change of a ledger is refused')
+    for (const status of ['OPEN', 'HALTED'])
+      await expect(
+        asService(`select change_ledger_status(${other.workspace}, '${status}', null, ${garbage})`),
+      ).rejects.toThrow('a change of a ledger is refused')
     await expect(
       asService(`update workspace set deleted_at = null, revision = revision + 1 where id = ${other.workspace}`),
     ).rejects.toThrow('this update of workspace is refused')
     expect(await codeAt(system.baseUrl, other)).toBe('GA2032')
+  })
+
+  test('a workspace cannot be halted by somebody who waits for its deletion', async () => {
+    const { workspace } = await newBooks()
+    const owner = await connect(system.database.ownerUrl)
+    await owner.query(`
+      begin; update ledger set status = 'CLOSED' where workspace_id = ${workspace};
+      update workspace set deleted_at = now(), revision = revision + 1 where id = ${workspace}`)
+    const change = asService(`select change_ledger_status(${workspace}, 'HALTED', null, ${garbage})`)
+    await until('it waits', async () =>
+      Boolean(
+        (await owner.query(`select from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))`))
+          .rowCount,
+      ),
+    )
+    await owner.query('commit')
+    await owner.end()
+    await expect(change).rejects.toThrow('a change of a ledger is refused')
+  })
+
+  test('a workspace that was closed outside the service is listed, halted and repaired', async () => {
+    const books = await newBooks()
+    const close = `select change_ledger_status(${books.workspace}, 'CLOSED', null, '\\x00')`
+    await asService(close)
+    // Also before anything is posted.
+    await expectHalted(books, /^the ledger was closed outside the service$/)
+    expect(await broken(books)).toEqual(['ledger-mac', 'workspace-audit'])
+    expect((await pay(books)).body.code).toBe('S002')
+    await expectHalted(books, wasModified)
+    const { workspaceId } = books
+    const [core] = system.cores
+    const isLogged = (line: string) => line.includes('ledger breach') && line.includes(workspaceId)
+    await until('it is logged', () => core!.output().split('\n').some(isLogged))
+    await expect(repairLedger(system.admin, { workspaceId, dryRun: false })).resolves.toMatchObject({ reopened: true })
+    expect((await pay(books)).body.code).toBe('2000')
+
+    // A repair halts it first.
+    await asService(close)
+    await expect(repairLedger(system.admin, { workspaceId, dryRun: false })).resolves.toMatchObject({ reopened: true })
+    expect((await pay(books)).body.code).toBe('2000')
+
+    // Other commands do not treat it as deleted.
+    await asService(close)
+    const wallet = { name: 'Other', currency: 'USD', bizId: 'other' }
+    const { body } = await call(
+      { ...books.key, baseUrl: system.baseUrl },
+      'POST',
+      '/api/v1/wallet/command/create',
+      wallet,
+    )
+    expect(body.code).toBe('S002')
+    await expectHalted(books, wasModified)
   })
 
   test.each([
@@ -311,7 +364,7 @@ describe('access', () => {
     await asService(`update api_key set status = 'ACTIVE', expires_at = null, revision = revision + 1 where ${isKey}`)
     await expectRejected(books, 'GA2021')
     await expect(system.admin.apiKeys.enable.mutate(books.key)).rejects.toThrow('was modified outside the service')
-    expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
+    expect(await broken(books)).toEqual(['key-audit', 'key-mac'])
 
     await system.admin.apiKeys.delete.mutate(books.key)
     await untilCode('GA2011', books)
@@ -338,7 +391,7 @@ describe('access', () => {
     expect(keys).toHaveLength(2)
     expect(keys.find(key => key.apiKey === apiKey)).toMatchObject({ status: 'DISABLED', scopes: [], secrets: [] })
     expect(keys.find(key => key.apiKey !== apiKey)).toMatchObject({ status: 'ACTIVE' })
-    expect(await broken(books)).toEqual(['key-mac', 'key-audit'])
+    expect(await broken(books)).toEqual(['key-audit', 'key-mac'])
   })
 
   test('a removed member cannot be restored, and no member can be added', async () => {
@@ -357,7 +410,7 @@ describe('access', () => {
     await expectRejected(books, 'GA2034')
     await asService(`
       insert into member (workspace_id, user_id, created_at, revision, mac) values (${workspace}, 'eve', now(), 1, ${mac})`)
-    expect(await broken(books)).toEqual(['member-mac', 'member-audit'])
+    expect(await broken(books)).toEqual(['member-audit', 'member-mac'])
 
     // An administrator can restore the member: that overwrites the whole row.
     await system.admin.members.remove.mutate({ workspaceId, userId: 'owner' })
@@ -390,6 +443,20 @@ describe('access', () => {
 })
 
 describe('the audit', () => {
+  test('has no heads of workspaces that do not exist', async () => {
+    await asService(`select from lock_audit(array(select gen_random_uuid() from generate_series(1, 10)))`)
+    expect(
+      await rowsOf(`select from audit_head where workspace_id not in (select id from workspace)
+      and workspace_id <> '00000000-0000-0000-0000-000000000000'`),
+    ).toEqual([])
+    const { workspaceId, b: walletId } = await newBooks()
+    const nowhere = mintId('workspace')
+    await expect(
+      system.admin.wallets.deposit.mutate({ workspaceId: nowhere, walletId, amount: '1.00' }),
+    ).rejects.toMatchObject({ data: { appError: { code: 'W001' } } })
+    await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  })
+
   test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {
     const books = await newBooks()
     const { workspaceId, workspace } = books

@@ -26,7 +26,7 @@ import { Workspace } from '../workspaces/entities.ts'
 import { createCheckpoint, uploadCheckpointPart } from './checkpoints/checkpoint.ts'
 import { removeUploads } from './checkpoints/queries.ts'
 import { findHaltedLedgers } from './posting/halt.ts'
-import { findHalted, reopenLedger } from './repair/reopen.ts'
+import { findHalted, haltClosed, reopenLedger } from './repair/reopen.ts'
 import { repairLedger } from './repair/repair.ts'
 import { verifyInThread } from './verify/thread.ts'
 
@@ -65,16 +65,23 @@ export const ledger = router({
   }),
 
   reopen: adminProcedure.input(reopenInput).mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
-    await inTransaction(ctx, em => findHalted(em, workspaceId))
+    await haltedFirst(ctx, workspaceId)
     const signal = untilStopped(ctx, caller)
     return verifyAndReopen(ctx, workspaceId, force, signal)
   }),
 
   repair: adminProcedure.input(repairInput).mutation(async ({ ctx, input, signal: caller }) => {
-    await inTransaction(ctx, em => findHalted(em, input.workspaceId))
+    await haltedFirst(ctx, input.workspaceId)
     return verifyAndRepair(ctx, input.workspaceId, input.dryRun, untilStopped(ctx, caller))
   }),
 })
+
+/** @throws AdminError if the workspace cannot be repaired or reopened */
+async function haltedFirst(ctx: CallContext, workspaceId: string): Promise<void> {
+  const { chainKey } = ctx.core
+  await inTransaction(ctx, (em, actor) => haltClosed(em, { actor, chainKey }, workspaceId))
+  await inTransaction(ctx, em => findHalted(em, workspaceId))
+}
 
 /** Aborted when the caller disconnects or core stops. */
 function untilStopped({ core }: Context, caller: AbortSignal | undefined): AbortSignal {

@@ -24,7 +24,7 @@ import { postingTime } from '../ledger/posting/draft.ts'
 import { dayOf, endOfDay, isSet, spentOn, walletSubject } from '../ledger/posting/spending.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { writeLimit } from '../ledger/rows/functions.ts'
-import { lockLedger } from '../ledger/rows/lock.ts'
+import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { SpendingLimit } from './entities.ts'
 
@@ -105,7 +105,7 @@ export async function listLimits(em: Em, workspaceId: string): Promise<SpendingL
 
 async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await lockLedger(em, workspaceId)
-  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (!isPresent(ledger)) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   requireGenuine(ledger)
   return ledger
 }

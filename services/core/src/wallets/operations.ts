@@ -31,7 +31,7 @@ import type { Posting } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeWalletStatus, type EventAuthor, insertWallet } from '../ledger/rows/functions.ts'
-import { lockLedger } from '../ledger/rows/lock.ts'
+import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -234,7 +234,7 @@ export function toReceipt({ type, ...funding }: ShownFunding): FundingReceipt {
  */
 function requireOpen(ledger: Ledger | null, administration: Administration, workspaceId: string): Ledger {
   const isOperator = administration.by === 'OPERATOR'
-  if (!ledger || ledger.status === 'CLOSED')
+  if (!isPresent(ledger))
     throw isOperator ? new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`) : new DomainError('GA2032')
   if (ledger.status === 'HALTED' && !isOperator) throw new DomainError('S002', { retryAfterSeconds: 60 })
   requireUnmodified(ledger, administration, 'its ledger')

@@ -21,7 +21,7 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
-import { lockLedger } from '../ledger/rows/lock.ts'
+import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Webhook } from './entities.ts'
 
 /** The input of a call, without its caller. */
@@ -62,7 +62,7 @@ export async function createWebhook(
     requireUnmodified(existing, actor)
     return { ...toRecord(existing, now), secret: existing.id === webhookId ? secret : null }
   }
-  if (!ledger || ledger.status === 'CLOSED') throw new DomainError('GA2032')
+  if (!isPresent(ledger)) throw new DomainError('GA2032')
   if (ledger.status === 'HALTED' || !isGenuine(ledger)) throw new DomainError('S002', { retryAfterSeconds: 60 })
   if ((await em.count(Webhook, { workspaceId, deletedAt: null })) >= maxWebhooks)
     throw new DomainError('E003', { limit: maxWebhooks })

@@ -14,7 +14,7 @@ beforeAll(async () => {
   system = await startSystem({ waitsForLocks: true, cores: 2, gateways: 2 })
 })
 /** So that the next test finds no workspace halted. */
-afterEach(() => damage(`update ledger set status = 'CLOSED' where status = 'HALTED'`))
+afterEach(() => damage(`update ledger set status = 'OPEN' where status = 'HALTED'`))
 afterAll(() => system.stop())
 
 type Books = { workspaceId: string; a: string; b: string; pay(): Promise<string>; payOpen(): Promise<string> }

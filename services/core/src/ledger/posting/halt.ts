@@ -31,15 +31,15 @@ export async function halt(
   log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
 }
 
-/** Returns whether this call halted the ledger: false when it was not open. */
+/** Returns whether this call halted the ledger: false when it was halted already, or closed by the service. */
 async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promise<boolean> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
     await client.query('begin')
-    const wasOpen = await writeBreach(client, chainKey, breach)
+    const isHalted = await writeBreach(client, chainKey, breach)
     await client.query('commit')
-    return wasOpen
+    return isHalted
   } catch (error) {
     // Closing the connection rolls the transaction back.
     failure = error as Error
@@ -52,10 +52,11 @@ async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promis
 async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Breach): Promise<boolean> {
   const { workspaceId, reason } = breach
   const [ledger] = await lockLedgers(client, [workspaceId])
-  if (ledger?.status !== 'OPEN') return false
-  const heads = await lockAudit(runOn(client), [workspaceId])
+  if (!ledger || ledger.status === 'HALTED') return false
   // A ledger row that was modified outside the service must not get a valid MAC by being halted.
   const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
+  if (ledger.status === 'CLOSED' && isGenuine) return false
+  const heads = await lockAudit(runOn(client), [workspaceId])
   const halted = { status: 'HALTED', haltReason: reason }
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
   const action = {
@@ -68,12 +69,22 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   return true
 }
 
+/** The reason of a ledger whose workspace is not deleted: only the deletion closes one. */
+export const closedOutside = 'the ledger was closed outside the service'
+
 const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
   'find-halted',
-  `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED' order by workspace_id`,
+  `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED'
+   union all
+   select l.workspace_id, '${closedOutside}' from ledger l join workspace w on w.id = l.workspace_id
+   where l.status = 'CLOSED' and w.deleted_at is null
+   order by 1`,
 )
 
-/** Halted ledgers, with the UUIDs of their workspaces. They accept no postings until an operator reopens them. */
+/**
+ * Halted ledgers, with the UUIDs of their workspaces. They accept no postings until an operator reopens them. Those that only the
+ * service's role has closed, and not the deletion of their workspace, are among them.
+ */
 export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
   return run(db, findHaltedStatement, [])
 }

@@ -30,9 +30,14 @@ export function forgedRecordOf(chainKey: KeyObject, ledger: LedgerState, forged:
   return null
 }
 
-/** Names the row of a ledger, or of a wallet, that was modified outside the service; null when their MACs are valid. */
+/**
+ * Names the row of a ledger, or of a wallet or limit that it uses, that was modified outside the service; null when their MACs are
+ * valid. Of a ledger that is not open nothing else is used; one that is halted may have been modified before.
+ */
 export function modifiedRowOf(chainKey: KeyObject, ledger: LedgerState): string | null {
+  if (ledger.status === 'HALTED') return null
   if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) return 'the row of its ledger was modified outside the service'
+  if (ledger.status === 'CLOSED') return null
   for (const wallet of ledger.wallets.values())
     if (!walletMac(chainKey, wallet).equals(wallet.mac))
       return `the row of wallet ${idFromUuid('wallet', wallet.id)} was modified outside the service`

@@ -34,11 +34,10 @@ export async function postLocked(pool: Pool, chainKey: KeyObject, requests: Ledg
     const results = resultsByWorkspace(requests, (workspaceId, own) => {
       const ledger = ledgers.get(workspaceId)
       if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
-      const isOpen = ledger.status === 'OPEN'
       // In a ledger that is not open, only replays succeed, which show nothing but these records.
-      const reason = forgedRecordOf(chainKey, ledger, forged) ?? (isOpen ? modifiedRowOf(chainKey, ledger) : null)
+      const reason = forgedRecordOf(chainKey, ledger, forged) ?? modifiedRowOf(chainKey, ledger)
       if (reason) {
-        if (isOpen) breaches.push({ workspaceId, reason })
+        if (ledger.status !== 'HALTED') breaches.push({ workspaceId, reason })
         return own.map(unavailable)
       }
       const decision = decide(ledger, own, now, performance.now())

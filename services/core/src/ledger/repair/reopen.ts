@@ -4,23 +4,52 @@ import { recordAction } from '../../audit/chain/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
+import { Workspace } from '../../workspaces/entities.ts'
+import { closedOutside } from '../posting/halt.ts'
 import type { Ledger } from '../rows/entities.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
-import { lockLedger } from '../rows/lock.ts'
+import { isPresent, lockLedger } from '../rows/lock.ts'
 
 /** The locked ledger of a halted workspace. @throws AdminError NOT_FOUND; NOT_ALLOWED if it is not halted */
 export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
   const ledger = await lockLedger(em, workspaceId)
-  if (!ledger || ledger.status === 'CLOSED') throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (!isPresent(ledger)) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
+  if (ledger.status === 'CLOSED')
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `The ledger of ${workspaceId} was closed outside the service just now: try again.`,
+    )
   if (ledger.status !== 'HALTED')
     throw new AdminError('NOT_ALLOWED', `${workspaceId} is not halted: it takes postings.`)
   return ledger
 }
 
+/**
+ * Halts a ledger that was closed outside the service. Like any other whose row was modified, it can then be repaired.
+ *
+ * @throws AdminError NOT_ALLOWED if the row of the workspace says that it is deleted
+ */
+export async function haltClosed(em: Em, { actor, chainKey }: Operator, workspaceId: string): Promise<void> {
+  const ledger = await lockLedger(em, workspaceId)
+  if (!isPresent(ledger) || ledger.status !== 'CLOSED') return
+  if ((await em.count(Workspace, { id: workspaceId, deletedAt: null })) === 0)
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `The row of ${workspaceId} or of its ledger was modified outside the service: restore the row of the workspace first.`,
+    )
+  const { row, mac } = ledger
+  const halted = { status: 'HALTED', haltReason: closedOutside }
+  await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, halted, false)
+  const after = { reason: closedOutside }
+  recordAction(em, { actor, action: 'ledger.halt', workspaceId, target: workspaceId, after })
+}
+
+type Operator = { actor: string; chainKey: KeyObject }
+
 /** Lets a halted workspace post again. The audit records who reopened it, and with how many violations. */
 export async function reopenLedger(
   em: Em,
-  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  { actor, chainKey }: Operator,
   workspaceId: string,
   { ok, brokenRules }: VerifyReport,
 ): Promise<void> {

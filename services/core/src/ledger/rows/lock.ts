@@ -1,5 +1,6 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../../database/orm.ts'
+import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
 import { statement } from '../../database/statement.ts'
 import { Ledger } from './entities.ts'
@@ -14,4 +15,12 @@ const lockLedgerStatement = statement('lock-ledger', 'select from lock_ledgers(a
 export async function lockLedger(em: Em, workspaceId: string): Promise<Ledger | null> {
   await runIn(em)(lockLedgerStatement, [uuidFromId('workspace', workspaceId)])
   return em.findOne(Ledger, { workspaceId })
+}
+
+/**
+ * Whether a workspace exists and is not deleted. One whose ledger was closed outside the service is not deleted: its ledger counts as
+ * modified.
+ */
+export function isPresent(ledger: Ledger | null): ledger is Ledger {
+  return ledger !== null && !(ledger.status === 'CLOSED' && isGenuine(ledger))
 }

@@ -32,13 +32,15 @@ export const audit = `
     mac bytea not null
   );
 
-  -- Locks the heads of these workspaces, always in the same order, and returns the time after the locks were granted.
+  -- Locks the heads of these workspaces, always in the same order, and returns the time after the locks were granted. Those that
+  -- do not exist have none.
   create function lock_audit(workspaces uuid[])
     returns table (workspace_id uuid, "position" bigint, mac bytea, now timestamptz) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    insert into public.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w order by w
-      on conflict do nothing;
+    insert into public.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w
+      where w = '00000000-0000-0000-0000-000000000000' or exists (select from public.workspace where id = w)
+      order by w on conflict do nothing;
     return query select h.workspace_id, h.position, h.mac, date_trunc('milliseconds', clock_timestamp())
       from (select * from public.audit_head a where a.workspace_id = any (workspaces)
         order by a.workspace_id for no key update) h;

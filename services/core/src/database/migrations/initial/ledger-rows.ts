@@ -106,13 +106,17 @@ export const ledgerRows = `
     end if;
   end $$;
 
-  -- A ledger is halted, opened again, or closed for good.
+  -- A ledger is halted, opened again, or closed. That of a deleted workspace stays closed; core halts one that somebody else has
+  -- closed. The lock comes first, so that the next statement sees a deletion that held it.
   create function change_ledger_status(workspace uuid, new_status text, new_reason text, new_mac bytea)
     returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
+    perform from public.ledger l where l.workspace_id = workspace for no key update;
     update public.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
-    where l.workspace_id = workspace and l.status not in ('CLOSED', new_status);
+    where l.workspace_id = workspace and l.status <> new_status
+      and (l.status <> 'CLOSED' or (new_status = 'HALTED'
+        and exists (select from public.workspace w where w.id = workspace and w.deleted_at is null)));
     if not found then
       perform public.refuse_write('a change of a ledger');
     end if;
