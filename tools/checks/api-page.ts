@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
 import { eventAnswer, eventDataAnswers } from '../../gateway/src/api/records.ts'
-import { commandErrors, commonErrors } from './endpoint-errors.ts'
+import { commandErrors, commonErrors, expensiveReads } from './endpoint-errors.ts'
 import { examplePathOf, templateOf } from './endpoint-paths.ts'
 import { table } from './markdown.ts'
 
@@ -21,6 +21,7 @@ export function apiPage(): string {
     '',
     'Lists return a page: `content`, an array of records, and `page` with `size`, `number` (zero-based), `totalElements`',
     'and `totalPages`. Endpoints with query parameters reject unknown ones; all others ignore the query string.',
+    ...expensiveReads,
     '',
     'A POST endpoint executes a command. If its outcome is unknown (`S003`), repeat it with the same body: its `bizId` prevents',
     "a second execution, and commands without a `bizId` can be repeated; each rotation of a webhook's secret gives another",

@@ -1,4 +1,5 @@
 import { errorTable } from '@workspace-wallet/contract'
+import { expensiveReads } from './endpoint-errors.ts'
 import { table } from './markdown.ts'
 
 /** The text of docs/errors.md, generated from the error table. */
@@ -15,6 +16,8 @@ export function errorPage(): string {
     'what to fix, in the best matching language. The guide to [errors](guides/errors.md) has examples.',
     '',
     ...table(['Code', 'HTTP', 'Message', 'When'], rows),
+    '',
+    ...expensiveReads,
     '',
   ].join('\n')
 }

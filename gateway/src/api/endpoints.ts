@@ -89,9 +89,9 @@ const created = {
 const noParams = z.object({})
 /** Any string: malformed and unknown IDs get the same error, W001. */
 const walletParams = z.object({
-  walletId: pathParameter('ID of a wallet of the workspace. Any other text is `W001`.'),
+  walletId: pathParameter('ID of a wallet of the workspace. Anything else fails with `W001`.'),
 })
-const settled = `At least ${settledAfterMs / 1000} seconds ago. A later time is \`S012\`, with the latest one in \`detail\`.`
+const settled = `At least ${settledAfterMs / 1000} seconds ago. A later time fails with \`S012\`, and \`detail\` names the latest time that is allowed.`
 const balanceAtParams = walletParams.extend({
   at: pathTimeParameter.describe(`ISO 8601 time with a zone. A bare date is midnight UTC. ${settled}`),
 })
@@ -103,16 +103,16 @@ const statementParams = walletParams.extend({
 })
 /** Any string: malformed and unknown identifiers get the same error, T001. */
 const orderParams = z.object({
-  bizId: pathParameter("An order's bizId or transferId, percent-encoded. Any other text is `T001`."),
+  bizId: pathParameter("An order's bizId or transferId, percent-encoded. Anything else fails with `T001`."),
 })
 /** Any string: malformed and unknown identifiers get the same error, H001. */
 const holdParams = z.object({
-  bizId: pathParameter("A hold's bizId or holdId, percent-encoded. Any other text is `H001`."),
+  bizId: pathParameter("A hold's bizId or holdId, percent-encoded. Anything else fails with `H001`."),
 })
 
 /** Any string: malformed and unknown IDs get the same error, E002. */
 const webhookParams = z.object({
-  webhookId: pathParameter('ID of a webhook of the workspace. Any other text is `E002`.'),
+  webhookId: pathParameter('ID of a webhook of the workspace. Anything else fails with `E002`.'),
 })
 
 /** A path with a slash, encoded or not, names no endpoint: see requirePlainPath. The length is that of the longest bizId. */
@@ -197,7 +197,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'getWalletBalanceAt',
     title: "Get a wallet's balance at a time",
     description:
-      'The balance after all flows before `at`; 0 before the first flow. The answer never changes. You need not percent-encode the time: a plus in a path is a plus.',
+      'The balance after all flows before `at`; 0 before the first flow. The response never changes. You need not percent-encode the time: a plus in a path is a plus.',
     path: '/api/v1/wallets/:walletId/balance/:at',
     scope: 'wallet:read',
     params: balanceAtParams,
@@ -210,7 +210,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'getWalletStatement',
     title: "Get a wallet's statement",
     description:
-      'The opening and closing balance of a period, and the totals of its flows. The answer never changes. To get the flows themselves, [list them](#list-a-wallets-flows) with the same times as `createdFrom` and `createdTo`. If the totals take more than 2 seconds to calculate, the call fails with `S012`: request statements of shorter periods, and add up their totals.',
+      'The opening and closing balance of a period, and the totals of its flows. The response never changes. To get the flows themselves, [list them](#list-a-wallets-flows) with the same times as `createdFrom` and `createdTo`. If the totals take more than 2 seconds to calculate, the call fails with `S012`: request statements of shorter periods, and add up their totals.',
     path: '/api/v1/wallets/:walletId/statement/:from/:to',
     scope: 'wallet:read',
     params: statementParams,
@@ -288,7 +288,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'getTransferReceipt',
     title: 'Get a signed receipt of a transfer',
     description:
-      'A compact JWS (RFC 7515) with EdDSA over what the ledger says about the transfer. Anybody can verify it with the public keys at `/.well-known/jwks.json`, without asking the service. It has the same bytes each time, until the operator signs with another key.',
+      'A compact JWS (RFC 7515) with EdDSA over what the ledger says about the transfer. Anybody can verify it with the public keys at `/.well-known/jwks.json`, without asking the service. Each request returns the same bytes, until the operator changes the signing key.',
     path: '/api/v1/transfer/query/orders/:bizId/receipt',
     scope: 'transfer:read',
     params: orderParams,
@@ -300,7 +300,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createTransfer',
     title: 'Create a transfer order',
-    description: 'To draw on a hold, the key also needs the scope `hold:create`.',
+    description: 'To capture a hold, the key also needs the scope `hold:create`.',
     path: '/api/v1/transfer/command/create',
     scope: 'transfer:create',
     params: noParams,
@@ -317,7 +317,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'createTransferBatch',
     title: 'Create a batch of transfers',
     description:
-      'All items are applied, or none. If one is rejected, the answer has its code, and `X-Batch-Index` its zero-based position. An item that reverses a transfer also requires the scope `transfer:reverse`, and one that draws on a hold `hold:create`.',
+      'Either all items are applied, or none. If an item is rejected, the response has its error code, and `X-Batch-Index` its zero-based position. An item that reverses a transfer also requires the scope `transfer:reverse`. An item that captures a hold also requires `hold:create`.',
     path: '/api/v1/transfer/command/batch',
     scope: 'transfer:create',
     params: noParams,
@@ -409,7 +409,9 @@ export const endpoints: readonly Endpoint[] = [
     path: '/api/v1/event/query/events/:after',
     scope: 'event:read',
     params: z.object({
-      after: positionParameter.describe('A position: events after it. Or `head`: the end of the log, without events.'),
+      after: positionParameter.describe(
+        'A position, to read the events after it; or `head`, to get the end of the log without events.',
+      ),
     }),
     query: eventQuery,
     errors: ['E001'],

@@ -125,7 +125,7 @@ export function sizeParameter(byDefault: number, most: number) {
       type: 'integer',
       minimum: 1,
       default: byDefault,
-      description: `Items per page, at least 1. Values above ${most} are capped. Default: ${byDefault}.`,
+      description: `Items per page. Values above ${most} are capped. Default: ${byDefault}.`,
     })
 }
 

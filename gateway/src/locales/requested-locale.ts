@@ -32,13 +32,16 @@ function negotiate(accepted: string): Locale | undefined {
   return isExcluded(locales[0], '*', excluded) ? undefined : locales[0]
 }
 
-/** Nothing for a range that is malformed. */
+/** Empty for a malformed range. */
 function parseRange(text: string): Range[] {
   const match = rangePattern.exec(text.trim())
   return match ? [{ tag: match[1]!.toLowerCase().replaceAll('_', '-'), quality: Number(match[2] ?? 1) }] : []
 }
 
-/** Whether a language that was found by one range is excluded by another one, which is not less specific. */
+/**
+ * Whether the client has excluded a locale (`q=0`). An exclusion counts only if it is at least as specific as the range that
+ * found the locale: `en-US, en;q=0` accepts en-US.
+ */
 function isExcluded(locale: Locale, foundBy: string, excluded: string[]): boolean {
   const tag = locale.tag.toLowerCase()
   return excluded.some(range =>

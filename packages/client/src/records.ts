@@ -582,7 +582,7 @@ export type CreateTransfer = {
   remark?: string | undefined
   /** What it belongs to, such as an invoice: 1 to 64 visible ASCII characters. */
   reference?: string | undefined
-  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`. */
+  /** The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
   /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined
@@ -602,7 +602,7 @@ export type CreateTransferItem = {
   remark?: string | undefined
   /** What it belongs to, such as an invoice: 1 to 64 visible ASCII characters. */
   reference?: string | undefined
-  /** Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`. */
+  /** The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
   /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined
@@ -714,7 +714,7 @@ export type Currency = string
 export type ListWalletsQuery = {
   /** Page number, zero-based. Default: 0. */
   page?: number | undefined
-  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  /** Items per page. Values above 100 are capped. Default: 20. */
   size?: number | undefined
   /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `amount`, `status`, `name`, `currency`. Default: newest first. */
   sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'amount' | 'status' | 'name' | 'currency'>> | undefined
@@ -733,7 +733,7 @@ export type ListWalletsQuery = {
 export type ListWalletFlowsQuery = {
   /** Page number, zero-based. Default: 0. */
   page?: number | undefined
-  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  /** Items per page. Values above 100 are capped. Default: 20. */
   size?: number | undefined
   /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `amount`, `status`. Default: newest first. */
   sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'amount' | 'status'>> | undefined
@@ -751,7 +751,7 @@ export type ListWalletFlowsQuery = {
 export type ListTransfersQuery = {
   /** Page number, zero-based. Default: 0. */
   page?: number | undefined
-  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  /** Items per page. Values above 100 are capped. Default: 20. */
   size?: number | undefined
   /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `amount`, `status`. Default: newest first. */
   sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'amount' | 'status'>> | undefined
@@ -780,7 +780,7 @@ export type ListTransfersQuery = {
 export type ListHoldsQuery = {
   /** Page number, zero-based. Default: 0. */
   page?: number | undefined
-  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  /** Items per page. Values above 100 are capped. Default: 20. */
   size?: number | undefined
   /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `amount`, `status`. Default: newest first. */
   sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'amount' | 'status'>> | undefined
@@ -799,7 +799,7 @@ export type ListHoldsQuery = {
 
 /** The query of readEvents. */
 export type ReadEventsQuery = {
-  /** Items per page, at least 1. Values above 500 are capped. Default: 100. */
+  /** Items per page. Values above 500 are capped. Default: 100. */
   size?: number | undefined
   /** Only events of this type. Repeat it for several types. */
   type?: OneOrMore<EventType> | undefined
@@ -809,7 +809,7 @@ export type ReadEventsQuery = {
 export type ListWebhooksQuery = {
   /** Page number, zero-based. Default: 0. */
   page?: number | undefined
-  /** Items per page, at least 1. Values above 100 are capped. Default: 20. */
+  /** Items per page. Values above 100 are capped. Default: 20. */
   size?: number | undefined
   /** `field,direction`, direction `asc` or `desc`. Repeat it for several fields: the first is primary, later ones break ties. Sortable fields: `createdAt`, `updatedAt`, `status`. Default: newest first. */
   sort?: OneOrMore<Sort<'createdAt' | 'updatedAt' | 'status'>> | undefined

@@ -26,11 +26,7 @@ export const errorTable = {
   GA2022: error(403, 'IP_NOT_WHITELISTED', "The client's address is not in the IP list of the API key."),
   GA2024: error(403, 'API_ACCESS_DENIED', 'The API key does not have a scope that the request requires.'),
   '50090201': error(403, 'API_ACCESS_DENIED', 'There is no such endpoint under /api/.'),
-  S012: error(
-    400,
-    'INVALID_PARAMETER',
-    'A parameter, the body or a field is malformed or unknown. Or a list takes more than 2 s to count and sort, or a statement to sum up.',
-  ),
+  S012: error(400, 'INVALID_PARAMETER', 'A parameter, the body or a field of the body is malformed or unknown.'),
   S001: error(500, 'INTERNAL_ERROR', 'A bug in the service. The log contains the request ID.'),
   S002: error(
     503,
@@ -74,7 +70,7 @@ export const errorTable = {
   ),
   T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of the wallets.'),
   T004: error(422, 'SAME_WALLET', 'Source and target are the same wallet.'),
-  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId already names something else, of any kind.'),
+  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId was used before: for something else, or with other fields.'),
   T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
   T007: error(422, 'REVERSAL_EXCEEDED', 'The amount exceeds what is left to reverse.'),
   T008: error(

@@ -15,7 +15,7 @@ export const holdRemainders = ['KEEP', 'RELEASE'] as const
 /** The hold that a transfer or withdrawal draws on. */
 export const draw = {
   holdId: nameOfExisting(
-    "Draws on this hold, by holdId or bizId: spends a part of what it reserves. The hold is the source wallet's. An API key also needs the scope `hold:create`.",
+    'The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`.',
   ).optional(),
   holdRemainder: z
     .enum(holdRemainders, 'NOT_ONE_OF')

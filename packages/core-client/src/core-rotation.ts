@@ -12,8 +12,8 @@ export class CoreRotation {
   }
 
   /**
-   * The healthy cores in the order to try them: the preferred one, then the others, starting one further each time. Cores
-   * that are cooling down come last.
+   * The healthy cores, in the order in which a call tries them: the preferred core first, then the others. Each call starts
+   * with the core after the one that the last call started with. Cores that are cooling down come last.
    */
   next(): CoreConnection[] {
     const cores = [...this.#cores.slice(this.#first), ...this.#cores.slice(0, this.#first)]

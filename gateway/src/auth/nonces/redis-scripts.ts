@@ -29,9 +29,9 @@ return generation
 `
 
 /**
- * Runs many operations on nonces and buckets in one call. The run ID makes it a different script on every start of a server:
- * it is called by its hash, so a server on which no gateway has joined the generation does not know it, however that server
- * came into use.
+ * Runs many operations on nonces and buckets in one call. The text of the script contains the run ID of the Redis server, and
+ * the script is called by the hash of its text. So a server that was restarted, or that has replaced another one, does not
+ * know the script until a gateway has joined the generation there.
  *
  * KEYS: the key of the generation, then those of each operation. ARGV: the generation as the gateway knows it; how long to
  * store a nonce, in ms; the operations, one letter each; interval in microseconds and burst of keys' buckets; the same of

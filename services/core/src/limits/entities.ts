@@ -25,7 +25,7 @@ const SpendingLimitSchema = defineEntity({
   },
 })
 export class SpendingLimit extends SpendingLimitSchema.class implements SignedEntity {
-  /** With UUIDs. */
+  /** The row as the database stores it, with UUIDs in place of prefixed IDs. */
   get row(): LimitRow {
     return {
       workspaceId: uuidFromId('workspace', this.workspaceId)!,

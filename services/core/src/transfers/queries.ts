@@ -58,8 +58,8 @@ const ordersOfWorkspace: Sequence = {
 }
 
 /**
- * How many events that are no orders precede the n-th order, as the last of them in this table shows; null if there is
- * none. It is the part of that one's position that orders do not account for.
+ * SQL for the number of events before the n-th order that are not orders, as the last one of them in this table shows: its
+ * position minus the orders up to it. Null if the table has no such event.
  */
 function othersBefore(nth: string, table: 'transfer' | 'journal', condition = 'true'): string {
   return `(

@@ -35,7 +35,10 @@ import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
-/** Who changes something, on which side, on whose behalf, and the key under which rows are signed. */
+/**
+ * Who makes a change: the actor of the audit log, whether it is an operator or the workspace itself (`by`), and the client on
+ * whose behalf a gateway calls (`caller`). `chainKey` signs the changed rows.
+ */
 export type Administration = { actor: string; by: WalletChanger; caller?: Caller | undefined; chainKey: KeyObject }
 
 /**

@@ -212,8 +212,8 @@ export const ordersOfWallet: Sequence = {
 }
 
 /**
- * How many deposits and withdrawals the wallet has up to the last one of this type before its n-th order; null if there is
- * none. It is the part of that one's sequence that orders do not account for.
+ * SQL for the number of a wallet's deposits and withdrawals before its n-th order, as the last one of this type before that
+ * order shows: its sequence minus the orders up to it. Null if there is no such deposit or withdrawal.
  */
 function fundingsBefore(nth: string, type: 'DEPOSIT' | 'WITHDRAWAL', side: 'source' | 'target'): string {
   return `(

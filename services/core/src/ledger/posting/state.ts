@@ -40,7 +40,7 @@ export type LedgerState = LedgerRow &
     hasMoreDueHolds: boolean
   }
 
-/** What a ledger's state says of transfers, holds and limits when none of them was looked up. */
+/** The part of a ledger's state that is looked up in the database, before anything was looked up. */
 export const nothingLoaded = {
   byBizId: new Map(),
   byTransferId: new Map(),
