@@ -31,7 +31,7 @@ const rules: Record<string, string[]> = {
     'services/core/src/ledger/posting/decide.test.ts: stores the amount exactly as it was sent',
   ],
   '2.3 What an order is part of: reference, hold, batch, original; what of it is reversed': [
-    'test/guides.test.ts: Refund a customer',
+    'test/guides.test.ts: the commands print what the page shows',
     'services/core/src/database/lists/lists.test.ts: reference, holdId, batchId and reversesTransferId select exactly',
   ],
   '2.4 The fields of every command; null and unknown fields are refused by name': [
@@ -83,7 +83,7 @@ const rules: Record<string, string[]> = {
   ],
   '2.7 Draws, with KEEP and RELEASE': [
     'services/core/src/holds/holds.test.ts: is captured by transfers, in parts, and never for more than remains',
-    'test/guides.test.ts: Authorize and capture',
+    'test/guides.test.ts: the commands print what the page shows',
   ],
   '2.7 Release': [
     'services/core/src/holds/holds.test.ts: is released once; releasing it again returns it as it is',
