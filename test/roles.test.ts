@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { packBatch, type Scope, unpackBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../tools/services/program.ts'
@@ -60,7 +60,6 @@ const onWorkspace = [
   'wallets.changeStatus',
   'wallets.create',
   'wallets.flows',
-  'wallets.flowsAfter',
   'wallets.get',
   'wallets.list',
   'wallets.statement',
@@ -75,7 +74,7 @@ const onWorkspace = [
 /** The procedures of each role, written a second time so that no role is extended by accident. */
 const reach: Record<string, string[]> = {
   gateway: ['access.beginNonceGeneration', 'access.changes', 'access.lookup', 'access.markUsed', ...onWorkspace],
-  service: onWorkspace,
+  service: [...onWorkspace, 'wallets.flowsAfter'],
   // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.balanceAt', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
   // Reads the events of all workspaces, and changes nothing but the state of deliveries.
@@ -86,8 +85,8 @@ test('docs/roles.md is up to date: npm run golden writes it', async () => {
   const rows = procedures
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(
-      ({ path, roles: ofPath }) =>
-        `| ${[`\`${path}\``, ...roles.map(role => (ofPath?.includes(role) ? '✓' : ''))].join(' | ')} |`,
+      ({ path, roles: ofPath, scope }) =>
+        `| ${[`\`${path}\``, ...roles.map(role => (ofPath?.includes(role) ? markOf(role, scope) : ''))].join(' | ')} |`,
     )
   const table = [`| procedure | ${roles.join(' | ')} |`, `| --- ${'| :-: '.repeat(roles.length)}|`, ...rows]
   await expect(`${rolesIntroduction}\n${table.join('\n')}\n`).toMatchFileSnapshot('../docs/roles.md')
@@ -98,6 +97,11 @@ const rolesIntroduction = `# Roles of service tokens
 Generated from core's router by \`npm run golden\`. Every caller of core presents a token of \`SERVICE_TOKENS\`. Its role
 decides which procedures it may call. \`test/roles.test.ts\` tests each procedure with each role.
 
+A gateway calls on behalf of an API key. Core checks the key again: that it is neither disabled, expired nor deleted, that its owner
+is a member of the workspace, and that it has the scope in the column \`gateway\`. A transfer that draws on a hold also needs
+\`hold:create\`, and an item of a batch that reverses a transfer \`transfer:reverse\`. A ✓ in that column marks what gateways call for
+themselves.
+
 | role | for | workspaces |
 | --- | --- | --- |
 | gateway | gateways, on behalf of an API key | the workspace of the API key |
@@ -106,6 +110,9 @@ decides which procedures it may call. \`test/roles.test.ts\` tests each procedur
 | funding | the service that brings money into workspaces and out of them | all |
 | admin | operators | all |
 `
+
+/** What a gateway may do depends on the API key that it calls for. */
+const markOf = (role: string, scope: Scope | null | undefined) => (role === 'gateway' && scope ? `\`${scope}\`` : '✓')
 
 test('every procedure names its roles', () => {
   expect(procedures.length).toBeGreaterThan(25)
@@ -206,10 +213,15 @@ test('a gateway token cannot act without an API key, or on a workspace of anothe
   await expect(
     clients.gateway.wallets.get.query({ workspaceId: system.workspaceId, caller, walletId }),
   ).resolves.toBeTruthy()
-  for (const apiKey of [system.apiKey, undefined, 'ak_01h455vb4pex5vsknk084sn02q', 'nonsense'])
+  for (const [apiKey, code] of [
+    [system.apiKey, 'FORBIDDEN'],
+    [undefined, 'FORBIDDEN'],
+    ['ak_01h455vb4pex5vsknk084sn02q', 'UNAUTHORIZED'],
+    ['nonsense', 'UNAUTHORIZED'],
+  ] as const)
     await expect(
       clients.gateway.wallets.get.query({ workspaceId: other, caller: { requestId: 'r', apiKey }, walletId }),
-    ).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
+    ).rejects.toMatchObject({ data: { code } })
   await expect(
     clients.gateway.wallets.get.query({ workspaceId: system.workspaceId, caller: { requestId: 'r' }, walletId }),
   ).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })

@@ -1,8 +1,15 @@
 import { callTRPCProcedure, TRPCError } from '@trpc/server'
+import type { Scope } from '@workspace-wallet/contract'
 import { appRouter } from '../../services/core/src/router.ts'
 import type { Context } from '../../services/core/src/trpc/context.ts'
 
-export type Procedure = { path: string; type: 'query' | 'mutation'; roles: readonly string[] | undefined }
+export type Procedure = {
+  path: string
+  type: 'query' | 'mutation'
+  roles: readonly string[] | undefined
+  /** The scope that an API key needs for which a gateway calls. */
+  scope: Scope | null | undefined
+}
 
 /** All procedures of core. */
 export function findProcedures(): Promise<Procedure[]> {
@@ -11,11 +18,12 @@ export function findProcedures(): Promise<Procedure[]> {
       path,
       type: await typeOf(path),
       roles: meta?.roles,
+      scope: meta?.scope,
     })),
   )
 }
 
-type Declared = { meta?: { roles?: readonly string[] } }
+type Declared = { meta?: { roles?: readonly string[]; scope?: Scope | null } }
 
 /** A router is a tree: routers contain routers and procedures, and procedures are functions. */
 function proceduresIn(parent: string, router: object): [path: string, procedure: Declared][] {

@@ -110,8 +110,10 @@ export const lookupAccessInput = z.object({ apiKeys: z.array(z.string().max(64))
 /** The requested keys that exist, and the access revision, read in one snapshot. */
 export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAccess) })
 
-/** How often a gateway polls for changed keys. */
+/** How often a gateway, and core itself, polls for changed keys. */
 export const accessPollMs = 50
+/** How long cached keys are used after a successful poll was sent. */
+export const accessLeaseMs = 3_000
 
 /**
  * The last access revision that a gateway has received, and its epoch: a random ID, unique to that change. A database that

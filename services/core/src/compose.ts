@@ -1,4 +1,5 @@
 import type { Log } from '@workspace-wallet/runtime'
+import { AccessCache } from './access/access-cache.ts'
 import type { CoreConfig } from './config.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
@@ -88,6 +89,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ),
   })
   const closing = new AbortController()
+  const access = new AccessCache({ reads, chainKey: config.LEDGER_CHAIN_KEY, log, metrics })
+  const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
@@ -110,6 +113,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     orm,
     reads,
     lists,
+    access,
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     courierCalls: limitCourierCalls(waitingSlots),
@@ -124,7 +128,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     log,
     async close() {
       closing.abort()
-      await sweeping
+      await Promise.all([following, sweeping])
       await shards.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
     },

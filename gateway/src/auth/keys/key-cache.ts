@@ -1,5 +1,12 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { accessPollMs, DomainError, isDomainError, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
+import {
+  accessLeaseMs,
+  accessPollMs,
+  DomainError,
+  isDomainError,
+  type KeyAccess,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import {
   type AddressBlock,
@@ -21,8 +28,6 @@ export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspa
   secrets: readonly { key: KeyObject; validUntilMs: number }[]
 }
 
-/** How long cached keys are used after a successful poll. Without one, a gateway that cannot reach core fails closed. */
-const leaseMs = 3_000
 /** A look-up is repeated if a poll meanwhile returned a newer change. */
 const lookupAttempts = 3
 const keysPerCall = 500
@@ -89,9 +94,9 @@ export class KeyCache {
     this.#sampled.flush()
   }
 
-  /** Whether cached keys may be used: the last successful poll is recent enough. */
+  /** Whether cached keys may be used: the last successful poll is recent enough. Without one, the gateway fails closed. */
   get isCurrent(): boolean {
-    return this.#elapsedMs() - this.#polledAtMs < leaseMs
+    return this.#elapsedMs() - this.#polledAtMs < accessLeaseMs
   }
 
   /** Why cached keys may not be used now; null if they may. */
@@ -176,7 +181,8 @@ export class KeyCache {
       const clearCount = this.#clearCount
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
       // The age of an answer counts from its request. A late answer is as outdated as a key that was cached for as long.
-      if (this.#elapsedMs() - askedAtMs >= leaseMs) throw new Error(`core did not answer within ${leaseMs} ms`)
+      if (this.#elapsedMs() - askedAtMs >= accessLeaseMs)
+        throw new Error(`core did not answer within ${accessLeaseMs} ms`)
       // The answer may be older than a change that was polled meanwhile.
       if (revision < this.#revision && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))

@@ -9,16 +9,17 @@ import { type AccessRow, findAccessRows } from './queries.ts'
 type Parts = { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics }
 
 /**
- * What these keys may do, without unknown, deleted and malformed ones. Rows that were modified outside the service give no
+ * What these keys may do, without unknown, deleted and malformed ones, at an access revision and a time of PostgreSQL. Rows that were modified outside the service give no
  * access: the key counts as disabled, the owner as not a member, the workspace as deleted.
  */
 export async function findAccess(
   { reads, ...parts }: Parts,
-  apiKeys: string[],
-): Promise<{ revision: number; keys: KeyAccess[] }> {
+  apiKeys: readonly string[],
+): Promise<{ revision: number; now: Date; keys: KeyAccess[] }> {
   const uuids = apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? [])
   const rows = await findAccessRows(reads, uuids)
-  return { revision: rows[0]!.accessRevision, keys: rows.flatMap(row => accessOf(parts, row) ?? []) }
+  const { accessRevision: revision, now } = rows[0]!
+  return { revision, now, keys: rows.flatMap(row => accessOf(parts, row) ?? []) }
 }
 
 function accessOf({ chainKey, log, metrics }: Omit<Parts, 'reads'>, row: AccessRow): KeyAccess | null {

@@ -51,12 +51,13 @@ export function findAccessRows(db: Queryable, uuids: string[]): Promise<AccessRo
 const findChangesStatement = statement<{
   revision: number
   epoch: string | null
+  now: Date
   continues: boolean
   id: string | null
 }>(
   'find-access-changes',
   // The trigger on access_revision writes the epoch. A revision without one has not been taken by the service.
-  `select r.revision, current.epoch, known.revision is not null as continues, k.id
+  `select r.revision, current.epoch, now() as now, known.revision is not null as continues, k.id
    from access_revision r
    left join access_change current on current.revision = r.revision
    left join access_change known on known.revision = $1 and known.epoch = $2
@@ -76,10 +77,10 @@ export async function findAccessChanges(
   { since, epoch: known }: { since: number; epoch: string | null },
 ) {
   const rows = await run(db, findChangesStatement, [since, known])
-  const { revision, epoch, continues } = rows[0]!
+  const { revision, epoch, now, continues } = rows[0]!
   const apiKeys = rows.flatMap(({ id }) => (id === null ? [] : idFromUuid('apiKey', id)))
   const complete = continues && apiKeys.length <= mostChanges
-  return { revision, epoch, complete, apiKeys: complete ? apiKeys : [] }
+  return { revision, epoch, now, complete, apiKeys: complete ? apiKeys : [] }
 }
 
 const markUsedStatement = statement(
@@ -101,27 +102,4 @@ export async function markKeysUsed(db: Queryable, uses: { apiKey: string; usedAt
     plainArray(known.map(({ id }) => id)),
     plainArray(known.map(({ usedAt }) => usedAt)),
   ])
-}
-
-const findWorkspaceOfKeyStatement = statement<{ workspaceId: string }>(
-  'find-workspace-of-key',
-  `select workspace_id as "workspaceId" from api_key where id = $1`,
-)
-
-/** The workspace of a key never changes. */
-const workspaceOfKey = new Map<string, string>()
-const workspaceOfKeyLimit = 100_000
-
-/** The workspace of a key; null if there is no such key. */
-export async function findWorkspaceOfKey(db: Queryable, apiKey: string): Promise<string | null> {
-  const known = workspaceOfKey.get(apiKey)
-  if (known) return known
-  const uuid = uuidFromId('apiKey', apiKey)
-  if (!uuid) return null
-  const [row] = await run(db, findWorkspaceOfKeyStatement, [uuid])
-  if (!row) return null
-  const workspaceId = idFromUuid('workspace', row.workspaceId)
-  if (workspaceOfKey.size >= workspaceOfKeyLimit) workspaceOfKey.clear()
-  workspaceOfKey.set(apiKey, workspaceId)
-  return workspaceId
 }

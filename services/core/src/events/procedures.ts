@@ -4,7 +4,7 @@ import { workspaceReadProcedure } from '../trpc/procedures.ts'
 import { readEvents } from './queries.ts'
 
 export const events = router({
-  read: workspaceReadProcedure
+  read: workspaceReadProcedure('event:read')
     .input(readEventsInput)
     .output(eventPage)
     .query(({ ctx, input }) => readEvents(ctx.core.lists, input.workspaceId, input)),

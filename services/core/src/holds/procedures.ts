@@ -13,17 +13,17 @@ import { createHold, releaseHold } from './operations.ts'
 import { findHold, listHolds } from './queries.ts'
 
 export const holds = router({
-  create: workspaceProcedure
+  create: workspaceProcedure('hold:create')
     .input(createHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => createHold(ctx.core, ctx.actor, input)),
 
-  release: workspaceCommandProcedure
+  release: workspaceCommandProcedure('hold:create')
     .input(releaseHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => releaseHold(ctx.core, ctx.actor, input)),
 
-  get: workspaceReadProcedure
+  get: workspaceReadProcedure('hold:read')
     .input(getHoldInput)
     .output(hold)
     .query(async ({ ctx, input }) => {
@@ -32,7 +32,7 @@ export const holds = router({
       return found
     }),
 
-  list: workspaceReadProcedure
+  list: workspaceReadProcedure('hold:read')
     .input(listHoldsInput)
     .output(holdPage)
     .query(async ({ ctx, input }) => {

@@ -11,7 +11,7 @@ import { adminProcedure, publicKeyProcedure, workspaceReadProcedure } from '../t
 import { checkReceipt, receiptOf } from './operations.ts'
 
 export const receipts = router({
-  get: workspaceReadProcedure
+  get: workspaceReadProcedure('transfer:read')
     .input(getTransferInput)
     .output(transferReceipt)
     .query(async ({ ctx, input }) => ({ receipt: await receiptOf(ctx.core, input.workspaceId, input.bizId) })),

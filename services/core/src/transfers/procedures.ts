@@ -5,6 +5,7 @@ import {
   getTransferInput,
   listTransfersInput,
   reverseTransferInput,
+  scopeOf,
   transferBatch,
   transferOrder,
   transferPage,
@@ -15,22 +16,28 @@ import { createBatch, createTransfer, reverseTransfer, toOrder } from './operati
 import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
 export const transfers = router({
-  create: workspaceProcedure
+  create: workspaceProcedure('transfer:create')
     .input(createTransferInput)
     .output(transferOrder)
-    .mutation(({ ctx, input }) => createTransfer(ctx.core, ctx.actor, input)),
+    .mutation(async ({ ctx, input }) => {
+      await ctx.requireScope(scopeOf(input.order))
+      return createTransfer(ctx.core, ctx.actor, input)
+    }),
 
-  batch: workspaceProcedure
+  batch: workspaceProcedure('transfer:create')
     .input(createBatchInput)
     .output(transferBatch)
-    .mutation(({ ctx, input }) => createBatch(ctx.core, ctx.actor, input)),
+    .mutation(async ({ ctx, input }) => {
+      for (const [index, item] of input.batch.transfers.entries()) await ctx.requireScope(scopeOf(item), index)
+      return createBatch(ctx.core, ctx.actor, input)
+    }),
 
-  reverse: workspaceCommandProcedure
+  reverse: workspaceCommandProcedure('transfer:reverse')
     .input(reverseTransferInput)
     .output(transferOrder)
     .mutation(({ ctx, input }) => reverseTransfer(ctx.core, ctx.actor, input)),
 
-  get: workspaceReadProcedure
+  get: workspaceReadProcedure('transfer:read')
     .input(getTransferInput)
     .output(transferOrder)
     .query(async ({ ctx, input }) => {
@@ -39,7 +46,7 @@ export const transfers = router({
       return toOrder(order)
     }),
 
-  list: workspaceReadProcedure
+  list: workspaceReadProcedure('transfer:read')
     .input(listTransfersInput)
     .output(transferPage)
     .query(async ({ ctx, input }) => {

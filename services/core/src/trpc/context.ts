@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto'
+import type { Scope } from '@workspace-wallet/contract'
 import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
+import type { AccessCache } from '../access/access-cache.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
@@ -18,6 +20,8 @@ export type Core = {
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool
   lists: ListReader
+  /** What the API keys may do for which gateways call. */
+  access: AccessCache
   /** Limits what waits for the lock of a ledger or of a webhook on connections of `reads`. */
   lockWaits: WorkspaceConcurrencyLimit
   ledgerWaits: LedgerWaits
@@ -44,5 +48,15 @@ export type Core = {
 /** The context of every call: core, and the service token of the caller. */
 export type Context = { core: Core; token: Pick<ServiceToken, 'name' | 'role'> }
 
-/** The context after the base procedures. `actor` is what transfers and the audit record: `role:name` or `key:ak_…`. */
-export type CallContext = Context & { actor: string }
+/** The context after the base procedures. */
+export type CallContext = Context & {
+  /** What transfers and the audit record: `role:name` or `key:ak_…`. */
+  actor: string
+  /**
+   * Checks a scope that only some calls of a procedure require, if a gateway calls for an API key.
+   *
+   * @param index the place of the item of a batch that needs the scope
+   * @throws DomainError GA2024, or another code if the key may no longer be used at all
+   */
+  requireScope: (scope: Scope, index?: number) => Promise<unknown>
+}

@@ -1,5 +1,5 @@
 import { initTRPC } from '@trpc/server'
-import { serialization } from '@workspace-wallet/contract'
+import { type Scope, serialization } from '@workspace-wallet/contract'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
 import type { Role } from './service-token.ts'
@@ -7,8 +7,11 @@ import type { Role } from './service-token.ts'
 export type Meta = {
   /** The roles of service tokens that may call the procedure. Without them, nobody may. */
   roles: readonly Role[]
-  /** Whether its input is a `workspaceCall`. A gateway may then name only the workspace of the API key that it acts for. */
-  isOnWorkspace?: boolean
+  /**
+   * The scope that an API key needs for which a gateway calls. The input is then a `workspaceCall` on the workspace of that key.
+   * Null if no gateway may call the procedure, or if gateways call it for themselves.
+   */
+  scope: Scope | null
 }
 
 export const t = initTRPC

@@ -1,16 +1,15 @@
 import { TRPCError } from '@trpc/server'
-import { workspaceCall } from '@workspace-wallet/contract'
-import { findWorkspaceOfKey } from '../access/queries.ts'
+import { type Scope, workspaceCall } from '@workspace-wallet/contract'
 import { actorOfKey } from '../audit/chain/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
-import type { Context } from './context.ts'
+import type { CallContext, Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
 import { type Meta, t } from './init.ts'
 import type { Role } from './service-token.ts'
 
 /**
- * The base of all procedures. Its one middleware checks `meta`, sets `ctx.actor`, logs and counts the answer, and maps
- * errors, including those of a streamed answer. Each middleware takes 3 µs of a call (docs/decisions/0013).
+ * The base of all procedures. Its one middleware checks `meta`, sets `ctx.actor` and `ctx.requireScope`, logs and counts the
+ * answer, and maps errors, including those of a streamed answer. Each middleware takes 3 µs of a call (docs/decisions/0013).
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
@@ -26,8 +25,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     recordAnswer(ctx, { path, requestId, startedAt }, codeOf(error))
     throw error
   }
-  const actor = await actorOf(ctx, meta, rawInput).catch(fail)
-  const result = await next({ ctx: { actor } })
+  const result = await next({ ctx: await identify(ctx, meta, rawInput).catch(fail) })
   if (!result.ok) return fail(result.error)
   recordAnswer(ctx, { path, requestId, startedAt }, 'ok')
   if (!isStream(result.data)) return result
@@ -39,29 +37,35 @@ function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): s
 }
 
 /**
- * What transfers and the audit record as the actor: the API key that a gateway acts for, otherwise the token.
+ * Who calls: the API key that a gateway acts for, otherwise the token. Core checks the key itself, so that a gateway, or whoever has
+ * its token, can do no more than the key may.
  *
- * @throws TRPCError FORBIDDEN if a gateway names another workspace than that of the key, so that a confused gateway cannot
- *   reach it
+ * @throws DomainError if the key may not make the call (see `AccessCache.require`)
+ * @throws TRPCError FORBIDDEN if a gateway names no key, or another workspace than that of the key
  */
-async function actorOf({ core, token }: Context, { isOnWorkspace }: Meta, rawInput: unknown): Promise<string> {
-  if (!isOnWorkspace || token.role !== 'gateway') return `${token.role}:${token.name}`
+async function identify({ core, token }: Context, { scope }: Meta, rawInput: unknown): Promise<Caller> {
+  if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
   const { data: call, error } = workspaceCall.safeParse(rawInput)
   if (error) throw new TRPCError({ code: 'BAD_REQUEST', cause: error })
-  const { apiKey = '' } = call.caller
-  if ((await findWorkspaceOfKey(core.reads, apiKey)) !== call.workspaceId)
+  const { apiKey } = call.caller
+  if (apiKey === undefined) throw new TRPCError({ code: 'FORBIDDEN', message: 'a gateway must name an API key' })
+  if ((await core.access.require(apiKey, scope)) !== call.workspaceId)
     throw new TRPCError({ code: 'FORBIDDEN', message: 'the API key does not belong to this workspace' })
-  return actorOfKey(apiKey)
+  return { actor: actorOfKey(apiKey), requireScope: (also, index) => core.access.require(apiKey, also, index) }
 }
 
+type Caller = Pick<CallContext, 'actor' | 'requireScope'>
+
+async function allow(): Promise<void> {}
+
 function procedureFor(...roles: [Role, ...Role[]]) {
-  return procedure.meta({ roles })
+  return procedure.meta({ roles, scope: null })
 }
 
 /** For operators. */
 export const adminProcedure = procedureFor('admin')
 
-/** For gateways. */
+/** For gateways, for themselves. */
 export const gatewayProcedure = procedureFor('gateway')
 
 /** For couriers, which deliver webhooks. */
@@ -73,20 +77,31 @@ export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin')
 /** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')
 
-/** For calls on one workspace, whose inputs extend `workspaceCall`: gateways on behalf of an API key, and services. */
-export const workspaceProcedure = onWorkspace('gateway', 'service')
+/** For reads of one workspace that have no endpoint. */
+export const internalReadProcedure = procedureFor('service', 'admin')
+
+/** For calls on one workspace, whose inputs extend `workspaceCall`: gateways for API keys with this scope, and services. */
+export function workspaceProcedure(scope: Scope) {
+  return onWorkspace(scope, 'gateway', 'service')
+}
 
 /** Like `workspaceProcedure`, also for operators. */
-export const workspaceCommandProcedure = onWorkspace('gateway', 'service', 'admin')
+export function workspaceCommandProcedure(scope: Scope) {
+  return onWorkspace(scope, 'gateway', 'service', 'admin')
+}
 
 /** Like `workspaceProcedure`, for reads; also for operators. */
-export const workspaceReadProcedure = onWorkspace('gateway', 'service', 'admin')
+export function workspaceReadProcedure(scope: Scope) {
+  return onWorkspace(scope, 'gateway', 'service', 'admin')
+}
 
 /** Like `workspaceReadProcedure`, for one wallet; also for the funding service. */
-export const walletReadProcedure = onWorkspace('gateway', 'service', 'funding', 'admin')
+export function walletReadProcedure(scope: Scope) {
+  return onWorkspace(scope, 'gateway', 'service', 'funding', 'admin')
+}
 
-function onWorkspace(...roles: [Role, ...Role[]]) {
-  return procedure.meta({ roles, isOnWorkspace: true })
+function onWorkspace(scope: Scope, ...roles: [Role, ...Role[]]) {
+  return procedure.meta({ roles, scope })
 }
 
 /** Whether a procedure streams its answer. */

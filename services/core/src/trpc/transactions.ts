@@ -50,12 +50,13 @@ export function inWorkspaceTransaction<Result>(
   return changerOf(ctx.actor) === 'OPERATOR' ? run() : ctx.core.lockWaits.run(workspaceId, run)
 }
 
-/** Runs an action that changes what keys may do, and returns after all healthy gateways have polled the change. */
+/** Runs an action that changes what keys may do, and returns after all healthy gateways and cores have polled the change. */
 export async function inAccessTransaction<Result>(
   ctx: CallContext,
   action: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
-  const result = await inTransaction(ctx, action)
+  // Also after a failure: its outcome may be unknown.
+  const result = await inTransaction(ctx, action).finally(() => ctx.core.access.expire())
   await new Promise(resolve => setTimeout(resolve, 3 * accessPollMs))
   return result
 }

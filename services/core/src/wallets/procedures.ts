@@ -30,6 +30,7 @@ import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {
   fundingProcedure,
+  internalReadProcedure,
   walletReadProcedure,
   workspaceCommandProcedure,
   workspaceReadProcedure,
@@ -48,7 +49,7 @@ import { findBalance, findWallet, listFlows, listWallets } from './queries.ts'
 import { balanceAt as findBalanceAt, statementOf } from './statements.ts'
 
 export const wallets = router({
-  get: walletReadProcedure
+  get: walletReadProcedure('wallet:read')
     .input(walletInput)
     .output(wallet)
     .query(async ({ ctx, input }) => {
@@ -57,7 +58,7 @@ export const wallets = router({
       return found
     }),
 
-  balance: walletReadProcedure
+  balance: walletReadProcedure('wallet:read')
     .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
@@ -66,7 +67,7 @@ export const wallets = router({
       return balance
     }),
 
-  list: workspaceReadProcedure
+  list: workspaceReadProcedure('wallet:read')
     .input(listWalletsInput)
     .output(walletPage)
     .query(async ({ ctx, input }) => {
@@ -75,7 +76,7 @@ export const wallets = router({
       return page
     }),
 
-  flows: workspaceReadProcedure
+  flows: workspaceReadProcedure('wallet:read')
     .input(listFlowsInput)
     .output(flowPage)
     .query(async ({ ctx, input }) => {
@@ -85,25 +86,25 @@ export const wallets = router({
       return page
     }),
 
-  balanceAt: walletReadProcedure
+  balanceAt: walletReadProcedure('wallet:read')
     .input(balanceAtInput)
     .output(balanceAt)
     .query(({ ctx, input }) => findBalanceAt(ctx.core, input)),
 
-  statement: workspaceReadProcedure
+  statement: workspaceReadProcedure('wallet:read')
     .input(statementInput)
     .output(walletStatement)
     .query(({ ctx, input }) => statementOf(ctx.core, input)),
 
   /** The lines of a statement, in order. */
-  flowsAfter: workspaceReadProcedure
+  flowsAfter: internalReadProcedure
     .input(flowsAfterInput)
     .output(flowsAfter)
     .query(async ({ ctx, input }) => ({
       content: await readFlowsAfter(ctx.core.lists, input.workspaceId, input.walletId, input),
     })),
 
-  create: workspaceCommandProcedure
+  create: workspaceCommandProcedure('wallet:manage')
     .input(createWalletInput)
     .output(wallet)
     .mutation(({ ctx, input: { caller, ...input } }) => {
@@ -112,7 +113,7 @@ export const wallets = router({
       return changeWallets(ctx, { workspaceId, caller, isIdempotent }, (em, by) => createWallet(em, by, input))
     }),
 
-  changeStatus: workspaceCommandProcedure
+  changeStatus: workspaceCommandProcedure('wallet:manage')
     .input(changeWalletStatusInput)
     .output(wallet)
     .mutation(({ ctx, input: { workspaceId, walletId, caller, status } }) => {

@@ -41,7 +41,7 @@ import { reportDeliveries } from './reports.ts'
 import { newWebhookSecret } from './secrets.ts'
 
 export const webhooks = router({
-  create: workspaceProcedure
+  create: workspaceProcedure('webhook:manage')
     .input(createWebhookInput)
     .output(issuedWebhook)
     .mutation(({ ctx, input }) => {
@@ -52,7 +52,7 @@ export const webhooks = router({
       return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, create)
     }),
 
-  update: workspaceCommandProcedure
+  update: workspaceCommandProcedure('webhook:manage')
     .input(updateWebhookInput)
     .output(webhook)
     .mutation(({ ctx, input }) => {
@@ -61,7 +61,7 @@ export const webhooks = router({
       return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, update)
     }),
 
-  rotate: workspaceProcedure
+  rotate: workspaceProcedure('webhook:manage')
     .input(rotateWebhookInput)
     .output(rotatedWebhook)
     .mutation(({ ctx, input }) => {
@@ -72,7 +72,7 @@ export const webhooks = router({
       return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: false }, rotate)
     }),
 
-  seek: workspaceCommandProcedure
+  seek: workspaceCommandProcedure('webhook:manage')
     .input(seekWebhookInput)
     .output(webhook)
     .mutation(({ ctx, input }) => {
@@ -81,7 +81,7 @@ export const webhooks = router({
       return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: false }, seek)
     }),
 
-  delete: workspaceCommandProcedure
+  delete: workspaceCommandProcedure('webhook:manage')
     .input(webhookInput)
     .output(deletedWebhook)
     .mutation(async ({ ctx, input }) => {
@@ -91,12 +91,12 @@ export const webhooks = router({
       return { webhookId }
     }),
 
-  get: workspaceReadProcedure
+  get: workspaceReadProcedure('webhook:manage')
     .input(webhookInput)
     .output(webhook)
     .query(({ ctx, input: { workspaceId, webhookId } }) => findWebhook(ctx.core.orm.em.fork(), workspaceId, webhookId)),
 
-  list: workspaceReadProcedure
+  list: workspaceReadProcedure('webhook:manage')
     .input(listWebhooksInput)
     .output(webhookPage)
     .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), input)),

@@ -1,0 +1,161 @@
+import type { KeyObject } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import {
+  accessLeaseMs,
+  accessPollMs,
+  atBatchIndex,
+  DomainError,
+  type KeyAccess,
+  type Scope,
+} from '@workspace-wallet/contract'
+import { Availability, type Log } from '@workspace-wallet/runtime'
+import { batched } from '../database/batched.ts'
+import type { Queryable } from '../database/statement.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { findAccess } from './access.ts'
+import { findAccessChanges } from './queries.ts'
+
+/** What a key may do, as stored. */
+type Access = Omit<KeyAccess, 'secrets' | 'ipAllowlist'>
+/** `revision`, `now`: the access revision and the time of PostgreSQL at which it was read. */
+type ReadAccess = Access & { revision: number; now: Date }
+
+type Options = {
+  /** A monotonic clock. */
+  elapsedMs?: () => number
+  /** Maximum number of cached keys. */
+  limit?: number
+}
+
+/**
+ * The keys for which gateways call, so that core checks each call itself. Gateways have such a cache of their own, which follows
+ * the same changes (docs/decisions/0003).
+ *
+ * A cached key only allows. Before anything is refused, the key is read again, so that nobody is refused because of an
+ * outdated row. A cached key is used only if the last successful poll for changes began less than `accessLeaseMs` ago.
+ */
+export class AccessCache {
+  readonly #reads: Queryable
+  readonly #read: (apiKey: string) => Promise<ReadAccess | null>
+  readonly #availability: Availability
+  readonly #elapsedMs: () => number
+  readonly #limit: number
+  readonly #keys = new Map<string, Access>()
+  /** The access revision of the last successful poll, and its epoch; the time of PostgreSQL at it. */
+  #revision = 0
+  #epoch: string | null = null
+  #polledAt = new Date(0)
+  /** When that poll was sent. */
+  #polledAtMs = Number.NEGATIVE_INFINITY
+  /** A poll that was sent earlier may not know the last change that this core made. */
+  #changedAtMs = Number.NEGATIVE_INFINITY
+  /** How often the cache was cleared. */
+  #clearCount = 0
+
+  constructor(
+    { reads, ...parts }: { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics },
+    { elapsedMs = () => performance.now(), limit = 100_000 }: Options = {},
+  ) {
+    this.#reads = reads
+    this.#elapsedMs = elapsedMs
+    this.#limit = limit
+    this.#availability = new Availability('the access revision', parts.log)
+    const readMany = async (db: Queryable, apiKeys: readonly string[]): Promise<ReadAccess[]> => {
+      const { revision, now, keys } = await findAccess({ reads: db, ...parts }, apiKeys)
+      return keys.map(({ secrets, ipAllowlist, ...access }) => ({ ...access, revision, now }))
+    }
+    const read = batched(readMany, { key: (apiKey: string) => apiKey, row: ({ apiKey }) => apiKey })
+    this.#read = apiKey => read(reads, apiKey)
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** Polls for changes until `stopping`. */
+  async follow(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      await this.poll().then(
+        () => this.#availability.restored(),
+        error => this.#availability.lost(error),
+      )
+      await setTimeout(accessPollMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+    }
+  }
+
+  /** Drops the keys that have changed since the last poll. */
+  async poll(): Promise<void> {
+    const askedAtMs = this.#elapsedMs()
+    const since = { since: this.#revision, epoch: this.#epoch }
+    const { revision, epoch, now, complete, apiKeys } = await findAccessChanges(this.#reads, since)
+    if (!complete) this.#clear()
+    for (const apiKey of apiKeys) this.#keys.delete(apiKey)
+    this.#revision = revision
+    this.#epoch = epoch
+    this.#polledAt = now
+    this.#polledAtMs = askedAtMs
+  }
+
+  /** Uses no cached key until the next poll, because this core may have changed what keys may do. */
+  expire(): void {
+    this.#changedAtMs = this.#elapsedMs()
+  }
+
+  /**
+   * Checks that a key may make a call now: steps 1, 2, 3 and 8 of section 5.3, in this order.
+   *
+   * @param index the place of the item of a batch that needs the scope
+   * @returns the workspace of the key
+   * @throws DomainError GA2011, GA2021, GA2032, GA2034, GA2024; S002 if the key cannot be read in time
+   */
+  async require(apiKey: string, scope: Scope, index?: number): Promise<string> {
+    const cached = this.#isCurrent ? this.#keys.get(apiKey) : undefined
+    if (cached && !faultOf(cached, scope, this.#nowMs)) return cached.workspaceId
+    const access = await this.#lookUp(apiKey)
+    if (!access) throw new DomainError('GA2011')
+    const fault = faultOf(access, scope, access.now.getTime())
+    if (!fault) return access.workspaceId
+    throw index === undefined ? fault : atBatchIndex(fault, index)
+  }
+
+  get #isCurrent(): boolean {
+    return this.#polledAtMs > this.#changedAtMs && this.#elapsedMs() - this.#polledAtMs < accessLeaseMs
+  }
+
+  /** The time of PostgreSQL, or a little later: it counts from when the poll was sent, not from when it was answered. */
+  get #nowMs(): number {
+    return this.#polledAt.getTime() + this.#elapsedMs() - this.#polledAtMs
+  }
+
+  async #lookUp(apiKey: string): Promise<ReadAccess | null> {
+    const askedAtMs = this.#elapsedMs()
+    const clearCount = this.#clearCount
+    const access = await this.#read(apiKey)
+    // A late answer is as outdated as a key that was cached for as long.
+    if (this.#elapsedMs() - askedAtMs >= accessLeaseMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    // A poll that was answered meanwhile may have dropped the key because of a later change.
+    if (access && access.revision >= this.#revision && clearCount === this.#clearCount) this.#store(access)
+    return access
+  }
+
+  #store({ revision, now, ...access }: ReadAccess): void {
+    if (this.#keys.size >= this.#limit) this.#keys.clear()
+    this.#keys.set(access.apiKey, access)
+  }
+
+  #clear(): void {
+    this.#clearCount++
+    this.#keys.clear()
+  }
+}
+
+/** Why a key may not make a call that needs this scope; null if it may. */
+function faultOf(access: Access, scope: Scope, nowMs: number): DomainError | null {
+  const { status, expiresAt, workspaceExists, ownerIsMember, scopes } = access
+  if (status !== 'ACTIVE') return new DomainError('GA2021', { reason: 'DISABLED' })
+  if (expiresAt && expiresAt.getTime() <= nowMs) return new DomainError('GA2021', { reason: 'EXPIRED' })
+  if (!workspaceExists) return new DomainError('GA2032')
+  if (!ownerIsMember) return new DomainError('GA2034')
+  if (!scopes.includes(scope)) return new DomainError('GA2024', { scope })
+  return null
+}
