@@ -1,19 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import { KeyCache } from '../gateway/src/auth/keys/key-cache.ts'
-import { MistakeSearch } from '../gateway/src/auth/mistake-search.ts'
-import { openRedisNonces } from '../gateway/src/auth/nonces/redis-store.ts'
-import { createApp } from '../gateway/src/http/app.ts'
-import { createMetrics } from '../gateway/src/internal/metrics.ts'
-import { Denials } from '../gateway/src/observability/denials.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { call } from './setup/client.ts'
 import { query } from './setup/database.ts'
-import { listen } from './setup/listen.ts'
+import { type GatewayApp, startGatewayApp } from './setup/gateway-app.ts'
 import { type System, startSystem } from './setup/system.ts'
-import { until } from './setup/until.ts'
 import { createKey } from './setup/workspaces.ts'
 
 /** A gateway whose clock differs from the clocks of its clients, the other gateways, and Redis. */
@@ -23,54 +14,17 @@ const list = '/api/v1/wallets'
 /** How many seconds the clock of this gateway is ahead. */
 let aheadSeconds = 0
 let system: System
-let server: Server
+let gateway: GatewayApp
 let baseUrl: string
-const closing: (() => unknown)[] = []
 beforeAll(async () => {
   const keys = { KEY_ENCRYPTION_KEYS: keyEncryptionKeys }
   system = await startSystem({ coreEnvironment: keys, gatewayEnvironment: keys })
-  const { log } = createLog('gateway', 'silent')
-  const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
-  const keyCache = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log)
-  const limits = { key: undefined, failures: undefined }
-  const isFirst = async (generationId: string) =>
-    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
-  const nonces = await openRedisNonces(inject('redisUrl'), isFirst, limits, log)
-  const metrics = createMetrics()
-  const sampled = new SampledLog(log)
-  const denials = new Denials(metrics.registry, sampled)
   const now = () => Date.now() + aheadSeconds * 1000
-  const dependencies = {
-    keys: keyCache,
-    nonces,
-    mistakes: new MistakeSearch(),
-    bodyLimitBytes: 65_536,
-    trustedProxies: [],
-    now,
-    denials,
-    log,
-    sampled,
-  }
-  server = createServer(
-    createApp(dependencies, core, metrics, async () => ({
-      status: (await nonces.fault()) === null ? 'ready' : 'not ready',
-      parts: {},
-    })),
-  )
-  keyCache.start()
-  baseUrl = `http://127.0.0.1:${await listen(server)}`
-  closing.push(
-    () => keyCache.close(),
-    () => sampled.flush(),
-    () => nonces.close(),
-    () => core.close(),
-  )
-  await until('the gateway is ready', async () => (await fetch(`${baseUrl}/readyz`)).ok)
+  gateway = await startGatewayApp(system, { keyEncryptionKeys, now })
+  baseUrl = gateway.baseUrl
 })
 afterAll(async () => {
-  server.close()
-  server.closeAllConnections()
-  for (const close of closing) await close()
+  await gateway.close()
   await system.stop()
 })
 beforeEach(() => {

@@ -1,9 +1,12 @@
-import { mintId, type Scope, scopes, uuidFromId } from '@workspace-wallet/contract'
+import { randomBytes } from 'node:crypto'
+import { type ErrorCode, errorTable, mintId, type Scope, scopes, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, domainErrorOf, inputFaultsOf } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../gateway/src/api/endpoint.ts'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
+import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { execute } from './setup/database.ts'
+import { type GatewayApp, startGatewayApp } from './setup/gateway-app.ts'
 import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -15,11 +18,12 @@ import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
  * services/core/src/access/access-cache.test.ts.
  */
 
+const keyEncryptionKeys = `k1:${randomBytes(32).toString('base64')}`
 let system: System
 /** A client of each core, with the token of the gateways. The administrator of `system` calls the first core. */
 let cores: CoreClient[]
 beforeAll(async () => {
-  system = await startSystem({ cores: 2, gateways: 0 })
+  system = await startSystem({ cores: 2, gateways: 0, coreEnvironment: { KEY_ENCRYPTION_KEYS: keyEncryptionKeys } })
   cores = system.cores.map(({ url }) => createCoreClient({ url, token: system.gatewayToken }))
 })
 afterAll(async () => {
@@ -217,6 +221,61 @@ describe('scopes', () => {
       (await core.transfers.batch.mutate({ ...on(victim), batch: { transfers: [plain, draw, reversal] } })).transfers,
     ).toHaveLength(3)
   })
+})
+
+describe('a gateway that has not learned of a change yet', () => {
+  test.each<[string, code: string, change: (key: Credentials & Key) => Promise<unknown>]>([
+    ['a disabled key', 'GA2021', key => system.admin.apiKeys.disable.mutate(key)],
+    ['an expired key', 'GA2021', key => system.admin.apiKeys.setExpiry.mutate({ ...key, expiresAt: new Date(0) })],
+    ['a deleted key', 'GA2011', key => system.admin.apiKeys.delete.mutate(key)],
+    ['fewer scopes', 'GA2024', key => system.admin.apiKeys.setScopes.mutate({ ...key, scopes: ['hold:read'] })],
+    ['a removed member', 'GA2034', key => system.admin.members.remove.mutate({ ...key, userId: 'owner' })],
+    ['a deleted workspace', 'GA2032', key => system.admin.workspaces.delete.mutate({ ...key, force: true })],
+  ])('answers what core says of %s: %s', async (_, code, change) => {
+    const gateway = await startOutdatedGateway()
+    try {
+      const key = { ...(await createTenant(system)), baseUrl: gateway.baseUrl }
+      expect((await call(key, 'GET', '/api/v1/wallets')).status).toBe(200)
+      gateway.keys.close()
+      await change(key)
+      const order = { sourceWalletId: 'a', targetWalletId: 'b', amount: '1.00', currency: 'USD' }
+      const answers = [
+        await call(key, 'GET', '/api/v1/wallets'),
+        await call(key, 'POST', createPath, order),
+        await call(key, 'POST', '/api/v1/wallet/command/create', { name: 'New', currency: 'USD', bizId: 'new' }),
+      ]
+      for (const { body, status } of answers)
+        expect([body.code, status]).toEqual([code, errorTable[code as ErrorCode].http])
+      expect(gateway.keys.isCached(key.apiKey)).toBe(true)
+    } finally {
+      await gateway.close()
+    }
+  })
+
+  test('names the item of a batch that needs another scope', async () => {
+    const gateway = await startOutdatedGateway()
+    try {
+      const key = { ...(await createTenant(system)), baseUrl: gateway.baseUrl }
+      expect((await call(key, 'GET', '/api/v1/wallets')).status).toBe(200)
+      gateway.keys.close()
+      await system.admin.apiKeys.setScopes.mutate({ ...key, scopes: ['transfer:create'] })
+      const order = { sourceWalletId: 'a', targetWalletId: 'b', amount: '1.00', currency: 'USD' }
+      const transfers = [
+        { ...order, bizId: 'one' },
+        { ...order, bizId: 'two', holdId: 'booking' },
+      ]
+      const { body, headers } = await call(key, 'POST', batchPath, { transfers })
+      expect([body.code, headers.get('x-batch-index')]).toEqual(['GA2024', '1'])
+      expect(body.detail).toMatch(/^transfers\[1\]: .*hold:create/)
+    } finally {
+      await gateway.close()
+    }
+  })
+
+  /** Its cached keys never become too old to be used, so that it stops to follow changes when its cache is closed. */
+  function startOutdatedGateway(): Promise<GatewayApp> {
+    return startGatewayApp(system, { keyEncryptionKeys, elapsedMs: () => 0 })
+  }
 })
 
 /** The procedure that an endpoint calls for the request of its example. */

@@ -91,6 +91,14 @@ test.each<[string, Outcome[]]>([
   expect(endMs).toBe(deadlineMs)
 })
 
+test('a key that core refuses at the first attempt gets the code, and after a lost one S003 at once', async () => {
+  const refused = () => new DomainError('GA2021', { reason: 'DISABLED' })
+  expect(await create({ takesMs: 5, error: refused })).toMatchObject({ result: 'GA2021', endMs: 5 })
+  const afterLost = await create({ takesMs: 10, error: lost() }, { takesMs: 10, error: refused })
+  expect(afterLost).toMatchObject({ result: 'S003', attempts: [{ resend: false }, { resend: true }] })
+  expect(afterLost.endMs).toBeLessThan(attemptLifeMs)
+})
+
 test.each<[string, Outcome[]]>([
   ['a first attempt that gets no answer', [{ takesMs: 60_000 }]],
   ['attempts that are lost one after the other', [{ takesMs: 11_000, error: lost() }]],

@@ -73,7 +73,8 @@ type Send<Answer> = (
  * it was executed. At the deadline, a pending attempt is aborted; it counts as lost if it was sent.
  *
  * The rejection of a retry is final only when no attempt with a lost answer can still be executed by another core.
- * Otherwise a transfer could be made after its client was told that it was rejected.
+ * Otherwise a transfer could be made after its client was told that it was rejected. That core no longer accepts the API key says
+ * nothing about a lost attempt.
  *
  * @param details of S003
  * @throws DomainError core's error; S002 if the command was certainly not executed; S003 if the outcome is unknown at the
@@ -99,6 +100,8 @@ async function sendWithRetry<Answer>(
       if (noAnswer?.sent) lostMs = noAnswer.sentAtMs
       const rejection = toDomainError(error)
       if (lostMs === undefined) throw rejection ?? error
+      // Core checks the key before it looks for the lost attempt.
+      if (rejection?.code.startsWith('GA')) throw new DomainError('S003', details)
       const isFinal = rejection !== null && errorTable[rejection.code].http < 500
       if (isFinal && clock.nowMs() - lostMs > attemptLifeMs) throw rejection
       await clock.pause(Math.min(retryPauseMs, deadlineMs - clock.nowMs()))

@@ -1,0 +1,72 @@
+/** A gateway inside the test's own process, whose clocks the test controls. */
+import { createServer } from 'node:http'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
+import { inject } from 'vitest'
+import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
+import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
+import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
+import { createApp } from '../../gateway/src/http/app.ts'
+import { createMetrics } from '../../gateway/src/internal/metrics.ts'
+import { Denials } from '../../gateway/src/observability/denials.ts'
+import { listen } from './listen.ts'
+import type { System } from './system.ts'
+import { until } from './until.ts'
+
+type Options = {
+  /** KEY_ENCRYPTION_KEYS of the system. */
+  keyEncryptionKeys: string
+  now?: () => number
+  /** The clock that measures how long cached keys are used. */
+  elapsedMs?: () => number
+}
+
+export type GatewayApp = { baseUrl: string; keys: KeyCache; close(): Promise<void> }
+
+export async function startGatewayApp(
+  system: Pick<System, 'coreUrl' | 'gatewayToken'>,
+  { keyEncryptionKeys, now = Date.now, elapsedMs }: Options,
+): Promise<GatewayApp> {
+  const { log } = createLog('gateway', 'silent')
+  const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+  const keys = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log, elapsedMs)
+  const limits = { key: undefined, failures: undefined }
+  const isFirst = async (generationId: string) =>
+    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
+  const nonces = await openRedisNonces(inject('redisUrl'), isFirst, limits, log)
+  const metrics = createMetrics()
+  const sampled = new SampledLog(log)
+  const denials = new Denials(metrics.registry, sampled)
+  const dependencies = {
+    keys,
+    nonces,
+    mistakes: new MistakeSearch(),
+    bodyLimitBytes: 65_536,
+    trustedProxies: [],
+    now,
+    denials,
+    log,
+    sampled,
+  }
+  const server = createServer(
+    createApp(dependencies, core, metrics, async () => ({
+      status: (await nonces.fault()) === null ? 'ready' : 'not ready',
+      parts: {},
+    })),
+  )
+  keys.start()
+  const baseUrl = `http://127.0.0.1:${await listen(server)}`
+  await until('the gateway is ready', async () => (await fetch(`${baseUrl}/readyz`)).ok)
+  return {
+    baseUrl,
+    keys,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      keys.close()
+      sampled.flush()
+      await nonces.close()
+      await core.close()
+    },
+  }
+}
