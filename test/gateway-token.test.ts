@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { type ErrorCode, errorTable, mintId, type Scope, scopes, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, domainErrorOf, inputFaultsOf } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../gateway/src/api/endpoint.ts'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
-import { execute } from './setup/database.ts'
+import { execute, query } from './setup/database.ts'
 import { type GatewayApp, startGatewayApp } from './setup/gateway-app.ts'
 import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -275,6 +275,27 @@ describe('a gateway that has not learned of a change yet', () => {
   /** Its cached keys never become too old to be used, so that it stops to follow changes when its cache is closed. */
   function startOutdatedGateway(): Promise<GatewayApp> {
     return startGatewayApp(system, { keyEncryptionKeys, elapsedMs: () => 0 })
+  }
+})
+
+// The last test: from now on, gateways of this system reject requests for a minute.
+test('generations of the nonce store are at least a second apart, so that they do not fill the audit log', async () => {
+  const known = randomUUID()
+  await until('a generation begins', async () => (await begin(known)) === 'made')
+  const codes = await Promise.all(Array.from({ length: 200 }, () => begin(randomUUID())))
+  expect(new Set(codes)).toContain('S002')
+  expect(await begin(known)).toBe('made')
+  await until('another generation begins', async () => (await begin(randomUUID())) === 'made')
+  const entries = await query(
+    system.database.ownerUrl,
+    "select at from audit where action = 'nonces.begin' order by id",
+  )
+  const times = entries.map(({ at }) => (at as Date).getTime())
+  expect(times.length).toBeGreaterThan(1)
+  for (const [at, time] of times.entries()) if (at > 0) expect(time - times[at - 1]!).toBeGreaterThanOrEqual(1_000)
+
+  function begin(generationId: string): Promise<string> {
+    return codeOf(cores[0]!.access.beginNonceGeneration.mutate({ generationId }))
   }
 })
 

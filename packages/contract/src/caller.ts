@@ -3,7 +3,7 @@ import { plainText } from './text.ts'
 
 /**
  * On whose behalf an internal caller acts. Core stores it with each transfer. For a gateway token, core also checks that
- * the API key belongs to the workspace.
+ * the API key belongs to the workspace and may make the call.
  */
 export const caller = z.object({
   /** The API key (`ak_…`) that signed the public request. Required with a gateway token. */

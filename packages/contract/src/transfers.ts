@@ -161,10 +161,14 @@ export type TransferOrder = z.infer<typeof transferOrder>
 export const createTransferInput = commandCall.extend({ order: createTransferBody, transferId: z.string().optional() })
 export type CreateTransferInput = z.infer<typeof createTransferInput>
 
-/** `transferIds`: the IDs of the new transfers, in the order of the items. */
+/** `transferIds`: the IDs of the new transfers, all different, in the order of the items. */
 export const createBatchInput = commandCall.extend({
   batch: createBatchBody,
-  transferIds: z.array(z.string()).max(batchLimit).optional(),
+  transferIds: z
+    .array(z.string())
+    .max(batchLimit)
+    .refine(ids => new Set(ids).size === ids.length, 'REPEATED')
+    .optional(),
 })
 export type CreateBatchInput = z.infer<typeof createBatchInput>
 

@@ -1,22 +1,44 @@
-import type { AuditAction } from '@workspace-wallet/contract'
+import { type AuditAction, DomainError } from '@workspace-wallet/contract'
 import { AuditEntry } from '../audit/chain/entities.ts'
 import { recordAction } from '../audit/chain/record.ts'
+import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { lockAccessRevision } from './revision.ts'
 
 const action = 'nonces.begin' satisfies AuditAction
+/** How long after a generation began another one can begin: whoever has the token of a gateway cannot fill the audit log. */
+const minIntervalMs = 1_000
 
 /**
  * Records a generation of the nonce store, if it is not recorded yet. Gateways accept requests only in a recorded
  * generation, so none has been accepted before the first one.
+ *
+ * @throws DomainError S002 if another generation has just begun
  */
 export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<{ isFirst: boolean }> {
+  const recorded = await findGeneration(em, generationId)
+  if (recorded) return recorded
   // Two gateways may begin at the same time.
   await lockAccessRevision(em)
-  const begun = { action, workspaceId: null }
-  const [first] = await em.find(AuditEntry, begun, { orderBy: { id: 'asc' }, limit: 1 })
-  const isFirst = !first || first.target === generationId
-  if (!first || !(isFirst || (await em.count(AuditEntry, { ...begun, target: generationId }))))
-    recordAction(em, { actor, action, workspaceId: null, target: generationId })
+  const recordedMeanwhile = await findGeneration(em, generationId)
+  if (recordedMeanwhile) return recordedMeanwhile
+  const isFirst = (await em.count(AuditEntry, begun)) === 0
+  recordAction(em, { actor, action, workspaceId: null, target: generationId })
   return { isFirst }
+}
+
+const begun = { action, workspaceId: null }
+
+/** A recorded generation; null if it is new and may begin. @throws DomainError S002 */
+async function findGeneration(em: Em, generationId: string): Promise<{ isFirst: boolean } | null> {
+  if (await em.count(AuditEntry, { ...begun, target: generationId })) {
+    const [first] = await em.find(AuditEntry, begun, { orderBy: { id: 'asc' }, limit: 1 })
+    return { isFirst: first!.target === generationId }
+  }
+  const [last] = await em.find(AuditEntry, begun, { orderBy: { id: 'desc' }, limit: 1 })
+  if (!last) return null
+  const sinceMs = (await databaseTime(em)).getTime() - last.at.getTime()
+  // Negative after the clock was set back.
+  if (sinceMs >= 0 && sinceMs < minIntervalMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
+  return null
 }

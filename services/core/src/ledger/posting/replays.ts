@@ -32,11 +32,15 @@ function findExisting<Row>({ bizId }: { bizId: string | null }, find: (name: Nam
   return (bizId === null ? undefined : find({ bizId })) ?? find({ id })
 }
 
-/** Whether a posting repeats this transfer. Remark, reference, caller and time may differ; amounts are compared as numbers. */
+/**
+ * Whether a posting repeats this transfer. Remark, reference, caller and time may differ; amounts are compared as numbers. The
+ * bizId differs if only the ID is the same.
+ */
 function isSamePosting(draft: Draft, existing: Transfer, posting: Posting): boolean {
   const holdId = posting.draw ? draft.hold(posting.draw.hold)?.id : null
   return (
     existing.type === posting.type &&
+    existing.bizId === posting.bizId &&
     existing.sourceWalletId === posting.sourceWalletId &&
     existing.targetWalletId === posting.targetWalletId &&
     existing.currency === posting.currency &&
@@ -49,6 +53,7 @@ function isSamePosting(draft: Draft, existing: Transfer, posting: Posting): bool
 function isSameReversal(draft: Draft, existing: Transfer, reversal: Reversal): boolean {
   return (
     existing.reversesId !== null &&
+    existing.bizId === reversal.bizId &&
     existing.reversesId === draft.transfer(reversal.reverses)?.transferId &&
     existing.currency === reversal.currency &&
     new Decimal(existing.amount).equals(reversal.amount)
@@ -57,6 +62,7 @@ function isSameReversal(draft: Draft, existing: Transfer, reversal: Reversal): b
 
 function isSameHold(existing: HoldState, creation: HoldCreation): boolean {
   return (
+    existing.bizId === creation.bizId &&
     existing.walletId === creation.walletId &&
     existing.currency === creation.currency &&
     existing.expiresAt.getTime() - existing.createdAt.getTime() === creation.expiresInSeconds * 1000 &&
