@@ -21,7 +21,7 @@ export function requestFailure(url: string, error: unknown, sentAtMs: number): C
 /** The error for a response with a success status that is not from core, such as an HTML page. */
 export function foreignAnswer(url: string, type: string | null | undefined, sentAtMs: number): CoreUnreachable {
   const [mediaType] = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(type ?? '') ?? []
-  const answer = mediaType ? `an answer of the type ${mediaType}` : 'something else'
+  const answer = mediaType ? `a response of the type ${mediaType}` : 'something else'
   return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs)
 }
 

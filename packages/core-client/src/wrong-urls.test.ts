@@ -88,7 +88,7 @@ const wrongUrls: Wrong[] = [
   {
     what: 'a server that answers every path with a page',
     start: () => http((_, response) => response.setHeader('content-type', 'text/html; charset=utf-8').end('<html>')),
-    sentence: url => `${url} returned an answer of the type text/html, so it is not core: ${useUrl}`,
+    sentence: url => `${url} returned a response of the type text/html, so it is not core: ${useUrl}`,
     sent: true,
   },
   {
