@@ -12,7 +12,7 @@ import {
   type IssuedWebhook,
   TimeoutError,
   type TransferOrder,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
   type Wallet,
   type WalletClient,
   type WalletClientOptions,
@@ -201,7 +201,7 @@ describe('errors', () => {
     const wrong = await failureOf(clientOf({ apiSecret: 'wrong' }).wallets.list())
     expect(wrong).toMatchObject({ code: 'GA2012', status: 401, outcome: 'NOT_EXECUTED' })
     const core = await failureOf(clientOf({ baseUrl: new URL(system.coreUrl).origin }).wallets.list())
-    expect(core).toBeInstanceOf(UnexpectedAnswerError)
+    expect(core).toBeInstanceOf(UnexpectedResponseError)
     expect(core).toMatchObject({ message: expect.stringContaining('check baseUrl') })
     // Nothing listens on this port, and the system gives it to no program.
     const none = clientOf({ baseUrl: 'http://127.0.0.1:2', maxRetries: 0 })

@@ -152,7 +152,7 @@ class Shopper {
     const placed = await settled(orderId)
     expect(placed).toMatchObject({ status: expected.status })
     if (!isAffordable)
-      return expect(placed.steps).toMatchObject([{ kind: 'HOLD', state: 'REFUSED', code: 'T002' }]) as never
+      return expect(placed.steps).toMatchObject([{ kind: 'HOLD', state: 'REJECTED', code: 'T002' }]) as never
     this.held += cents
     const shipments = this.#partsOf(cents)
     const left = random.chance(0.35) ? random.int(shipments.length + 1) : shipments.length
@@ -212,7 +212,7 @@ async function put(path: string, body: object = {}): Promise<void> {
 async function settled(orderId: string): Promise<Order> {
   return until(`the commands of order ${orderId}`, async () => {
     const { body } = await shop.get<Order>(`/orders/${orderId}`)
-    return body.steps.every(({ state }) => state === 'DONE' || state === 'REFUSED') && body
+    return body.steps.every(({ state }) => state === 'DONE' || state === 'REJECTED') && body
   })
 }
 
@@ -336,7 +336,7 @@ test('a command that was stored before a crash is sent at the next start', async
   }
   await shop.start()
   const { status, steps } = await settled('before-the-crash')
-  expect({ status, steps }).toMatchObject({ status: 'REJECTED', steps: [{ state: 'REFUSED', code: 'T002' }] })
+  expect({ status, steps }).toMatchObject({ status: 'REJECTED', steps: [{ state: 'REJECTED', code: 'T002' }] })
 })
 
 test('a delivery that the service did not sign is rejected', async () => {

@@ -41,7 +41,7 @@ export class Commands {
       await this.#call(command)
       this.#answered(command, 'SENT', null)
     } catch (error) {
-      if (isRefusal(error)) return this.#answered(command, 'REFUSED', error.code)
+      if (isFinal(error)) return this.#answered(command, 'REJECTED', error.code)
       // The service is unavailable, the outcome is unknown, or the key is wrong: the command stays PENDING.
       console.error(String(error))
       await pause(retryMs)
@@ -66,18 +66,17 @@ export class Commands {
   }
 
   /** Its event may be booked already. */
-  #answered({ biz_id, kind, order_id }: Row, state: 'SENT' | 'REFUSED', code: string | null): void {
+  #answered({ biz_id, kind, order_id }: Row, state: 'SENT' | 'REJECTED', code: string | null): void {
     this.#database.transaction(() => {
       const change = `update command set state = ?, code = ? where biz_id = ? and state = 'PENDING'`
       const isChanged = this.#database.run(change, state, code, biz_id!) > 0
-      if (isChanged && state === 'REFUSED' && kind === 'HOLD')
+      if (isChanged && state === 'REJECTED' && kind === 'HOLD')
         this.#database.run(`update orders set status = 'REJECTED' where order_id = ?`, order_id!)
     })
   }
 }
 
 /** Whether a rule of the ledger forbids the command, such as T002: not enough money. It has no effect, and a retry would not help. */
-function isRefusal(error: unknown): error is ApiError {
-  const isFinal = error instanceof ApiError && error.outcome === 'NOT_EXECUTED'
-  return isFinal && [400, 404, 409, 422].includes(error.status)
+function isFinal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.outcome === 'NOT_EXECUTED' && [400, 404, 409, 422].includes(error.status)
 }

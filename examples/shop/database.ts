@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
  * - `cursor`: the last event that is booked.
  * - `wallet` and `entry`: the books. An entry is what one event did to one wallet, in cents: below zero when money left.
  * - `command`: what the shop wants of the wallet service. The body is stored before it is sent, and never changes, so it can
- *   be sent again after any crash. PENDING: must be sent. SENT: was answered. DONE: its event is booked. REFUSED: has no effect.
+ *   be sent again after any crash. PENDING: must be sent. SENT: got a response. DONE: its event is booked. REJECTED: has no effect.
  */
 const schema = `
   create table if not exists cursor (

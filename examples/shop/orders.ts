@@ -162,7 +162,7 @@ export class Orders {
   /** The sum of the commands of this kind that were not refused. */
   #sum(orderId: string, kind: string, prefix = ''): bigint {
     const sum = `select coalesce(sum(cents), 0) as cents from command
-      where order_id = ? and kind = ? and state <> 'REFUSED' and biz_id glob ? || '*'`
+      where order_id = ? and kind = ? and state <> 'REJECTED' and biz_id glob ? || '*'`
     return this.#database.first(sum, orderId, kind, prefix)!.cents as bigint
   }
 

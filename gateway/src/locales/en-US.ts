@@ -85,7 +85,7 @@ export const enUS: Locale = {
         ? `The amount exceeds the limit of ${limit} for each transfer and hold. Send a smaller amount, or ask the operator to raise the limit of the API key or wallet.`
         : `The amount exceeds what is left of the daily limit of ${limit}. Until ${resetsAt}, at most ${remaining} can be spent. Send a smaller amount, wait until then, or ask the operator to raise the limit of the API key or wallet.`,
     H001: () => 'This workspace has no such hold.',
-    H002: ({ status }) => `The hold has ended (${status}). Only an open hold can be drawn on or released.`,
+    H002: ({ status }) => `The hold has ended (${status}). Only an open hold can be captured or released.`,
     H003: ({ remaining }) =>
       `The amount exceeds the remaining amount of the hold, ${remaining}. To pay more, add a transfer without a hold.`,
     H004: () => 'The hold is not on the source wallet. Transfer from the wallet of the hold.',

@@ -1,4 +1,4 @@
-import { ApiError, type FailedRequest, type Outcome, UnexpectedAnswerError } from './errors.ts'
+import { ApiError, type FailedRequest, type Outcome, UnexpectedResponseError } from './errors.ts'
 
 /** A successful answer. */
 export type Answer<Data> = {
@@ -28,7 +28,7 @@ export type Result<Data> = { answer: Answer<Data> } | { error: ApiError; timesta
  * Reads the answer to an attempt.
  *
  * @param earlier the outcome of the attempts before this one
- * @throws UnexpectedAnswerError if it is not an answer of the service; the error of fetch if it is incomplete
+ * @throws UnexpectedResponseError if it is not an answer of the service; the error of fetch if it is incomplete
  */
 export async function readAnswer<Data>(
   response: Response,
@@ -43,7 +43,7 @@ export async function readAnswer<Data>(
   const retryAfterSeconds = integerOf(headers, 'Retry-After')
   if (!envelope) {
     const isUnknown = mayBeExecuted || (status === 503 && !request.isRead)
-    throw new UnexpectedAnswerError(status, retryAfterSeconds, request, isUnknown ? 'UNKNOWN' : earlier)
+    throw new UnexpectedResponseError(status, retryAfterSeconds, request, isUnknown ? 'UNKNOWN' : earlier)
   }
   const { data, timestamp } = envelope
   if (envelope.success) return { answer: { data: data as Data, status, requestId, timestamp, headers } }

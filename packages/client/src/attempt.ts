@@ -6,7 +6,7 @@ import {
   type Outcome,
   type RequestError,
   TimeoutError,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
 } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { signedHeaders } from './signing.ts'
@@ -55,7 +55,7 @@ export async function attempt<Data>(
     })
     return await readAnswer(response, request, earlier)
   } catch (error) {
-    throw error instanceof UnexpectedAnswerError ? error : failureOf(error, request, deadline.signal, earlier)
+    throw error instanceof UnexpectedResponseError ? error : failureOf(error, request, deadline.signal, earlier)
   } finally {
     deadline.clear()
   }

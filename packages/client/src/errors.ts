@@ -82,8 +82,8 @@ export class ApiError extends RequestError {
 }
 
 /** Something else answered, such as a proxy or another server. */
-export class UnexpectedAnswerError extends RequestError {
-  override readonly name = 'UnexpectedAnswerError'
+export class UnexpectedResponseError extends RequestError {
+  override readonly name = 'UnexpectedResponseError'
   /** The HTTP status; 0 for a redirect in a browser. */
   readonly status: number
   readonly retryAfterSeconds: number | null

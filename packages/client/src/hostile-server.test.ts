@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
-import { createWalletClient, UnexpectedAnswerError, type WalletClient } from './index.ts'
+import { createWalletClient, UnexpectedResponseError, type WalletClient } from './index.ts'
 
 const apiSecret = 'the-secret-of-this-client'
 const credentials = { apiKey: 'ak_1', apiSecret }
@@ -79,7 +79,7 @@ describe('a loop ends', () => {
       write()
     })
     const error = await failureOf(client.transfers.get('trf_1'))
-    expect(error).toBeInstanceOf(UnexpectedAnswerError)
+    expect(error).toBeInstanceOf(UnexpectedResponseError)
     await until('the connection is closed', () => wasClosed)
   })
 })
@@ -121,7 +121,7 @@ test.each([
   ['an infinite time', { timestamp: null }],
 ])('%s is an unexpected answer', async (_, change) => {
   const client = await clientOf((_request, response) => response.writeHead(400).end(envelope({}, change)))
-  expect(await failureOf(client.wallets.list())).toMatchObject({ name: 'UnexpectedAnswerError', status: 400 })
+  expect(await failureOf(client.wallets.list())).toMatchObject({ name: 'UnexpectedResponseError', status: 400 })
 })
 
 test('keys of an answer change no prototype', async () => {
@@ -140,7 +140,7 @@ test('a redirect is not followed', async () => {
     const client = await clientOf((request, response) =>
       response.writeHead(status, { Location: `http://localhost:${port}${request.url}` }).end(),
     )
-    expect(await failureOf(client.wallets.list())).toMatchObject({ name: 'UnexpectedAnswerError', status })
+    expect(await failureOf(client.wallets.list())).toMatchObject({ name: 'UnexpectedResponseError', status })
   }
   expect(elsewhere).toHaveLength(1)
 })

@@ -8,7 +8,7 @@ export {
   type Outcome,
   RequestError,
   TimeoutError,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
 } from './errors.ts'
 export type { Events, FollowOptions, Position } from './events.ts'
 export type { HoldListQuery, Holds } from './holds.ts'

@@ -7,7 +7,7 @@ import {
   createWalletClient,
   RequestError,
   TimeoutError,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
 } from './index.ts'
 
 type Reply = { status?: number; headers?: Record<string, string>; body?: object | string } | Error | 'silence'
@@ -201,11 +201,11 @@ describe('errors', () => {
     ['S002', [failure('S002', 503)], ApiError, 'NOT_EXECUTED'],
     ['S003', [failure('S003', 504)], ApiError, 'UNKNOWN'],
     ['S001', [failure('S001', 500)], ApiError, 'UNKNOWN'],
-    ['a proxy without the service', [{ status: 502, body: 'Bad Gateway' }], UnexpectedAnswerError, 'UNKNOWN'],
-    ['a proxy that is overloaded', [{ status: 503, body: '{}' }], UnexpectedAnswerError, 'UNKNOWN'],
-    ['another server', [{ status: 404, body: '[]' }], UnexpectedAnswerError, 'NOT_EXECUTED'],
-    ['a redirect', [{ status: 301, body: '' }], UnexpectedAnswerError, 'NOT_EXECUTED'],
-    ['half an answer', [{ body: '{"success":' }], UnexpectedAnswerError, 'UNKNOWN'],
+    ['a proxy without the service', [{ status: 502, body: 'Bad Gateway' }], UnexpectedResponseError, 'UNKNOWN'],
+    ['a proxy that is overloaded', [{ status: 503, body: '{}' }], UnexpectedResponseError, 'UNKNOWN'],
+    ['another server', [{ status: 404, body: '[]' }], UnexpectedResponseError, 'NOT_EXECUTED'],
+    ['a redirect', [{ status: 301, body: '' }], UnexpectedResponseError, 'NOT_EXECUTED'],
+    ['half an answer', [{ body: '{"success":' }], UnexpectedResponseError, 'UNKNOWN'],
     // One attempt may have been executed, whatever the others got.
     ['lost, then refused', [reset(), refused()], ConnectionError, 'UNKNOWN'],
     ['lost, then T002', [reset(), failure('T002', 422)], ApiError, 'UNKNOWN'],

@@ -1,6 +1,13 @@
 import type { Answer } from './answer.ts'
 import { attempt, type PreparedRequest } from './attempt.ts'
-import { AbortedError, ApiError, ConnectionError, type Outcome, RequestError, UnexpectedAnswerError } from './errors.ts'
+import {
+  AbortedError,
+  ApiError,
+  ConnectionError,
+  type Outcome,
+  RequestError,
+  UnexpectedResponseError,
+} from './errors.ts'
 import { pause } from './pause.ts'
 import { type Query, queryString } from './queries.ts'
 import type { Settings } from './settings.ts'
@@ -120,7 +127,7 @@ export function retryDelayMs(error: RequestError, failures: number): number | nu
   const share = 0.5 + Math.random() / 2
   const backoffMs = Math.min(firstDelayMs * 2 ** failures, maxDelayMs) * share
   if (error instanceof ConnectionError) return backoffMs
-  if (!(error instanceof ApiError || error instanceof UnexpectedAnswerError)) return null
+  if (!(error instanceof ApiError || error instanceof UnexpectedResponseError)) return null
   if (!transientStatuses.includes(error.status)) return null
   if (error.retryAfterSeconds === null) return backoffMs
   const askedMs = error.retryAfterSeconds * 1000
