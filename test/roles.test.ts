@@ -98,7 +98,7 @@ Generated from core's router by \`npm run golden\`. Every caller of core present
 decides which procedures it may call. \`test/roles.test.ts\` tests each procedure with each role.
 
 A gateway calls on behalf of an API key. Core checks the key again: that it is neither disabled, expired nor deleted, that its owner
-is a member of the workspace, and that it has the scope in the column \`gateway\`. A transfer that draws on a hold also needs
+is a member of the workspace, and that it has the scope in the column \`gateway\`. A transfer that captures a hold also needs
 \`hold:create\`, and an item of a batch that reverses a transfer \`transfer:reverse\`. A ✓ in that column marks what gateways call for
 themselves.
 
