@@ -1,9 +1,19 @@
 import { connect } from 'node:net'
-import { type BatchAnswer, batchPath, packBatch, unpackBatch } from '@workspace-wallet/contract'
+import {
+  type BatchAnswer,
+  type BatchCall,
+  batchPath,
+  packBatch,
+  serialization,
+  unpackBatch,
+} from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Outcomes, sendElementBombs } from '../tools/chaos/attacks.ts'
+import type { Program } from '../tools/services/program.ts'
 import { chooseSeed, Random } from '../tools/services/random.ts'
 import { retryUnavailable } from '../tools/services/retry.ts'
+import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -138,7 +148,7 @@ test('corrupted batches are rejected or answered, and the next batch works', asy
     const sent = random.chance(0.2) ? body.subarray(0, random.int(body.length)) : body
     const input = `SEED=${seed} ${sent.toString('hex')}`
     const { status, results } = await answersTo(sent, random.pick([system.gatewayToken, system.serviceToken]))
-    expect([200, 400], input).toContain(status)
+    expect([200, 400, 413], input).toContain(status)
     for (const result of results)
       if ('error' in result) expect((result.error.data as { httpStatus: number }).httpStatus, input).toBeLessThan(500)
     const [result] = (await answersTo(intact)).results as { data: { balance: object } }[]
@@ -146,8 +156,204 @@ test('corrupted batches are rejected or answered, and the next batch works', asy
   }
 })
 
+describe('bodies that are made to be expensive', () => {
+  /** A core with the heap of a small container, and a gateway in front of it. */
+  let core: Program
+  let internalUrl: string
+  let service: CoreClient
+  beforeAll(async () => {
+    core = await system.startCore({ NODE_OPTIONS: '--max-old-space-size=256' })
+    const gateway = await system.startGateway({ CORE_URL: core.url })
+    internalUrl = gateway.internalUrl
+    service = createCoreClient({ url: core.url, token: system.serviceToken })
+  })
+  afterAll(() => service.close())
+
+  const send = (url: string, path: string, body: Uint8Array | string, type: string, token: string) =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': type },
+      body: body as Uint8Array<ArrayBuffer>,
+    })
+  const batchType = 'application/vnd.msgpack'
+  const readBalance = () =>
+    service.wallets.balance.query({
+      workspaceId: system.workspaceId,
+      caller: { requestId: 'victim' },
+      walletId: system.wallets[2]!.walletId,
+    })
+
+  /** Repeats an attack until another caller has been served ten times. */
+  async function serveDuring(attack: () => Promise<unknown>): Promise<void> {
+    let isOver = false
+    const attacks = async () => {
+      do await attack()
+      while (!isOver)
+    }
+    const serve = async () => {
+      for (let served = 0; served < 10; served++)
+        expect(String((await retryUnavailable(readBalance)).balance)).toBe('500')
+    }
+    await Promise.all([attacks(), serve().finally(() => (isOver = true))])
+    expect(core.process.signalCode).toBe(null)
+    await until(
+      'the memory for bodies is free again',
+      async () => (await readMetric(core.url, 'core_body_bytes')) === 0,
+    )
+  }
+
+  test.each(['core', 'the internal listener of a gateway'])(
+    'millions of empty maps under the token of a courier are not decoded, and others are served: sent to %s',
+    async target => {
+      const outcomes: Outcomes = {}
+      await serveDuring(async () => {
+        const attack = { connections: 4, bytes: 16 * 2 ** 20 }
+        const url = target === 'core' ? core.url : internalUrl
+        for (const [outcome, count] of Object.entries(await sendElementBombs(url, system.courierToken, attack)))
+          outcomes[outcome] = (outcomes[outcome] ?? 0) + count
+      })
+      // Core answers before it has read the body, and the reset of the connection may overtake that answer.
+      expect(['413', '504', 'closed']).toEqual(expect.arrayContaining(Object.keys(outcomes)))
+    },
+  )
+
+  test('as many values as a courier may send do not delay the calls of others, on however many connections', async () => {
+    const held = Array.from({ length: 50 }, () => ({}))
+    const calls: BatchCall[] = Array.from({ length: 130 }, () => ({
+      path: 'courier.lease',
+      type: 'mutation',
+      input: { size: 'x', held },
+    }))
+    const body = packBatch(calls)
+    const statuses = new Set<number>()
+    await serveDuring(async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 32 }, () => send(core.url, batchPath, body, batchType, system.courierToken)),
+      )
+      for (const answer of answers) {
+        statuses.add(answer.status)
+        await answer.body?.cancel()
+      }
+    })
+    // Those that were not answered had to give way to others.
+    expect([200, 503]).toEqual(expect.arrayContaining([...statuses]))
+    expect(statuses).toContain(200)
+  })
+
+  test.each([
+    ['courier', 131_072, 8_192],
+    ['funding', 262_144, 16_384],
+    ['admin', 1_048_576, 32_768],
+    ['service', 2_097_152, 32_768],
+    ['gateway', 2_097_152, 32_768],
+  ] as const)('a body of a token of the role %s has at most %i bytes and %i values', async (role, bytes, values) => {
+    const token = system[`${role}Token`]
+    const array = (count: number) => {
+      const body = Buffer.alloc(5 + count, 0xc0)
+      body[0] = 0xdd
+      body.writeUInt32BE(count, 1)
+      return body
+    }
+    const json = (count: number) => `[${'1,'.repeat(count - 2)}1]`
+    const path = '/trpc/courier.report'
+    for (const [body, isWithin] of [
+      [array(values - 1), true],
+      [array(values), false],
+    ] as const)
+      expect((await send(core.url, batchPath, body, batchType, token)).status).toBe(isWithin ? 400 : 413)
+    expect((await send(core.url, path, json(values + 1), 'application/json', token)).status).toBe(413)
+    expect((await send(core.url, path, json(values), 'application/json', token)).status).not.toBe(413)
+    const long = Buffer.concat([Buffer.from([0xdb, 0, 0, 0, 0]), Buffer.alloc(bytes - 4, 'x')])
+    long.writeUInt32BE(long.length - 5, 1)
+    expect((await send(core.url, batchPath, long.subarray(0, bytes), batchType, token)).status).toBe(400)
+    const tooLong = await send(core.url, batchPath, long, batchType, token).catch(() => null)
+    // The reset of the connection may overtake the answer.
+    if (tooLong) expect(tooLong.status).toBe(413)
+  })
+
+  test.each([
+    ['a typed array of eight gigabytes', { json: 1e9, meta: { values: [['typed-array', 'Float64Array']] } }],
+    ['an integer of a million digits', { json: '9'.repeat(100_000), meta: { values: ['bigint'] } }],
+    ['a regular expression', { json: '/(a+)+$/', meta: { values: ['regexp'] } }],
+    ['a class', { json: {}, meta: { values: [['class', 'x']] } }],
+    ['a prototype', { json: { a: 1 }, meta: { values: { '__proto__.polluted': ['Date'] } } }],
+    ['a constructor', { json: { a: 1 }, meta: { values: { 'constructor.prototype.polluted': ['Date'] } } }],
+    ['types that are nested for ever', { json: 1, meta: { values: 'aa' } }],
+    ['no type', { json: 1, meta: { values: [null] } }],
+    [
+      'a long path that many others share',
+      {
+        json: {},
+        meta: {
+          v: 1,
+          values: {
+            [`a${'.a'.repeat(50_000)}`]: Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [at, ['Date']])),
+          },
+        },
+      },
+    ],
+    ['values that are deep in others', { json: JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) }],
+    ['nothing', null],
+  ])('superjson is rejected without being decoded: %s', async (_, body) => {
+    for (const [path, text] of [
+      ['courier.report', JSON.stringify(body)],
+      ['courier.report?batch=1', JSON.stringify({ 0: body })],
+    ] as const) {
+      const answer = await send(core.url, `/trpc/${path}`, text, 'application/json', system.courierToken)
+      expect([400, 413]).toContain(answer.status)
+    }
+    expect(Object.prototype).not.toHaveProperty('polluted')
+    expect(String((await readBalance()).balance)).toBe('500')
+  })
+
+  test('objects that occur twice in an input are accepted, as tRPC clients send them', async () => {
+    const createdFrom = new Date(0)
+    const caller = { requestId: 'twice' }
+    const { workspaceId } = system
+    const input = { workspaceId, caller, filter: { createdFrom, createdTo: createdFrom } }
+    const text = JSON.stringify(serialization.serialize(input))
+    expect(text).toContain('referentialEqualities')
+    const query = `input=${encodeURIComponent(text)}`
+    const headers = { authorization: `Bearer ${system.serviceToken}` }
+    const answer = await fetch(`${core.url}/trpc/wallets.list?${query}`, { headers })
+    expect(answer.status).toBe(200)
+  })
+
+  test.each(['multipart/form-data; boundary=x', 'application/octet-stream', 'text/plain', ''])(
+    'a body of another type is not read: %s',
+    async type => {
+      const answer = await send(core.url, '/trpc/courier.report', '--x--', type, system.courierToken)
+      expect(answer.status).toBe(415)
+    },
+  )
+
+  test('slow bodies of one token do not keep the bodies of others out', async () => {
+    const { hostname, port } = new URL(core.url)
+    const head = (token: string) =>
+      `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 131072\r\n\r\n`
+    const sockets = await Promise.all(
+      Array.from({ length: 400 }, async () => {
+        const socket = connect(Number(port), hostname)
+        socket.on('error', () => {})
+        await new Promise(resolve => socket.write(head(system.courierToken) + 'x'.repeat(131_071), resolve))
+        return socket
+      }),
+    )
+    const used = await until('bodies have arrived', () => readMetric(core.url, 'core_body_bytes'))
+    expect(used).toBeLessThan(32 * 2 ** 20)
+    expect(String((await retryUnavailable(readBalance)).balance)).toBe('500')
+    for (const socket of sockets) socket.destroy()
+    await until(
+      'the memory for bodies is free again',
+      async () => (await readMetric(core.url, 'core_body_bytes')) === 0,
+    )
+  })
+})
+
 test('core has logged no error, and the ledger is sound', async () => {
-  expect(system.cores[0]!.process.exitCode).toBe(null)
-  expect(system.cores[0]!.output()).not.toMatch(/"level":(50|60)/)
+  for (const core of system.cores) {
+    expect(core.process.exitCode).toBe(null)
+    expect(core.output()).not.toMatch(/"level":(50|60)/)
+  }
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
 })

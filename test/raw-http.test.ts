@@ -66,6 +66,36 @@ test.each([
   expect(await isServed()).toBe(true)
 })
 
+const head = (line: string, ...lines: string[]) => `${[line, ...lines].join('\r\n')}\r\n\r\n`
+const line = `POST ${createPath} HTTP/1.1`
+test.each([
+  ['two hosts', head(line, 'Host: x', 'host: y', 'Content-Length: 0')],
+  ['the same host twice', head(line, 'Host: x', 'Host: x', 'Content-Length: 0')],
+  ['no host', head(line, 'Content-Length: 0')],
+  ['HTTP/2.0', head(line.replace('1.1', '2.0'), 'Host: x', 'Content-Length: 0')],
+  ['HTTP/0.9', head(line.replace('1.1', '0.9'), 'Host: x', 'Content-Length: 0')],
+  ['HTTP/1.2', head(line.replace('1.1', '1.2'), 'Host: x', 'Content-Length: 0')],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['another coding before chunked', head(line, 'Host: x', 'Transfer-Encoding: gzip, chunked')],
+  ['chunked after an empty coding', head(line, 'Host: x', 'Transfer-Encoding: , chunked')],
+  ['chunked in two headers', head(line, 'Host: x', 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')],
+  ['chunked in HTTP/1.0', head(line.replace('1.1', '1.0'), 'Host: x', 'Transfer-Encoding: chunked')],
+])('a request that RFC 9112 forbids gets 400, and its connection is closed: %s', async (_, request) => {
+  for (const sent of [request, request.replace(createPath, '/healthz')]) {
+    const answer = await exchange(system.baseUrl, `${sent}0\r\n\r\n${hidden}`)
+    expect(statuses(answer)).toEqual(['400'])
+    expect(answer).toMatch(/Connection: close\r\n[\s\S]*\{"version":"1\.3\.0",[\s\S]*"code":"S012"/)
+  }
+})
+
+test('the sentence about a forbidden request says what to send', async () => {
+  const ask = (...lines: string[]) => exchange(system.baseUrl, head(line, ...lines, 'X-LOCALE: en-US'))
+  expect(await ask('Host: x', 'Host: y')).toContain('"detail":"Host was sent more than once. Send it once."')
+  expect(await ask('Host: x', 'Transfer-Encoding: gzip, chunked')).toContain(
+    'Transfer-Encoding must be one of chunked.',
+  )
+})
+
 test('an endless body is rejected at the limit, and its connection closed', async () => {
   const head = await signedHead('POST', createPath, ['Transfer-Encoding: chunked'], 'x')
   const socket = await open()

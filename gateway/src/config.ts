@@ -13,9 +13,14 @@ import { z } from 'zod'
 import type { Limits } from './auth/limits/rate.ts'
 
 export const gatewaySchema = z.object({
-  BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216)
+  BODY_LIMIT_BYTES: wholeNumber(1024, 1_048_576)
     .default(65_536)
     .describe('Maximum size of a request body, in bytes. The body of a batch may always have 262144'),
+  BODY_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
+    .optional()
+    .describe(
+      'Memory for all request bodies whose signature is not verified yet, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows',
+    ),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
   CORE_URL: coreUrls,
   DOCS: z

@@ -3,8 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import {
+  BodyReader,
   ConfigurationError,
   createLog,
+  defaultBodyMemoryBytes,
   type HealthChecks,
   readReadiness,
   SampledLog,
@@ -16,6 +18,7 @@ import { MistakeSearch } from './auth/mistake-search.ts'
 import { openFileNonces } from './auth/nonces/file-store.ts'
 import { openRedisNonces } from './auth/nonces/redis-store.ts'
 import type { IsFirstGeneration } from './auth/nonces/store.ts'
+import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
@@ -47,6 +50,9 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watchKeys(keys)
   metrics.watchCore(core)
   const sampled = new SampledLog(log)
+  const memoryBytes = config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes
+  const bodies = new BodyReader({ memoryBytes, deadlineMs: bodyDeadlineMs })
+  metrics.watchBodies(bodies)
   const denials = new Denials(metrics.registry, sampled)
   let isStopping = false
   const readiness = () => readReadiness(checks, isStopping)
@@ -55,6 +61,7 @@ async function main(config: GatewayConfig): Promise<void> {
       keys,
       nonces,
       mistakes: new MistakeSearch(),
+      bodies,
       bodyLimitBytes: config.BODY_LIMIT_BYTES,
       trustedProxies: config.TRUSTED_PROXIES,
       keyRate: limits.key,

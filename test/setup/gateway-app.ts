@@ -1,7 +1,7 @@
 /** A gateway inside the test's own process, whose clocks the test controls. */
 import { createServer } from 'node:http'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
+import { BodyReader, createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
 import { inject } from 'vitest'
 import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
 import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
@@ -41,6 +41,7 @@ export async function startGatewayApp(
     keys,
     nonces,
     mistakes: new MistakeSearch(),
+    bodies: new BodyReader({ memoryBytes: 4 * 2 ** 20, deadlineMs: 10_000 }),
     bodyLimitBytes: 65_536,
     trustedProxies: [],
     now,

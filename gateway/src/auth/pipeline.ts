@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
-import type { AddressBlock, Log, SampledLog } from '@workspace-wallet/runtime'
+import { type AddressBlock, type BodyReader, hasBody, type Log, type SampledLog } from '@workspace-wallet/runtime'
 import { networkOf } from '../network/client-address.ts'
 import type { Denials } from '../observability/denials.ts'
 import { checkAddress } from './address-and-scope.ts'
@@ -9,7 +9,7 @@ import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
 import type { MistakeSearch } from './mistake-search.ts'
 import type { NonceStore } from './nonces/store.ts'
-import { emptyBody, hasBody, readRawBody } from './raw-body.ts'
+import { emptyBody, readRawBody } from './raw-body.ts'
 import { checkNonceAndSignature, readNonce } from './signature.ts'
 import { bodyHash } from './signing/index.ts'
 import { checkTimestamp } from './timestamp.ts'
@@ -19,6 +19,8 @@ export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
   mistakes: MistakeSearch
+  /** Reads bodies, within the memory for those whose signature is not verified yet. */
+  bodies: BodyReader
   /** The operator's limit of a body. */
   bodyLimitBytes: number
   trustedProxies: readonly AddressBlock[]
@@ -61,23 +63,43 @@ export async function authenticate(
   }
 }
 
-/** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
+/** Called before core or the nonce store works for a request that may be invalid. */
+type CheckFailureLimit = () => void
+
 async function runSteps(
-  { keys, nonces, mistakes, keyRate, now }: PipelineDependencies,
+  dependencies: PipelineDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   bodyLimitBytes: number,
-  checkFailureLimit?: () => void,
+  checkFailureLimit?: CheckFailureLimit,
 ): Promise<SignedRequest> {
-  let key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3
-  let timestamp = checkTimestamp(request, now()) // step 4
-  let body: Buffer = emptyBody
-  if (hasBody(request)) {
-    body = await readRawBody(request, bodyLimitBytes)
+  const { keys, bodies, now } = dependencies
+  const key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3
+  const timestamp = checkTimestamp(request, now()) // step 4
+  const checkSigned = (unsigned: Unsigned) =>
+    runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)
+  if (!hasBody(request)) return checkSigned({ key, timestamp, body: emptyBody })
+  const { bytes: body, release } = await readRawBody(bodies, request, bodyLimitBytes)
+  try {
     // A body can take seconds. Meanwhile the key may have been disabled, and a nonce must not outlive its storage time.
-    key = await findUsableKey(keys, request, now)
-    timestamp = checkTimestamp(request, now())
+    const usableKey = await findUsableKey(keys, request, now)
+    return await checkSigned({ key: usableKey, timestamp: checkTimestamp(request, now()), body })
+  } finally {
+    release()
   }
+}
+
+/** What steps 1 to 4 have found, and the body. */
+type Unsigned = { key: Key; timestamp: string; body: Buffer }
+
+/** Steps 5 to 7. */
+async function runSignedSteps(
+  { keys, nonces, mistakes, keyRate, now }: PipelineDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { key, timestamp, body }: Unsigned,
+  checkFailureLimit?: CheckFailureLimit,
+): Promise<SignedRequest> {
   const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
   const stores = { nonces, mistakes }

@@ -1,39 +1,31 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
+import { type Body, BodyError, type BodyFault, type BodyReader } from '@workspace-wallet/runtime'
+import { networkOf } from '../network/client-address.ts'
 
 /** How long a client may take to send its body. */
-const bodyDeadlineMs = 10_000
+export const bodyDeadlineMs = 10_000
 
 export const emptyBody = Buffer.alloc(0)
 
-export function hasBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length']
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
-}
-
 /**
  * Reads the bytes of a body as sent, without decoding. The pipeline reads it between steps 4 and 5 of section 5.3, so that
- * only requests with a usable key make the gateway read a body.
+ * only requests with a usable key make the gateway read a body. The networks of clients share the memory for bodies.
  *
- * @throws DomainError S013 if the body exceeds the limit, S012 if it does not arrive in time
+ * @throws DomainError S013 if the body exceeds the limit or arrives in too many small pieces, S012 if it does not arrive in
+ *   time, S002 if the memory for bodies is used up
  */
-export async function readRawBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  if (Number(request.headers['content-length']) > limitBytes) throw new DomainError('S013', { limitBytes })
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let length = 0
-  const tooSlow = () => reject(new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' }))
-  const timer = setTimeout(tooSlow, bodyDeadlineMs)
-  request.inviteBody?.()
-  request.on('data', (chunk: Buffer) => {
-    length += chunk.length
-    if (length > limitBytes) reject(new DomainError('S013', { limitBytes }))
-    else chunks.push(chunk)
-  })
-  request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  request.on('close', () => {
-    // The client closed the connection before it had sent the whole body.
-    if (!request.complete) tooSlow()
-  })
-  return promise.finally(() => clearTimeout(timer))
+export async function readRawBody(bodies: BodyReader, request: IncomingMessage, limitBytes: number): Promise<Body> {
+  try {
+    return await bodies.read(request, { limitBytes, sender: networkOf(request.clientAddress) })
+  } catch (error) {
+    throw error instanceof BodyError ? errorOf[error.fault](limitBytes) : error
+  }
+}
+
+const errorOf: Record<BodyFault, (limitBytes: number) => DomainError> = {
+  TOO_LARGE: limitBytes => new DomainError('S013', { limitBytes }),
+  TOO_MANY_PIECES: () => new DomainError('S013', { reason: 'TOO_MANY_PIECES' }),
+  TOO_SLOW: () => new DomainError('S012', { field: 'body', reason: 'TOO_SLOW' }),
+  NO_MEMORY: () => new DomainError('S002', { retryAfterSeconds: 1 }),
 }

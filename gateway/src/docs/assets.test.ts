@@ -15,7 +15,6 @@ const read = async () => {
   return content
 }
 const asset = new Asset('application/json', read, { headers: { 'X-Added': 'yes' } })
-const huge = new Asset('text/plain', async () => Buffer.alloc(50_000_000), { stalledMs: 200 })
 
 let sharedReads = 0
 const shared = new Asset('text/plain', async () => {
@@ -23,16 +22,11 @@ const shared = new Asset('text/plain', async () => {
   return content
 })
 
-const closed = Promise.withResolvers<void>()
 const app = express()
   .disable('etag')
   .use((request, _response, next) => {
     request.requestId = 'req_1'
     next()
-  })
-  .use('/huge', (request, response) => {
-    response.once('close', closed.resolve)
-    return huge.send(request, response)
   })
   .use('/shared', (request, response) => shared.send(request, response))
   .use((request, response) => asset.send(request, response))
@@ -115,11 +109,4 @@ test('HEAD gets the headers of GET without the body', async () => {
   expect(await buffer(response)).toHaveLength(0)
   const { date: _, ...headers } = response.headers
   expect(expected).toMatchObject(headers)
-})
-
-test('the connection of a client that does not read is closed', async () => {
-  const answer = await get({}, 'GET', '/huge')
-  // The client reads nothing until the server has given up.
-  await closed.promise
-  await expect(buffer(answer)).rejects.toThrow('aborted')
 })

@@ -7,23 +7,20 @@ import type { Request, Response } from 'express'
 export class Asset {
   readonly #contentType: string
   readonly #headers: Record<string, string>
-  readonly #stalledMs: number
   readonly #read: () => Promise<Buffer>
   readonly #encoded = new Map<Encoding, Promise<Encoded>>()
 
   /**
    * @param read called once, and again after a failure
    * @param headers additional response headers; they override the defaults
-   * @param stalledMs how long a client may read nothing before its connection is closed
    */
   constructor(
     contentType: string,
     read: () => Promise<Buffer>,
-    { headers = {}, stalledMs = 30_000 }: { headers?: Record<string, string>; stalledMs?: number } = {},
+    { headers = {} }: { headers?: Record<string, string> } = {},
   ) {
     this.#contentType = contentType
     this.#headers = headers
-    this.#stalledMs = stalledMs
     this.#read = read
   }
 
@@ -36,8 +33,6 @@ export class Asset {
   async send(request: Request, response: Response): Promise<void> {
     const encoding = chooseEncoding(request)
     const { body, etag } = await this.#encode(encoding)
-    // A client that does not read the answer must not keep its connection for ever.
-    response.setTimeout(this.#stalledMs, () => response.destroy())
     // An unread body would have to be read before the next request.
     if (!request.complete) response.setHeader('Connection', 'close')
     const common = {

@@ -14,6 +14,7 @@ import { clientAddress } from '../network/client-address.ts'
 import { isDenial } from '../observability/denials.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import { serveReceiptKeys } from './receipt-keys.ts'
+import { checkFraming } from './request-framing.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -86,17 +87,22 @@ function answerRecorder({ log }: PipelineDependencies, metrics: RequestMetrics):
 }
 
 function receive({ trustedProxies }: PipelineDependencies): RequestHandler {
-  return (request, _response, next) => {
+  return (request, response, next) => {
     const { socket, headers } = request
     request.requestId = mintRequestId()
     request.arrivedAtMs = performance.now()
     request.target = parseRequestTarget(request.originalUrl)
     const forwardedFor = headers['x-forwarded-for'] as string | undefined
     request.clientAddress = clientAddress(socket.remoteAddress ?? '', forwardedFor, trustedProxies)
-    if (headers.host === undefined && request.httpVersion === '1.1')
-      throw new DomainError('S012', { field: 'Host', reason: 'REQUIRED' })
     // The router also gets only the path of an absolute-form target.
     request.url = request.target.path
+    try {
+      checkFraming(request)
+    } catch (error) {
+      // Nobody can tell where the next request begins.
+      response.setHeader('Connection', 'close')
+      throw error
+    }
     next()
   }
 }

@@ -2,21 +2,21 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
+import { limitPieces } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { failureBody, mintRequestId } from './envelope.ts'
-
-declare module 'http' {
-  interface IncomingMessage {
-    /** Sends the status 100 to a client that waits for it before it sends its body (Expect: 100-continue). */
-    inviteBody?: () => void
-  }
-}
 
 /**
  * Maximum number of pipelined requests of one connection. One read of a socket can contain two thousand small requests, which
  * would all be handled before those of other connections.
  */
 const pipelineLimit = 32
+
+/**
+ * How long nothing may be sent or received during a request: longer than the gateway takes to answer. Node closes the connection
+ * after once or twice this time.
+ */
+const stalledMs = 20_000
 
 const options: ServerOptions = {
   keepAliveTimeout: 65_000,
@@ -42,11 +42,14 @@ export function createGuardedServer(app: Express): Server {
       return
     }
     pendingRequests.set(socket, pending)
+    limitPieces(request)
     response.once('close', () => pendingRequests.set(socket, pendingRequests.get(socket)! - 1))
     app(request, response)
   }
 
   const server = createServer(options, handle)
+  // A client that does not read its answers must not keep its connection for ever.
+  server.timeout = stalledMs
   // A request with an unknown Expect header is handled like any other.
   server.on('checkExpectation', handle)
   // The client may send its body only after steps 1 to 4 of section 5.3 have passed.

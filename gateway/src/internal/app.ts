@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import type { Log, Readiness } from '@workspace-wallet/runtime'
+import { type Log, limitPieces, type Readiness } from '@workspace-wallet/runtime'
 import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
@@ -37,6 +37,11 @@ export function createInternalApp({ coreUrls, readiness, metrics, log }: Interna
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
+  app.use((request, _response, next) => {
+    limitPieces(request)
+    request.once('tooManyPieces', () => request.destroy())
+    next()
+  })
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))
   app.get('/readyz', async (_request, response) => {
     const found = await readiness()

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import type { HealthChecks, LogOutput } from '@workspace-wallet/runtime'
+import type { BodyReader, HealthChecks, LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
@@ -27,6 +27,8 @@ export type GatewayMetrics = RequestMetrics & {
   watchLog: (output: LogOutput) => void
   /** Exports the number of cached keys. */
   watchKeys: (keys: KeyCache) => void
+  /** Exports how much memory the bodies take whose signature is not verified yet. */
+  watchBodies: (bodies: BodyReader) => void
   /** Exports the queued and sent calls of core, and the number of unhealthy cores. */
   watchCore: (core: CoreClient) => void
   /** Returns the same store, with its response times exported. */
@@ -84,6 +86,17 @@ export function createMetrics(): GatewayMetrics {
       registers: [registry],
       collect() {
         for (const [state, count] of Object.entries(keys.counts)) this.set({ state }, count)
+      },
+    })
+  }
+
+  function watchBodies(bodies: BodyReader): void {
+    new Gauge({
+      name: 'gateway_body_bytes',
+      help: 'Memory for request bodies whose signature is not verified yet that is in use, in bytes: at most BODY_MEMORY_BYTES',
+      registers: [registry],
+      collect() {
+        this.set(bodies.usedBytes)
       },
     })
   }
@@ -151,5 +164,5 @@ export function createMetrics(): GatewayMetrics {
     })
   }
 
-  return { registry, recordAnswer, watchLog, watchKeys, watchCore, measureNonceStore, watchHealth }
+  return { registry, recordAnswer, watchLog, watchKeys, watchBodies, watchCore, measureNonceStore, watchHealth }
 }

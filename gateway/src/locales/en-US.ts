@@ -58,7 +58,10 @@ export const enUS: Locale = {
       details
         ? `This path does not exist. API paths begin with /api/v1/, and ${details.documentation} describes them.`
         : 'This path does not exist. API paths begin with /api/v1/.',
-    S013: ({ limitBytes }) => `The body exceeds the limit of ${limitBytes} bytes.`,
+    S013: details =>
+      'reason' in details
+        ? 'The body arrived in too many small pieces. Send it with a Content-Length, or in chunks of 64 bytes or more.'
+        : `The body exceeds the limit of ${details.limitBytes} bytes.`,
     S015: ({ reason }) =>
       reason === 'CONTENT_ENCODING'
         ? 'Send the body without a Content-Encoding.'

@@ -46,7 +46,7 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
   S004: [undefined, { documentation: '/docs' }],
   S003: [{ transferId: 'trf_1' }, undefined],
-  S013: [{ limitBytes: 65_536 }],
+  S013: [{ limitBytes: 65_536 }, { reason: 'TOO_MANY_PIECES' }],
   S015: [{ reason: 'CONTENT_TYPE' }, { reason: 'CONTENT_ENCODING' }],
   S029: [{ retryAfterSeconds: 7 }],
   W001: [{ field: 'sourceWalletId' }],

@@ -56,7 +56,10 @@ export const zhCN: Locale = {
       details
         ? `此路径不存在。API 以 /api/v1/ 开头，说明见 ${details.documentation}。`
         : '此路径不存在。API 以 /api/v1/ 开头。',
-    S013: ({ limitBytes }) => `请求体超过 ${limitBytes} 字节的上限。`,
+    S013: details =>
+      'reason' in details
+        ? '请求体被分成过多的小块发送。请使用 Content-Length 发送，或每块至少发送 64 字节。'
+        : `请求体超过 ${details.limitBytes} 字节的上限。`,
     S015: ({ reason }) =>
       reason === 'CONTENT_ENCODING'
         ? '请不要对请求体使用 Content-Encoding。'

@@ -16,7 +16,7 @@ export const batchType = 'application/vnd.msgpack'
 /** Maximum number of calls in one batch. */
 export const batchCallLimit = 512
 /** Maximum size of a batch. A create with the largest body that a gateway can be configured to accept fits in. */
-export const batchByteLimit = 17 * 1024 * 1024
+export const batchByteLimit = 2 * 1024 * 1024
 
 addExtension({
   Class: Decimal as unknown as new (text: string) => Decimal,

@@ -10,7 +10,7 @@ export const maxDeliveries = 100
 export const maxLeaseLength = 1_000_000
 
 /** Maximum number of leases that a courier has at a time. */
-export const maxHeldLeases = 4096
+export const maxHeldLeases = 1024
 
 const leaseName = z.object({ webhookId: z.string(), generation: z.int() })
 export type LeaseName = z.infer<typeof leaseName>

@@ -39,7 +39,7 @@ export const errorTable = {
     'The answer to a command was lost: it may or may not have been executed. Retry it with the same body: its bizId prevents a second execution. After a create without a bizId, get the order that X-Transfer-Id names instead.',
   ),
   S004: error(404, 'NOT_FOUND', 'The path does not begin with /api/, and the service has nothing else there.'),
-  S013: error(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than the limit.'),
+  S013: error(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than the limit, or arrives in too many small pieces.'),
   S015: error(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body is not application/json, or has a Content-Encoding.'),
   S029: error(
     429,
@@ -232,7 +232,7 @@ export interface ErrorDetails {
   S003: { transferId: string } | undefined
   /** `documentation`: the path of the API reference, if it is served. */
   S004: { documentation: string } | undefined
-  S013: { limitBytes: number }
+  S013: { limitBytes: number } | { reason: 'TOO_MANY_PIECES' }
   S015: { reason: 'CONTENT_TYPE' | 'CONTENT_ENCODING' }
   S029: { retryAfterSeconds: number }
   W001: { field: string }

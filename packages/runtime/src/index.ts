@@ -1,6 +1,8 @@
 /** What core, gateway, courier and `npm start` share: configuration, logging, secrets, key IDs, addresses, readiness. */
 export * from './addresses.ts'
 export * from './availability.ts'
+export * from './body-memory.ts'
+export * from './body-reader.ts'
 export * from './create-log.ts'
 export * from './environment.ts'
 export * from './key-ids.ts'

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError, createLog, type KeyRing } from '@workspace-wallet/runtime'
+import { ConfigurationError, createLog, defaultBodyMemoryBytes, type KeyRing } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
@@ -19,7 +19,10 @@ async function main(config: CoreConfig): Promise<void> {
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
   await checkKeys(core)
-  const server = createCoreServer(core, appRouter, tokenTable(config.SERVICE_TOKENS))
+  const server = createCoreServer(core, appRouter, {
+    tokens: tokenTable(config.SERVICE_TOKENS),
+    bodyMemoryBytes: config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes,
+  })
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })

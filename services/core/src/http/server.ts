@@ -1,25 +1,38 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
-import { batchByteLimit, batchPath, batchType, serialization } from '@workspace-wallet/contract'
+import { batchPath, batchType, serialization } from '@workspace-wallet/contract'
+import { hasBody, limitPieces } from '@workspace-wallet/runtime'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
-import { readBody } from './body.ts'
 import { answerBatch } from './call-batch.ts'
+import { CallBodies } from './call-bodies.ts'
+import { countInJson } from './count-in-json.ts'
+import { countInMessagePack } from './count-in-message-pack.ts'
 import { findToken, type TokenTable } from './tokens.ts'
 
 const trpcPath = '/trpc/'
+/** How long a call with a body may take that does not stream its answer. */
+const longestCallMs = 15_000
+const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /**
  * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed answers, `/healthz`,
  * `/readyz` and `/metrics`. Calls need a service token. The server is for internal networks only.
+ *
+ * @param bodyMemoryBytes memory for the bodies of all calls until they are answered
  */
-export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: TokenTable): Server {
+export function createCoreServer(
+  core: Core,
+  router: AnyTRPCRouter,
+  { tokens, bodyMemoryBytes }: { tokens: TokenTable; bodyMemoryBytes: number },
+): Server {
+  const bodies = new CallBodies(bodyMemoryBytes)
+  core.metrics.watchBodies(bodies)
   const trpc = createHTTPHandler({
     router,
     basePath: trpcPath,
-    maxBodySize: batchByteLimit,
     maxBatchSize: 100,
     createContext: ({ req }): Context => contextOf(req),
   })
@@ -34,11 +47,16 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
     const path = request.url ?? ''
     if (path === batchPath && request.method === 'POST') {
       const context = contextOf(request)
-      send(response, 200, await answerBatch(router, context, await readBody(request, batchByteLimit)), batchType)
+      const body = await bodies.read(request, context.token, countInMessagePack)
+      try {
+        send(response, 200, await answerBatch(router, context, body.bytes), batchType)
+      } finally {
+        body.release()
+      }
     } else if (path.startsWith(trpcPath)) {
-      // Checks the token before the body is read.
-      contextOf(request)
-      await trpc(request, response)
+      const { token } = contextOf(request)
+      if (hasBody(request)) await answerWithBody(request, response, token)
+      else trpc(request, response)
     } else if (path === '/metrics') {
       send(response, 200, await core.metrics.registry.metrics(), core.metrics.registry.contentType)
     } else if (path === '/healthz') {
@@ -51,7 +69,28 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
     }
   }
 
+  /** Answers calls of tRPC whose input is in the body. */
+  async function answerWithBody(
+    request: IncomingMessage,
+    response: ServerResponse,
+    token: Context['token'],
+  ): Promise<void> {
+    // tRPC also reads forms, which have values that nobody counts.
+    if (!jsonPattern.test(request.headers['content-type'] ?? ''))
+      throw new TRPCError({ code: 'UNSUPPORTED_MEDIA_TYPE', message: 'a call must be application/json' })
+    const body = await bodies.read(request, token, countInJson)
+    if (response.destroyed) return body.release()
+    response.once('close', () => {
+      // tRPC does not say when the calls of a caller have ended that has disconnected.
+      if (response.writableFinished) body.release()
+      else setTimeout(body.release, longestCallMs).unref()
+    })
+    // tRPC takes a body that was read before from here.
+    trpc(Object.assign(request, { body: body.bytes.toString() }), response)
+  }
+
   return createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
+    limitPieces(request)
     answer(request, response).catch(cause => {
       const error = getTRPCErrorFromUnknown(cause)
       if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
@@ -67,6 +106,8 @@ export function createCoreServer(core: Core, router: AnyTRPCRouter, tokens: Toke
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {
+  // An unread rest of the body would have to be read before the next request.
+  if (!response.req.complete) response.setHeader('connection', 'close')
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

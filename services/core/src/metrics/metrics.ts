@@ -108,6 +108,18 @@ export class Metrics {
     })
   }
 
+  /** Exports how much memory the bodies of calls take. */
+  watchBodies(bodies: { usedBytes: number }): void {
+    new Gauge({
+      name: 'core_body_bytes',
+      help: 'Memory for the bodies of calls that is in use, in bytes: at most BODY_MEMORY_BYTES',
+      registers: [this.registry],
+      collect() {
+        this.set(bodies.usedBytes)
+      },
+    })
+  }
+
   /** Exports the state of queues, lists, pools and ledgers, read at each scrape. */
   watch(shards: Shards, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
     const registers = [this.registry]

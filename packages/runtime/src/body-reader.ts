@@ -1,0 +1,148 @@
+import type { IncomingMessage } from 'node:http'
+import { getHeapStatistics } from 'node:v8'
+import { BodyMemory } from './body-memory.ts'
+
+declare module 'http' {
+  interface IncomingMessage {
+    /** Sends the status 100 to a client that waits for it before it sends its body (Expect: 100-continue). */
+    inviteBody?: () => void
+    /** Set once the body has arrived in too many small pieces. The event `tooManyPieces` says so as well. */
+    hasTooManyPieces?: boolean
+  }
+}
+
+/** The default memory for bodies: an eighth of the largest heap that this process may have. */
+export const defaultBodyMemoryBytes = Math.max(16 * 2 ** 20, Math.floor(getHeapStatistics().heap_size_limit / 8))
+
+/**
+ * Pieces of a body that may have any size, and the mean size of all further ones. Each chunk of a chunked body is a piece, and
+ * each packet: whatever its size, it costs a microsecond, and a hundred bytes until it is copied.
+ */
+const freePieces = 1024
+const pieceBytes = 64
+
+/** Capacity of the buffer of the first pieces. */
+const firstBytes = 4096
+
+const empty: Buffer = Buffer.alloc(0)
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+/**
+ * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Call it before any of
+ * the body has arrived: Node keeps what nobody reads, piece by piece.
+ */
+export function limitPieces(request: IncomingMessage): void {
+  if (!hasBody(request)) return
+  const { push } = request
+  let pieces = 0
+  let bytes = 0
+  // Node's HTTP parser pushes each piece. False makes it stop reading from the socket.
+  request.push = (piece: Buffer | null) => {
+    if (piece === null) return push.call(request, null)
+    if (request.hasTooManyPieces) return false
+    bytes += piece.length
+    if (++pieces <= freePieces + bytes / pieceBytes) return push.call(request, piece)
+    request.hasTooManyPieces = true
+    request.emit('tooManyPieces')
+    return false
+  }
+}
+
+/** Why a body was not read. `TOO_SLOW`: also if the client disconnected. `NO_MEMORY`: it gave way to other bodies. */
+export type BodyFault = 'TOO_LARGE' | 'TOO_MANY_PIECES' | 'TOO_SLOW' | 'NO_MEMORY'
+
+export class BodyError extends Error {
+  readonly fault: BodyFault
+
+  constructor(fault: BodyFault) {
+    super(`a body was not read: ${fault}`)
+    this.fault = fault
+  }
+}
+
+/** `release`: call it when neither the bytes nor what was decoded from them is used any more. */
+export type Body = { bytes: Buffer; release: () => void }
+
+export type ReadOptions = {
+  limitBytes: number
+  /** Who shares the memory with others: an address, or a token. */
+  sender: string
+  /** How much memory a body takes that has arrived, if more than its bytes. What it throws rejects the body. */
+  weigh?: (bytes: Buffer) => number
+}
+
+/** Reads the bodies of requests, as sent and without decoding, within a limit of all their bytes. */
+export class BodyReader {
+  readonly #memory: BodyMemory
+  readonly #deadlineMs: number
+
+  constructor(options: { memoryBytes: number; deadlineMs: number }) {
+    this.#memory = new BodyMemory(options.memoryBytes)
+    this.#deadlineMs = options.deadlineMs
+  }
+
+  /** Bytes of all bodies that are arriving or not released yet. */
+  get usedBytes(): number {
+    return this.#memory.usedBytes
+  }
+
+  /**
+   * Reads a body into one buffer, which grows with it.
+   *
+   * @throws BodyError
+   */
+  async read(request: IncomingMessage, { limitBytes, sender, weigh }: ReadOptions): Promise<Body> {
+    const length = request.headers['content-length']
+    const announcedBytes = length === undefined ? limitBytes : Number(length)
+    if (announcedBytes > limitBytes) throw new BodyError('TOO_LARGE')
+    if (request.hasTooManyPieces) throw new BodyError('TOO_MANY_PIECES')
+    const { promise: arrival, resolve: arrive, reject } = Promise.withResolvers<void>()
+    const fail = (fault: BodyFault) => {
+      request.off('data', append)
+      // The other listeners would keep it for as long as the connection lasts.
+      buffer = empty
+      reject(new BodyError(fault))
+    }
+    const share = this.#memory.begin(sender, () => fail('NO_MEMORY'))
+    let buffer = empty
+    let bytes = 0
+    const append = (piece: Buffer) => {
+      const neededBytes = bytes + piece.length
+      if (neededBytes > limitBytes) return fail('TOO_LARGE')
+      if (neededBytes > buffer.length) {
+        const capacity = Math.min(announcedBytes, Math.max(neededBytes, 2 * buffer.length, firstBytes))
+        if (!this.#memory.resize(share, capacity)) return
+        const larger = piece.length === capacity ? piece : Buffer.allocUnsafeSlow(capacity)
+        buffer.copy(larger, 0, 0, bytes)
+        buffer = larger
+      }
+      if (buffer !== piece) piece.copy(buffer, bytes)
+      bytes = neededBytes
+    }
+    const timer = setTimeout(() => fail('TOO_SLOW'), this.#deadlineMs)
+    request.inviteBody?.()
+    request.on('data', append)
+    request.on('end', arrive)
+    request.on('close', () => {
+      if (!request.complete) fail('TOO_SLOW')
+    })
+    request.on('tooManyPieces', () => fail('TOO_MANY_PIECES'))
+    const release = () => this.#memory.release(share)
+    try {
+      await arrival
+      const received = buffer.subarray(0, bytes)
+      if (!this.#memory.resize(share, weigh?.(received) ?? share.bytes)) throw new BodyError('NO_MEMORY')
+      this.#memory.complete(share)
+      return { bytes: received, release }
+    } catch (error) {
+      release()
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
