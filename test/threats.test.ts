@@ -20,6 +20,7 @@ test('the page has a section for each threat', () => {
     'Nonce flooding',
     'Log flooding',
     'Expensive lists',
+    'Expensive bodies',
     'Unsigned documentation',
     'Misused holds, reversals and batches',
     'Forged receipts',

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
 import type { Random } from '../services/random.ts'
+import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
 import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
 
 export type Fault = {
@@ -16,8 +17,13 @@ export type Fault = {
 /** Longer than the deadline of any caller. */
 const longFreezeMs = 13_000
 
-/** Each kind of fault once, on a random part of its kind, in random order. */
-export function roundOf({ parts }: Testbed, random: Random): Fault[] {
+/**
+ * Each kind of fault once, on a random part of its kind, in random order.
+ *
+ * @param apiKey what attackers know of a client: the ID of its key, and not the secret
+ */
+export function roundOf(testbed: Testbed, apiKey: string, random: Random): Fault[] {
+  const { parts } = testbed
   const one = (kind: Part['kind']) => random.pick(parts.filter(part => part.kind === kind))
   const kinds = ['core', 'courier', 'gateway', 'PostgreSQL', 'Redis'] as const
   const some = (count: number) => random.shuffled(parts).slice(0, count)
@@ -36,8 +42,32 @@ export function roundOf({ parts }: Testbed, random: Random): Fault[] {
       ),
     ],
     [{ ...together(parts.map(kill)), kind: 'kill everything' }],
+    ...attacks(testbed, apiKey, random).map(each => [each]),
   ]
   return random.shuffled(faults).flat()
+}
+
+/** Requests that are made to be expensive, on a random gateway or core. */
+function attacks({ gatewayUrls, coreUrls, courierToken }: Testbed, apiKey: string, random: Random): Fault[] {
+  const target = { baseUrl: random.pick(gatewayUrls), apiKey }
+  const coreUrl = random.pick(coreUrls)
+  const attack = (kind: string, what: string, send: () => Promise<Outcomes>): Fault => ({
+    kind,
+    what,
+    async inject() {
+      await send()
+      return { isOver: async () => true }
+    },
+  })
+  return [
+    attack('tiny chunks', 'bodies in chunks of a byte', () =>
+      sendTinyChunks(target, { connections: 40, bytes: 260_000 }),
+    ),
+    attack('slow bodies', 'bodies without an end', () => sendSlowBodies(target, { connections: 800, bytes: 262_144 })),
+    attack('element bombs', 'bodies of empty maps', () =>
+      sendElementBombs(coreUrl, courierToken, { connections: 20, bytes: 16 * 2 ** 20 }),
+    ),
+  ]
 }
 
 function freezeMs(random: Random): number {

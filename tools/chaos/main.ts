@@ -81,7 +81,9 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   traffic.start()
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
-  const faults = await injectFaults(testbed, traffic, random, minutes, interrupted).catch(error => {
+  const { apiKey } = tenants[0]!.signers[0]!
+  const nextRound = () => roundOf(testbed, apiKey, random)
+  const faults = await injectFaults(testbed, traffic, nextRound, minutes, interrupted).catch(error => {
     discrepancies.unexplained.push(String(error.message))
     return {}
   })
@@ -139,7 +141,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
 async function injectFaults(
   testbed: Testbed,
   traffic: Traffic,
-  random: Random,
+  nextRound: () => Fault[],
   minutes: number,
   interrupted: AbortSignal,
 ): Promise<Report['faults']> {
@@ -148,7 +150,7 @@ async function injectFaults(
   let faults: Fault[] = []
   while (performance.now() < end) {
     interrupted.throwIfAborted()
-    if (faults.length === 0) faults = roundOf(testbed, random)
+    if (faults.length === 0) faults = nextRound()
     const { kind, what, inject } = faults.shift()!
     traffic.startInterruption()
     const { isOver } = await inject()

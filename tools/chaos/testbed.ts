@@ -32,6 +32,8 @@ export type Testbed = {
   coreUrls: string[]
   courierUrls: string[]
   admin: CoreClient
+  /** The service token of the couriers. */
+  courierToken: string
   /** Contains the logs of all parts. */
   directory: string
   /** Stops all parts. Removes the directory unless its logs are kept. */
@@ -150,6 +152,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
       coreUrls,
       courierUrls: courierPorts.map(url),
       admin,
+      courierToken: secrets.courierToken,
       directory,
       stop,
     }
