@@ -12,7 +12,7 @@ export function apiPage(): string {
     '# API reference',
     '',
     'Generated from `gateway/src/api/endpoints.ts` by `npm run golden`. Every request is signed: see',
-    '[signing.md](signing.md). Answers have the envelope of section 2.1 of the [specification](specification.md), and the',
+    '[signing.md](signing.md). Responses have the envelope of section 2.1 of the [specification](specification.md), and the',
     'fields below are those of its `data`. The same reference for programs is [openapi.json](../gateway/openapi.json), which the',
     'gateway serves at `/openapi.json`.',
     '',

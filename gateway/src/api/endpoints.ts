@@ -488,7 +488,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'updateWebhook',
     title: 'Update a webhook',
     description:
-      'Fields that you leave out do not change. A delivery in progress finishes as it began. In rare cases, further ones are sent that way for up to a minute.',
+      'Fields that you leave out do not change. A delivery in progress does not change. In rare cases, further deliveries are sent with the earlier settings for up to a minute.',
     path: '/api/v1/webhook/command/update',
     scope: 'webhook:manage',
     params: noParams,

@@ -46,13 +46,13 @@ const createdAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const updatedAt = time.describe('ISO 8601, UTC, in milliseconds.')
 const currency = z.string().describe('Currency code.')
 const decimal = { pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$' }
-const balance = z.string().meta({ ...decimal, description: "Decimal, with exactly its currency's decimals." })
+const balance = z.string().meta({ ...decimal, description: 'Decimal, with the number of decimals of its currency.' })
 const amount = z.string().meta({ ...decimal, description: 'Decimal, as it was sent.' })
 const walletId = idOf('wallet')
 const transferId = idOf('transfer')
 const holdId = idOf('hold')
 const sequence = z.int().min(0)
-const bizId = z.string().describe('As it was sent, otherwise the transferId.')
+const bizId = z.string().describe('As it was sent. If none was sent, the transferId.')
 const orderStatus = z.enum(transferStatuses)
 const remark = z.string().nullable().describe('As it was sent, or null.')
 const reference = z.string().nullable().describe('As it was sent, or null.')
@@ -78,7 +78,7 @@ export const balanceAnswer = z.strictObject({
   balance,
   held: balance.describe('The part of the balance that open holds reserve.'),
   available: balance.describe('The rest of the balance, which can be spent.'),
-  sequence: sequence.describe('The sequence of the last flow, 0 without any.'),
+  sequence: sequence.describe('The sequence of the last flow. 0 if there is none.'),
   updatedAt,
 })
 
@@ -86,8 +86,8 @@ export const balanceAtAnswer = z.strictObject({
   walletId,
   currency,
   at: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds.'),
-  balance: balance.describe("The balance after all flows before `at`, with exactly its currency's decimals."),
-  sequence: sequence.describe('The sequence of the last flow before `at`, 0 without any.'),
+  balance: balance.describe('The balance after all flows before `at`, with the number of decimals of its currency.'),
+  sequence: sequence.describe('The sequence of the last flow before `at`. 0 if there is none.'),
 })
 
 export const statementAnswer = z.strictObject({
@@ -100,14 +100,14 @@ export const statementAnswer = z.strictObject({
   totalIn: balance.describe('The sum of the flows with the direction `IN`.'),
   totalOut: balance.describe('The sum of the flows with the direction `OUT`.'),
   flowCount: sequence.describe('How many flows there are.'),
-  firstSequence: sequence.nullable().describe('The sequence of the first flow. Null without any.'),
-  lastSequence: sequence.nullable().describe('The sequence of the last flow. Null without any.'),
+  firstSequence: sequence.nullable().describe('The sequence of the first flow. Null if there is none.'),
+  lastSequence: sequence.nullable().describe('The sequence of the last flow. Null if there is none.'),
 })
 
 export const flowAnswer = z.strictObject({
   flowId: idOf('flow'),
   walletId,
-  sequence: sequence.describe("Numbers the wallet's flows: 1, 2, 3, without gaps."),
+  sequence: sequence.describe('The number of the flow in its wallet: 1, 2, 3, without gaps.'),
   direction: z.enum(flowDirections),
   type: z.enum(transferTypes),
   amount,
@@ -131,7 +131,7 @@ export const completedOrderAnswer = z.strictObject({
   targetWalletId: walletId,
   remark,
   reference,
-  holdId: holdId.nullable().describe('`hld_…`, the hold that it drew on, or null.'),
+  holdId: holdId.nullable().describe('`hld_…`, the hold that the transfer captured, or null.'),
   batchId: transferId.nullable().describe('The transferId of the first transfer of its batch. Null outside batches.'),
   reversesTransferId: transferId.nullable().describe('The transferId of the transfer that it reverses, or null.'),
   createdAt,
@@ -140,7 +140,7 @@ export const completedOrderAnswer = z.strictObject({
 })
 
 export const orderAnswer = completedOrderAnswer.extend({
-  reversedAmount: balance.describe("The sum of its reversals, with exactly its currency's decimals."),
+  reversedAmount: balance.describe('The sum of its reversals, with the number of decimals of its currency.'),
 })
 
 export const batchAnswer = z.strictObject({
@@ -167,8 +167,10 @@ export const holdAnswer = z.strictObject({
   walletId,
   currency,
   amount,
-  capturedAmount: balance.describe('The sum of what transfers and withdrawals drew.'),
-  remainingAmount: balance.describe('What it reserves: the rest of the amount while `OPEN`, otherwise 0.'),
+  capturedAmount: balance.describe('The sum of what transfers and withdrawals have captured.'),
+  remainingAmount: balance.describe(
+    'What the hold still reserves: the rest of the amount while it is `OPEN`, otherwise 0.',
+  ),
   status: z.enum(holdStatuses),
   expiresAt: time.describe('ISO 8601, UTC, in milliseconds. From then on, the status is `EXPIRED` if it was `OPEN`.'),
   reference,
@@ -191,7 +193,7 @@ export const fundingAnswer = z.strictObject({
 export const balanceAfterAnswer = z.strictObject({ walletId, sequence, balanceAfter: balance })
 const holdRemaining = balance
   .nullable()
-  .describe('What remains of the hold that it drew on, 0 if the rest was released. Null without a hold.')
+  .describe('What remains of the hold that was captured; 0 if the rest was released. Null without a hold.')
 export const walletChangeAnswer = z.strictObject({
   walletId,
   bizId: z.string().nullable().describe('As it was sent, or null.'),
@@ -243,9 +245,9 @@ export const eventDataAnswers = {
 function eventAnswerOf<const Type extends EventType>(type: Type) {
   return z.strictObject({
     eventId: idOf('event').describe('`evt_…`, stable, and never used for another event.'),
-    position: sequence.describe("Numbers the workspace's events in order of commit: 1, 2, 3, without gaps."),
+    position: sequence.describe('The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps.'),
     type: z.literal(type),
-    timestamp: time.describe('ISO 8601, UTC, in milliseconds. Never earlier than that of the position before.'),
+    timestamp: time.describe('ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before.'),
     workspaceId: idOf('workspace'),
     data: eventDataAnswers[type],
   })
@@ -265,9 +267,13 @@ export const eventPageAnswer = z.strictObject({
   after: sequence.describe('The position that was sent. For `head`: the end of the log.'),
   afterEventId: idOf('event')
     .nullable()
-    .describe('The eventId at `after`. If you stored another one, history was replaced. Null at 0 and for `head`.'),
+    .describe(
+      'The eventId at `after`. If it is not the ID that you stored, the history was replaced. Null at 0 and for `head`.',
+    ),
   types: z.array(z.enum(eventTypes)).describe('The types that were sent. Empty: all types.'),
-  last: sequence.describe('The `after` of the next call. It passes events of other types.'),
+  last: sequence.describe(
+    'The `after` of the next call. With a filter by `type`, it also passes events of other types.',
+  ),
   lastEventId: idOf('event').nullable().describe('The eventId at `last`. Null at 0.'),
   more: z.boolean().describe('Whether the log continues after `last`.'),
 })
@@ -283,18 +289,20 @@ export const webhookAnswer = z.strictObject({
     .min(1)
     .max(maxWebhookConcurrency)
     .describe('How many deliveries may be in progress at a time. With 1, they are strictly in order.'),
-  status: z.enum(webhookStatuses).describe('`PAUSED` by you, an operator, or because deliveries failed.'),
+  status: z
+    .enum(webhookStatuses)
+    .describe('`PAUSED`: you or an operator paused it, or the service did because deliveries failed.'),
   position: sequence.describe(
     'Every event up to this position has been delivered, or is of a type that is not in `types`.',
   ),
-  lastStatus: z.int().nullable().describe('The HTTP status of the last attempt. Null without an answer.'),
+  lastStatus: z.int().nullable().describe('The HTTP status of the last attempt. Null if there was no response.'),
   lastError: z
     .enum(deliveryErrors)
     .nullable()
     .describe(
-      'Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP.',
+      'Why the last attempt got no HTTP response. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the response is not HTTP.',
     ),
-  lastAttemptAt: time.nullable().describe('When the last attempt was made. Null without any.'),
+  lastAttemptAt: time.nullable().describe('When the last attempt was made. Null if there was none.'),
   failingSince: time.nullable().describe('When the current series of failures began. Null after a success.'),
   previousSecretUntil: time
     .nullable()

@@ -16,7 +16,7 @@ export type Wallet = {
   /** Currency code. */
   currency: string
   status: 'ACTIVE' | 'FROZEN' | 'CLOSED'
-  /** Decimal, with exactly its currency's decimals. */
+  /** Decimal, with the number of decimals of its currency. */
   balance: string
   /** ISO 8601, UTC, in milliseconds. */
   createdAt: string
@@ -29,13 +29,13 @@ export type Balance = {
   walletId: string
   /** Currency code. */
   currency: string
-  /** Decimal, with exactly its currency's decimals. */
+  /** Decimal, with the number of decimals of its currency. */
   balance: string
   /** The part of the balance that open holds reserve. */
   held: string
   /** The rest of the balance, which can be spent. */
   available: string
-  /** The sequence of the last flow, 0 without any. */
+  /** The sequence of the last flow. 0 if there is none. */
   sequence: number
   /** ISO 8601, UTC, in milliseconds. */
   updatedAt: string
@@ -48,9 +48,9 @@ export type BalanceAt = {
   currency: string
   /** The time that was sent: ISO 8601, UTC, in milliseconds. */
   at: string
-  /** The balance after all flows before `at`, with exactly its currency's decimals. */
+  /** The balance after all flows before `at`, with the number of decimals of its currency. */
   balance: string
-  /** The sequence of the last flow before `at`, 0 without any. */
+  /** The sequence of the last flow before `at`. 0 if there is none. */
   sequence: number
 }
 
@@ -73,9 +73,9 @@ export type WalletStatement = {
   totalOut: string
   /** How many flows there are. */
   flowCount: number
-  /** The sequence of the first flow. Null without any. */
+  /** The sequence of the first flow. Null if there is none. */
   firstSequence: number | null
-  /** The sequence of the last flow. Null without any. */
+  /** The sequence of the last flow. Null if there is none. */
   lastSequence: number | null
 }
 
@@ -84,13 +84,13 @@ export type Flow = {
   flowId: string
   /** `wal_…` */
   walletId: string
-  /** Numbers the wallet's flows: 1, 2, 3, without gaps. */
+  /** The number of the flow in its wallet: 1, 2, 3, without gaps. */
   sequence: number
   direction: 'IN' | 'OUT'
   type: 'TRANSFER' | 'DEPOSIT' | 'WITHDRAWAL'
   /** Decimal, as it was sent. */
   amount: string
-  /** Decimal, with exactly its currency's decimals. */
+  /** Decimal, with the number of decimals of its currency. */
   balanceAfter: string
   /** Currency code. */
   currency: string
@@ -105,7 +105,7 @@ export type Flow = {
 export type TransferOrder = {
   /** `trf_…` */
   transferId: string
-  /** As it was sent, otherwise the transferId. */
+  /** As it was sent. If none was sent, the transferId. */
   bizId: string
   status: 'COMPLETED'
   /** Decimal, as it was sent. */
@@ -120,7 +120,7 @@ export type TransferOrder = {
   remark: string | null
   /** As it was sent, or null. */
   reference: string | null
-  /** `hld_…`, the hold that it drew on, or null. */
+  /** `hld_…`, the hold that the transfer captured, or null. */
   holdId: string | null
   /** The transferId of the first transfer of its batch. Null outside batches. */
   batchId: string | null
@@ -132,7 +132,7 @@ export type TransferOrder = {
   updatedAt: string
   /** ISO 8601, UTC, in milliseconds. */
   completedAt: string
-  /** The sum of its reversals, with exactly its currency's decimals. */
+  /** The sum of its reversals, with the number of decimals of its currency. */
   reversedAmount: string
 }
 
@@ -144,7 +144,7 @@ export type TransferBatch = {
 export type TransferCompletion = {
   /** `trf_…` */
   transferId: string
-  /** As it was sent, otherwise the transferId. */
+  /** As it was sent. If none was sent, the transferId. */
   bizId: string
   status: 'COMPLETED'
   /** Whether the status is `COMPLETED`. */
@@ -167,9 +167,9 @@ export type Hold = {
   currency: string
   /** Decimal, as it was sent. */
   amount: string
-  /** The sum of what transfers and withdrawals drew. */
+  /** The sum of what transfers and withdrawals have captured. */
   capturedAmount: string
-  /** What it reserves: the rest of the amount while `OPEN`, otherwise 0. */
+  /** What the hold still reserves: the rest of the amount while it is `OPEN`, otherwise 0. */
   remainingAmount: string
   status: 'OPEN' | 'CAPTURED' | 'RELEASED' | 'EXPIRED'
   /** ISO 8601, UTC, in milliseconds. From then on, the status is `EXPIRED` if it was `OPEN`. */
@@ -212,10 +212,10 @@ export type EventType = Event['type']
 export type TransferCompletedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'transfer.completed'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -227,7 +227,7 @@ export type TransferCompletedEvent = {
       source: BalanceAfter
       target: BalanceAfter
     }
-    /** What remains of the hold that it drew on, 0 if the rest was released. Null without a hold. */
+    /** What remains of the hold that was captured; 0 if the rest was released. Null without a hold. */
     holdRemaining: string | null
   }
 }
@@ -235,10 +235,10 @@ export type TransferCompletedEvent = {
 export type WalletDepositedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.deposited'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -249,7 +249,7 @@ export type WalletDepositedEvent = {
     balances: {
       target: BalanceAfter
     }
-    /** What remains of the hold that it drew on, 0 if the rest was released. Null without a hold. */
+    /** What remains of the hold that was captured; 0 if the rest was released. Null without a hold. */
     holdRemaining: string | null
   }
 }
@@ -257,10 +257,10 @@ export type WalletDepositedEvent = {
 export type WalletWithdrawnEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.withdrawn'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -271,7 +271,7 @@ export type WalletWithdrawnEvent = {
     balances: {
       source: BalanceAfter
     }
-    /** What remains of the hold that it drew on, 0 if the rest was released. Null without a hold. */
+    /** What remains of the hold that was captured; 0 if the rest was released. Null without a hold. */
     holdRemaining: string | null
   }
 }
@@ -279,10 +279,10 @@ export type WalletWithdrawnEvent = {
 export type HoldCreatedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'hold.created'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -295,10 +295,10 @@ export type HoldCreatedEvent = {
 export type HoldReleasedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'hold.released'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -311,10 +311,10 @@ export type HoldReleasedEvent = {
 export type HoldExpiredEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'hold.expired'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -327,10 +327,10 @@ export type HoldExpiredEvent = {
 export type WalletCreatedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.created'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -340,10 +340,10 @@ export type WalletCreatedEvent = {
 export type WalletFrozenEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.frozen'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -353,10 +353,10 @@ export type WalletFrozenEvent = {
 export type WalletUnfrozenEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.unfrozen'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -366,10 +366,10 @@ export type WalletUnfrozenEvent = {
 export type WalletClosedEvent = {
   /** `evt_…`, stable, and never used for another event. */
   eventId: string
-  /** Numbers the workspace's events in order of commit: 1, 2, 3, without gaps. */
+  /** The number of the event in its workspace, in order of commit: 1, 2, 3, without gaps. */
   position: number
   type: 'wallet.closed'
-  /** ISO 8601, UTC, in milliseconds. Never earlier than that of the position before. */
+  /** ISO 8601, UTC, in milliseconds. Never earlier than the time of the event before. */
   timestamp: string
   /** `wsp_…` */
   workspaceId: string
@@ -381,11 +381,11 @@ export type EventPage = {
   content: Event[]
   /** The position that was sent. For `head`: the end of the log. */
   after: number
-  /** The eventId at `after`. If you stored another one, history was replaced. Null at 0 and for `head`. */
+  /** The eventId at `after`. If it is not the ID that you stored, the history was replaced. Null at 0 and for `head`. */
   afterEventId: string | null
   /** The types that were sent. Empty: all types. */
   types: EventType[]
-  /** The `after` of the next call. It passes events of other types. */
+  /** The `after` of the next call. With a filter by `type`, it also passes events of other types. */
   last: number
   /** The eventId at `last`. Null at 0. */
   lastEventId: string | null
@@ -396,7 +396,7 @@ export type EventPage = {
 export type CompletedTransfer = {
   /** `trf_…` */
   transferId: string
-  /** As it was sent, otherwise the transferId. */
+  /** As it was sent. If none was sent, the transferId. */
   bizId: string
   status: 'COMPLETED'
   /** Decimal, as it was sent. */
@@ -411,7 +411,7 @@ export type CompletedTransfer = {
   remark: string | null
   /** As it was sent, or null. */
   reference: string | null
-  /** `hld_…`, the hold that it drew on, or null. */
+  /** `hld_…`, the hold that the transfer captured, or null. */
   holdId: string | null
   /** The transferId of the first transfer of its batch. Null outside batches. */
   batchId: string | null
@@ -428,7 +428,7 @@ export type CompletedTransfer = {
 export type Funding = {
   /** `trf_…` */
   transferId: string
-  /** As it was sent, otherwise the transferId. */
+  /** As it was sent. If none was sent, the transferId. */
   bizId: string
   /** `wal_…` */
   walletId: string
@@ -446,7 +446,7 @@ export type BalanceAfter = {
   /** `wal_…` */
   walletId: string
   sequence: number
-  /** Decimal, with exactly its currency's decimals. */
+  /** Decimal, with the number of decimals of its currency. */
   balanceAfter: string
 }
 
@@ -474,15 +474,15 @@ export type Webhook = {
   types: EventType[]
   /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
   concurrency: number
-  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  /** `PAUSED`: you or an operator paused it, or the service did because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
   /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
-  /** The HTTP status of the last attempt. Null without an answer. */
+  /** The HTTP status of the last attempt. Null if there was no response. */
   lastStatus: number | null
-  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  /** Why the last attempt got no HTTP response. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the response is not HTTP. */
   lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
-  /** When the last attempt was made. Null without any. */
+  /** When the last attempt was made. Null if there was none. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
@@ -505,15 +505,15 @@ export type IssuedWebhook = {
   types: EventType[]
   /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
   concurrency: number
-  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  /** `PAUSED`: you or an operator paused it, or the service did because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
   /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
-  /** The HTTP status of the last attempt. Null without an answer. */
+  /** The HTTP status of the last attempt. Null if there was no response. */
   lastStatus: number | null
-  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  /** Why the last attempt got no HTTP response. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the response is not HTTP. */
   lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
-  /** When the last attempt was made. Null without any. */
+  /** When the last attempt was made. Null if there was none. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
@@ -538,15 +538,15 @@ export type RotatedWebhook = {
   types: EventType[]
   /** How many deliveries may be in progress at a time. With 1, they are strictly in order. */
   concurrency: number
-  /** `PAUSED` by you, an operator, or because deliveries failed. */
+  /** `PAUSED`: you or an operator paused it, or the service did because deliveries failed. */
   status: 'ACTIVE' | 'PAUSED'
   /** Every event up to this position has been delivered, or is of a type that is not in `types`. */
   position: number
-  /** The HTTP status of the last attempt. Null without an answer. */
+  /** The HTTP status of the last attempt. Null if there was no response. */
   lastStatus: number | null
-  /** Why the last attempt got no HTTP answer. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the answer is not HTTP. */
+  /** Why the last attempt got no HTTP response. `ADDRESS`: the name of the URL does not resolve to public addresses. `TLS`: for example, the certificate has expired. `PROTOCOL`: the response is not HTTP. */
   lastError: 'ADDRESS' | 'CONNECTION' | 'TLS' | 'TIMEOUT' | 'PROTOCOL' | null
-  /** When the last attempt was made. Null without any. */
+  /** When the last attempt was made. Null if there was none. */
   lastAttemptAt: string | null
   /** When the current series of failures began. Null after a success. */
   failingSince: string | null
@@ -576,7 +576,7 @@ export type CreateTransfer = {
   amount: Amount
   /** Currency code, upper case. The currency of both wallets. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. Default: the transferId. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. Default: the transferId. */
   bizId?: string | undefined
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -584,7 +584,7 @@ export type CreateTransfer = {
   reference?: string | undefined
   /** The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
-  /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
+  /** What happens to the rest of the hold: `KEEP` keeps it held, `RELEASE` releases it. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined
 }
 
@@ -596,7 +596,7 @@ export type CreateTransferItem = {
   amount: Amount
   /** Currency code, upper case. The currency of both wallets. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -604,7 +604,7 @@ export type CreateTransferItem = {
   reference?: string | undefined
   /** The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`. */
   holdId?: string | undefined
-  /** What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`. */
+  /** What happens to the rest of the hold: `KEEP` keeps it held, `RELEASE` releases it. Default: `RELEASE`. */
   holdRemainder?: 'KEEP' | 'RELEASE' | undefined
 }
 
@@ -614,7 +614,7 @@ export type ReverseTransfer = {
   amount: Amount
   /** Currency code, upper case. The currency of the transfer to reverse. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wallet`, `wsp_…`, `ak_…`, `wal_…`, `trf_…`, `flw_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -623,7 +623,7 @@ export type ReverseTransfer = {
 }
 
 export type CreateTransferBatch = {
-  /** 1 to 100 items, in the order in which they are decided. An item with `reversesTransferId` has the fields of the body of reverse, any other item those of create. Each needs a `bizId`, and all are different. */
+  /** 1 to 100 items, which are decided in this order. An item with `reversesTransferId` is a reversal, with the fields of the body of reverse. Any other item is a transfer, with the fields of the body of create. Each item needs a `bizId` of its own. */
   transfers: (CreateTransferItem | ReverseTransfer)[]
 }
 
@@ -635,7 +635,7 @@ export type CreateHold = {
   currency: Currency
   /** When the hold expires: 1 to 31536000 seconds after its creation. */
   expiresInSeconds: number
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `hld_…`. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `hld_…`. */
   bizId: string
   /** Text of up to 256 characters. */
   remark?: string | undefined
@@ -653,7 +653,7 @@ export type CreateWallet = {
   name: string
   /** Currency code, upper case. It never changes. */
   currency: Currency
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wal_…`. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `wal_…`. */
   bizId: string
 }
 
@@ -667,7 +667,7 @@ export type ChangeWalletStatus = {
 export type CreateWebhook = {
   /** Where events are sent: an https URL of up to 2048 visible ASCII characters, without user name, password and fragment. Its port is 443, or 1024 or higher. Its host must have public addresses only. */
   url: string
-  /** Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `whk_…`. */
+  /** Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to 64 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit. Reserved, and not allowed: `whk_…`. */
   bizId: string
   /** The types of events to send. Empty: all. */
   types?: EventType[] | undefined
@@ -684,7 +684,7 @@ export type UpdateWebhook = {
   types?: EventType[] | undefined
   /** How many deliveries may be in progress at a time, 1 to 16. With 1, deliveries are strictly in order of position. */
   concurrency?: number | undefined
-  /** `PAUSED` stops deliveries. `ACTIVE` resumes them after `position`, and after failures makes the next attempt at once. */
+  /** `PAUSED` stops deliveries. `ACTIVE` resumes them after `position`. If deliveries were failing, it makes the next attempt at once. */
   status?: 'ACTIVE' | 'PAUSED' | undefined
 }
 

@@ -21,7 +21,7 @@ function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
       params: { limit: forms.join(', ') },
     })
     .describe(
-      `Makes the call idempotent: a name that you choose, unique in the workspace for ever. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit. Reserved, and not allowed: ${forms.map(form => `\`${form}\``).join(', ')}.`,
+      `Your own ID, which makes the call safe to repeat: however often you send it, it takes effect once. Use each bizId for one thing only. 1 to ${bizIdLength} of \`A-Z a-z 0-9 . _ : -\`, beginning with a letter or digit. Reserved, and not allowed: ${forms.map(form => `\`${form}\``).join(', ')}.`,
     )
     .meta({ not: { pattern: `^(${reserved})$` } })
 }

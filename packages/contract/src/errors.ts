@@ -36,7 +36,7 @@ export const errorTable = {
   S003: error(
     504,
     'OUTCOME_UNKNOWN',
-    'The answer to a command was lost: it may or may not have been executed. Retry it with the same body: its bizId prevents a second execution. After a create without a bizId, get the order that X-Transfer-Id names instead.',
+    'The response to a command was lost: the command may or may not have been executed. Retry it with the same body: its bizId prevents a second execution. After a create without a bizId, get the order that X-Transfer-Id names instead.',
   ),
   S004: error(404, 'NOT_FOUND', 'The path does not begin with /api/, and the service has nothing else there.'),
   S013: error(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than the limit, or arrives in too many small pieces.'),

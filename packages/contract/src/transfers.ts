@@ -20,7 +20,7 @@ export const draw = {
   holdRemainder: z
     .enum(holdRemainders, 'NOT_ONE_OF')
     .optional()
-    .describe('What happens to the rest of the hold: it stays held, or it is released. Default: `RELEASE`.'),
+    .describe('What happens to the rest of the hold: `KEEP` keeps it held, `RELEASE` releases it. Default: `RELEASE`.'),
 }
 
 /** The rule of `checkDraw`, for the OpenAPI document. */
@@ -118,7 +118,7 @@ export const createBatchBody = z.strictObject({
     .max(batchLimit, 'TOO_MANY')
     .check(rejectRepeatedBizIds)
     .describe(
-      `1 to ${batchLimit} items, in the order in which they are decided. An item with \`reversesTransferId\` has the fields of the body of reverse, any other item those of create. Each needs a \`bizId\`, and all are different.`,
+      `1 to ${batchLimit} items, which are decided in this order. An item with \`reversesTransferId\` is a reversal, with the fields of the body of reverse. Any other item is a transfer, with the fields of the body of create. Each item needs a \`bizId\` of its own.`,
     ),
 })
 export type CreateBatchBody = z.infer<typeof createBatchBody>

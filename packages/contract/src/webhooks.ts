@@ -65,7 +65,7 @@ export const updateWebhookBody = z.strictObject({
     .enum(webhookStatuses, 'NOT_ONE_OF')
     .optional()
     .describe(
-      '`PAUSED` stops deliveries. `ACTIVE` resumes them after `position`, and after failures makes the next attempt at once.',
+      '`PAUSED` stops deliveries. `ACTIVE` resumes them after `position`. If deliveries were failing, it makes the next attempt at once.',
     ),
 })
 

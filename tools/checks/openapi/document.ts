@@ -17,7 +17,7 @@ const description = `Wallets and transfers of a workspace.
 
 Every request is signed with the secret of an API key: the headers \`X-Api-Key\`, \`X-Timestamp\`, \`X-Nonce\` and \`X-Signature\` are all required. \`X-Signature\` is the Base64 of the HMAC-SHA256, under the secret, of five lines joined by a line feed: the method, the path without the query, the timestamp, the nonce, and the SHA-256 of the body in lowercase hexadecimal.
 
-Every response has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`. ${expensiveReads.join(' ')} A load balancer in front of the service can answer 502 or 504 with \`S003\`.
+Every response has the same envelope: \`success\`, \`code\`, \`message\` and \`data\`. Ignore fields that you do not know, and treat an unknown error code by its HTTP status. A path or method that is not in this document gets the status 403 and the code \`50090201\`. ${expensiveReads.join(' ')} A load balancer in front of the service can respond with 502 or 504 and \`S003\`.
 
 A POST operation executes a command. If its outcome is unknown (\`S003\`), send it again with the same body: its \`bizId\` prevents a second execution. Operations without a \`bizId\` can be repeated too; each rotation of a webhook's secret gives another secret.`
 

@@ -26,14 +26,17 @@ export const headers = {
     { pattern: '^req_[0-9a-f-]{36}$' },
     true,
   ),
-  'Cache-Control': text('No answer may be stored.', { const: 'no-store' }, true),
+  'Cache-Control': text('No response may be stored.', { const: 'no-store' }, true),
   'Content-Language': text('The language of `detail`, if there is one.', { examples: ['en-US'] }),
   'RateLimit-Policy': text('The rate limit, if the operator set one: its name, `q` requests, per `w` seconds.', {
     examples: ['"key";q=50;w=1'],
   }),
-  RateLimit: text('What is left of the rate limit: `r` requests. In `t` seconds, it is full or a request is allowed.', {
-    examples: ['"key";r=49;t=1'],
-  }),
+  RateLimit: text(
+    'What is left of the rate limit: `r` requests. `t`: the seconds until the next request is allowed, or, if one is allowed now, until the limit is full again.',
+    {
+      examples: ['"key";r=49;t=1'],
+    },
+  ),
   'Retry-After': {
     description: 'Retry after this number of seconds.',
     required: true,
@@ -41,9 +44,9 @@ export const headers = {
   },
 } satisfies Record<string, Header>
 
-const transferId = text('The transferId of the transfer, whether or not it exists; of a batch, that of its first one.')
+const transferId = text('The transferId that the transfer has if it was made. For a batch, that of its first transfer.')
 const batchIndex: Header = {
-  description: 'The zero-based position of the item that was rejected. Absent if the answer is not about one item.',
+  description: 'The zero-based position of the item that was rejected. Absent if the error is not about one item.',
   schema: { type: 'integer', minimum: 0, maximum: 99 },
 }
 const batchIndexStatuses = [400, 404, 409, 422]
