@@ -134,6 +134,8 @@ describe('create', () => {
     ['https://receiver.example/#part', 'HAS_FRAGMENT'],
     ['https://1.1.1.1:80/', 'PORT_NOT_ALLOWED'],
     ['https://1.1.1.1:1023/', 'PORT_NOT_ALLOWED'],
+    ['https://192.168.7.9:0/', 'PORT_NOT_ALLOWED'],
+    ['https://receiver.example:0/', 'PORT_NOT_ALLOWED'],
     ['http://1.1.1.1/', 'NOT_HTTPS'],
     ['https://127.0.0.1/', 'ADDRESS_NOT_ALLOWED'],
     ['https://127.1/', 'ADDRESS_NOT_ALLOWED'],

@@ -26,9 +26,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     throw new Error(`GATEWAY_PORT and CORE_PORT are both ${corePort}: set one of them to another port.`)
   const baseUrl = localUrl(gatewayHost, gatewayPort)
   const coreUrl = localUrl(coreHost, corePort)
-  // Webhooks can be tried without a public address, unless other machines reach the gateway: their requests would reach the
-  // services of this one.
-  const webhookNetworks = env.WEBHOOK_ALLOWED_NETWORKS ?? (loopbackHosts.includes(gatewayHost) ? loopbackNetworks : '')
+  // Webhooks can be tried without a public address, unless other machines reach the gateway, directly or through a proxy:
+  // their webhooks would reach the services of this machine.
+  const isLocal = loopbackHosts.includes(gatewayHost) && !env.TRUSTED_PROXIES && !env.TRUSTED_PROXIES_FILE
+  const webhookNetworks = env.WEBHOOK_ALLOWED_NETWORKS ?? (isLocal ? loopbackNetworks : '')
   return { gatewayHost, gatewayPort, coreHost, corePort, baseUrl, coreUrl, webhookNetworks }
 }
 

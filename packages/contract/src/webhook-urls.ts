@@ -15,7 +15,11 @@ const plainUrl = new RegExp(webhookUrlPattern)
  * core and couriers.
  */
 export function webhookUrlFault(text: string): FieldReason | null {
-  if (plainUrl.test(text)) return URL.canParse(text) ? null : 'NOT_A_URL'
+  if (plainUrl.test(text)) {
+    const url = URL.parse(text)
+    if (!url) return 'NOT_A_URL'
+    return url.port === '0' ? 'PORT_NOT_ALLOWED' : null
+  }
   const [, , authority = ''] = text.split(/[/?#]/)
   if (!/^https?:\/\/[!-~]+$/i.test(text) || text.includes('\\')) return 'NOT_A_URL'
   if (authority.includes('@')) return 'HAS_CREDENTIALS'

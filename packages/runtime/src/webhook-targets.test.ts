@@ -142,7 +142,10 @@ const urls: [string, string | null, string | null][] = [
   ['https://example.com:22/', 'PORT_NOT_ALLOWED', null],
   ['https://example.com:80/', 'PORT_NOT_ALLOWED', null],
   ['https://example.com:1023/', 'PORT_NOT_ALLOWED', null],
-  ['https://example.com:0/', 'PORT_NOT_ALLOWED', null],
+  // Nothing can be reached at port 0, wherever the name leads.
+  ['https://example.com:0/', 'PORT_NOT_ALLOWED', 'PORT_NOT_ALLOWED'],
+  ['https://example.com:00/', 'PORT_NOT_ALLOWED', 'PORT_NOT_ALLOWED'],
+  ['http://127.0.0.1:0/', 'PORT_NOT_ALLOWED', 'PORT_NOT_ALLOWED'],
   // Addresses say at once where they lead.
   ['http://8.8.8.8/', 'NOT_HTTPS', 'NOT_HTTPS'],
   ['https://8.8.8.8:25/', 'PORT_NOT_ALLOWED', 'PORT_NOT_ALLOWED'],

@@ -7,7 +7,7 @@ import { parsed } from './environment.ts'
 export const allowedNetworks = parsed(parseAddressList)
   .default([])
   .describe(
-    'Comma-separated addresses and CIDR blocks where webhooks are allowed, besides public addresses, also by http and at every port. Set the same value for core and couriers',
+    'Comma-separated addresses and CIDR blocks where webhooks are allowed, besides public addresses, also by http and at every port but 0. Set the same value for core and couriers',
   )
 
 /** IPv6 addresses outside this block are not assigned to the public Internet: loopback, private, mapped, NAT64, multicast. */
@@ -58,7 +58,7 @@ export function isPublicAddress(text: string): boolean {
 /**
  * Why the URL of a webhook is refused when a client sets it; null if it is accepted. Host names are not resolved here: their
  * addresses are checked at each attempt. If there are allowed networks, a name may have an address in one of them, so http and
- * every port are accepted.
+ * every port but 0 are accepted.
  *
  * @param allowed WEBHOOK_ALLOWED_NETWORKS
  */
@@ -72,7 +72,7 @@ export function webhookTargetFault(text: string, allowed: readonly AddressBlock[
 
 /**
  * Why no event may be sent to a URL whose host has these addresses; null if it may. In allowed networks, http and every port
- * are allowed. All other addresses must be public, with https at port 443, 1024 or higher.
+ * but 0 are allowed. All other addresses must be public, with https at port 443, 1024 or higher.
  *
  * @param addresses all addresses of its host; without one, nothing may be sent
  * @param allowed WEBHOOK_ALLOWED_NETWORKS
