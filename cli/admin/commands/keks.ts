@@ -15,6 +15,8 @@ type Rotation = {
   /** IDs of API keys and webhooks whose secrets core cannot decrypt with any key-encryption key. */
   unreadable: string[]
   keks: KekStatus['keks']
+  /** API keys and webhooks whose rows were modified outside the service. Their secrets do not count. */
+  modified: KekStatus['modified']
 }
 
 /** The key-encryption keys (KEY_ENCRYPTION_KEYS), which encrypt the secrets of API keys and webhooks. */
@@ -26,8 +28,12 @@ export const kekCommands = [
     flags: {},
     examples: [''],
     run: core => core.keks.status.query(),
-    print: ({ active, keks }) =>
-      `New secrets are encrypted under ${active}.${keks.length > 0 ? `\n\n${printKeks(keks)}` : ''}`,
+    print: ({ active, keks, modified }) =>
+      [
+        `New secrets are encrypted under ${active}.`,
+        ...(keks.length > 0 ? [printKeks(keks)] : []),
+        ...printModified(modified),
+      ].join('\n\n'),
   }),
   command({
     noun: 'kek',
@@ -36,10 +42,11 @@ export const kekCommands = [
     flags: {},
     examples: ['', '--json'],
     run: (core, _, progress) => rotate(core, progress),
-    print: ({ active, rewrapped, remaining, keks }) =>
+    print: ({ active, rewrapped, remaining, keks, modified }) =>
       [
         `Re-encrypted ${countOf(rewrapped, 'secret')}.`,
         printKeks(keks),
+        ...printModified(modified),
         ...(remaining > 0
           ? []
           : [
@@ -71,7 +78,7 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
       const now = await core.keks.status.query()
       const remaining = remainingOf(active, now.keks)
       if (remaining === 0 || pass.rewrapped === 0)
-        return { active, rewrapped, remaining, unreadable: pass.unreadable, keks: now.keks }
+        return { active, rewrapped, remaining, unreadable: pass.unreadable, keks: now.keks, modified: now.modified }
     }
   } catch (error) {
     if (!isOutcomeUnknown(error)) throw error
@@ -92,6 +99,12 @@ async function rewrapAll(core: CoreClient, active: string, onProgress: (rewrappe
     after = step.next ?? undefined
   } while (after !== undefined)
   return { rewrapped, unreadable }
+}
+
+function printModified({ count, rows }: KekStatus['modified']): string[] {
+  if (count === 0) return []
+  const named = listOf(rows.slice(0, 10).map(({ id, workspaceId }) => `${id} (${workspaceId})`))
+  return [`${countOf(count, 'row')} modified outside the service: ${named}. Their secrets do not count. Delete them.`]
 }
 
 function remainingOf(active: string, keks: KekStatus['keks']): number {

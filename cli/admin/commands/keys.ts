@@ -176,7 +176,7 @@ function expirySentence(expiresAt: Date | null): string {
 function printKeys(keys: KeyRecord[]): string {
   const rows = keys.map(each => [
     each.apiKey,
-    each.status,
+    each.isModified ? 'MODIFIED' : each.status,
     each.workspaceId,
     each.ownerUserId,
     each.scopes.join(','),

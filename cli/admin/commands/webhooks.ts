@@ -1,6 +1,7 @@
 import { maxWebhooks, type WebhookStatus } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { webhookRecord } from '@workspace-wallet/gateway/records'
+import { listOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
 import { table } from '../table.ts'
@@ -20,9 +21,16 @@ export const webhookCommands = [
       const { content } = await core.webhooks.list.query({ ...onWorkspace(workspaceId), size: maxWebhooks })
       // After the webhooks, so that none is ahead of it.
       const { last } = await core.events.read.query({ ...onWorkspace(workspaceId), after: 'head', size: 1 })
-      return { webhooks: content.map(webhookRecord), last }
+      const { webhookIds: modified } = await core.webhooks.modified.query({ workspaceId })
+      return { webhooks: content.map(webhookRecord), last, modified }
     },
-    print: ({ webhooks, last }) => (webhooks.length > 0 ? printWebhooks(webhooks, last) : 'No webhooks found.'),
+    print: ({ webhooks, last, modified }) =>
+      [
+        webhooks.length > 0 ? printWebhooks(webhooks, last) : 'No webhooks found.',
+        ...(modified.length > 0
+          ? [`Modified outside the service, and without deliveries: ${listOf(modified)}. Delete them.`]
+          : []),
+      ].join('\n\n'),
   }),
   statusCommand('pause', 'PAUSED', 'stop the deliveries of a webhook; it keeps its position in the event log'),
   statusCommand(

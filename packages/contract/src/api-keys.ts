@@ -82,6 +82,8 @@ export const keyRecord = z.object({
   lastUsedAt: z.date().nullable(),
   createdAt: z.date(),
   updatedAt: z.date(),
+  /** Whether its row was modified or written outside the service: then it gives no access, and can only be deleted. */
+  isModified: z.boolean(),
 })
 export type KeyRecord = z.infer<typeof keyRecord>
 /** `next`: the `after` of the next page; null on the last page. */

@@ -12,7 +12,8 @@ export const maxLeaseLength = 1_000_000
 /** Maximum number of leases that a courier has at a time. */
 export const maxHeldLeases = 1024
 
-const leaseName = z.object({ webhookId: z.string(), generation: z.int() })
+/** `generation`: random, another one after each lease and each change. */
+const leaseName = z.object({ webhookId: z.string(), generation: z.uuid() })
 export type LeaseName = z.infer<typeof leaseName>
 
 /**
@@ -43,7 +44,7 @@ export type Delivery = z.infer<typeof delivery>
 export const leasedWebhook = z.object({
   webhookId: z.string(),
   workspaceId: z.string(),
-  generation: z.int(),
+  generation: z.uuid(),
   url: z.string(),
   concurrency: z.int(),
   leaseMs: z.int(),
@@ -65,7 +66,7 @@ export const lease = z.object({ webhooks: z.array(leasedWebhook), revoked: z.arr
  */
 export const deliveryReport = z.object({
   webhookId: z.string(),
-  generation: z.int(),
+  generation: z.uuid(),
   delivered: z.int().min(1).nullable(),
   lastStatus: z.int().min(100).max(999).nullable(),
   lastError: z.enum(deliveryErrors).nullable(),

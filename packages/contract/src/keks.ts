@@ -5,6 +5,11 @@ export const kekStatus = z.object({
   /** The first KEK on this core's key ring, which encrypts new secrets. */
   active: z.string(),
   keks: z.array(z.object({ kek: z.string(), secrets: z.int(), onRing: z.boolean() })),
+  /**
+   * API keys and webhooks with secrets whose rows were modified or written outside the service: how many, and the first hundred.
+   * Their secrets do not count: nothing uses them.
+   */
+  modified: z.object({ count: z.int(), rows: z.array(z.object({ id: z.string(), workspaceId: z.string() })) }),
 })
 export type KekStatus = z.infer<typeof kekStatus>
 
@@ -16,7 +21,7 @@ export const rewrapInput = z.object({
   limit: z.int().min(1).max(500).default(100),
 })
 /**
- * `rewrapped`: number of secrets. `unreadable`: API keys and webhooks with secrets that no KEK on the key ring decrypts. `next`: the
+ * `rewrapped`: number of secrets. `unreadable`: API keys and webhooks with secrets that no KEK on the key ring decrypts, without modified rows. `next`: the
  * `after` of the next step; null after the last one.
  */
 export const rewrapStep = z.object({

@@ -63,6 +63,7 @@ export const ledgerRules = {
   'limit-spent': 'What a limit counts is the sum of the transfers of its day since it was set.',
   'webhook-mac': "A webhook's MAC matches its row.",
   'webhook-position': "A webhook's position is not after the last event of its workspace.",
+  'webhook-attempt': "A webhook's lease and the wait for its next attempt end within two hours.",
   'workspace-ledger': 'Every workspace has a ledger. Every wallet and every ledger belongs to a workspace.',
   'ledger-wallet-count': "A ledger's wallet_count is the number of its customers' wallets.",
   'ledger-order-count': "A ledger's order_count is the number of its transfers between wallets.",

@@ -1,13 +1,11 @@
-import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError, createLog, defaultBodyMemoryBytes, type KeyRing } from '@workspace-wallet/runtime'
-import type { Pool } from 'pg'
+import { ConfigurationError, createLog, defaultBodyMemoryBytes } from '@workspace-wallet/runtime'
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
-import { faultOfKeyRing } from './keks/status.ts'
+import { faultsOfKeyRing } from './keks/status.ts'
 import { isChainKey } from './ledger/chain/chain-key.ts'
 import { appRouter } from './router.ts'
 import type { Core } from './trpc/context.ts'
@@ -58,23 +56,18 @@ async function main(config: CoreConfig): Promise<void> {
  *
  * @throws ConfigurationError
  */
-async function checkKeys({ reads, chainKey, keyRing, log }: Core): Promise<void> {
-  const faults = await findFaults(reads, chainKey, keyRing).catch(error => {
-    log.warn({ err: error }, 'the database is not available yet')
+async function checkKeys(core: Core): Promise<void> {
+  const faults = await findFaults(core).catch(error => {
+    core.log.warn({ err: error }, 'the database is not available yet')
     return []
   })
   if (faults.length > 0) throw new ConfigurationError(faults)
 }
 
-async function findFaults(reads: Pool, chainKey: KeyObject, keyRing: KeyRing): Promise<string[]> {
-  const fault = await faultOfKeyRing(reads, keyRing)
-  const isRight = await isChainKey(reads, chainKey)
-  return [
-    ...(isRight
-      ? []
-      : ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']),
-    ...(fault ? [fault] : []),
-  ]
+async function findFaults({ orm, reads, chainKey, keyRing, log }: Core): Promise<string[]> {
+  if (!(await isChainKey(reads, chainKey)))
+    return ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']
+  return faultsOfKeyRing(orm.em, keyRing, log)
 }
 
 const drainDeadlineMs = 9_000

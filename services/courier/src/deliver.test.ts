@@ -9,11 +9,13 @@ const success: AttemptOutcome = { result: 'success', status: 204, retryAfterSeco
 const failure: AttemptOutcome = { result: 'status', status: 503, retryAfterSeconds: 7, code: null }
 const timeout: AttemptOutcome = { result: 'timeout', status: null, retryAfterSeconds: null, code: null }
 
+const generation = '4f6a5c1e-8d1b-4f0e-9a57-0d6c1d2f3a4b'
+
 /** A webhook with deliveries at these positions. */
 function leased(positions: number[], concurrency = 1): LeasedWebhook {
   const deliveries = positions.map(position => ({ position, body: '{}', headers: {} }))
   const [webhookId, workspaceId, url] = ['whk_1', 'wsp_1', 'https://a.example']
-  return { webhookId, workspaceId, generation: 3, url, concurrency, leaseMs: 60_000, deliveries }
+  return { webhookId, workspaceId, generation, url, concurrency, leaseMs: 60_000, deliveries }
 }
 
 function optionsFor(attempt: (position: number) => Promise<AttemptOutcome>): DeliverOptions & { stop(): void } {
@@ -46,7 +48,7 @@ test('with concurrency 1, each delivery begins after the success of the one befo
   })
   expect(await deliver(leased([4, 7, 12, 13]), options)).toEqual({
     webhookId: 'whk_1',
-    generation: 3,
+    generation,
     delivered: 7,
     lastStatus: 503,
     lastError: null,

@@ -41,7 +41,8 @@ export async function createKey(
 ): Promise<IssuedKey> {
   const { workspaceId, ownerUserId, name, scopes } = key
   await findWorkspace(em, workspaceId)
-  if (!(await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })))
+  const member = await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })
+  if (!member || !isGenuine(member))
     throw new AdminError('NOT_ALLOWED', `${ownerUserId} is not a member of ${workspaceId}: add the member first.`)
   const apiKey = mintKeyId(keyIdChecksumKey)
   const apiSecret = newSecret()
@@ -193,21 +194,24 @@ function auditView(key: ApiKey) {
 }
 
 function toRecord(key: ApiKey, now: Date): KeyRecord {
-  const { id, workspaceId, ownerUserId, name, status, scopes, ipAllowlist, createdAt, updatedAt } = key
+  const { id, workspaceId, ownerUserId, name, status, ipAllowlist, createdAt, updatedAt } = key
   const { expiresAt = null, lastUsedAt = null } = key
+  const isModified = !isGenuine(key)
   return {
     apiKey: id,
     workspaceId,
     ownerUserId,
     name,
     status,
-    scopes,
+    // A modified row can have anything there, and gives no access.
+    scopes: isModified ? [] : key.scopes,
     ipAllowlist,
     expiresAt,
     oldSecretUntil: oldSecretUntil(key, now),
     lastUsedAt,
     createdAt,
     updatedAt,
+    isModified,
   }
 }
 

@@ -22,3 +22,8 @@ test.each([
 ])('SQLSTATE %s means %s', (code, fault) => {
   expect(classifyDatabaseError(Object.assign(new Error('refused'), { code }))).toBe(fault)
 })
+
+test('an error about a value of a row does not mean that the database is unavailable', () => {
+  const error = Object.assign(new TypeError('must be an instance of Buffer'), { code: 'ERR_INVALID_ARG_TYPE' })
+  expect(classifyDatabaseError(error)).toBe('other')
+})

@@ -28,6 +28,8 @@ const faultBySqlState: Record<string, DatabaseFault> = {
 const unavailableClasses = new Set(['08', '53', '57', '58'])
 
 export function classifyDatabaseError(error: unknown): DatabaseFault {
+  // A value that our code cannot handle. Its code begins with ERR_, as some codes of lost connections do.
+  if (error instanceof TypeError || error instanceof RangeError) return 'other'
   const { code, message } = error as { code?: unknown; message?: unknown }
   // Errors of sockets and of the client library have no SQLSTATE. EPIPE looks like one, but no class begins with E.
   if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'

@@ -132,6 +132,7 @@ export type WebhookRow = Signed & {
   id: string
   workspaceId: string
   bizId: string
+  bizIdMac: Uint8Array
   url: string
   types: readonly string[]
   concurrency: number
@@ -259,6 +260,7 @@ export function webhookMac(key: KeyObject, row: WebhookRow): Buffer {
     row.id,
     row.workspaceId,
     row.bizId,
+    Buffer.from(row.bizIdMac).toString('hex'),
     row.url,
     row.types,
     row.concurrency,
@@ -272,6 +274,16 @@ export function webhookMac(key: KeyObject, row: WebhookRow): Buffer {
     timeOf(row.updatedAt),
     row.revision,
   ])
+}
+
+/**
+ * The name of a webhook in its workspace, which nobody can compute without the chain key: it is unique, so that a row that was
+ * not written by the service takes no bizId.
+ */
+export function webhookBizIdMac(key: KeyObject, workspaceId: string, bizId: string): Buffer {
+  return createHmac('sha256', key)
+    .update(JSON.stringify(['webhook bizId', workspaceId, bizId]))
+    .digest()
 }
 
 /** Milliseconds; text for PostgreSQL's infinity and for an invalid Date, which JSON would turn into null. */

@@ -7,7 +7,7 @@ import { findKekStatus } from './status.ts'
 
 /** The key-encryption keys of the secrets of API keys and webhooks. */
 export const keks = router({
-  status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.reads, ctx.core.keyRing)),
+  status: adminProcedure.output(kekStatus).query(({ ctx }) => findKekStatus(ctx.core.orm.em, ctx.core.keyRing)),
 
   rewrap: adminProcedure
     .input(rewrapInput)

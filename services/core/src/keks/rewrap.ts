@@ -1,16 +1,11 @@
-import { LockMode } from '@mikro-orm/core'
-import { AdminError, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { AdminError, uuidFromId } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf, type SecretOwner } from '@workspace-wallet/runtime'
 import { lockAccessRevision } from '../access/revision.ts'
-import { ApiKey } from '../api-keys/entities.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import { Webhook } from '../webhooks/entities.ts'
-import { type SecretKind, tables } from './status.ts'
-
-type SecretHolder = ApiKey | Webhook
+import { findHolders, firstOf, type SecretHolder } from './secret-holders.ts'
 
 export type RewrapStep = { to: string; after?: string | undefined; limit: number }
 
@@ -22,8 +17,8 @@ export type RewrapStep = { to: string; after?: string | undefined; limit: number
  * that no change is overwritten.
  *
  * @param step `after`: the last object of the previous step; `limit`: the number of objects
- * @returns the number of secrets, the objects that were left as they are because their row or a secret is damaged, and the
- *   `after` of the next step, null at the end
+ * @returns the number of secrets, the objects that were left as they are because a secret is damaged, and the `after` of the
+ *   next step, null at the end
  */
 export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { to, after, limit }: RewrapStep) {
   if (to !== keyRing.activeId)
@@ -31,19 +26,19 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       'NOT_ALLOWED',
       `The first key-encryption key of this core is ${keyRing.activeId}, that of another core is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
-  const afterWebhook = after === undefined ? null : uuidFromId('webhook', after)
-  const kind = afterWebhook ? 'webhook' : 'apiKey'
+  const kind = after !== undefined && uuidFromId('webhook', after) ? 'webhook' : 'apiKey'
   if (kind === 'apiKey') await lockAccessRevision(em)
-  const from = afterWebhook ?? uuidFromId('apiKey', after ?? '') ?? nilUuid
-  const holders = await findOutdated(em, kind, { to, from, limit })
+  const page = { after: after ?? firstOf(kind), except: [to], limit, isLocked: kind === 'webhook' }
+  const holders = await findHolders(em, kind, page)
   const now = await databaseTime(em)
   const unreadable: string[] = []
   let rewrapped = 0
-  for (const holder of holders) {
+  // A modified row is not signed again, and nothing uses its secrets.
+  for (const holder of holders.filter(isGenuine)) {
     const outdated = [holder.secret, holder.previousSecret ?? ''].filter(
       secret => secret && kekOf(secret) !== to,
     ).length
-    if (isGenuine(holder) && rewrap(keyRing, holder, now)) rewrapped += outdated
+    if (rewrap(keyRing, holder, now)) rewrapped += outdated
     else unreadable.push(holder.id)
   }
   if (rewrapped > 0)
@@ -55,27 +50,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       after: { secrets: rewrapped, first: holders[0]!.id, last: holders.at(-1)!.id },
     })
   if (holders.length === limit) return { rewrapped, unreadable, next: holders.at(-1)!.id }
-  return { rewrapped, unreadable, next: kind === 'apiKey' ? idFromUuid('webhook', nilUuid) : null }
-}
-
-const nilUuid = '00000000-0000-0000-0000-000000000000'
-
-/** Objects with a secret under another key-encryption key, in order of their IDs. The rows of webhooks are locked. */
-async function findOutdated(
-  em: Em,
-  kind: SecretKind,
-  { to, from, limit }: { to: string; from: string; limit: number },
-): Promise<SecretHolder[]> {
-  const rows = await em.execute<{ id: string }[]>(
-    `select id from ${tables[kind]}
-     where id > ? and (secret <> '' and split_part(secret, '.', 2) <> ? or split_part(previous_secret, '.', 2) <> ?)
-     order by id limit ?`,
-    [from, to, to, limit],
-  )
-  const where = { id: { $in: rows.map(({ id }) => idFromUuid(kind, id)) } }
-  return kind === 'apiKey'
-    ? em.find(ApiKey, where, { orderBy: { id: 'asc' } })
-    : em.find(Webhook, where, { orderBy: { id: 'asc' }, lockMode: LockMode.PESSIMISTIC_WRITE })
+  return { rewrapped, unreadable, next: kind === 'apiKey' ? firstOf('webhook') : null }
 }
 
 /** Returns false, and leaves the object as it is, if a secret does not decrypt. */

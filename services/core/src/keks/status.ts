@@ -1,77 +1,75 @@
-import { idFromUuid, type KekStatus } from '@workspace-wallet/contract'
-import { decryptSecret, type KeyRing } from '@workspace-wallet/runtime'
-import { type Queryable, run, statement } from '../database/statement.ts'
+import type { KekStatus } from '@workspace-wallet/contract'
+import { decryptSecret, type KeyRing, type Log } from '@workspace-wallet/runtime'
+import type { Em } from '../database/orm.ts'
+import { isGenuine } from '../database/row-signer.ts'
+import { allHolders, type SecretHolder, secretsOf } from './secret-holders.ts'
 
-/** The objects that have secrets, and their tables. */
-export const tables = { apiKey: 'api_key', webhook: 'webhook' } as const
-export type SecretKind = keyof typeof tables
+const maxModified = 100
 
-/**
- * SQL: all encrypted secrets, each with the ID of its key-encryption key, which is the second part of its text
- * (packages/runtime/src/secrets.ts).
- */
-const encrypted = Object.entries(tables)
-  .flatMap(([kind, table]) => [
-    `select '${kind}' as kind, id, workspace_id, secret_version as version, secret, split_part(secret, '.', 2) as kek
-     from ${table} where secret <> ''`,
-    `select '${kind}', id, workspace_id, secret_version - 1, previous_secret, split_part(previous_secret, '.', 2)
-     from ${table} where previous_secret is not null`,
-  ])
-  .join(' union all ')
+/** Counts rows that were modified or written outside the service, and keeps the first of them. */
+class ModifiedRows {
+  count = 0
+  readonly rows: { id: string; workspaceId: string }[] = []
 
-const countByKekStatement = statement<{ kek: string; secrets: number }>(
-  'count-secrets-by-kek',
-  `select kek, count(*) as secrets from (${encrypted}) encrypted group by kek order by kek`,
-)
-
-/** The number of secrets under each key-encryption key. */
-export async function findKekStatus(db: Queryable, keyRing: KeyRing): Promise<KekStatus> {
-  const counts = await run(db, countByKekStatement, [])
-  return {
-    active: keyRing.activeId,
-    keks: counts.map(({ kek, secrets }) => ({ kek, secrets, onRing: keyRing.keys.has(kek) })),
+  add({ id, workspaceId }: SecretHolder): void {
+    this.count++
+    if (this.rows.length < maxModified) this.rows.push({ id, workspaceId })
   }
 }
 
-type Sample = {
-  kek: string
-  secrets: number
-  kind: SecretKind
-  id: string
-  workspaceId: string
-  version: number
-  secret: string
+/** The number of secrets under each key-encryption key. Rows that were modified outside the service do not count. */
+export async function findKekStatus(em: Em, keyRing: KeyRing): Promise<KekStatus> {
+  const counts = new Map<string, number>()
+  const modified = new ModifiedRows()
+  for await (const holder of allHolders(em)) {
+    if (!isGenuine(holder)) modified.add(holder)
+    else for (const { kek } of secretsOf(holder)) counts.set(kek, (counts.get(kek) ?? 0) + 1)
+  }
+  const keks = [...counts].sort().map(([kek, secrets]) => ({ kek, secrets, onRing: keyRing.keys.has(kek) }))
+  return { active: keyRing.activeId, keks, modified: { count: modified.count, rows: modified.rows } }
 }
 
-const sampleStatement = statement<Sample>(
-  'sample-secrets',
-  `select kek, secrets, kind, id, workspace_id as "workspaceId", version, secret
-   from (select *, count(*) over (partition by kek) as secrets,
-           row_number() over (partition by kek order by id, version) as place from (${encrypted}) encrypted) numbered
-   where place <= 3`,
-)
-
 /**
- * Checks that the key ring decrypts the stored secrets. Gateways have the same ring, and core signs deliveries of webhooks.
+ * Checks that the key ring decrypts the stored secrets. Gateways have the same ring, and core signs deliveries of webhooks. Rows
+ * that were modified outside the service count for nothing, so that nobody can keep cores from starting with a forged one. They
+ * are logged.
  *
- * @returns a sentence for the operator if a key is missing or differs; otherwise null
+ * @returns sentences for the operator about keys that are missing or differ
  */
-export async function faultOfKeyRing(db: Queryable, keyRing: KeyRing): Promise<string | null> {
-  for (const [kek, samples] of Map.groupBy(await run(db, sampleStatement, []), sample => sample.kek)) {
-    const secrets = `${samples[0]!.secrets} secret(s) of API keys and webhooks`
-    if (!keyRing.keys.has(kek))
-      return `KEY_ENCRYPTION_KEYS lacks ${kek}, which encrypts ${secrets}: append that key to the list of core and gateways.`
-    // One row may be damaged. If no sample decrypts, the key is wrong.
-    if (!samples.some(sample => isDecryptable(keyRing, sample)))
-      return `KEY_ENCRYPTION_KEYS has another ${kek} than the one that encrypts ${secrets}: give core and gateways the original key.`
+export async function faultsOfKeyRing(em: Em, keyRing: KeyRing, log: Log): Promise<string[]> {
+  /** An object with a secret under each key-encryption key, and whether the ring decrypts a secret under it. */
+  const found = new Map<string, { example: string; isReadable: boolean }>()
+  const isSettled = (kek: string) => found.has(kek) && (found.get(kek)!.isReadable || !keyRing.keys.has(kek))
+  const modified = new ModifiedRows()
+  for await (const holder of allHolders(em, () => [...found.keys()].filter(isSettled))) {
+    if (isGenuine(holder))
+      for (const secret of secretsOf(holder)) {
+        // One row may be damaged. If no secret decrypts, the key is wrong.
+        const isReadable = found.get(secret.kek)?.isReadable || isDecryptable(keyRing, holder, secret)
+        found.set(secret.kek, { example: holder.id, isReadable })
+      }
+    else modified.add(holder)
   }
-  return null
+  if (modified.count > 0)
+    log.warn(
+      { count: modified.count, rows: modified.rows },
+      'rows were modified outside the service: their secrets count for nothing; run ledger verify, and delete them',
+    )
+  return [...found].flatMap(([kek, { example, isReadable }]) => {
+    if (!keyRing.keys.has(kek))
+      return `KEY_ENCRYPTION_KEYS lacks ${kek}, which encrypts secrets such as that of ${example}: append that key to the list of core and gateways.`
+    if (isReadable) return []
+    return `KEY_ENCRYPTION_KEYS has another ${kek} than the one that encrypts secrets such as that of ${example}: give core and gateways the original key.`
+  })
 }
 
-function isDecryptable(keyRing: KeyRing, { kind, id, workspaceId, version, secret }: Sample): boolean {
-  const owner = { id: idFromUuid(kind, id), workspaceId: idFromUuid('workspace', workspaceId), version }
+function isDecryptable(
+  keyRing: KeyRing,
+  { id, workspaceId }: SecretHolder,
+  { secret, version }: { secret: string; version: number },
+): boolean {
   try {
-    decryptSecret(keyRing, owner, secret)
+    decryptSecret(keyRing, { id, workspaceId, version }, secret)
     return true
   } catch {
     return false

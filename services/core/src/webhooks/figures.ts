@@ -43,7 +43,8 @@ export function watchWebhooks(to: Metrics, db: Queryable): void {
   for (const [name, help, figure] of metrics) to.watchDatabase(name, help, async () => (await read())[figure])
 }
 
-async function readFigures(db: Queryable): Promise<WebhookFigures> {
+/** Reads them with one statement. */
+export async function readFigures(db: Queryable): Promise<WebhookFigures> {
   const [figures] = await run(db, readFiguresStatement, [])
   return figures!
 }

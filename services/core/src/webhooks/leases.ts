@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import {
   type Delivery,
@@ -12,16 +13,18 @@ import {
 import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { databaseTime } from '../database/clock.ts'
+import { classifyDatabaseError } from '../database/errors.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import { readEvents } from '../events/queries.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { Webhook } from './entities.ts'
-import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
+import { type EmptyLease, endLeases, findDueWebhooks, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics }
+type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics; reads: Pool }
+type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
 /** A leased webhook whose events are not read yet. */
 type Lease = Omit<LeasedWebhook, 'deliveries'> & {
@@ -31,36 +34,103 @@ type Lease = Omit<LeasedWebhook, 'deliveries'> & {
   leasedAt: Date
 }
 
-/** How long after a webhook was found to be damaged it is checked again. */
-const damagedRetryMs = 60_000
+/** How long a webhook whose row was modified, or whose secret does not decrypt, waits until it is checked again. */
+const modifiedPauseMs = 3600_000
+const undecryptablePauseMs = 60_000
+/** How often a call looks for further webhooks because some that are due are damaged. */
+const maxRounds = 8
 
 /**
- * Leases up to `size` webhooks that have events to deliver, in a transaction. No other call leases them until their lease
- * ends. A webhook whose row was modified outside the service, or whose secret does not decrypt, is never leased.
+ * Leases up to `size` webhooks that have events to deliver. No other call leases them until their lease ends. A webhook whose
+ * row was modified outside the service, or whose secret does not decrypt, is never leased. Whatever a row contains, the others
+ * are leased.
  */
-export async function takeLeases(em: Em, signing: Signing, size: number): Promise<Lease[]> {
-  const ids = (await lockDueWebhooks(em, size)).map(uuid => idFromUuid('webhook', uuid))
-  const webhooks = await em.find(Webhook, { id: { $in: ids } })
+export async function leaseDue(signing: Signing, inTransaction: InTransaction, size: number): Promise<Lease[]> {
+  const leases: Lease[] = []
+  for (let round = 0; round < maxRounds && leases.length < size; round++) {
+    const wanted = size - leases.length
+    const due = await findDueWebhooks(signing.reads, wanted, [...setAside.keys()])
+    if (due.length === 0) break
+    const taken = await takeLeases(signing, inTransaction, due, wanted)
+    leases.push(...taken.leases)
+    if (taken.damaged === 0) break
+  }
+  return leases
+}
+
+type Taken = { leases: Lease[]; damaged: number }
+
+/** Leases these webhooks in one transaction, or, if one of them makes it fail, each in a transaction of its own. */
+async function takeLeases(
+  signing: Signing,
+  inTransaction: InTransaction,
+  due: readonly string[],
+  size: number,
+): Promise<Taken> {
+  try {
+    return await inTransaction(em => takeLocked(em, signing, due, size))
+  } catch (error) {
+    if (classifyDatabaseError(error) !== 'other') throw error
+  }
+  const taken: Taken = { leases: [], damaged: 0 }
+  for (const uuid of due) {
+    if (taken.leases.length >= size) break
+    try {
+      const { leases, damaged } = await inTransaction(em => takeLocked(em, signing, [uuid], 1))
+      taken.leases.push(...leases)
+      taken.damaged += damaged
+    } catch (error) {
+      if (classifyDatabaseError(error) !== 'other') throw error
+      const webhookId = idFromUuid('webhook', uuid)
+      signing.log.error({ err: error, webhookId }, 'a webhook cannot be leased: run ledger verify, and delete it')
+      putAside(uuid)
+      taken.damaged += 1
+    }
+  }
+  return taken
+}
+
+/** Webhooks whose rows this core can neither lease nor make wait. */
+const setAside = new Set<string>()
+const maxSetAside = 1000
+const setAsideMs = 60_000
+
+function putAside(uuid: string): void {
+  if (setAside.size >= maxSetAside) return
+  setAside.add(uuid)
+  void setTimeout(setAsideMs, null, { ref: false }).then(() => setAside.delete(uuid))
+}
+
+/** Leases those of these webhooks that are still due. Damaged ones have to wait. */
+async function takeLocked(em: Em, signing: Signing, due: readonly string[], size: number): Promise<Taken> {
+  const uuids = await lockDueWebhooks(em, due, size)
+  const webhooks = await em.find(Webhook, { id: { $in: uuids.map(uuid => idFromUuid('webhook', uuid)) } })
   const now = await databaseTime(em)
   const leases: Lease[] = []
   for (const webhook of webhooks) {
     const secrets = usableSecrets(webhook, signing, now)
     if (!secrets) {
-      webhook.nextAttemptAt = new Date(now.getTime() + damagedRetryMs)
+      const pauseMs = isGenuine(webhook) ? undecryptablePauseMs : modifiedPauseMs
+      webhook.nextAttemptAt = new Date(now.getTime() + pauseMs)
       continue
     }
-    webhook.generation += 1
-    webhook.leasedGeneration = webhook.generation
+    webhook.generation = webhook.leasedGeneration = randomUUID()
     webhook.leasedUntil = new Date(now.getTime() + leaseMs)
+    // A time that core did not set.
+    if (webhook.nextAttemptAt > now) webhook.nextAttemptAt = now
     const { id: webhookId, workspaceId, generation, url, concurrency, types, position } = webhook
     const leased = { webhookId, workspaceId, generation, url, concurrency, leaseMs }
     leases.push({ ...leased, types, position, secrets, leasedAt: now })
   }
-  return leases
+  return { leases, damaged: webhooks.length - leases.length }
 }
 
 /** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
-function usableSecrets(webhook: Webhook, { keyRing, log, metrics }: Signing, now: Date): string[] | null {
+function usableSecrets(
+  webhook: Webhook,
+  { keyRing, log, metrics }: Omit<Signing, 'reads'>,
+  now: Date,
+): string[] | null {
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
     metrics.modifiedRow('webhook')

@@ -1,3 +1,4 @@
+import { type KeyObject, randomUUID } from 'node:crypto'
 import { LockMode } from '@mikro-orm/core'
 import {
   type AuditAction,
@@ -12,14 +13,16 @@ import {
   type RotateWebhookInput,
   type SeekWebhookInput,
   type UpdateWebhookInput,
+  uuidFromId,
   type Webhook as WebhookRecord,
 } from '@workspace-wallet/contract'
-import { type AddressBlock, encryptSecret, type KeyRing, webhookTargetFault } from '@workspace-wallet/runtime'
+import { type AddressBlock, encryptSecret, type KeyRing, type Log, webhookTargetFault } from '@workspace-wallet/runtime'
 import { changerOf, coreActor } from '../audit/chain/actors.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
+import { webhookBizIdMac } from '../database/signed-rows.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Webhook } from './entities.ts'
@@ -49,27 +52,29 @@ export function requireAllowedUrl(url: string, allowed: readonly AddressBlock[])
  */
 export async function createWebhook(
   em: Em,
-  { actor, keyRing }: { actor: string; keyRing: KeyRing },
+  { actor, keyRing, chainKey, log }: { actor: string; keyRing: KeyRing; chainKey: KeyObject; log: Log },
   { webhookId, secret }: NewWebhook,
   { workspaceId, bizId, url, types = [], concurrency = 1 }: Call<CreateWebhookInput>,
 ): Promise<IssuedWebhook> {
   const ledger = await lockLedger(em, workspaceId)
   const now = await databaseTime(em)
-  const existing = await em.findOne(Webhook, { workspaceId, bizId })
+  const bizIdMac = webhookBizIdMac(chainKey, uuidFromId('workspace', workspaceId)!, bizId)
+  const existing = await em.findOne(Webhook, { bizIdMac })
   if (existing) {
+    requireUnmodified(existing, actor)
     const isSame = existing.url === url && isSameSet(existing.types, types) && existing.concurrency === concurrency
     if (!isSame || existing.deletedAt) throw new DomainError('T005', { bizId })
-    requireUnmodified(existing, actor)
     return { ...toRecord(existing, now), secret: existing.id === webhookId ? secret : null }
   }
   if (!isPresent(ledger)) throw new DomainError('GA2032')
   if (ledger.status === 'HALTED' || !isGenuine(ledger)) throw new DomainError('S002', { retryAfterSeconds: 60 })
-  if ((await em.count(Webhook, { workspaceId, deletedAt: null })) >= maxWebhooks)
+  if ((await findGenuine(em, log, workspaceId)).length >= maxWebhooks)
     throw new DomainError('E003', { limit: maxWebhooks })
   const webhook = em.create(Webhook, {
     id: webhookId,
     workspaceId,
     bizId,
+    bizIdMac,
     url,
     types,
     concurrency,
@@ -79,8 +84,7 @@ export async function createWebhook(
     createdAt: now,
     updatedAt: now,
     position: ledger.position,
-    generation: 1,
-    leasedGeneration: 0,
+    generation: randomUUID(),
     leasedUntil: now,
     nextAttemptAt: now,
     failures: 0,
@@ -176,30 +180,48 @@ export async function deleteWebhook(em: Em, actor: string, workspaceId: string, 
   recordChange(em, { actor, action: 'webhook.delete', before, now }, webhook)
 }
 
-/** @throws DomainError E002 */
-export async function findWebhook(em: Em, workspaceId: string, webhookId: string): Promise<WebhookRecord> {
+/** @throws DomainError E002; as `requireUnmodified` */
+export async function findWebhook(
+  em: Em,
+  actor: string,
+  workspaceId: string,
+  webhookId: string,
+): Promise<WebhookRecord> {
   const webhook = await em.findOne(Webhook, { id: webhookId, workspaceId, deletedAt: null })
   if (!webhook) throw new DomainError('E002')
+  requireUnmodified(webhook, actor)
   return toRecord(webhook, await databaseTime(em))
 }
 
-/** A page of the webhooks of a workspace, by default newest first. There are at most 16. @throws DomainError GA2032 */
+/**
+ * A page of the webhooks of a workspace, by default newest first. There are at most 16. Those whose rows were modified outside the
+ * service are left out: what they say is not what the client has set.
+ *
+ * @throws DomainError GA2032
+ */
 export async function listWebhooks(
   em: Em,
+  log: Log,
   { workspaceId, filter, sort, page, size }: Call<ListWebhooksInput>,
 ): Promise<Page<WebhookRecord>> {
   if (!(await em.findOne(Ledger, { workspaceId }))) throw new DomainError('GA2032')
   const orderBy = sort.map(({ field, direction }) => ({ [field]: direction }))
-  const found = await em.find(
-    Webhook,
-    { workspaceId, deletedAt: null, ...(filter.status && { status: filter.status }) },
-    { orderBy: [...orderBy, { createdAt: 'desc' }, { id: 'desc' }] },
-  )
+  const webhooks = await findGenuine(em, log, workspaceId, [...orderBy, { createdAt: 'desc' }, { id: 'desc' }])
+  const found = webhooks.filter(({ status }) => !filter.status || status === filter.status)
   const now = await databaseTime(em)
   const content = found.slice(page * size, (page + 1) * size).map(webhook => toRecord(webhook, now))
   const totalElements = found.length
   const totalPages = Math.ceil(totalElements / size)
   return { content, page: { size, number: totalElements === 0 ? 0 : page, totalElements, totalPages } }
+}
+
+/**
+ * The IDs of the webhooks of a workspace whose rows were modified or written outside the service: up to a thousand. They get no
+ * deliveries and can only be deleted.
+ */
+export async function findModified(em: Em, workspaceId: string): Promise<string[]> {
+  const webhooks = await em.find(Webhook, { workspaceId }, { orderBy: { id: 'asc' }, limit: maxRows })
+  return webhooks.filter(webhook => !isGenuine(webhook)).map(({ id }) => id)
 }
 
 /** Pauses a webhook whose deliveries fail. The caller has locked its row, which is unmodified. */
@@ -222,6 +244,29 @@ async function lockWebhook(
   if (webhook.deletedAt) throw new DomainError('E002')
   requireUnmodified(webhook, actor)
   return { webhook, now: await databaseTime(em) }
+}
+
+/** How many rows of a workspace are read at most. Without forged ones, there are sixteen that are not deleted. */
+const maxRows = 1000
+
+/**
+ * The webhooks of a workspace that exist, without rows that were modified or written outside the service, of which there can be
+ * any number.
+ *
+ * @throws DomainError S002 if there are too many
+ */
+async function findGenuine(
+  em: Em,
+  log: Log,
+  workspaceId: string,
+  orderBy: Record<string, 'asc' | 'desc'>[] = [],
+): Promise<Webhook[]> {
+  const webhooks = await em.find(Webhook, { workspaceId, deletedAt: null }, { orderBy, limit: maxRows + 1 })
+  if (webhooks.length > maxRows) {
+    log.error({ workspaceId }, `more than ${maxRows} webhooks were written outside the service: run ledger verify`)
+    throw new DomainError('S002', { retryAfterSeconds: 60 })
+  }
+  return webhooks.filter(isGenuine)
 }
 
 /** A webhook, also a deleted one, locked until the transaction ends. @throws DomainError E002 */
@@ -255,7 +300,7 @@ function recordChange(
   webhook: Webhook,
   details?: object,
 ): void {
-  webhook.generation += 1
+  webhook.generation = randomUUID()
   webhook.updatedAt = now
   const { id: target, workspaceId } = webhook
   recordAction(em, { actor, action, workspaceId, target, before, after: { ...auditView(webhook), ...details } })

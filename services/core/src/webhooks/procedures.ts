@@ -8,6 +8,8 @@ import {
   leaseInput,
   listWebhooksInput,
   mintId,
+  modifiedWebhooks,
+  modifiedWebhooksInput,
   rotatedWebhook,
   rotateWebhookInput,
   seekWebhookInput,
@@ -19,16 +21,18 @@ import {
 import type { Em } from '../database/orm.ts'
 import { router } from '../trpc/init.ts'
 import {
+  adminProcedure,
   courierProcedure,
   workspaceCommandProcedure,
   workspaceProcedure,
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
 import { inTransaction, inWorkspaceTransaction } from '../trpc/transactions.ts'
-import { readDeliveries, takeLeases } from './leases.ts'
+import { leaseDue, readDeliveries } from './leases.ts'
 import {
   createWebhook,
   deleteWebhook,
+  findModified,
   findWebhook,
   listWebhooks,
   requireAllowedUrl,
@@ -45,10 +49,10 @@ export const webhooks = router({
     .input(createWebhookInput)
     .output(issuedWebhook)
     .mutation(({ ctx, input }) => {
-      const { keyRing, webhookNetworks } = ctx.core
+      const { keyRing, chainKey, log, webhookNetworks } = ctx.core
       requireAllowedUrl(input.url, webhookNetworks)
       const minted = { webhookId: mintId('webhook'), secret: newWebhookSecret() }
-      const create = (em: Em, actor: string) => createWebhook(em, { actor, keyRing }, minted, input)
+      const create = (em: Em, actor: string) => createWebhook(em, { actor, keyRing, chainKey, log }, minted, input)
       return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, create)
     }),
 
@@ -94,12 +98,21 @@ export const webhooks = router({
   get: workspaceReadProcedure('webhook:manage')
     .input(webhookInput)
     .output(webhook)
-    .query(({ ctx, input: { workspaceId, webhookId } }) => findWebhook(ctx.core.orm.em.fork(), workspaceId, webhookId)),
+    .query(({ ctx, input: { workspaceId, webhookId } }) =>
+      findWebhook(ctx.core.orm.em.fork(), ctx.actor, workspaceId, webhookId),
+    ),
 
   list: workspaceReadProcedure('webhook:manage')
     .input(listWebhooksInput)
     .output(webhookPage)
-    .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), input)),
+    .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), ctx.core.log, input)),
+
+  modified: adminProcedure
+    .input(modifiedWebhooksInput)
+    .output(modifiedWebhooks)
+    .query(async ({ ctx, input: { workspaceId } }) => ({
+      webhookIds: await findModified(ctx.core.orm.em.fork(), workspaceId),
+    })),
 })
 
 /** What couriers call. They receive events that core has signed, and have no secret themselves. */
@@ -111,7 +124,7 @@ export const courier = router({
       const { courierCalls, reads } = ctx.core
       const { revoked, leases } = await courierCalls.run(ctx.token.name, async () => ({
         revoked: await findRevokedLeases(reads, held),
-        leases: size === 0 ? [] : await inTransaction(ctx, em => takeLeases(em, ctx.core, size)),
+        leases: await leaseDue(ctx.core, action => inTransaction(ctx, action), size),
       }))
       return { webhooks: await readDeliveries(ctx.core, leases), revoked }
     }),

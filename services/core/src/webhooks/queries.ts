@@ -3,41 +3,57 @@ import type { Em } from '../database/orm.ts'
 import { runIn } from '../database/run.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 
-/** How many due webhooks a call looks at for each one that it locks: other calls have locked some of them. */
+/** How many due webhooks a call looks at for each one that it leases: other calls have leased or locked some of them. */
 const lookahead = 4
 
-const lockDueStatement = statement<{ id: string }>(
-  'lock-due-webhooks',
-  `select w.id
-   from unnest(array(
-     select id from (
-       select w.id, w.leased_until,
-         row_number() over (partition by w.workspace_id order by w.leased_until, w.id) as turn
-       from webhook w join ledger l on l.workspace_id = w.workspace_id
-       where w.status = 'ACTIVE' and w.deleted_at is null and l.status = 'OPEN' and l.position > w.position
-         and w.next_attempt_at <= statement_timestamp() and w.leased_until <= statement_timestamp()) due
-     order by turn, leased_until, id limit $1)) with ordinality due (id, place)
-     join webhook w on w.id = due.id
-   where w.status = 'ACTIVE' and w.deleted_at is null
-     and w.next_attempt_at <= statement_timestamp() and w.leased_until <= statement_timestamp()
-   order by due.place limit $2 for no key update of w skip locked`,
+/**
+ * Core sets no lease and no attempt further ahead than this. A later time was written by somebody else: it does not keep a
+ * webhook from its deliveries, and `ledger verify` reports it.
+ */
+export const furthestAttempt = '2 hours'
+
+const hasCome = (column: string) =>
+  `(w.${column} <= statement_timestamp() or w.${column} > statement_timestamp() + interval '${furthestAttempt}')`
+const isDue = `w.status = 'ACTIVE' and w.deleted_at is null and ${hasCome('next_attempt_at')} and ${hasCome('leased_until')}`
+
+const findDueStatement = statement<{ id: string }>(
+  'find-due-webhooks',
+  `select id from (
+     select w.id, w.leased_until,
+       row_number() over (partition by w.workspace_id order by w.leased_until, w.id) as turn
+     from webhook w join ledger l on l.workspace_id = w.workspace_id
+     where ${isDue} and l.status = 'OPEN' and l.position <> w.position and w.id <> all ($1::uuid[])) due
+   order by turn, leased_until, id limit $2`,
 )
 
 /**
- * Locks up to `size` webhooks that have events to deliver and are not locked by another transaction. Each workspace gets its
- * first one before any gets a second; within a workspace, the webhook whose last lease ended first comes first.
+ * Webhooks that have events to deliver: several times `size`. Each workspace gets its first one before any gets a second;
+ * within a workspace, the webhook whose last lease ended first comes first.
  *
+ * @param except UUIDs of webhooks to leave out
  * @returns their UUIDs
  */
-export async function lockDueWebhooks(em: Em, size: number): Promise<string[]> {
-  const rows = await runIn(em)(lockDueStatement, [lookahead * size, size])
+export async function findDueWebhooks(db: Queryable, size: number, except: readonly string[]): Promise<string[]> {
+  const rows = await run(db, findDueStatement, [plainArray(except), lookahead * size])
   return rows.map(({ id }) => id)
 }
 
-const findRevokedStatement = statement<{ id: string; generation: number }>(
+const lockDueStatement = statement<{ id: string }>(
+  'lock-due-webhooks',
+  `select w.id from unnest($1::uuid[]) with ordinality as due (id, place) join webhook w on w.id = due.id
+   where ${isDue} order by due.place limit $2 for no key update of w skip locked`,
+)
+
+/** Locks up to `size` of these webhooks, in their order: those that are still due and not locked by another transaction. */
+export async function lockDueWebhooks(em: Em, uuids: readonly string[], size: number): Promise<string[]> {
+  const rows = await runIn(em)(lockDueStatement, [plainArray(uuids), size])
+  return rows.map(({ id }) => id)
+}
+
+const findRevokedStatement = statement<{ id: string; generation: string }>(
   'find-revoked-leases',
   `select held.id, held.generation
-   from unnest($1::uuid[], $2::bigint[]) held (id, generation)
+   from unnest($1::uuid[], $2::uuid[]) held (id, generation)
      join webhook w on w.id = held.id join ledger l on l.workspace_id = w.workspace_id
    where w.generation <> held.generation or l.status <> 'OPEN'`,
 )
@@ -62,11 +78,11 @@ const unreadablePause = '5 s'
 
 const endLeasesStatement = statement(
   'end-webhook-leases',
-  `update webhook w set leased_generation = 0, leased_until = statement_timestamp(),
+  `update webhook w set leased_generation = null, leased_until = statement_timestamp(),
      position = case when w.generation = ended.generation then coalesce(ended.position, w.position) else w.position end,
      next_attempt_at = case when ended.position is null
-       then greatest(w.next_attempt_at, statement_timestamp() + interval '${unreadablePause}') else w.next_attempt_at end
-   from unnest($1::uuid[], $2::bigint[], $3::bigint[]) ended (id, generation, position)
+       then statement_timestamp() + interval '${unreadablePause}' else w.next_attempt_at end
+   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) ended (id, generation, position)
    where w.id = ended.id and w.leased_generation = ended.generation`,
 )
 

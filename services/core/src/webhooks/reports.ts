@@ -26,7 +26,7 @@ export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<
   const webhook = await em.findOne(Webhook, { id: webhookId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   if (!webhook || webhook.leasedGeneration !== generation) return { accepted: false }
   const now = await databaseTime(em)
-  webhook.leasedGeneration = 0
+  webhook.leasedGeneration = null
   webhook.leasedUntil = now
   const ledger = await em.findOneOrFail(Ledger, { workspaceId: webhook.workspaceId })
   if (webhook.generation !== generation || (delivered ?? 0) > ledger.position) return { accepted: false }
@@ -50,7 +50,8 @@ function recordFailure(
   { retryAfterSeconds }: NonNullable<DeliveryReport['failure']>,
   now: Date,
 ): void {
-  webhook.failures += 1
+  // Not above what `backoffOf` distinguishes, so that it cannot overflow.
+  webhook.failures = Math.min(webhook.failures + 1, backoffSeconds.length)
   webhook.failingSince ??= now
   webhook.nextAttemptAt = new Date(now.getTime() + 1000 * (waitOf(retryAfterSeconds) ?? backoffOf(webhook.failures)))
   const hasFailedTooLong = now.getTime() - webhook.failingSince.getTime() >= maxFailingMs
@@ -64,6 +65,6 @@ function waitOf(retryAfterSeconds: number | null): number | null {
 }
 
 function backoffOf(failures: number): number {
-  const seconds = backoffSeconds[Math.min(failures, backoffSeconds.length) - 1]!
+  const seconds = backoffSeconds[failures - 1]!
   return seconds * (1 - jitter + 2 * jitter * Math.random())
 }

@@ -4,8 +4,9 @@ import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
-import { replaceRow } from '../database/row-signer.ts'
+import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
+import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeLedgerStatus, openLedger } from '../ledger/rows/functions.ts'
 import { lockLedger } from '../ledger/rows/lock.ts'
 import { findWalletsWithMoney } from '../wallets/queries.ts'
@@ -38,8 +39,8 @@ export async function deleteWorkspace(
   force: boolean,
 ): Promise<void> {
   const { accessRevision, now } = await beginAccessChange(em)
-  const ledger = await lockLedger(em, workspaceId)
-  const workspace = await findWorkspace(em, workspaceId)
+  const workspace = await findExisting(em, workspaceId)
+  const ledger = await lockOrOpenLedger(em, chainKey, workspaceId, now)
   const walletsWithMoney = await findWalletsWithMoney(em, workspaceId)
   if (walletsWithMoney.length > 0 && !force)
     throw new AdminError(
@@ -49,7 +50,7 @@ export async function deleteWorkspace(
   workspace.deletedAt = workspace.updatedAt = now
   // Even if they were modified outside the service: nothing uses the rows of a deleted workspace.
   replaceRow(workspace)
-  const { row, mac } = ledger!
+  const { row, mac } = ledger
   await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, { ...row, status: 'CLOSED' }, true)
   recordAction(em, {
     actor,
@@ -62,13 +63,22 @@ export async function deleteWorkspace(
   await markKeysChanged(em, { workspaceId }, accessRevision)
 }
 
+/** A workspace that was written outside the service may have no ledger. Every workspace has one, also a deleted one. */
+async function lockOrOpenLedger(em: Em, chainKey: KeyObject, workspaceId: string, now: Date): Promise<Ledger> {
+  const ledger = await lockLedger(em, workspaceId)
+  if (ledger) return ledger
+  await openLedger(runIn(em), chainKey, uuidFromId('workspace', workspaceId)!, now)
+  return (await lockLedger(em, workspaceId))!
+}
+
 /** Adds a member, or a removed member again. @throws AdminError NOT_FOUND, ALREADY_EXISTS */
 export async function addMember(em: Em, actor: string, workspaceId: string, userId: string): Promise<void> {
   // If two callers add the same user, the second one waits here and then finds the member.
   const { accessRevision, now } = await beginAccessChange(em)
   await findWorkspace(em, workspaceId)
   const member = await em.findOne(Member, { workspaceId, userId })
-  if (member && !member.removedAt)
+  // A row that was written outside the service does not make the user a member, and does not keep them from becoming one.
+  if (member && !member.removedAt && isGenuine(member))
     throw new AdminError('ALREADY_EXISTS', `${userId} is a member of ${workspaceId} already.`)
   if (member) {
     replaceRow(member)
@@ -91,8 +101,15 @@ export async function removeMember(em: Em, actor: string, workspaceId: string, u
   await markKeysChanged(em, { workspaceId, ownerUserId: userId }, accessRevision)
 }
 
-/** @throws AdminError NOT_FOUND if the workspace does not exist or is deleted */
+/** @throws AdminError NOT_FOUND if the workspace does not exist or is deleted; as `requireGenuine` */
 export async function findWorkspace(em: Em, workspaceId: string): Promise<Workspace> {
+  const workspace = await findExisting(em, workspaceId)
+  requireGenuine(workspace)
+  return workspace
+}
+
+/** A workspace, also one that was modified outside the service. @throws AdminError NOT_FOUND */
+async function findExisting(em: Em, workspaceId: string): Promise<Workspace> {
   const workspace = await em.findOne(Workspace, { id: workspaceId, deletedAt: null })
   if (!workspace) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   return workspace

@@ -1,4 +1,5 @@
 import { signature } from './signature.ts'
+import { shownTimes } from './times.ts'
 
 /**
  * API keys, and the access revision by which gateways detect changes.
@@ -36,14 +37,14 @@ export const access = `
   create table api_key (
     id uuid primary key,
     workspace_id uuid not null references workspace,
-    owner_user_id text collate "C" not null,
-    name text not null,
+    owner_user_id text collate "C" not null check (octet_length(owner_user_id) <= 1024),
+    name text not null check (octet_length(name) <= 1024),
     status text not null check (status in ('ACTIVE', 'DISABLED')),
-    scopes text[] not null check (cardinality(scopes) > 0),
-    ip_allowlist text[] not null,
-    secret text not null,
+    scopes text[] not null check (cardinality(scopes) > 0 and octet_length(array_to_string(scopes, ',', ' ')) <= 1024),
+    ip_allowlist text[] not null check (octet_length(array_to_string(ip_allowlist, ',', ' ')) <= 65536),
+    secret text not null check (octet_length(secret) <= 1024),
     secret_version integer not null check (secret_version > 0),
-    previous_secret text,
+    previous_secret text check (octet_length(previous_secret) <= 1024),
     previous_secret_until timestamptz(3),
     expires_at timestamptz(3),
     deleted_at timestamptz(3),
@@ -54,8 +55,7 @@ export const access = `
     access_revision bigint not null,
     ${signature},
     check ((previous_secret is null) = (previous_secret_until is null)),
-    check (isfinite(previous_secret_until) and isfinite(expires_at) and isfinite(deleted_at)
-      and isfinite(last_used_at) and isfinite(created_at) and isfinite(updated_at))
+    ${shownTimes('previous_secret_until', 'expires_at', 'deleted_at', 'last_used_at', 'created_at', 'updated_at')}
   );
   create index api_key_access_revision on api_key (access_revision);
   create index api_key_workspace on api_key (workspace_id, owner_user_id);
@@ -86,4 +86,6 @@ export const access = `
           old.ip_allowlist, old.secret, old.secret_version, old.previous_secret, old.previous_secret_until,
           old.expires_at, old.deleted_at, old.updated_at)))
     execute function refuse_row_change();
+  create trigger api_key_begins_with_revision_1 before insert on api_key for each row
+    when (new.revision <> 1) execute function refuse_row_change();
 `

@@ -4,4 +4,5 @@
  */
 export const signature = `
     revision bigint not null check (revision > 0),
-    mac bytea not null`
+    -- Longer than any MAC, so that nobody makes core read a huge one.
+    mac bytea not null check (octet_length(mac) <= 64)`

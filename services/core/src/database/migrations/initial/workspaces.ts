@@ -1,26 +1,27 @@
 import { signature } from './signature.ts'
+import { shownTimes } from './times.ts'
 
 /** Workspaces and their members. */
 export const workspaces = `
   create table workspace (
     id uuid primary key,
-    name text not null,
+    name text not null check (octet_length(name) <= 1024),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
     deleted_at timestamptz(3),
     ${signature},
-    check (isfinite(created_at) and isfinite(updated_at) and isfinite(deleted_at))
+    ${shownTimes('created_at', 'updated_at', 'deleted_at')}
   );
 
   -- The row of a removed member is kept: a deleted row could be inserted again with its old MAC.
   create table member (
     workspace_id uuid not null references workspace,
-    user_id text collate "C" not null,
+    user_id text collate "C" not null check (octet_length(user_id) <= 1024),
     created_at timestamptz(3) not null,
     removed_at timestamptz(3),
     ${signature},
     primary key (workspace_id, user_id),
-    check (isfinite(created_at) and isfinite(removed_at))
+    ${shownTimes('created_at', 'removed_at')}
   );
 
   create trigger workspace_update_is_checked before update on workspace for each row
@@ -31,4 +32,9 @@ export const workspaces = `
   create trigger member_update_is_checked before update on member for each row
     when (old.workspace_id <> new.workspace_id or old.user_id <> new.user_id or new.revision <> old.revision + 1)
     execute function refuse_row_change();
+
+  create trigger workspace_begins_with_revision_1 before insert on workspace for each row
+    when (new.revision <> 1) execute function refuse_row_change();
+  create trigger member_begins_with_revision_1 before insert on member for each row
+    when (new.revision <> 1) execute function refuse_row_change();
 `
