@@ -33,6 +33,13 @@ const used = new Set<string>()
 
 afterAll(() => system.stop())
 
+/** Changes a row as somebody who has no keys. */
+const modify = (table: string, uuid: string) =>
+  execute(
+    system.database.serviceUrl,
+    `update ${table} set updated_at = now(), revision = revision + 1 where id = '${uuid}'`,
+  )
+
 function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
   const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
@@ -207,6 +214,7 @@ describe('keys', () => {
       lastUsedAt: null,
       createdAt: isoTime,
       updatedAt: isoTime,
+      isModified: false,
     }
     expect(listed).toEqual({
       keys: [
@@ -222,6 +230,11 @@ describe('keys', () => {
     expect(rows).toHaveLength(2)
     expect(rows[0]).toMatch(new RegExp(`^${first} +ACTIVE +${workspaceId} +ada +wallet:read +any +never +no +never$`))
     expect(await text(`key list --workspace ${await newWorkspace()}`)).toBe('No keys found.\n')
+    await modify('api_key', uuidFromId('apiKey', first)!)
+    expect((await text(`key list --key ${first}`)).split('\n')[1]).toMatch(
+      new RegExp(`^${first} +MODIFIED +${workspaceId} `),
+    )
+    await core.apiKeys.delete.mutate({ apiKey: first })
   })
 
   test('a name cannot control the terminal of whoever lists it', async () => {
@@ -612,7 +625,7 @@ describe('transfers, holds and events', () => {
       createdAt: isoTime,
       updatedAt: isoTime,
     }
-    expect(await json(list)).toEqual({ webhooks: [record], last: position })
+    expect(await json(list)).toEqual({ webhooks: [record], last: position, modified: [] })
     const lines = (await text(list)).trimEnd().split('\n')
     expect(lines[0]).toMatch(/^WEBHOOK +STATUS +POSITION +BEHIND +LAST RESULT +FAILING SINCE +BIZ ID +URL$/)
     expect(lines[1]).toMatch(new RegExp(`^${webhookId} +ACTIVE +${position} +0 +- +- +shop +${url}$`))
@@ -631,7 +644,14 @@ describe('transfers, holds and events', () => {
     expect(await fails(1, `webhook seek ${one} --after 1000`)).toContain(`The log ends at position ${position}`)
     for (let times = 0; times < 2; times++) expect(await json(`webhook delete ${one}`)).toEqual({ webhookId })
     expect(await fails(1, `webhook pause ${one}`)).toBe('The workspace has no such webhook: check both IDs.')
-    expect(await json(list)).toEqual({ webhooks: [], last: position })
+    expect(await json(list)).toEqual({ webhooks: [], last: position, modified: [] })
+    const stray = await service.webhooks.create.mutate({ workspaceId, caller, url, bizId: 'stray' })
+    await modify('webhook', uuidFromId('webhook', stray.webhookId)!)
+    expect(await text(list)).toBe(
+      `No webhooks found.\n\nModified outside the service, and without deliveries: ${stray.webhookId}. Delete them.\n`,
+    )
+    await core.webhooks.delete.mutate({ workspaceId, caller, webhookId: stray.webhookId })
+    expect(await json(list)).toEqual({ webhooks: [], last: position, modified: [] })
   })
 
   test('event tail prints the last events, or all after a position; --json prints an object on each line', async () => {
@@ -1088,9 +1108,14 @@ describe('the audit log', () => {
 
 describe('key-encryption keys', () => {
   test('kek status and kek rotate print how many secrets each key encrypts', async () => {
-    await newKey(await newWorkspace())
+    const workspaceId = await newWorkspace()
+    const apiKey = await newKey(workspaceId)
     const status = await json('kek status')
-    expect(status).toEqual({ active: 'k1', keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }] })
+    expect(status).toEqual({
+      active: 'k1',
+      keks: [{ kek: 'k1', secrets: expect.any(Number), onRing: true }],
+      modified: { count: 0, rows: [] },
+    })
     expect(await text('kek status')).toMatch(
       /^New secrets are encrypted under k1\.\n\nKEY-ENCRYPTION KEY +SECRETS +CORE HAS IT\nk1 +\d+ +yes\n$/,
     )
@@ -1098,6 +1123,11 @@ describe('key-encryption keys', () => {
     expect(await text('kek rotate')).toMatch(
       /^Re-encrypted 0 secrets\.\n\n[\s\S]*\n\nAll secrets are encrypted under k1\. /,
     )
+    await modify('api_key', uuidFromId('apiKey', apiKey)!)
+    const named = `\n\n1 row modified outside the service: ${apiKey} (${workspaceId}). Their secrets do not count. Delete them.\n`
+    expect(await text('kek status')).toContain(named)
+    expect(await text('kek rotate')).toContain(named)
+    await core.apiKeys.delete.mutate({ apiKey })
   })
 })
 

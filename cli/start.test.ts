@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { scopes } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
+import type { Client } from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { call, createPath } from '../test/setup/client.ts'
+import { connect } from '../test/setup/database.ts'
 import { startReceiver } from '../test/setup/receiver.ts'
 import { mountSmallDisk } from '../test/setup/small-disk.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
@@ -14,7 +16,7 @@ import { until } from '../test/setup/until.ts'
 import { describeProcess, userOf } from '../tools/services/processes.ts'
 
 const script = fileURLToPath(new URL('start.ts', import.meta.url))
-const started: Started[] = []
+const started: Omit<Started, 'demo'>[] = []
 afterEach(async () => {
   for (const each of started.splice(0)) await each.stop()
 })
@@ -31,7 +33,7 @@ type Started = { child: ChildProcess; output: () => string; demo: Demo; stop: ()
 
 const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
 
-async function start(dataDir: string): Promise<Started> {
+function launch(dataDir: string): Omit<Started, 'demo'> {
   const child = spawn(process.execPath, [script], {
     env: { PATH, HOME, NODE_COMPILE_CACHE, DATA_DIR: dataDir, GATEWAY_PORT: '0', CORE_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -44,14 +46,18 @@ async function start(dataDir: string): Promise<Started> {
     await exited
     return child.exitCode
   }
-  const each: Started = { child, output: () => output, demo: {} as Demo, stop }
-  started.push(each)
+  const launched = { child, output: () => output, stop }
+  started.push(launched)
+  return launched
+}
+
+async function start(dataDir: string): Promise<Started> {
+  const launched = launch(dataDir)
   await until('npm start is ready', () => {
-    if (child.exitCode !== null) throw new Error(`npm start exited:\n${output}`)
-    return output.includes('Ctrl-C stops everything')
+    if (launched.child.exitCode !== null) throw new Error(`npm start exited:\n${launched.output()}`)
+    return launched.output().includes('Ctrl-C stops everything')
   })
-  each.demo = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'))
-  return each
+  return { ...launched, demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')) }
 }
 
 /** The pid of a program, from the last line of its log. Waits for it, because log lines are buffered. */
@@ -185,12 +191,96 @@ test('continues and stops cleanly when its output is closed, and its log has eve
   expect(lines.join()).not.toContain(each.demo.apiSecret)
 })
 
-test('no program runs as root, and only their owner can read its files', async () => {
+/** A connection as the superuser of the embedded database. */
+async function connectAsSuperuser(dataDir: string): Promise<Client> {
+  const { postgresPort } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8'))
+  const { superuserPassword } = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8'))
+  return connect(`postgresql://postgres:${superuserPassword}@127.0.0.1:${postgresPort}/wallet`)
+}
+
+test('the superuser of the database can read keys only if the first start says so, and never as root here', async () => {
+  const dataDir = await makeTempDir('start')
+  const first = await start(dataDir)
+  const secrets: Record<string, string> = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8'))
+  const keys = ['ledgerChainKey', 'keyEncryptionKeys', 'receiptKeys', 'gatewayToken', 'courierToken', 'adminToken']
+  const superuser = await connectAsSuperuser(dataDir)
+  const pids = await Promise.all(['core', 'courier', 'gateway'].map(name => pidOf(dataDir, name)))
+  const files = ['secrets.json', 'core.json', 'demo.json', 'nonces/nonces.db'].map(name => join(dataDir, name))
+  await superuser.query('create temporary table line (text text)')
+  let found = ''
+  for (const path of [...pids.map(pid => `/proc/${pid}/environ`), ...files])
+    for (const sql of [
+      `insert into line select convert_from(pg_read_binary_file('${path}'), 'LATIN1')`,
+      `copy line from program 'tr "\\000\\\\" " " < ${path}' with (encoding 'LATIN1')`,
+    ])
+      await superuser.query(sql).catch((error: Error) => {
+        expect(error.message).toMatch(/[Pp]ermission denied|program ".*" failed|invalid byte sequence/)
+      })
+  for (const { text } of (await superuser.query('select text from line')).rows) found += text
+  // What the superuser may read is found this way.
+  await superuser.query(`insert into line select pg_read_file('${join(dataDir, 'postgres', 'PG_VERSION')}')`)
+  expect((await superuser.query('select from line')).rowCount).toBeGreaterThan(0)
+  await superuser.end()
+  const leaked = keys.filter(name => found.includes(secrets[name]!))
+  const isSaid = first.output().includes('can read the keys of the service')
+  expect(leaked.length > 0).toBe(isSaid)
+  expect(isSaid).toBe(process.getuid!() !== 0)
+  // It is said once.
+  expect(await first.stop()).toBe(0)
+  expect((await start(dataDir)).output()).not.toContain('can read the keys of the service')
+})
+
+test('if core cannot start because of its data, PostgreSQL keeps running for the repair', async () => {
+  const dataDir = await makeTempDir('start')
+  const { stop } = await start(dataDir)
+  expect(await stop()).toBe(0)
+  const secretsFile = join(dataDir, 'secrets.json')
+  const secrets = JSON.parse(await readFile(secretsFile, 'utf8'))
+  const lost = { ...secrets, keyEncryptionKeys: `k2:${Buffer.alloc(32, 7).toString('base64')}` }
+  await writeFile(secretsFile, JSON.stringify(lost))
+
+  const failed = launch(dataDir)
+  const said = await until('the repair is explained', () => {
+    if (failed.child.exitCode !== null) throw new Error(`npm start exited:\n${failed.output()}`)
+    return failed.output().includes('Ctrl-C') && failed.output()
+  })
+  expect(said).toContain('KEY_ENCRYPTION_KEYS lacks k1')
+  const [url] = /postgresql:\/\/postgres@127\.0\.0\.1:\d+\/wallet/.exec(said) ?? []
+  expect(said).toContain(`superuserPassword in ${secretsFile}`)
+  expect(said).not.toContain(secrets.superuserPassword)
+  // What docs/operations.md says for a lost key.
+  const superuser = await connect(url!.replace('postgres@', `postgres:${secrets.superuserPassword}@`))
+  const handbook = await readFile(new URL('../docs/operations.md', import.meta.url), 'utf8')
+  const [, sql] = /```sql\n(\s+update api_key\s[^`]*)```/.exec(handbook)!
+  await superuser.query(sql!.replaceAll(`'lost'`, `'k1'`))
+  await superuser.end()
+  expect(await failed.stop()).toBe(1)
+  await start(dataDir)
+})
+
+test('a forged row in the database does not keep npm start from starting', async () => {
+  const dataDir = await makeTempDir('start')
+  const first = await start(dataDir)
+  const superuser = await connectAsSuperuser(dataDir)
+  await superuser.query(`
+    set role wallet_service;
+    insert into api_key select (jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'secret', 'v1.lost.a.b.c'))).*
+    from api_key k`)
+  await superuser.end()
+  expect(await first.stop()).toBe(0)
+  const second = await start(dataDir)
+  expect((await call(second.demo, 'GET', '/api/v1/wallets')).body.code).toBe('2000')
+})
+
+test('no program runs as root, PostgreSQL as another user than the others, and only their owner can read its files', async () => {
   const dataDir = await makeTempDir('start')
   await start(dataDir)
-  const { uid } = await stat(join(dataDir, 'postgres'))
-  expect(uid).not.toBe(0)
-  for (const name of ['core', 'courier', 'gateway']) expect(await userOf(await pidOf(dataDir, name))).toBe(uid)
+  const uids = [(await stat(join(dataDir, 'postgres'))).uid]
+  for (const name of ['core', 'courier', 'gateway']) uids.push(await userOf(await pidOf(dataDir, name)))
+  // Only root can start programs as other users.
+  const isRoot = process.getuid!() === 0
+  expect(isRoot ? new Set(uids).size : uids).toEqual(isRoot ? 4 : Array(4).fill(process.getuid!()))
+  expect(uids).not.toContain(0)
   for (const name of ['secrets.json', 'core.json', 'demo.json', 'logs/core.log']) {
     const file = await stat(join(dataDir, name))
     expect([name, file.uid, file.mode & 0o077]).toEqual([name, process.getuid!(), 0])

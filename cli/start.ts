@@ -1,16 +1,17 @@
 /**
  * `npm start` runs the whole service on one machine. PostgreSQL, core, the courier and the gateway are separate
- * processes: started in this order, restarted after a crash, and stopped in reverse order on Ctrl-C.
+ * processes, as root under separate users: started in this order, restarted after a crash, and stopped in reverse order on Ctrl-C.
  */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { storedDataExitCode } from '@workspace-wallet/runtime'
 import { query } from '../tools/services/database.ts'
 import { keepRotated, rotateLog } from '../tools/services/logs.ts'
 import { pickFreePort } from '../tools/services/ports.ts'
-import { startPostgres } from '../tools/services/postgres.ts'
-import { type LoggedCommand, runTask, startService } from '../tools/services/service.ts'
-import { giveTo, type Identity, identityBeside } from '../tools/services/unprivileged.ts'
+import { type Postgres, startPostgres } from '../tools/services/postgres.ts'
+import { type LoggedCommand, runTask, StartFailure, startService } from '../tools/services/service.ts'
+import { giveTo, type Identity, identityOf, isRoot } from '../tools/services/unprivileged.ts'
 import { createCommand, runProgram } from './command-line/program.ts'
 import { banner } from './start/banner.ts'
 import { ensureDemo } from './start/demo.ts'
@@ -38,8 +39,8 @@ const notes = `Environment:
                  and TRUSTED_PROXIES is not set, else none)
 
 All other variables are passed on to core, the courier and the gateway: see docs/configuration.md. The first start creates the
-database, its passwords and all keys in DATA_DIR: back up the whole directory. If root runs npm start, all programs run as
-another user: the owner of DATA_DIR/postgres, else postgres, else nobody.`
+database, its passwords and all keys in DATA_DIR: back up the whole directory. If root runs npm start, PostgreSQL runs as the
+owner of DATA_DIR/postgres, else postgres, else nobody, and each other program as a user of its own.`
 
 const database = 'wallet'
 const serviceRole = 'wallet_service'
@@ -55,6 +56,9 @@ const inDataDir = (...names: string[]) => join(dataDir, ...names)
 const postgresDir = inDataDir('postgres')
 const logFile = (name: string) => inDataDir('logs', `${name}.log`)
 const log = new SupervisorLog()
+let postgresPort = 0
+/** Why the superuser of PostgreSQL can read the keys of the service; null if it cannot. */
+let exposure: string | null = null
 /** Everything to stop, in the order in which it was started. */
 const running: Supervised[] = []
 
@@ -68,18 +72,38 @@ async function start(): Promise<void> {
   let exitCode = 0
   try {
     await startAll(interrupted)
-    if (!interrupted.aborted) await new Promise(resolveWait => interrupted.addEventListener('abort', resolveWait))
+    await untilAborted(interrupted)
   } catch (error) {
     if (!interrupted.aborted) {
       const { message } = await explainDiskFull(error as Error, dataDir)
       log.note(message)
       console.error(message)
       exitCode = 1
+      if (isAboutStoredData(error)) {
+        log.say(repairNote())
+        await untilAborted(interrupted)
+      }
     }
   }
   for (const each of running.toReversed()) await each.stop()
   await log.flush()
   process.exit(exitCode)
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise(resolveWait => signal.addEventListener('abort', resolveWait))
+}
+
+function isAboutStoredData(error: unknown): boolean {
+  return error instanceof StartFailure && error.outcome === `exit ${storedDataExitCode}`
+}
+
+function repairNote(): string {
+  return (
+    'PostgreSQL keeps running, so that you can repair the data: docs/operations.md, "Rotate the key-encryption key", says how. ' +
+    `Connect to postgresql://postgres@127.0.0.1:${postgresPort}/${database} with the superuserPassword in ${inDataDir('secrets.json')}. ` +
+    'Then press Ctrl-C, and run npm start again.'
+  )
 }
 
 async function startAll(interrupted: AbortSignal): Promise<void> {
@@ -94,27 +118,29 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   const ownerUrl = databaseUrl('postgres', secrets.superuserPassword)
   const serviceUrl = databaseUrl(serviceRole, secrets.servicePassword)
   const needs = { program: process.execPath, directories: [dataDir], files: Object.values(scripts) }
-  const identity = await identityBeside(postgresDir, needs)
+  const coreIdentity = await identityOf('core', needs)
 
   log.say('Migrating the database')
   await runTask(
-    program('migrate', { MIGRATION_DATABASE_URL: ownerUrl, DATABASE_URL: serviceUrl }, identity),
+    program('migrate', { MIGRATION_DATABASE_URL: ownerUrl, DATABASE_URL: serviceUrl }, coreIdentity),
     interrupted,
   )
 
-  const core = program('core', coreEnvironment(settings, secrets, serviceUrl), identity)
+  const core = program('core', coreEnvironment(settings, secrets, serviceUrl), coreIdentity)
   await keepRunning('core', signal => startService(core, signal), interrupted)
   await writePrivateJson(inDataDir('core.json'), { coreUrl: settings.coreUrl, adminToken: secrets.adminToken })
   const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), settings, secrets.adminToken)
 
-  const courier = program('courier', courierEnvironment(settings, secrets), identity)
+  const courier = program('courier', courierEnvironment(settings, secrets), await identityOf('courier', needs))
   await keepRunning('courier', signal => startService(courier, signal), interrupted)
 
   await mkdir(inDataDir('nonces'), { recursive: true, mode: 0o700 })
-  await giveTo(identity, inDataDir('nonces'))
-  const gateway = program('gateway', gatewayEnvironment(settings, secrets), identity)
+  const gatewayIdentity = await identityOf('gateway', needs)
+  await giveTo(gatewayIdentity, inDataDir('nonces'))
+  const gateway = program('gateway', gatewayEnvironment(settings, secrets), gatewayIdentity)
   await keepRunning('gateway', signal => startService(gateway, signal), interrupted)
   log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir, process.env.DOCS !== 'off'))
+  if (isNew && exposure) log.say(exposure)
 }
 
 async function lockDataDirAndPorts(settings: Settings): Promise<void> {
@@ -139,10 +165,11 @@ async function startDatabase(
 ): Promise<(role: string, password: string) => string> {
   // Picked once, so that a restarted PostgreSQL gets the port that core has in its configuration.
   const port = await pickFreePort()
+  postgresPort = port
   await keepRunning(
     'PostgreSQL',
-    signal =>
-      startPostgres({
+    async signal => {
+      const postgres = await startPostgres({
         dataDir: postgresDir,
         port,
         logFile: logFile('postgres'),
@@ -151,7 +178,10 @@ async function startDatabase(
         settings: { max_connections: '200' },
         onInit: () => log.say(`Creating a database in ${postgresDir}`),
         signal,
-      }),
+      })
+      exposure = exposureOf(postgres)
+      return postgres
+    },
     interrupted,
   )
   await writePrivateJson(inDataDir('running.json'), { pid: process.pid, postgresPort: port })
@@ -159,6 +189,14 @@ async function startDatabase(
     `postgresql://${role}:${password}@127.0.0.1:${port}/${name}`
   await createDatabase(url('postgres', superuserPassword, 'postgres'))
   return url
+}
+
+function exposureOf({ readsAllFiles }: Postgres): string | null {
+  const who = 'Whoever is superuser of the database can read the keys of the service'
+  if (!isRoot()) return `${who}, because PostgreSQL runs as the same user as core: see SECURITY.md.`
+  if (readsAllFiles)
+    return `${who}, because PostgreSQL's user cannot enter ${root} or ${dataDir}, and therefore may read all files: see SECURITY.md.`
+  return null
 }
 
 async function createDatabase(maintenanceUrl: string): Promise<void> {

@@ -8,7 +8,7 @@ import { createCoreClient } from '@workspace-wallet/core-client'
 import { pickFreePort } from '../../tools/services/ports.ts'
 import { type Postgres, startPostgres } from '../../tools/services/postgres.ts'
 import { startService } from '../../tools/services/service.ts'
-import { identityBeside } from '../../tools/services/unprivileged.ts'
+import { identityOf } from '../../tools/services/unprivileged.ts'
 import type { CoreAddress } from '../admin/connection.ts'
 import { Progress } from '../admin/progress.ts'
 import { sentenceOf } from '../admin/sentences.ts'
@@ -93,7 +93,7 @@ async function startCore(
     SERVICE_TOKENS: `check:admin:${token}`,
     LOG_LEVEL: 'error',
   }
-  const identity = await identityBeside(join(scratch, 'postgres'), { program: process.execPath, files: [coreScript] })
+  const identity = await identityOf('core', { program: process.execPath, files: [coreScript] })
   const logFile = join(scratch, 'core.log')
   const core = await startService({ name: 'core', script: coreScript, logFile, env, identity }, signal)
   cleanUp.push(core.stop)

@@ -48,6 +48,8 @@ export interface Postgres {
   pid: number
   url(database: string, user?: string, password?: string): string
   exited: Promise<string>
+  /** Whether it may read every file of this machine, because its user cannot enter a directory that it needs. */
+  readsAllFiles: boolean
   /** Rolls back transactions in progress and flushes all data. After ten seconds it stops without that. */
   stop(): Promise<void>
   /** Shortens a stop in progress. The next start then replays the log. */
@@ -85,6 +87,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     pid: guarded.pid,
     child: guarded.guard,
     exited: guarded.exited,
+    readsAllFiles: identity !== undefined && identity.prefix.length > 0,
     url: (database, user = superuser, password = options.superuserPassword) =>
       `postgresql://${encodeURIComponent(user)}:${encodeURIComponent(password)}@127.0.0.1:${port}/${encodeURIComponent(database)}`,
     forceStop: guarded.forceStop,

@@ -7,13 +7,23 @@ export interface LoggedCommand extends NodeCommand {
   logFile: string
 }
 
+/** A service did not start. `outcome`: how it ended, such as 'exit 1'. */
+export class StartFailure extends Error {
+  readonly outcome: string
+
+  constructor(message: string, outcome: string) {
+    super(message)
+    this.outcome = outcome
+  }
+}
+
 const startTimeoutMs = 60_000
 
 /**
  * Resolves when the service reports that it is ready.
  *
  * @param signal aborts the start
- * @throws Error with the end of the log, if the service exits first or takes longer than 60 s
+ * @throws StartFailure with the end of the log, if the service exits first or takes longer than 60 s
  */
 export async function startService(command: LoggedCommand, signal: AbortSignal): Promise<Child> {
   const { child, tail } = await launch(command, signal)
@@ -24,7 +34,7 @@ export async function startService(command: LoggedCommand, signal: AbortSignal):
   await child.stop()
   signal.throwIfAborted()
   const what = timeout.aborted ? `was not ready within ${startTimeoutMs / 1000} s` : `did not start (${outcome})`
-  throw new Error(`${command.name} ${what}; the end of ${command.logFile}:\n${await tail()}`)
+  throw new StartFailure(`${command.name} ${what}; the end of ${command.logFile}:\n${await tail()}`, outcome)
 }
 
 /**

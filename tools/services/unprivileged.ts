@@ -48,6 +48,19 @@ export async function identityBeside(path: string, needs: Needs): Promise<Identi
 }
 
 /**
+ * Users without an account, one for each program that root starts, so that neither PostgreSQL nor another program can read the
+ * keys in its environment. Debian reserves these IDs, and systemd leaves them unused.
+ */
+const userOfProgram = { core: 65_521, courier: 65_522, gateway: 65_523 }
+
+/** The user of one of our programs. Undefined, for the current user, unless root. @throws Error as `chooseIdentity` */
+export async function identityOf(program: keyof typeof userOfProgram, needs: Needs): Promise<Identity | undefined> {
+  if (!isRoot()) return undefined
+  const id = userOfProgram[program]
+  return chooseIdentity({ uid: id, gid: id }, needs)
+}
+
+/**
  * The user to run as (the owner of the data, else `postgres`, else `nobody`), and a way to become that user that meets all
  * needs.
  *

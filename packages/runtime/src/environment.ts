@@ -13,6 +13,15 @@ export class ConfigurationError extends Error {
 }
 
 /**
+ * The configuration does not fit the stored data, such as a key that is missing. The program exits with `storedDataExitCode`, and
+ * `npm start` keeps PostgreSQL running for a repair.
+ */
+export class StoredDataError extends ConfigurationError {}
+
+/** EX_DATAERR of sysexits.h. */
+export const storedDataExitCode = 65
+
+/**
  * Reads the environment variables that a schema names. `NAME_FILE` can give the path of a file with the value of `NAME`, as
  * for container secrets. An empty variable counts as unset.
  *

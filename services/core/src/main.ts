@@ -1,6 +1,12 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError, createLog, defaultBodyMemoryBytes } from '@workspace-wallet/runtime'
+import {
+  ConfigurationError,
+  createLog,
+  defaultBodyMemoryBytes,
+  StoredDataError,
+  storedDataExitCode,
+} from '@workspace-wallet/runtime'
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { createCoreServer } from './http/server.ts'
@@ -54,14 +60,14 @@ async function main(config: CoreConfig): Promise<void> {
  * Checks that the configured keys are those of the database. Core also starts while the database is unavailable: the first
  * batch checks the chain key again.
  *
- * @throws ConfigurationError
+ * @throws StoredDataError
  */
 async function checkKeys(core: Core): Promise<void> {
   const faults = await findFaults(core).catch(error => {
     core.log.warn({ err: error }, 'the database is not available yet')
     return []
   })
-  if (faults.length > 0) throw new ConfigurationError(faults)
+  if (faults.length > 0) throw new StoredDataError(faults)
 }
 
 async function findFaults({ orm, reads, chainKey, keyRing, log }: Core): Promise<string[]> {
@@ -78,5 +84,5 @@ try {
 } catch (error) {
   if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
   else console.error(`core cannot start: ${error instanceof Error ? error.message : error}`)
-  process.exit(1)
+  process.exit(error instanceof StoredDataError ? storedDataExitCode : 1)
 }
