@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
 import type { Random } from '../services/random.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
+import { forgedWebhook } from './forged-webhook.ts'
 import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
 
 export type Fault = {
@@ -32,6 +33,7 @@ export function roundOf(testbed: Testbed, apiKey: string, random: Random): Fault
     [killBackend(one('PostgreSQL'), random)],
     ...kinds.map(kind => [freezeFor(one(kind), freezeMs(random))]),
     [freezeLong(one(random.pick(kinds)))],
+    [forgedWebhook(testbed)],
     // A rolling restart.
     ['gateway-1', 'gateway-2', 'courier-1', 'courier-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
       restart(parts.find(part => part.name === name)!),

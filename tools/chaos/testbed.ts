@@ -34,6 +34,8 @@ export type Testbed = {
   admin: CoreClient
   /** The service token of the couriers. */
   courierToken: string
+  /** The database, with the role of the service. */
+  serviceUrl: string
   /** Contains the logs of all parts. */
   directory: string
   /** Stops all parts. Removes the directory unless its logs are kept. */
@@ -153,6 +155,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
       courierUrls: courierPorts.map(url),
       admin,
       courierToken: secrets.courierToken,
+      serviceUrl,
       directory,
       stop,
     }

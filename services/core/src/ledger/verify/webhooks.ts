@@ -23,6 +23,7 @@ const positions: Check = {
 
 /** The clock of PostgreSQL may have been set back since: the times of the ledger never are. */
 const attempts: Check = {
+  rule: 'webhook-attempt',
   sql: `
     select w.workspace_id, w.id, w.next_attempt_at, w.leased_until
     from public.webhook w left join public.ledger l on l.workspace_id = w.workspace_id
@@ -31,7 +32,6 @@ const attempts: Check = {
         and w.next_attempt_at is not null and w.leased_until is not null) is not true
     order by w.workspace_id, w.id`,
   violation: ([workspace, id, nextAttemptAt, leasedUntil]) => ({
-    rule: 'webhook-attempt',
     message: `its next attempt is at ${nextAttemptAt}, and its lease ends at ${leasedUntil}`,
     ids: rowIds('webhook', workspace, id),
   }),
