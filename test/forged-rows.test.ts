@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inParallel } from '../tools/services/in-parallel.ts'
 import { type Answer, type Credentials, call } from './setup/client.ts'
 import { query } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
@@ -100,7 +101,8 @@ const listed = async (tenant: Tenant): Promise<{ webhookId: string }[]> =>
   (await call(tenant, 'GET', '/api/v1/webhook/query/webhooks?size=100')).body.data.content
 const codeOf = ({ body }: Answer) => body.code
 /** The rules that are broken in a workspace. */
-const brokenIn = async ({ workspaceId }: Tenant) => (await verify(system.admin, { workspaceId })).brokenRules
+const brokenIn = async ({ workspaceId }: { workspaceId: string }) =>
+  (await verify(system.admin, { workspaceId })).brokenRules.map(({ rule }) => rule).sort()
 
 describe('a forged row whose secret names a key-encryption key that nobody has', () => {
   test('does not keep a core from starting, which names it', async () => {
@@ -156,7 +158,11 @@ describe('a forged webhook', () => {
     const forged = await Promise.all(
       Array.from({ length: 20 }, (_, at) => forgeWebhook(tenant, { biz_id: `orders-${at}` })),
     )
-    const created = await create(tenant, 'orders-1')
+    // A busy machine may reject some with S002.
+    const created = await until('the webhook is created', async () => {
+      const answer = await create(tenant, 'orders-1')
+      return codeOf(answer) !== 'S002' && answer
+    })
     expect(codeOf(created)).toBe('2000')
     expect(await listed(tenant)).toEqual([expect.objectContaining({ webhookId: created.body.data.webhookId })])
     expect(codeOf(await call(tenant, 'GET', `/api/v1/webhook/query/webhooks/${forged[0]}`))).toBe('S002')
@@ -198,16 +204,29 @@ describe('a forged webhook', () => {
       system.database.serviceUrl,
       `insert into webhook select (jsonb_populate_record(w, jsonb_build_object('id', gen_random_uuid(),
          'biz_id_mac', '\\x' || encode(sha256(gen_random_uuid()::text::bytea), 'hex')))).*
-       from webhook w, generate_series(1, 1000) where workspace_id = $1`,
+       from webhook w, generate_series(1, 200) where workspace_id = $1`,
       [uuidFromId('workspace', tenant.workspaceId)],
     )
     expect(codeOf(await create(tenant, 'mine'))).toBe('S002')
-    expect(codeOf(await create(other, 'mine'))).toBe('2000')
+    // A busy machine may reject some with S002.
+    await until('the other workspace creates one', async () => codeOf(await create(other, 'mine')) === '2000')
     await until('the log names the workspace', () =>
       logLines(system.cores[0]!).some(
-        ({ workspaceId, msg }) => workspaceId === tenant.workspaceId && msg.includes('more than 1000 webhooks'),
+        ({ workspaceId, msg }) => workspaceId === tenant.workspaceId && msg.includes('more than 100 webhooks'),
       ),
     )
+    // Operators can delete them, a hundred at a time.
+    const { workspaceId } = tenant
+    const modified = async () => (await system.admin.webhooks.modified.query({ workspaceId })).webhookIds
+    expect(await modified()).toHaveLength(100)
+    const caller = { requestId: 'test' }
+    expect((await system.admin.webhooks.list.query({ workspaceId, caller, size: 1 })).content).toEqual([])
+    while ((await modified()).length > 0)
+      await inParallel(4, await modified(), async webhookId => {
+        await system.admin.webhooks.delete.mutate({ workspaceId, caller, webhookId })
+      })
+    await until('the webhook is created', async () => codeOf(await create(tenant, 'mine')) === '2000')
+    expect(await brokenIn(tenant)).toEqual([])
   })
 })
 
@@ -245,7 +264,7 @@ test('a forged workspace gets no members, and can be deleted', async () => {
   await expect(system.admin.members.add.mutate({ workspaceId, userId: 'eve' })).rejects.toThrow(
     `${workspaceId} was modified outside the service`,
   )
-  const broken = async () => (await verify(system.admin, { workspaceId })).brokenRules
+  const broken = () => brokenIn({ workspaceId })
   expect(await broken()).toEqual(['workspace-audit', 'workspace-ledger', 'workspace-mac'])
   await system.admin.workspaces.delete.mutate({ workspaceId })
   expect(await broken()).toEqual([])

@@ -146,6 +146,6 @@ export const listWebhooksInput = workspaceCall.extend({
 export type ListWebhooksInput = z.infer<typeof listWebhooksInput>
 export const webhookPage = pageOf(webhook)
 
-/** The webhooks of a workspace whose rows were modified or written outside the service: the first thousand. */
+/** The webhooks of a workspace whose rows were modified or written outside the service: the first hundred. */
 export const modifiedWebhooksInput = z.object({ workspaceId: z.string() })
 export const modifiedWebhooks = z.object({ webhookIds: z.array(z.string()) })

@@ -211,6 +211,23 @@ describe('the deliveries of other webhooks go on, whatever the row of one webhoo
     expect(stored).toBeGreaterThan(0)
   })
 
+  test('a webhook whose next attempt or lease is far away is due, and its next lease sets it right', async () => {
+    for (const column of ['next_attempt_at', 'leased_until']) {
+      await attacker.query(`update webhook set ${column} = now() + interval '1 day' where id = ${literal(victim)}`)
+      const { workspaceId, walletId } = victim
+      await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+      const leased = await until('it is leased', async () => {
+        const { webhooks } = await opened.as('courier').courier.lease({ size: 64 })
+        return webhooks.find(({ webhookId }) => webhookId === victim.webhookId)
+      })
+      const sql = `select from webhook where id = ${literal(victim)}
+        and next_attempt_at <= now() and leased_until <= now() + interval '1 minute'`
+      expect((await owner.query(sql)).rowCount).toBe(1)
+      await report(leased)
+      await restore()
+    }
+  })
+
   test('inserted with the role of the service, in any number', async () => {
     const inserted = 2000
     await attacker.query(`

@@ -105,7 +105,7 @@ export const webhooks = router({
   list: workspaceReadProcedure('webhook:manage')
     .input(listWebhooksInput)
     .output(webhookPage)
-    .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), ctx.core.log, input)),
+    .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), { actor: ctx.actor, log: ctx.core.log }, input)),
 
   modified: adminProcedure
     .input(modifiedWebhooksInput)
