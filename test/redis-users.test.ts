@@ -214,7 +214,8 @@ describe('whoever has the Redis user of the gateways', () => {
       await attempt(['SET', own, '', 'PX', '1000'])
       const answers = await attemptBoth(args)
       // RENAMENX onto the nonce is allowed, and does nothing because the nonce exists.
-      for (const answer of answers) expect(answer, args.join(' ')).toSatisfy(each => each === 0 || /NOPERM|ACL|not allowed/.test(String(each)))
+      for (const answer of answers)
+        expect(answer, args.join(' ')).toSatisfy(each => each === 0 || /NOPERM|ACL|not allowed/.test(String(each)))
       expect(await inspector.pTTL(nonce!), args.join(' ')).toBeGreaterThan(100_000)
     }
     expect((await send(sent)).body.code).toBe('GA2013')
@@ -227,7 +228,7 @@ describe('whoever has the Redis user of the gateways', () => {
     for (const script of [
       "getmetatable('').__index = function() return function() return 'L' end end",
       "string.sub = function() return 'L' end",
-      "redis.call = function() return 1 end",
+      'redis.call = function() return 1 end',
       'setmetatable(_G, { __index = function() return 1 end })',
     ])
       await attempt(['EVAL', script, '0'])
@@ -242,7 +243,8 @@ describe('whoever has the Redis user of the gateways', () => {
     expect((await send(sent)).body.code).toBe('2000')
     // Everything whose name the attacker can know or find out.
     const names = ['nonces:generation', 'nonces:claim']
-    for (const args of [['KEYS', '*'], ['SCAN', '0'], ['RANDOMKEY']]) names.push(...[await attempt(args)].flat(2).map(String))
+    for (const args of [['KEYS', '*'], ['SCAN', '0'], ['RANDOMKEY']])
+      names.push(...[await attempt(args)].flat(2).map(String))
     const values = new Map<string, string>()
     for (const name of names) {
       const value = await attempt(['GET', name])
