@@ -209,6 +209,7 @@ function coreEnvironment({ coreHost, corePort, webhookNetworks }: Settings, secr
     CORE_HOST: coreHost,
     CORE_PORT: String(corePort),
     DATABASE_URL: serviceUrl,
+    DATABASE_WRITERS: process.env.DATABASE_WRITERS || 'postgres',
     WEBHOOK_ALLOWED_NETWORKS: webhookNetworks,
     ...coreSecrets(secrets),
   }

@@ -332,6 +332,47 @@ test('limits that the role of the service has forged can be cleared after a repa
   await expectSound()
 })
 
+test('a limit that the owner of the tables has removed for a while is reported, also on a later day', async () => {
+  const { workspaceId, apiKey } = key
+  const { ownerUrl } = system.database
+  const isOurs = `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
+  const asOwner = (sql: string) => execute(ownerUrl, `set session_replication_role = replica; ${sql}`)
+  await setKeyLimit({ perTransfer: '60.00', perDay: '100.00' })
+  expect(codeOf(await pay('60.00'))).toBe('2000')
+  await asOwner(`create table if not exists kept_limit as table spending_limit with no data;
+    insert into kept_limit select * from spending_limit where ${isOurs}; delete from spending_limit where ${isOurs}`)
+  expect(codeOf(await pay('50.00'))).toBe('2000')
+  await asOwner(`insert into spending_limit select * from kept_limit where ${isOurs}; drop table kept_limit`)
+  await moveLedger(`last_posted_at + interval '1 day'`)
+  expect(codeOf(await pay('1.00'))).toBe('2000')
+  const report = await verifyLedger(system.admin, { workspaceId })
+  expect(report.violations).toEqual([
+    {
+      rule: 'limit-exceeded',
+      message: expect.stringMatching(/^transfer \S+ makes it 110 on \d{4}-\d\d-\d\d, above 100 a day$/),
+      ids: { workspaceId, limit: `key:${apiKey}`, currency: 'USD' },
+    },
+  ])
+  // An operator who knows of it lets the limit count from now on.
+  await system.admin.limits.clear.mutate({ workspaceId, subject: { apiKey }, currency: 'USD' })
+  await setKeyLimit({ perDay: '100.00' })
+  await expectSound()
+})
+
+test('no day since a limit began to count exceeds it, whatever it allowed later', async () => {
+  await setKeyLimit({ perDay: '100.00' })
+  expect(codeOf(await pay('90.00'))).toBe('2000')
+  await moveLedger(`last_posted_at + interval '1 day'`)
+  expect(codeOf(await pay('90.00'))).toBe('2000')
+  // Below what was spent on both days.
+  await setKeyLimit({ perTransfer: '10.00', perDay: '50.00' })
+  await moveLedger(`last_posted_at + interval '1 day'`)
+  expect(codeOf(await pay('10.00'))).toBe('2000')
+  await setWalletLimit({ perTransfer: '5.00' })
+  expect(codeOf(await pay('5.00'))).toBe('2000')
+  await expectSound()
+})
+
 test.each([
   ['removed', ['audit-target', 'ledger-limit-count']],
   ['reset to its genuine row before the last transfer', ['limit-spent']],

@@ -57,14 +57,17 @@ export async function withProgress<Result>(
 }
 
 export function describeReport(report: VerifyReport): string {
-  const { workspaces, wallets, transfers, flows, holds, brokenRules, violations, checkpoint } = report
+  const { workspaces, wallets, transfers, flows, holds, brokenRules, violations, notes, checkpoint } = report
   const counts = { workspace: workspaces, wallet: wallets, transfer: transfers, flow: flows, hold: holds }
   const scope = Object.entries(counts)
     .map(([noun, count]) => countOf(count, noun))
     .join(', ')
   const isSound = brokenRules.length === 0
   const comparison = checkpoint?.fault === null ? `\n${describeCheckpoint(checkpoint, isSound)}` : ''
-  if (isSound) return `The ledger is sound: ${scope}.${comparison}`
+  const listed = notes.map(({ object, definition }) => [object, definition])
+  const toCompare =
+    notes.length > 0 ? `\n\nCompare with what you expect in the database:\n\n${table(['OBJECT', 'WHAT'], listed)}` : ''
+  if (isSound) return `The ledger is sound: ${scope}.${comparison}${toCompare}`
   const rules = brokenRules.map(({ rule, violations: found }) => [rule, `${found}`, ledgerRules[rule]])
   const rows = violations.map(({ rule, message, ids }) => [
     rule,
@@ -75,7 +78,7 @@ export function describeReport(report: VerifyReport): string {
   ])
   const isComplete = countViolations(brokenRules) === violations.length
   const first = isComplete ? '' : `The first ${listedViolations} violations of each rule:\n\n`
-  return `${table(['BROKEN RULE', 'VIOLATIONS', 'WHAT IT SAYS'], rules)}\n\n${first}${table(['RULE', 'WHERE', 'WHAT'], rows)}\n\nChecked ${scope}.${comparison}`
+  return `${table(['BROKEN RULE', 'VIOLATIONS', 'WHAT IT SAYS'], rules)}\n\n${first}${table(['RULE', 'WHERE', 'WHAT'], rows)}\n\nChecked ${scope}.${comparison}${toCompare}`
 }
 
 function describeCheckpoint({ takenAt, workspaceId, wallets }: CheckpointFindings, isSound: boolean): string {

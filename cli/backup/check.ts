@@ -87,6 +87,7 @@ async function startCore(
   const env = {
     CORE_PORT: String(port),
     DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
+    DATABASE_WRITERS: process.env.DATABASE_WRITERS || 'postgres',
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
     RECEIPT_KEYS: secrets.receiptKeys,

@@ -23,6 +23,7 @@ export async function openTestCore(): Promise<TestCore> {
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
     DATABASE_URL: waitingForLocks(database.serviceUrl),
+    DATABASE_WRITERS: 'postgres',
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
     RECEIPT_KEYS: `r1:${key()}`,

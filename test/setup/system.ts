@@ -75,6 +75,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       ...keys,
       CORE_PORT: String(await pickFreePort()),
       DATABASE_URL: options.waitsForLocks ? waitingForLocks(database.serviceUrl) : database.serviceUrl,
+      DATABASE_WRITERS: 'postgres',
       LEDGER_CHAIN_KEY: chainKey,
       RECEIPT_KEYS: receiptKeys,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',

@@ -15,6 +15,8 @@ export const ledgerRules = {
   'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',
   'database-grant':
     "The service's role has exactly the rights that the migration step grants, and no other role may write.",
+  'database-role': "Only the service's role and the roles that DATABASE_WRITERS names can write to the database.",
+  'database-row': 'The rows that the migration step writes are as it writes them, and the ledger has one chain key.',
   'database-setting': "No setting of the service's role or the database changes the meaning of statements.",
   'database-read': 'Every table can be read completely.',
   'flow-sequence': 'The flows of a wallet are numbered 1…n, without gaps or repetitions.',
@@ -60,7 +62,9 @@ export const ledgerRules = {
     'A hold has one creation and at most one end, and its status, times and amounts are those of its events.',
   'hold-mac': "A hold's MAC matches its row.",
   'limit-mac': "A limit's MAC matches its row.",
-  'limit-spent': 'What a limit counts is the sum of the transfers of its day since it was set.',
+  'limit-spent': 'What a limit counts is the sum of the transfers of the last day since it began to count.',
+  'limit-exceeded':
+    'Since a limit began to count, no transfer exceeds what it allowed then, for each transfer and each day.',
   'webhook-mac': "A webhook's MAC matches its row.",
   'webhook-position': "A webhook's position is not after the last event of its workspace.",
   'webhook-attempt': "A webhook's lease and the wait for its next attempt end within two hours.",
@@ -86,7 +90,7 @@ export const ledgerRules = {
     'An API key has the status, scopes, addresses, expiry and secret version of the last action on it in the audit.',
   'wallet-audit':
     "A customer's wallet has the name, bizId, currency and status in the audit, and was frozen by the same side.",
-  'limit-audit': 'A limit has the amounts of the last action on it in the audit.',
+  'limit-audit': 'A limit has the amounts of the last action on it in the audit, and counts from the same position.',
   'webhook-audit':
     'A webhook has the bizId, URL, types, concurrency, status and secret version of the last action on it in the audit.',
   'transfer-audit': 'Every deposit and withdrawal is in the audit, with the same wallet, bizId, amount and currency.',
@@ -99,6 +103,7 @@ export type LedgerRule = keyof typeof ledgerRules
  * limits as they are, because operators can set them again.
  */
 export const repairableRules: readonly LedgerRule[] = [
+  'database-role',
   'wallet-sequence',
   'wallet-order-count',
   'wallet-hold-count',
@@ -120,6 +125,7 @@ export const repairableRules: readonly LedgerRule[] = [
   'limit-audit',
   'limit-mac',
   'limit-spent',
+  'limit-exceeded',
 ]
 
 /** A broken rule, with the public IDs (and the sequence) of what breaks it. */
@@ -165,9 +171,14 @@ export type VerifyReport = {
   brokenRules: BrokenRule[]
   /** The first violations of each broken rule, at most `listedViolations`, in the same order. */
   violations: Violation[]
+  /** What the verification cannot judge: for the operator to compare with what the database should have. */
+  notes: DatabaseNote[]
   /** Set if the verification used a checkpoint. */
   checkpoint?: CheckpointFindings
 }
+
+/** A role that can write, an extension, a publication and so on, such as `{ object: 'role ada', definition: 'superuser' }`. */
+export type DatabaseNote = { object: string; definition: string }
 
 /** The comparison with a checkpoint. A `fault` concerns the file only. Differences of the ledger are violations. */
 export type CheckpointFindings = {

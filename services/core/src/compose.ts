@@ -124,6 +124,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     keyIdChecksumKey: deriveKeyIdChecksumKey(config.LEDGER_CHAIN_KEY),
     chainKey: config.LEDGER_CHAIN_KEY,
     receiptKeys: config.RECEIPT_KEYS,
+    databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
     async close() {

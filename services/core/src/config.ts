@@ -29,6 +29,11 @@ export const coreSchema = z.object({
       'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
     ),
   DATABASE_READ_POOL: wholeNumber(2, 100).default(6).describe('Connections for short reads and administration'),
+  DATABASE_WRITERS: parsed(text => text.split(',').map(name => name.trim()))
+    .optional()
+    .describe(
+      'Comma-separated names of the roles that may write to the database besides that of DATABASE_URL. `ledger verify` reports all others. Default: the role that initialized the server and the owner of the tables',
+    ),
   KEY_ENCRYPTION_KEYS: parsed(parseKeyRing).describe(
     'Comma-separated id:base64 entries, each of 32 random bytes. The first one encrypts, all of them decrypt',
   ),

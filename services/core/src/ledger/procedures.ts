@@ -111,8 +111,8 @@ async function* verifyAlone(
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const { databaseUrl, chainKey } = core
-    const verification = { databaseUrl, chainKey, workspaceId, checkpoint }
+    const { databaseUrl, chainKey, databaseWriters: writers } = core
+    const verification = { databaseUrl, chainKey, writers, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else yield event

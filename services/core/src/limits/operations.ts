@@ -144,7 +144,8 @@ async function save(
     workspaceId,
     target: targetOf(subject),
     ...(before && { before: { currency, ...boundsOf(before.row) } }),
-    after: { currency, ...boundsOf(limit) },
+    // From them the verification knows which transfers count, and which amounts they must not exceed.
+    after: { currency, ...boundsOf(limit), countedFrom: limit.countedFrom, position: ledger.position },
   })
 }
 

@@ -35,6 +35,8 @@ export type Core = {
   chainKey: KeyObject
   /** The keys that sign receipts. */
   receiptKeys: SigningKeys
+  /** DATABASE_WRITERS: roles that may write to the database besides that of the service; null if it is not set. */
+  databaseWriters: readonly string[] | null
   /** WEBHOOK_ALLOWED_NETWORKS: networks that webhooks may lead to besides public addresses. */
   webhookNetworks: readonly AddressBlock[]
   log: Log

@@ -17,10 +17,15 @@ const readFingerprintStatement = statement<{ fingerprint: Buffer }>(
  * would report it.
  */
 export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean> {
-  const fingerprint = createHmac('sha256', chainKey).update('chain key fingerprint v1').digest()
+  const fingerprint = chainKeyFingerprint(chainKey)
   await run(db, keepFingerprintStatement, [fingerprint])
   const [stored] = await run(db, readFingerprintStatement, [])
   return stored?.fingerprint.equals(fingerprint) ?? false
+}
+
+/** It does not reveal the key. */
+export function chainKeyFingerprint(chainKey: KeyObject): Buffer {
+  return createHmac('sha256', chainKey).update('chain key fingerprint v1').digest()
 }
 
 /** The key of the checksum in API key IDs. It is derived from the chain key, which never changes and which all cores have. */

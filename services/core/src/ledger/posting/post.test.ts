@@ -348,6 +348,7 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
   const options = {
     databaseUrl: core.databaseUrl,
     chainKey,
+    writers: null,
     workspaceId: null,
     checkpoint: null,
   }

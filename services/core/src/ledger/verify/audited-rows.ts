@@ -185,18 +185,23 @@ const limits: AuditedRows = {
   actions: ['limit.set', 'limit.clear'],
   idInAudit: `target || ' ' || (after ->> 'currency')`,
   sql: `
-    select workspace_id, subject || ' ' || currency, per_transfer, per_day
+    select workspace_id, subject || ' ' || currency, per_transfer, per_day, counted_from
     from public.spending_limit where ${isInScope} order by workspace_id, subject, currency`,
   publicId: limit => {
     const [, kind, id = '', currency] = limit?.match(/^(key|wallet):(.*) (.*)$/s) ?? []
     return kind ? `${kind === 'key' ? id : publicId('wallet', id)} ${currency}` : `${limit}`
   },
   idName: 'limit',
-  audited: ({ after: { perTransfer, perDay } }) => ({
+  audited: ({ after: { perTransfer, perDay, countedFrom } }) => ({
     perTransfer: plainAmount(perTransfer),
     perDay: plainAmount(perDay),
+    countedFrom,
   }),
-  stored: ([perTransfer, perDay]) => ({ perTransfer: plainAmount(perTransfer), perDay: plainAmount(perDay) }),
+  stored: ([perTransfer, perDay, countedFrom]) => ({
+    perTransfer: plainAmount(perTransfer),
+    perDay: plainAmount(perDay),
+    countedFrom: wholeOf(countedFrom!),
+  }),
 }
 
 /**

@@ -71,9 +71,9 @@ const walletNumbers: Check = {
     select workspace_id, id, number, expected from (
       select workspace_id, id, number, case kind
         when 'CUSTOMER' then
-          lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1 end as expected
+          lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1::numeric end as expected
       from public.wallet where $1::uuid is null or workspace_id = $1) w
-    where number is distinct from expected
+    where number::numeric is distinct from expected
     order by workspace_id, number`,
   violation: ([workspace, id, number, expected]) => ({
     message: `its number is ${number}, expected ${expected}`,
@@ -165,7 +165,7 @@ const batches: Check = {
       window batch as (partition by workspace_id, batch_id order by position)) t
     where (type = 'TRANSFER' and case
         when before is null then id = batch_id
-        else position = before::numeric + 1 and created_at = earlier end) is not true
+        else position::numeric = before::numeric + 1::numeric and created_at = earlier end) is not true
     order by workspace_id, position`,
   violation: ([workspace, id, before]) => ({
     message:

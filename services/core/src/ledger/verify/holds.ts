@@ -21,11 +21,11 @@ const numbers: Check = {
   sql: `
     select workspace_id, id, number, expected, wallet_number, expected_of_wallet from (
       select workspace_id, id, number, wallet_number,
-        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1 as expected,
+        lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1::numeric as expected,
         lag(wallet_number, 1, 0::bigint)
-          over (partition by workspace_id, wallet_id order by wallet_number)::numeric + 1 as expected_of_wallet
+          over (partition by workspace_id, wallet_id order by wallet_number)::numeric + 1::numeric as expected_of_wallet
       from public.hold where $1::uuid is null or workspace_id = $1) h
-    where number is distinct from expected or wallet_number is distinct from expected_of_wallet
+    where number::numeric is distinct from expected or wallet_number::numeric is distinct from expected_of_wallet
     order by workspace_id, number, wallet_number`,
   violation: ([workspace, id, number, expected, walletNumber, expectedOfWallet]) => ({
     message:
@@ -108,7 +108,7 @@ const draws: Check = {
     left join public.hold h on h.workspace_id = d.workspace_id and h.id = d.hold_id
       and h.wallet_id = d.source_wallet_id and h.currency = d.currency
     where (d.created_at >= h.created_at and d.created_at < h.expires_at and d.amount <= coalesce(d.before, h.amount)
-      and d.hold_remaining in (coalesce(d.before, h.amount) - d.amount, 0)) is not true
+      and d.hold_remaining in (coalesce(d.before, h.amount) - d.amount, 0::numeric)) is not true
     order by d.workspace_id, d.position`,
   violation: ([workspace, id, amount, remaining, before, expiresAt]) => ({
     message:
@@ -137,18 +137,18 @@ const lives: Check = {
       from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)
       order by workspace_id, hold_id, position desc) d on d.workspace_id = h.workspace_id and d.hold_id = h.id
     where (
-      c.type = 'hold.created' and c.status = 'OPEN' and c.captured = 0 and c.remaining = h.amount
+      c.type = 'hold.created' and c.status = 'OPEN' and c.captured = 0::numeric and c.remaining = h.amount
       and c.wallet_id = h.wallet_id and c.created_at = h.created_at and coalesce(d.first_position > c.position, true)
       and case
         when h.status = 'OPEN' then
           c.events = 1 and h.remaining = coalesce(d.hold_remaining, h.amount)
           and h.updated_at = coalesce(d.created_at, h.created_at)
         when h.status = 'CAPTURED' then
-          c.events = 1 and h.remaining = 0 and d.hold_remaining = 0 and h.updated_at = d.created_at
+          c.events = 1 and h.remaining = 0::numeric and d.hold_remaining = 0::numeric and h.updated_at = d.created_at
         else
           c.events = 2 and e.type = 'hold.' || lower(h.status) and e.status = h.status and e.wallet_id = h.wallet_id
-          and e.captured = h.captured and e.remaining = 0 and h.remaining = 0
-          and coalesce(d.hold_remaining > 0 and d.position < e.position, true)
+          and e.captured = h.captured and e.remaining = 0::numeric and h.remaining = 0::numeric
+          and coalesce(d.hold_remaining > 0::numeric and d.position < e.position, true)
           and case h.status
             when 'RELEASED' then e.created_at < h.expires_at and h.updated_at = e.created_at
             when 'EXPIRED' then e.created_at >= h.expires_at and h.updated_at = h.expires_at end

@@ -156,6 +156,7 @@ test('verifies a single workspace; an unknown workspace is NOT_FOUND', async () 
     journalEntries: 2,
     violations: [],
     brokenRules: [],
+    notes: [],
   })
   for (const unknown of [mintId('workspace'), 'nonsense'])
     expect(appErrorOf(await failureOf(verify(admin, unknown)))).toMatchObject({ kind: 'admin', code: 'NOT_FOUND' })

@@ -80,22 +80,22 @@ const eventsSql = `
     select workspace_id, position, id, order_count, 0, false, created_at
     from public.journal where $1::uuid is null or workspace_id = $1),
   compared as (
-    select *, lag(position, 1, 0::bigint) over log::numeric + 1 as expected,
-      lag(order_count, 1, 0::bigint) over log::numeric + is_order as expected_count, sum(is_order) over log as counted,
+    select *, lag(position, 1, 0::bigint) over log::numeric + 1::numeric as expected,
+      lag(order_count, 1, 0::bigint) over log::numeric + is_order::numeric as expected_count, sum(is_order) over log as counted,
       lag(created_at) over log as earlier
     from event
     window log as (partition by workspace_id order by position)),
   -- First a filter without text, which would be made for each event.
   suspect as (
     select * from compared
-    where position is distinct from expected or (order_count in (expected_count, counted)) is not true
+    where position::numeric is distinct from expected or (order_count::numeric in (expected_count, counted::numeric)) is not true
       or created_at < earlier),
   broken as (
     select rule, workspace_id, position, id, is_transfer, found, required
     from suspect, lateral (values
-      ('log-position', position is distinct from expected, position::text, expected::text),
+      ('log-position', position::numeric is distinct from expected, position::text, expected::text),
       (case when is_transfer then 'transfer-order-count' else 'journal-order-count' end,
-        position = expected and (order_count in (expected_count, counted)) is not true, order_count::text, expected_count::text),
+        position::numeric = expected and (order_count::numeric in (expected_count, counted::numeric)) is not true, order_count::text, expected_count::text),
       (case when is_transfer then 'transfer-time' else 'journal-time' end,
         created_at < earlier, created_at::text, earlier::text)) as check_of (rule, is_broken, found, required)
     where is_broken)

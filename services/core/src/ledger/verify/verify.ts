@@ -1,9 +1,13 @@
 import type { KeyObject } from 'node:crypto'
-import type { Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@workspace-wallet/contract'
+import type { DatabaseNote, Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@workspace-wallet/contract'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
 import { checkAuditedRows } from './audited-rows.ts'
-import { checkCatalog, checkUnaltered, readCatalogVersion } from './catalog.ts'
+import { checkCatalog } from './catalog/catalog.ts'
+import { checkMigratedRows } from './catalog/migrated-rows.ts'
+import { readNotes } from './catalog/notes.ts'
+import { checkRoles } from './catalog/roles.ts'
+import { checkUnaltered, readCatalogVersion } from './catalog/unaltered.ts'
 import { checkNumbers, countRows, type RowCounts } from './counts.ts'
 import { Findings, publicId } from './findings.ts'
 import { checkHolds } from './holds.ts'
@@ -19,6 +23,8 @@ import { checkWebhooks } from './webhooks.ts'
 export type Verification = {
   databaseUrl: string
   chainKey: KeyObject
+  /** The roles that may write to the database besides the service's own; null for the default (see checkRoles). */
+  writers: readonly string[] | null
   /** A UUID; null for all workspaces. */
   workspaceId: string | null
   /** The ledger must continue it. */
@@ -35,6 +41,7 @@ export type Verification = {
 export async function* verifyLedger({
   databaseUrl,
   chainKey,
+  writers,
   workspaceId,
   checkpoint,
 }: Verification): AsyncGenerator<VerifyEvent> {
@@ -44,8 +51,11 @@ export async function* verifyLedger({
     const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
     const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
     const version = await readCatalogVersion(snapshot)
-    await checkCatalog(snapshot, findings)
+    const notes: DatabaseNote[] = []
     try {
+      await checkCatalog(snapshot, findings)
+      notes.push(...(await checkRoles(snapshot, writers, findings)), ...(await readNotes(snapshot)))
+      await checkMigratedRows(snapshot, chainKey, findings)
       yield* checkRows(snapshot, chainKey, workspaceId, findings, uploaded, counts)
     } catch (error) {
       // With another definition than ours, a table that cannot be read is a finding and not a failure.
@@ -61,7 +71,7 @@ export async function* verifyLedger({
     const { brokenRules, violations } = findings
     const about = uploaded ? { checkpoint: uploaded.findings } : {}
     const ok = findings.ok && !uploaded?.findings.fault
-    yield { kind: 'result', report: { ok, ...counts, brokenRules, violations, ...about } }
+    yield { kind: 'result', report: { ok, ...counts, brokenRules, violations, notes, ...about } }
   } finally {
     await snapshot.close()
   }

@@ -1,8 +1,12 @@
+import { countViolations } from '@workspace-wallet/contract'
 import pg, { type Client, type CustomTypesConfig } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
-import { checkCatalog, checkUnaltered, readCatalog, readCatalogVersion } from './catalog.ts'
-import { Findings } from './findings.ts'
+import { connect, createTestDatabase, query, type TestDatabase } from '../../../../../../test/setup/database.ts'
+import { Findings } from '../findings.ts'
+import { checkCatalog, readCatalog } from './catalog.ts'
+import { readNotes } from './notes.ts'
+import { checkRoles } from './roles.ts'
+import { checkUnaltered, readCatalogVersion } from './unaltered.ts'
 
 // A superuser makes each change, the service's role reads the catalog in the same transaction, and all is rolled back.
 let database: TestDatabase
@@ -36,11 +40,21 @@ async function after<Result>(attack: string, look: () => Promise<Result>): Promi
 }
 
 /** "rule object" of each violation. */
-const violationsAfter = (attack: string) =>
+const violationsAfter = (attack: string, declared: string[] | null = null) =>
   after(attack, async () => {
     const findings = new Findings()
     await checkCatalog(reader, findings)
+    await checkRoles(reader, declared, findings)
+    // More violations than a report lists would hide one that is not expected.
+    expect(findings.violations).toHaveLength(countViolations(findings.brokenRules))
     return findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
+  })
+
+/** "object: definition" of each note. */
+const notesAfter = (change: string) =>
+  after(change, async () => {
+    const notes = [...(await checkRoles(reader, null, new Findings())), ...(await readNotes(reader))]
+    return notes.map(({ object, definition }) => `${object}: ${definition}`)
   })
 
 test('expected-catalog.json matches what the migrations create; npm run golden regenerates it', async () => {
@@ -216,9 +230,112 @@ const attacks: [() => string, string[]][] = [
       pg_get_viewdef($$pg_roles$$::regclass), $$pg_authid.rolsuper$$, $$false as rolsuper$$); end'`,
     [builtins],
   ],
-  [() => 'create rule more as on insert to pg_policy do instead nothing', ['database-object rule pg_policy.more']],
+  [
+    () => 'create rule more as on insert to pg_policy do instead nothing',
+    ['database-object rule more on table pg_policy'],
+  ],
   [() => 'create domain public.numeric as text', ['database-object type public."numeric"']],
   [() => "create collation public.c (locale = 'C')", ['database-object collation public.c']],
+  [
+    () => `create function pg_catalog.never(bigint, numeric) returns boolean language sql immutable as 'select false';
+      create operator pg_catalog.= (leftarg = bigint, rightarg = numeric, function = pg_catalog.never)`,
+    ['database-object function never(bigint,numeric)', 'database-object operator =(bigint,numeric)'],
+  ],
+  [
+    () =>
+      `create function pg_catalog.smaller(bigint, numeric) returns boolean language sql immutable as 'select true';
+      create operator aside (leftarg = bigint, rightarg = numeric, function = pg_catalog.smaller)`.replaceAll(
+        'aside',
+        'public.<',
+      ),
+    ['database-object function smaller(bigint,numeric)', 'database-object operator public.<(bigint,numeric)'],
+  ],
+  [
+    () => `alter operator family integer_ops using btree add function 1 (bigint, numeric) btint8cmp(bigint, bigint)`,
+    [
+      'database-object function 1 (bigint, numeric) of operator family integer_ops for access method btree: btint8cmp(bigint,bigint)',
+    ],
+  ],
+  [() => 'create collation pg_catalog.more from "C"', ['database-object collation more']],
+  [
+    () => 'create text search configuration public.simple (copy = pg_catalog.simple)',
+    ['database-object text search configuration public.simple'],
+  ],
+  [
+    () => 'create schema aside; create statistics aside.more (ndistinct) on amount, currency from transfer',
+    ['database-object statistics object aside.more'],
+  ],
+  [
+    () => 'create schema aside; create table aside.more () inherits (pg_catalog.pg_proc)',
+    ['database-object inheritance of aside.more'],
+  ],
+  // What belongs to an extension is reported as well: its owner can add any object to it.
+  [
+    () => `create schema aside; create extension tcn schema aside;
+      create function public.encode(bytea, text) returns text language sql as 'select $2';
+      alter extension tcn add function public.encode(bytea, text)`,
+    [
+      'database-object function public.encode(bytea,text)',
+      'database-grant everybody on function public.encode(bytea,text)',
+    ],
+  ],
+  [
+    () => `create schema aside; create extension tcn schema aside; create table public.more ();
+      alter extension tcn add table public.more`,
+    ['database-object relation public.more'],
+  ],
+  [
+    () => `create schema aside; create extension tcn schema aside; create cast (bytea as uuid) with inout;
+      alter extension tcn add cast (bytea as uuid)`,
+    ['database-object cast from bytea to uuid'],
+  ],
+  [
+    () => `create schema aside; create extension tcn schema aside;
+      create function aside.refuse() returns event_trigger language plpgsql as 'begin end';
+      create event trigger more on login execute function aside.refuse();
+      alter extension tcn add event trigger more`,
+    ['database-object event trigger more'],
+  ],
+  [
+    () => `create function pg_catalog.never(bigint, numeric) returns boolean language sql immutable as 'select false';
+      create operator pg_catalog.= (leftarg = bigint, rightarg = numeric, function = pg_catalog.never);
+      alter extension plpgsql add function pg_catalog.never(bigint, numeric);
+      alter extension plpgsql add operator pg_catalog.=(bigint, numeric)`,
+    ['database-object function never(bigint,numeric)', 'database-object operator =(bigint,numeric)'],
+  ],
+  [
+    () => 'create extension tcn',
+    [
+      'database-object function public.triggered_change_notification()',
+      'database-grant everybody on function public.triggered_change_notification()',
+    ],
+  ],
+  // Operators that hide what is compared with OIDs: the check itself, and those that are added.
+  [
+    () => `create function pg_catalog.never(oid, integer) returns boolean language sql immutable as 'select false';
+      create operator pg_catalog.>= (leftarg = oid, rightarg = integer, function = pg_catalog.never)`,
+    ['database-object function never(oid,integer)', 'database-object operator >=(oid,integer)'],
+  ],
+  [
+    () => `create function pg_catalog.never(oid, regnamespace) returns boolean language sql immutable as 'select false';
+      create operator pg_catalog.= (leftarg = oid, rightarg = regnamespace, function = pg_catalog.never);
+      create policy more on transfer using (true)`,
+    [
+      'database-object function never(oid,regnamespace)',
+      'database-object operator =(oid,regnamespace)',
+      transfer('policy more'),
+    ],
+  ],
+  // PostgreSQL's own functions that are replaced.
+  [
+    () =>
+      `create or replace function pg_catalog.lpad(text, integer) returns text language sql immutable as 'select $1'`,
+    [builtins],
+  ],
+  [() => `update pg_language set lanplcallfoid = 'plpgsql_validator'::regproc where lanname = 'plpgsql'`, [builtins]],
+  [() => `update pg_proc set prosrc = 'plpgsql_validator' where proname = 'plpgsql_call_handler'`, [builtins]],
+  [() => `update pg_proc set prosupport = 'textlike_support'::regproc where oid = 'int8eq'::regproc`, [builtins]],
+  [() => `update pg_aggregate set aggmfinalfn = 0 where aggfnoid = 'sum(bigint)'::regprocedure`, [builtins]],
   // Rights.
   [() => 'grant update on transfer to wallet_service', ['database-grant service on public.transfer']],
   [() => 'grant update (amount) on transfer to wallet_service', ['database-grant service on public.transfer.amount']],
@@ -226,7 +343,10 @@ const attacks: [() => string, string[]][] = [
   [() => 'grant insert on transfer to wallet_service', ['database-grant service on public.transfer']],
   [() => 'grant select on transfer to wallet_service with grant option', ['database-grant service on public.transfer']],
   [() => 'grant insert on wallet to public', ['database-grant everybody on public.wallet']],
-  [() => 'create role stranger; grant delete on transfer to stranger', ['database-grant stranger on public.transfer']],
+  [
+    () => 'create role stranger; grant delete on transfer to stranger',
+    ['database-grant role stranger on public.transfer'],
+  ],
   [() => 'grant create on schema public to wallet_service', ['database-grant service on schema public']],
   [() => 'grant usage on sequence audit_id_seq to wallet_service', ['database-grant service on public.audit_id_seq']],
   [() => 'alter role wallet_service bypassrls', ['database-grant service']],
@@ -234,6 +354,41 @@ const attacks: [() => string, string[]][] = [
   [
     () => 'grant set on parameter session_replication_role to wallet_service',
     ['database-grant service on parameter session_replication_role'],
+  ],
+  [
+    // The names of this report, as names of roles.
+    () => `create role service; grant insert on currency to service;
+      create role owner; alter table currency owner to owner`,
+    [
+      'database-object relation public.currency',
+      'database-grant role service on public.currency',
+      'database-role role owner',
+    ],
+  ],
+  [() => 'grant create on schema pg_catalog to wallet_service', ['database-grant service on schema pg_catalog']],
+  [
+    () => 'grant execute on function lo_export(oid, text) to wallet_service',
+    ['database-grant service on function lo_export(oid,text)'],
+  ],
+  // Roles that can write.
+  [() => 'create role stranger superuser', ['database-role role stranger']],
+  [() => 'create role stranger; grant pg_write_all_data to stranger', ['database-role role stranger']],
+  [() => 'create role stranger; grant pg_execute_server_program to stranger', ['database-role role stranger']],
+  [() => 'create role stranger; grant wallet_service to stranger', ['database-role role stranger']],
+  [
+    () =>
+      'create role stranger; create role friend; grant pg_write_server_files to friend; grant friend to stranger with inherit false',
+    ['database-role role friend', 'database-role role stranger'],
+  ],
+  [() => `create role stranger; alter database ${here()} owner to stranger`, ['database-role role stranger']],
+  [() => 'create role stranger; alter schema public owner to stranger', ['database-role role stranger']],
+  [
+    () => 'create role stranger; grant execute on function lo_export(oid, text) to stranger',
+    ['database-role role stranger'],
+  ],
+  [
+    () => 'create role stranger; grant alter system on parameter shared_preload_libraries to stranger',
+    ['database-role role stranger'],
   ],
   // Settings.
   [() => 'alter role wallet_service set search_path = elsewhere', ['database-setting service: search_path']],
@@ -262,6 +417,57 @@ describe('each altered object is reported, and nothing else is', () => {
       expect(await violationsAfter(sql())).toEqual(expected)
     },
   )
+})
+
+test('what makes the statements of the check fail is reported before they do', () =>
+  after(
+    `create function pg_catalog.fail(regnamespace) returns oid language plpgsql as 'begin raise exception $$failed$$; end';
+     update pg_cast set castfunc = 'fail'::regproc, castmethod = 'f'
+       where castsource = 'regnamespace'::regtype and casttarget = 'oid'::regtype`,
+    async () => {
+      const findings = new Findings()
+      await expect(checkCatalog(reader, findings)).rejects.toThrow('failed')
+      const reported = findings.violations.map(({ rule, ids }) => `${rule} ${ids.object}`)
+      expect(reported).toEqual(['database-object function fail(regnamespace)', builtins])
+    },
+  ))
+
+test('a role that is declared may write, and no other one', async () => {
+  const everyTable = await query(
+    database.ownerUrl,
+    `select relname from pg_class c where relnamespace = 'public'::regnamespace
+    and relkind in ('r', 'v') `,
+  )
+  const changesOwner = `create role stranger; ${everyTable.map(({ relname }) => `alter table ${relname} owner to stranger;`).join(' ')}
+    do $$ declare f regprocedure; begin
+      for f in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
+        execute format('alter function %s owner to stranger', f); end loop; end $$`
+  // By default the owner of the tables may, whoever it is.
+  expect(await violationsAfter(changesOwner)).toEqual([])
+  expect(await violationsAfter(changesOwner, ['postgres'])).toEqual(['database-role role stranger'])
+  expect(await violationsAfter('create role dba superuser', ['postgres', 'dba'])).toEqual([])
+  expect(await violationsAfter('', ['dba'])).toEqual(['database-role role postgres'])
+})
+
+test('what operators may add is noted', async () => {
+  const usual = ['role postgres: superuser']
+  expect((await notesAfter('')).filter(note => !note.startsWith('module tcn: '))).toEqual(usual)
+  const changes = `
+    create role dba superuser; create role standby replication login; create role dumper; grant pg_read_all_data to dumper;
+    create role manager createrole; create role reporter; grant select on all tables in schema public to reporter;
+    create schema aside; create extension pg_stat_statements schema aside; create extension postgres_fdw schema aside;
+    create server elsewhere foreign data wrapper postgres_fdw; create publication changes for all tables`
+  expect((await notesAfter(changes)).filter(note => !note.startsWith('module '))).toEqual([
+    'role dba: superuser',
+    'role dumper: member of pg_read_all_data',
+    'role manager: creates roles',
+    ...usual,
+    'role standby: replicates the server',
+    'extension pg_stat_statements: 1.12 in the schema aside',
+    'extension postgres_fdw: 1.2 in the schema aside',
+    'publication changes: of all tables',
+    'foreign server elsewhere: postgres_fdw',
+  ])
 })
 
 /** Changes that are undone at once: names mean something else only while the verification reads. */
