@@ -45,7 +45,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       durable: false,
       superuserPassword: randomUUID(),
       // Each test file has its own pools.
-      settings: { max_connections: '500' },
+      settings: { max_connections: '500', max_prepared_transactions: '10' },
       removeWhenStopped: [runDir],
     })
     stops.push(postgres.stop)

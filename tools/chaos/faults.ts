@@ -4,6 +4,7 @@ import { describeProcess, familyOf, signalProcess } from '../services/processes.
 import type { Random } from '../services/random.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
 import { forgedWebhook } from './forged-webhook.ts'
+import { changeSettings, holdLocks } from './role-attacks.ts'
 import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
 
 export type Fault = {
@@ -34,6 +35,8 @@ export function roundOf(testbed: Testbed, apiKey: string, random: Random): Fault
     ...kinds.map(kind => [freezeFor(one(kind), freezeMs(random))]),
     [freezeLong(one(random.pick(kinds)))],
     [forgedWebhook(testbed)],
+    [holdLocks(testbed, random)],
+    [changeSettings(testbed, random)],
     // A rolling restart.
     ['gateway-1', 'gateway-2', 'courier-1', 'courier-2', 'core-1', 'core-2', 'Redis', 'PostgreSQL'].map(name =>
       restart(parts.find(part => part.name === name)!),

@@ -34,8 +34,9 @@ export type Testbed = {
   admin: CoreClient
   /** The service token of the couriers. */
   courierToken: string
-  /** The database, with the role of the service. */
+  /** The database, with the role of the service, and with the role that owns the tables. */
   serviceUrl: string
+  ownerUrl: string
   /** Contains the logs of all parts. */
   directory: string
   /** Stops all parts. Removes the directory unless its logs are kept. */
@@ -156,6 +157,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
       admin,
       courierToken: secrets.courierToken,
       serviceUrl,
+      ownerUrl: ownerUrl(database),
       directory,
       stop,
     }

@@ -301,6 +301,7 @@ export type AdminErrorCode =
   | 'WORKSPACE_HOLDS_MONEY'
   | 'WALLET_HOLDS_MONEY'
   | 'LEDGER_HALTED'
+  | 'BLOCKED'
 
 /** An administrative error: a code for programs, and a sentence for people that says how to fix it. */
 export class AdminError extends Error {

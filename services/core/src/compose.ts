@@ -1,6 +1,7 @@
 import type { Log } from '@workspace-wallet/runtime'
 import { AccessCache } from './access/access-cache.ts'
 import type { CoreConfig } from './config.ts'
+import { ForeignSessions } from './database/foreign-sessions.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
@@ -56,24 +57,28 @@ function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
 
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
-  const orm = await openOrm(config.DATABASE_URL, {
-    name: 'reads',
-    max: config.DATABASE_READ_POOL,
-    entities,
-    chainKey: config.LEDGER_CHAIN_KEY,
-  })
+  const { LEDGER_CHAIN_KEY: chainKey } = config
+  const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL, entities, chainKey })
   const reads = await poolOf(orm)
-  const listPool = openPool(config.DATABASE_URL, { name: 'lists', max: config.DATABASE_LIST_POOL, pipeline: true })
+  const listPool = openPool(config.DATABASE_URL, {
+    name: 'lists',
+    max: config.DATABASE_LIST_POOL,
+    pipeline: true,
+    chainKey,
+  })
   const ledgerPool = openPool(config.DATABASE_URL, {
     name: 'ledger',
     max: config.LEDGER_SHARDS,
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
+    chainKey,
   })
+  const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey })
+  const foreignSessions = new ForeignSessions(sessionPool, chainKey, log)
   const metrics = new Metrics()
   const ledger: LedgerStore = {
     pool: ledgerPool,
-    chainKey: config.LEDGER_CHAIN_KEY,
+    chainKey,
     log,
     remembered: new RememberedLedgers(),
     onWritten: rows => metrics.written(rows),
@@ -89,9 +94,10 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ),
   })
   const closing = new AbortController()
-  const access = new AccessCache({ reads, chainKey: config.LEDGER_CHAIN_KEY, log, metrics })
+  const access = new AccessCache({ reads, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
+  const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
   metrics.watchDatabase(
@@ -105,6 +111,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     () => readExpiryDelay(reads),
   )
   watchWebhooks(metrics, reads)
+  metrics.watchSessions(foreignSessions)
   // A third for each of the two kinds of waiting calls. From three connections on, at least a third remains for other reads.
   const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
   const lockWaits = limitLockWaits(waitingSlots)
@@ -121,17 +128,18 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     metrics,
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
-    keyIdChecksumKey: deriveKeyIdChecksumKey(config.LEDGER_CHAIN_KEY),
-    chainKey: config.LEDGER_CHAIN_KEY,
+    keyIdChecksumKey: deriveKeyIdChecksumKey(chainKey),
+    chainKey,
+    foreignSessions,
     receiptKeys: config.RECEIPT_KEYS,
     databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
     async close() {
       closing.abort()
-      await Promise.all([following, sweeping])
+      await Promise.all([following, sweeping, watching])
       await shards.close()
-      await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
+      await Promise.all([orm.close(true), listPool.end(), ledgerPool.end(), sessionPool.end()])
     },
   }
 }

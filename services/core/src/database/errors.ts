@@ -1,3 +1,5 @@
+import { WrongSettings } from './session-settings.ts'
+
 /** The kinds of failed database calls. */
 export type DatabaseFault =
   /** A conflict with another transaction: rolled back, can be retried at once. */
@@ -11,10 +13,12 @@ export type DatabaseFault =
   /** Anything else: a bug, or a violated constraint that the code should have checked. */
   | 'other'
 
+const lockNotAvailable = '55P03'
+
 const faultBySqlState: Record<string, DatabaseFault> = {
   '40001': 'conflict', // serialization_failure
   '40P01': 'conflict', // deadlock_detected
-  '55P03': 'timeout', // lock_not_available
+  [lockNotAvailable]: 'timeout',
   '57014': 'timeout', // query_canceled
   '25P03': 'timeout', // idle_in_transaction_session_timeout
   '25P04': 'timeout', // transaction_timeout
@@ -27,9 +31,15 @@ const faultBySqlState: Record<string, DatabaseFault> = {
 }
 const unavailableClasses = new Set(['08', '53', '57', '58'])
 
+/** Whether a statement waited too long for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: unknown }).code === lockNotAvailable
+}
+
 export function classifyDatabaseError(error: unknown): DatabaseFault {
   // A value that our code cannot handle. Its code begins with ERR_, as some codes of lost connections do.
   if (error instanceof TypeError || error instanceof RangeError) return 'other'
+  if (error instanceof WrongSettings) return 'unavailable'
   const { code, message } = error as { code?: unknown; message?: unknown }
   // Errors of sockets and of the client library have no SQLSTATE. EPIPE looks like one, but no class begins with E.
   if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'

@@ -136,11 +136,14 @@ test('the previous core keeps serving during an additive migration, also while i
   const load = keepPaying()
   await until('payments flow', () => load.answered() > 20)
 
-  const migration = migrate(ownerUrl, serviceUrl, later('9002-additive', Additive))
+  const reports: string[] = []
+  const migration = migrate(ownerUrl, serviceUrl, later('9002-additive', Additive), sentence => reports.push(sentence))
   await until('the migration waits for the reader', () => isWaiting())
   await until('it has given up its lock request', async () => !(await isWaiting()))
   const held = load.answered()
   await until('payments flow', () => load.answered() > held + 20)
+  const { processID } = reader as unknown as { processID: number }
+  expect(reports).toEqual([`The migration waits for a lock of process ${processID} (role postgres, application "").`])
   await reader.end()
   expect(await migration).toEqual(['9002-additive'])
 
@@ -198,6 +201,23 @@ test('the previous core keeps serving during an additive migration, also while i
     )
     return waiting.length > 0
   }
+})
+
+test('a migration sets the password of the role, which the role may have changed', async () => {
+  const server = inject('databaseServer')
+  const name = `role_${randomUUID().replaceAll('-', '')}`
+  const adminUrl = urlOf(server.ownerUrl, 'postgres')
+  await execute(adminUrl, `create database ${name}`)
+  const ownerUrl = urlOf(server.ownerUrl, name)
+  // Another role than that of the other test files.
+  const serviceUrl = Object.assign(new URL(urlOf(server.serviceUrl, name)), { username: name }).href
+  await migrate(ownerUrl, serviceUrl)
+  await execute(serviceUrl, `alter role ${name} password 'mine'`)
+  await expect(execute(serviceUrl, 'select 1')).rejects.toThrow('password authentication failed')
+  await migrate(ownerUrl, serviceUrl)
+  await execute(serviceUrl, 'select 1')
+  await execute(ownerUrl, `drop owned by ${name}; drop role ${name}`)
+  await execute(adminUrl, `drop database ${name} with (force)`)
 })
 
 test('settings of the role cannot make PostgreSQL confirm a commit before it is durable', async () => {

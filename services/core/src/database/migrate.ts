@@ -2,6 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import type { MigrationObject } from '@mikro-orm/core'
 import { currencyDecimals } from '@workspace-wallet/contract'
 import pg from 'pg'
+import { isLockTimeout } from './errors.ts'
+import { type BlockingSession, describeSession } from './foreign-sessions.ts'
 import { grants } from './grants.ts'
 import { migrations } from './migrations/index.ts'
 import { type Em, type Orm, openOrm } from './orm.ts'
@@ -16,7 +18,8 @@ const migrationLock = 4_283_310_117
 const lockTimeout = '1s'
 const pauseMs = 1_000
 const maxAttempts = 30
-const lockNotAvailable = '55P03'
+/** Shorter than `lockTimeout`. */
+const watchMs = 250
 
 /** An index on a large table takes long, as does waiting for a concurrent migration. */
 const noTimeouts = {
@@ -31,7 +34,8 @@ const noTimeouts = {
  * concurrent migrations run once and a failed one changes nothing.
  *
  * @param ownerUrl a role that owns the schema and may create roles
- * @param serviceUrl the role of core, which must differ; created with the password of this URL if absent
+ * @param serviceUrl the role of core, which must differ. It is created if absent, and gets the password of this URL
+ * @param report receives a sentence about each session that the migration waits for
  * @returns the names of the applied migrations
  * @throws Error if both URLs have the same role, or a currency has other decimals in the database
  */
@@ -39,6 +43,7 @@ export async function migrate(
   ownerUrl: string,
   serviceUrl: string,
   list: readonly MigrationObject[] = migrations,
+  report: (sentence: string) => void = () => {},
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
   const orm = await openOrm(ownerUrl, {
@@ -48,17 +53,44 @@ export async function migrate(
     settings: noTimeouts,
     migrations: list,
   })
+  const ended = new AbortController()
+  const watching = reportBlocking(orm, report, ended.signal)
   try {
     for (let attempt = 1; ; attempt++)
       try {
         return await migrateOnce(orm, service)
       } catch (error) {
-        if (attempt >= maxAttempts || (error as { code?: unknown }).code !== lockNotAvailable) throw error
+        if (attempt >= maxAttempts || !isLockTimeout(error)) throw error
         await setTimeout(pauseMs)
       }
   } finally {
+    ended.abort()
+    await watching
     await orm.close(true)
   }
+}
+
+/** Reports each session that holds a lock for which a migration of this database waits, once. */
+async function reportBlocking(orm: Orm, report: (sentence: string) => void, ended: AbortSignal): Promise<void> {
+  const reported = new Set<number>()
+  while (!ended.aborted) {
+    await setTimeout(watchMs, undefined, { signal: ended }).catch(() => {})
+    // The migration itself fails if the database is lost.
+    for (const session of await findBlocking(orm).catch(() => [])) {
+      if (reported.has(session.pid)) continue
+      reported.add(session.pid)
+      report(`The migration waits for a lock of ${describeSession(session)}.`)
+    }
+  }
+}
+
+function findBlocking(orm: Orm): Promise<BlockingSession[]> {
+  return orm.em.fork().execute(
+    `select distinct a.pid, a.usename as role, a.application_name as application
+     from pg_stat_activity waiting, unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
+     join pg_stat_activity a on a.pid = blocking.pid
+     where waiting.datname = current_database() and waiting.application_name = 'core migrate'`,
+  )
 }
 
 function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
@@ -87,10 +119,12 @@ function serviceRole(ownerUrl: string, serviceUrl: string): ServiceRole {
   return { name, password: decodeURIComponent(password) }
 }
 
+/** The role may change its own password, which locks core out: so this sets it each time. Without one, others authenticate it. */
 async function createRole(em: Em, { name, password }: ServiceRole): Promise<void> {
   const existing = await em.execute('select 1 from pg_roles where rolname = ?', [name])
-  if (existing.length > 0) return
-  await em.execute(`create role ${pg.escapeIdentifier(name)} login password ${pg.escapeLiteral(password)}`)
+  const withPassword = password ? ` password ${pg.escapeLiteral(password)}` : ''
+  const verb = existing.length > 0 ? 'alter' : 'create'
+  await em.execute(`${verb} role ${pg.escapeIdentifier(name)} login${withPassword}`)
 }
 
 /** Adds new currencies. @throws Error if the decimals of a stored one differ, which would corrupt balances */

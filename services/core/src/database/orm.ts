@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import type { EntityClass, MigrationObject } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import {
@@ -14,20 +13,19 @@ import { RowSigner } from './row-signer.ts'
 export type Orm = Awaited<ReturnType<typeof openOrm>>
 export type { SqlEntityManager as Em }
 
+/** With a `chainKey`, the unit of work also signs the rows that it writes (see row-signer.ts), which signed entities require. */
 type OrmOptions = PoolOptions & {
   entities?: readonly EntityClass[]
-  /** Signs the rows that the unit of work writes (see row-signer.ts). Required to write signed entities. */
-  chainKey?: KeyObject
   migrations?: readonly MigrationObject[]
 }
 
 /** MikroORM on one PostgreSQL, with its own pool. */
-export function openOrm(url: string, { entities = [], chainKey, migrations = [], ...pool }: OrmOptions) {
+export function openOrm(url: string, { entities = [], migrations = [], ...pool }: OrmOptions) {
   return MikroORM.init({
     clientUrl: url,
     entities: [...entities],
     extensions: [Migrator],
-    subscribers: chainKey ? [new RowSigner(chainKey)] : [],
+    subscribers: pool.chainKey ? [new RowSigner(pool.chainKey)] : [],
     // Entities and migrations are listed: nothing is discovered from the file system or cached on it.
     discovery: { warnWhenNoEntities: false },
     metadataCache: { enabled: false },

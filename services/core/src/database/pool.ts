@@ -1,4 +1,6 @@
+import type { KeyObject } from 'node:crypto'
 import pg from 'pg'
+import { markSession } from './session-marks.ts'
 import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
 
 /** The client's timeout of a statement. PostgreSQL's own timeouts are shorter (see session-settings.ts). */
@@ -20,10 +22,15 @@ export type PoolOptions = {
   queryTimeoutMs?: number
   /** Settings that differ from those of core's other sessions. */
   settings?: SettingChanges
+  /** Marks the sessions as those of a core (see session-marks.ts). */
+  chainKey?: KeyObject
 }
 
 /** The options of all connections of core, including those of the ORM. */
-export function poolConfig(url: string, { name, max, pipeline = false, queryTimeoutMs, settings }: PoolOptions) {
+export function poolConfig(
+  url: string,
+  { name, max, pipeline = false, queryTimeoutMs, settings, chainKey }: PoolOptions,
+) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
     ...startupOf(url, settings),
@@ -36,7 +43,10 @@ export function poolConfig(url: string, { name, max, pipeline = false, queryTime
     idleTimeoutMillis: idleTimeoutMs,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
-    onConnect: (client: pg.ClientBase) => requireSettings(client, settings),
+    async onConnect(client: pg.ClientBase) {
+      await requireSettings(client, settings)
+      if (chainKey) await markSession(client, chainKey)
+    },
   }
 }
 

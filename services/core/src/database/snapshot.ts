@@ -1,5 +1,7 @@
+import type { KeyObject } from 'node:crypto'
 import type { CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
 import pg from 'pg'
+import { markSession } from './session-marks.ts'
 import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
 
 /** A row with the text of each column. Values are not parsed, so that a damaged one cannot fail the read. */
@@ -27,6 +29,9 @@ const settings = {
 
 const asText = { getTypeParser: () => (text: string) => text } as unknown as CustomTypesConfig
 
+/** DATABASE_URL, and the key that marks sessions of core (see session-marks.ts). */
+export type SnapshotSource = { databaseUrl: string; chainKey: KeyObject }
+
 /**
  * A read-only repeatable-read transaction: one state of the whole database until it is closed. It blocks no writer.
  *
@@ -41,7 +46,7 @@ export class Snapshot {
   }
 
   /** @param signal closes the connection at once, even during a statement */
-  static async open(databaseUrl: string, name: string, signal?: AbortSignal): Promise<Snapshot> {
+  static async open({ databaseUrl, chainKey }: SnapshotSource, name: string, signal?: AbortSignal): Promise<Snapshot> {
     signal?.throwIfAborted()
     const client = snapshotClient(databaseUrl, name)
     const abandon = () => void client.end()
@@ -50,6 +55,7 @@ export class Snapshot {
     try {
       await client.connect()
       await requireSettings(client, settings)
+      await markSession(client, chainKey)
       return await Snapshot.begin(client)
     } catch (error) {
       await client.end().catch(() => {})

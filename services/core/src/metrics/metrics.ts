@@ -3,6 +3,7 @@ import type { EventType, TransferType } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { SignedTable } from '../database/signed-rows.ts'
 import type { ChainedDecisions } from '../ledger/posting/chain-decisions.ts'
@@ -116,6 +117,28 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         this.set(bodies.usedBytes)
+      },
+    })
+  }
+
+  /** Exports the sessions of the service's role that no core has opened. */
+  watchSessions(sessions: ForeignSessions): void {
+    const registers = [this.registry]
+    new Gauge({
+      name: 'core_foreign_sessions',
+      help: "Sessions in PostgreSQL with the service's role that no core has opened",
+      registers,
+      collect() {
+        this.set(sessions.found)
+      },
+    })
+    new Counter({
+      name: 'core_foreign_sessions_ended_total',
+      help: 'Such sessions that this core has ended, because others waited for them',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(sessions.ended)
       },
     })
   }

@@ -3,6 +3,7 @@ import type { Scope } from '@workspace-wallet/contract'
 import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { AccessCache } from '../access/access-cache.ts'
+import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
@@ -33,6 +34,8 @@ export type Core = {
   keyIdChecksumKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
+  /** Sessions of PostgreSQL that block core. */
+  foreignSessions: Pick<ForeignSessions, 'describeBlocking'>
   /** The keys that sign receipts. */
   receiptKeys: SigningKeys
   /** DATABASE_WRITERS: roles that may write to the database besides that of the service; null if it is not set. */

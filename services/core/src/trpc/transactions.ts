@@ -1,14 +1,15 @@
-import { accessPollMs, DomainError, isDomainError } from '@workspace-wallet/contract'
+import { AdminError, accessPollMs, DomainError, isDomainError } from '@workspace-wallet/contract'
 import { changerOf } from '../audit/chain/actors.ts'
 import { writeActions } from '../audit/chain/record.ts'
-import { classifyDatabaseError, retryConflicts } from '../database/errors.ts'
+import { classifyDatabaseError, isLockTimeout, retryConflicts } from '../database/errors.ts'
 import { type Em, transact } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
 /**
  * Runs an administrative action and writes its audit entries, in one transaction. Retries conflicts.
  *
- * @throws DomainError S003 if the connection was lost before the result of COMMIT arrived
+ * @throws DomainError S003 if the connection was lost before the result of COMMIT arrived; AdminError BLOCKED if an operator's
+ *   action waited too long for a lock, and a session that core may not end holds locks that core waits for
  */
 export function inTransaction<Result>(
   { core, actor }: CallContext,
@@ -26,6 +27,9 @@ export function inTransaction<Result>(
       })
     } catch (error) {
       if (isCommitting && classifyDatabaseError(error) === 'unavailable') throw new DomainError('S003')
+      const blocking =
+        isLockTimeout(error) && changerOf(actor) === 'OPERATOR' && core.foreignSessions.describeBlocking()
+      if (blocking) throw new AdminError('BLOCKED', `Nothing was changed, because of a lock of ${blocking}`)
       throw error
     }
   })

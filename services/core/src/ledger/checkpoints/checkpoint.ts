@@ -39,7 +39,7 @@ export async function* createCheckpoint(
   { databaseUrl, chainKey, workspaceId }: CheckpointScope,
   signal?: AbortSignal,
 ): AsyncGenerator<CheckpointPart, void> {
-  const snapshot = await Snapshot.open(databaseUrl, 'core checkpoint', signal)
+  const snapshot = await Snapshot.open({ databaseUrl, chainKey }, 'core checkpoint', signal)
   try {
     const checkpoint = {
       format: checkpointFormat,

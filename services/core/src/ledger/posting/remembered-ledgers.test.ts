@@ -29,7 +29,7 @@ let theirs: LedgerStore
 beforeAll(async () => {
   testCore = await openTestCore()
   ;({ database, chainKey } = testCore)
-  pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true })
+  pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, chainKey })
 })
 afterAll(async () => {
   await pool.end()

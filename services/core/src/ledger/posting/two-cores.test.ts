@@ -60,7 +60,13 @@ beforeAll(async () => {
   testCore = await openTestCore()
   ;({ database, core, chainKey } = testCore)
   cores = Array.from({ length: 2 }, () => {
-    const pool = openPool(database.serviceUrl, { name: 'ledger', max: 2, pipeline: true, queryTimeoutMs: 4_000 })
+    const pool = openPool(database.serviceUrl, {
+      name: 'ledger',
+      max: 2,
+      pipeline: true,
+      queryTimeoutMs: 4_000,
+      chainKey,
+    })
     // Fewer than there are wallets, so that some are evicted.
     const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
     const post = (requests: LedgerRequest[]) => postBatch(store, requests)

@@ -45,7 +45,7 @@ export async function* verifyLedger({
   workspaceId,
   checkpoint,
 }: Verification): AsyncGenerator<VerifyEvent> {
-  const snapshot = await Snapshot.open(databaseUrl, 'core verify')
+  const snapshot = await Snapshot.open({ databaseUrl, chainKey }, 'core verify')
   try {
     const findings = new Findings()
     const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
@@ -62,7 +62,7 @@ export async function* verifyLedger({
       if (findings.ok || classifyDatabaseError(error) !== 'other') throw error
       findings.add({ rule: 'database-read', message: (error as Error).message, ids: {} })
     }
-    const afterwards = await Snapshot.open(databaseUrl, 'core verify')
+    const afterwards = await Snapshot.open({ databaseUrl, chainKey }, 'core verify')
     try {
       await checkUnaltered(version, afterwards, findings)
     } finally {

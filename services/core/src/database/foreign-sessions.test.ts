@@ -1,0 +1,96 @@
+import { generateKeySync, type KeyObject } from 'node:crypto'
+import { createLog } from '@workspace-wallet/runtime'
+import type { Pool, PoolClient } from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, query, type TestDatabase, waitingForLocks } from '../../../../test/setup/database.ts'
+import { until } from '../../../../test/setup/until.ts'
+import { ForeignSessions } from './foreign-sessions.ts'
+import { openPool } from './pool.ts'
+
+let database: TestDatabase
+const chainKey = generateKeySync('hmac', { length: 256 })
+const pools: Pool[] = []
+let foreign: ForeignSessions
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(() => {
+  foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log)
+})
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map(pool => pool.end()))
+})
+
+/** Connections like those of core; without a key, like those of an attacker. */
+function openAs(name: string, key?: KeyObject): Pool {
+  const settings = { idle_in_transaction_session_timeout: '0', transaction_timeout: '0', statement_timeout: '0' }
+  const url = waitingForLocks(database.serviceUrl)
+  const pool = openPool(url, { name, max: 10, settings, ...(key && { chainKey: key }) })
+  pools.push(pool)
+  return pool
+}
+
+/** An advisory lock stands for any other. */
+const lock = (key: number) => `select pg_advisory_xact_lock(${key})`
+
+async function hold(pool: Pool, key: number): Promise<{ client: PoolClient; pid: number }> {
+  const client = await pool.connect()
+  client.on('error', () => {})
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  await client.query('begin')
+  await client.query(lock(key))
+  return { client, pid: rows[0]!.pid }
+}
+
+/** Sessions that wait for each of these locks. Resolves with what they get when they all wait. */
+async function waitFor(pool: Pool, keys: number[]): Promise<Promise<unknown>[]> {
+  const waiting = keys.map(key => pool.query(lock(key)))
+  await until('all of them wait', async () => {
+    const rows = await query(
+      database.ownerUrl,
+      'select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
+    )
+    return rows.length === keys.length
+  })
+  return waiting
+}
+
+const isAlive = async ({ pid }: { pid: number }) =>
+  (await query(database.ownerUrl, 'select from pg_stat_activity where pid = $1', [pid])).length > 0
+
+test('a session of another core is not ended, and one with a forged name or a copied mark is', async () => {
+  const core = openAs('ledger', chainKey)
+  const attacker = openAs('ledger')
+  const ofCore = await hold(core, 1)
+  const forged = await hold(attacker, 2)
+  const copied = await hold(attacker, 3)
+  const otherKey = await hold(openAs('ledger', generateKeySync('hmac', { length: 256 })), 4)
+  const mark = `select ((classid::bigint << 32) | objid::bigint) as mark from pg_locks
+    where pid = $1 and locktype = 'advisory' and classid <> 0`
+  const [{ mark: markOfCore } = {}] = await query(database.ownerUrl, mark, [ofCore.pid])
+  await copied.client.query('select pg_advisory_lock_shared($1)', [markOfCore])
+
+  const waiting = await waitFor(core, [1, 2, 3, 4])
+  await foreign.look()
+  await Promise.all(waiting.slice(1))
+  expect(foreign.ended).toBe(3)
+  for (const each of [forged, copied, otherKey]) {
+    await until('it has ended', async () => !(await isAlive(each)))
+    each.client.release(true)
+  }
+  expect(await isAlive(ofCore)).toBe(true)
+  await ofCore.client.query('commit')
+  ofCore.client.release()
+  await waiting[0]
+})
+
+test('a session for which nobody waits is counted, and not ended', async () => {
+  const idle = await hold(openAs('psql'), 5)
+  await until('it is counted', async () => {
+    await foreign.look()
+    return foreign.found === 1
+  })
+  expect(await isAlive(idle)).toBe(true)
+  idle.client.release(true)
+})

@@ -1,0 +1,160 @@
+import type { KeyObject } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { Log } from '@workspace-wallet/runtime'
+import pg, { type Pool } from 'pg'
+import { markOf } from './session-marks.ts'
+import { run, statement } from './statement.ts'
+
+/** Shorter than core waits for a lock, so that the lock is free before a call gives up. */
+const intervalMs = 500
+/** A session of another role is logged when it has blocked a core for this long: a migration does so for a moment. */
+const loggedAfterMs = 1_000
+/** A new session of a core has a mark a few round trips after its start. */
+const unmarkedMs = 5_000
+
+/** What every role may see of a session. */
+export type BlockingSession = { pid: number; role: string; application: string }
+
+type Session = BlockingSession & {
+  hasRoleOfCore: boolean
+  /** Null if the session is of another role, or does not use the network. */
+  address: string | null
+  startedAt: string
+  ageMs: number
+  /** The keys of the advisory locks that it holds. */
+  marks: string[]
+  /** The pids of the sessions that wait for it. */
+  blocks: number[]
+}
+
+type Blocking = { session: Session; sinceMs: number; isLogged: boolean }
+
+const findSessionsStatement = statement<Session>(
+  'find-sessions',
+  `with lock as materialized (select * from pg_locks),
+     blocking as materialized (
+       select unnest(pg_blocking_pids(pid)) as pid, pid as waiting
+       from (select distinct pid from lock where not granted) waiting)
+   select a.pid, coalesce(a.usename, '') as role, a.usename is not distinct from session_user as "hasRoleOfCore",
+     coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
+     coalesce(a.backend_start::text, '') as "startedAt",
+     coalesce(extract(epoch from clock_timestamp() - a.backend_start) * 1000, 0)::float8 as "ageMs",
+     array(select ((l.classid::bigint << 32) | l.objid::bigint)::text from lock l
+       where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted) as marks,
+     array(select waiting from blocking where blocking.pid = a.pid) as blocks
+   from pg_stat_activity a
+   where a.datname = current_database() and a.pid <> pg_backend_pid()
+     and (a.usename = session_user or a.pid in (select pid from blocking))`,
+)
+
+const endSessionStatement = statement<{ hasEnded: boolean }>(
+  'end-session',
+  `select pg_terminate_backend(pid) as "hasEnded" from pg_stat_activity
+   where pid = $1 and backend_start = $2::timestamptz and usename = session_user`,
+)
+
+const findPreparedStatement = statement<{ name: string }>(
+  'find-prepared-transactions',
+  'select gid as name from pg_prepared_xacts where database = current_database() and owner = session_user',
+)
+
+/**
+ * Sessions that no core has opened and that other sessions wait for. Whoever has the password of the service's role can hold any
+ * lock that core needs; so core ends such sessions of its own role. Those of other roles it can only name.
+ */
+export class ForeignSessions {
+  /** Opens one connection, which it keeps: it must not wait for one when all others wait for locks. */
+  readonly #db: Pool
+  readonly #chainKey: KeyObject
+  readonly #log: Log
+  /** By pid and start: sessions of other roles that block cores, and since when, by `performance.now()`. */
+  #blocking = new Map<string, Blocking>()
+  /** How many sessions were ended, and how many of the service's role were there that no core has opened. */
+  ended = 0
+  found = 0
+
+  constructor(db: Pool, chainKey: KeyObject, log: Log) {
+    this.#db = db
+    this.#chainKey = chainKey
+    this.#log = log
+  }
+
+  /** Looks for them twice a second. */
+  async watch(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      // Without the database, others log why.
+      await this.look().catch(error => this.#log.debug({ err: error }, 'foreign sessions could not be looked for'))
+      await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+    }
+  }
+
+  /** Ends those that block others, and notes those that it may not end. */
+  async look(): Promise<void> {
+    const sessions = await run(this.#db, findSessionsStatement, [])
+    const ours = sessions.filter(({ hasRoleOfCore }) => hasRoleOfCore)
+    const foreign = ours.filter(session => !this.#isMarked(session))
+    this.found = foreign.filter(({ ageMs }) => ageMs > unmarkedMs).length
+    await this.#end(foreign.filter(({ blocks }) => blocks.length > 0))
+    await this.#rollBackPrepared()
+    const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
+    this.#note(sessions.filter(({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid))))
+  }
+
+  /** The sessions of other roles that block cores now, for an operator; empty without any. */
+  describeBlocking(): string {
+    const described = Array.from(this.#blocking.values(), ({ session }) => describeSession(session))
+    const pids = Array.from(this.#blocking.values(), ({ session }) => `select pg_terminate_backend(${session.pid});`)
+    return described.length === 0 ? '' : `${described.join(', ')}. To end it, run as a superuser: ${pids.join(' ')}`
+  }
+
+  #isMarked(session: Session): boolean {
+    return session.marks.includes(markOf(this.#chainKey, session))
+  }
+
+  async #end(sessions: readonly Session[]): Promise<void> {
+    const ended: Session[] = []
+    for (const session of sessions) {
+      const [result] = await run(this.#db, endSessionStatement, [session.pid, session.startedAt])
+      if (result?.hasEnded) ended.push(session)
+    }
+    if (ended.length === 0) return
+    this.ended += ended.length
+    const about = ended.map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
+    this.#log.error(
+      { sessions: about },
+      "sessions of the service's role that no core has opened blocked others, and were ended: change the password of the role",
+    )
+  }
+
+  /** Core prepares no transactions. One that somebody else has prepared holds its locks without a session. */
+  async #rollBackPrepared(): Promise<void> {
+    for (const { name } of await run(this.#db, findPreparedStatement, [])) {
+      // Another core may do the same at this moment.
+      const hasEnded = await this.#db.query(`rollback prepared ${pg.escapeLiteral(name)}`).catch(() => null)
+      if (!hasEnded) continue
+      this.#log.error(
+        { transaction: name },
+        "a prepared transaction of the service's role was rolled back: change the password of the role",
+      )
+    }
+  }
+
+  #note(sessions: readonly Session[]): void {
+    const nowMs = performance.now()
+    const blocking = new Map<string, Blocking>()
+    for (const session of sessions) {
+      const id = `${session.pid} ${session.startedAt}`
+      const known = this.#blocking.get(id) ?? { session, sinceMs: nowMs, isLogged: false }
+      blocking.set(id, known)
+      if (known.isLogged || nowMs - known.sinceMs < loggedAfterMs) continue
+      known.isLogged = true
+      const { pid, role, application } = session
+      this.#log.warn({ pid, role, application }, 'a session of another role blocks core, which may not end it')
+    }
+    this.#blocking = blocking
+  }
+}
+
+export function describeSession({ pid, role, application }: BlockingSession): string {
+  return `process ${pid} (role ${role}, application "${application}")`
+}

@@ -1,0 +1,175 @@
+import { uuidFromId } from '@workspace-wallet/contract'
+import { verifyLedger as verify } from '@workspace-wallet/core-client'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { call } from './setup/client.ts'
+import { execute, query } from './setup/database.ts'
+import { readMetric } from './setup/metrics.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
+
+/**
+ * An attacker has DATABASE_URL. PostgreSQL cannot keep a role from locking what it may change, so a session of the attacker can
+ * hold a lock that core needs, and never let it go.
+ */
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem({ cores: 2 })
+})
+afterAll(() => system.stop())
+
+const sessions: pg.Client[] = []
+afterEach(() => Promise.all(sessions.splice(0).map(session => session.end().catch(() => {}))))
+
+type Session = { pid: number; ended: Promise<void> }
+
+/** A session that runs a statement in a transaction, without any of the timeouts of core, and does not end the transaction. */
+async function hold(sql: string, { url = system.database.serviceUrl, name = 'psql' } = {}): Promise<Session> {
+  const client = await openSession(url, name)
+  await client.query(`begin; ${sql}`)
+  return sessionOf(client)
+}
+
+async function openSession(url: string, name: string): Promise<pg.Client> {
+  const options =
+    '-c lock_timeout=0 -c statement_timeout=0 -c transaction_timeout=0 -c idle_in_transaction_session_timeout=0'
+  const client = new pg.Client({ connectionString: url, application_name: name, options })
+  client.on('error', () => {})
+  await client.connect()
+  sessions.push(client)
+  return client
+}
+
+function sessionOf(client: pg.Client): Session {
+  const { processID } = client as unknown as { processID: number }
+  return { pid: processID, ended: new Promise<void>(resolve => client.once('end', resolve)) }
+}
+
+type Books = { workspaceId: string; workspace: string; apiKey: string; apiSecret: string; walletId: string }
+
+async function newBooks(): Promise<Books> {
+  const tenant = await createTenant(system)
+  const walletId = await createWallet({ ...system, ...tenant }, { deposits: ['100.00'] })
+  return { ...tenant, walletId, workspace: `'${uuidFromId('workspace', tenant.workspaceId)}'` }
+}
+
+const literalOfKey = ({ apiKey }: Books) => `'${uuidFromId('apiKey', apiKey)}'`
+
+/** What operators must be able to do, on this workspace. */
+async function administer(books: Books): Promise<void> {
+  const { admin } = system
+  const { workspaceId, walletId, apiKey } = books
+  await admin.apiKeys.disable.mutate({ apiKey })
+  await until('the gateway rejects the key', async () => {
+    const { body } = await call({ ...books, baseUrl: system.baseUrl }, 'GET', '/api/v1/wallets')
+    return body.code === 'GA2021'
+  })
+  await admin.members.remove.mutate({ workspaceId, userId: 'owner' })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  await admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
+  expect(await verify(system.admin, { workspaceId })).toMatchObject({ ok: true })
+  await admin.workspaces.delete.mutate({ workspaceId, force: true })
+}
+
+const logLines = () =>
+  system.cores.flatMap(core =>
+    core
+      .output()
+      .split('\n')
+      .filter(line => line.startsWith('{')),
+  )
+/** Waits until a core has logged that it ended this session. */
+const untilLogged = ({ pid }: Session) =>
+  until('the log names the session', () =>
+    logLines().some(
+      line =>
+        line.includes('"sessions of the service\'s role that no core has opened') && line.includes(`"pid":${pid},`),
+    ),
+  )
+
+describe('a session that no core has opened is ended when it holds', () => {
+  test.each<[string, (books: Books) => string]>([
+    ['the access revision', () => 'select from access_revision for update'],
+    ['the audit of a workspace', ({ workspace }) => `select from lock_audit(array[${workspace}]::uuid[])`],
+    ['the ledger of a workspace', ({ workspace }) => `select from lock_ledgers(array[${workspace}]::uuid[])`],
+    ['the row of a key', books => `select from api_key where id = ${literalOfKey(books)} for update`],
+    ['the row of a member', ({ workspace }) => `select from member where workspace_id = ${workspace} for update`],
+    ['the row of a workspace', ({ workspace }) => `select from workspace where id = ${workspace} for update`],
+    [
+      'a change of a key that it does not commit',
+      books => `update api_key set last_used_at = now() where id = ${literalOfKey(books)}`,
+    ],
+    ['a table', () => 'lock table checkpoint_part'],
+  ])('%s', async (_, sql) => {
+    const books = await newBooks()
+    // The name of an application can be forged.
+    const session = await hold(sql(books), { name: 'core reads' })
+    if (sql(books).startsWith('lock table')) {
+      await expect(uploadNothing()).resolves.toBeDefined()
+    } else await administer(books)
+    await session.ended
+    await untilLogged(session)
+  })
+})
+
+/** Reads the table of uploaded checkpoints. */
+const uploadNothing = () => query(system.database.ownerUrl, 'select count(*) from checkpoint_part')
+
+test('an operator can disable a key although many sessions wait for its lock, and others run statements', async () => {
+  const books = await newBooks()
+  const holder = await openSession(system.database.serviceUrl, 'psql')
+  await holder.query('begin; select from access_revision for update')
+  // Busy, not idle.
+  holder.query('select pg_sleep(600)').catch(() => {})
+  const queue = []
+  for (let count = 0; count < 20; count++) {
+    const client = await openSession(system.database.serviceUrl, 'psql')
+    client.query('begin; select from access_revision for update').catch(() => {})
+    queue.push(sessionOf(client))
+  }
+  await administer(books)
+  for (const session of [sessionOf(holder), ...queue]) await untilLogged(session)
+  const figures = system.cores.map(core => readMetric(core.url, 'core_foreign_sessions_ended_total'))
+  expect((await Promise.all(figures)).reduce((sum, each) => sum + each)).toBeGreaterThanOrEqual(21)
+})
+
+test('a transaction that was prepared and holds locks is rolled back', async () => {
+  const books = await newBooks()
+  await execute(
+    system.database.serviceUrl,
+    `begin; select from access_revision for update; prepare transaction 'it''s mine'`,
+  )
+  await administer(books)
+  expect(
+    await query(system.database.ownerUrl, 'select from pg_prepared_xacts where database = current_database()'),
+  ).toEqual([])
+})
+
+test('a migration is not blocked either', async () => {
+  const { ownerUrl } = system.database
+  const owner = await openSession(ownerUrl, 'core migrate')
+  const session = await hold('select pg_advisory_xact_lock(4283310117); select from wallet')
+  await owner.query('select pg_advisory_lock(4283310117)')
+  await session.ended
+  const reader = await hold('select from wallet')
+  await owner.query('begin; lock table wallet; rollback')
+  await reader.ended
+})
+
+test('a session of another role is not ended: the error and the log name it', async () => {
+  const books = await newBooks()
+  const session = await hold('select from access_revision for update', {
+    url: system.database.ownerUrl,
+    name: 'pgAdmin',
+  })
+  const name = new RegExp(`process ${session.pid} \\(role postgres, application "pgAdmin"`)
+  const disable = system.admin.apiKeys.disable.mutate({ apiKey: books.apiKey })
+  await expect(disable).rejects.toMatchObject({ message: expect.stringMatching(name) })
+  await until('the log names the session', () =>
+    logLines().some(line => line.includes(`"pid":${session.pid},`) && line.includes('blocks core')),
+  )
+  await sessions.pop()!.end()
+  await administer(books)
+})
