@@ -1,10 +1,13 @@
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Program } from '../tools/services/program.ts'
 import { type Answer, call, createPath } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
+import { type Receiver, startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
+import { webhooksOf } from './setup/webhooks.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /**
@@ -318,6 +321,92 @@ function changeStatus({ workspace }: Books, walletId: string, status: string): s
         'id', gen_random_uuid(), 'type', 'wallet.unfrozen', 'actor', 'forged', 'request_id', 'forged', 'mac', '\\x00'))
     from ledger where workspace_id = ${workspace}`
 }
+
+describe('events', () => {
+  const receivers: Receiver[] = []
+  const couriers: Program[] = []
+  afterEach(async () => {
+    for (const courier of couriers.splice(0)) await courier.stop()
+    for (const receiver of receivers.splice(0)) await receiver.stop()
+  })
+
+  /** Delivers the events of a workspace to a real receiver. Returns the positions that arrive. */
+  async function deliver({ workspaceId }: Books): Promise<() => number[]> {
+    const receiver = await startReceiver()
+    receivers.push(receiver)
+    const webhooks = webhooksOf({ ...system, workspaceId })
+    await webhooks.create(receiver)
+    await webhooks.close()
+    couriers.push(await system.startCourier())
+    return () => receiver.received.map(({ event }) => event.position)
+  }
+
+  const readEvents = ({ key }: Books, after: number): Promise<Answer> =>
+    call({ ...key, baseUrl: system.baseUrl }, 'GET', `/api/v1/event/query/events/${after}`)
+  const headOf = async ({ workspace }: Books) =>
+    Number((await rowsOf(`select position from ledger where workspace_id = ${workspace}`))[0]!.position)
+  const untilHalted = ({ workspaceId }: Books) =>
+    until('the workspace is halted', async () =>
+      (await system.admin.ledger.halted.query()).ledgers.some(each => each.workspaceId === workspaceId),
+    )
+
+  const forgeries: [what: string, forge: (books: Books) => Promise<void>, reason: RegExp][] = [
+    ['a forged deposit', books => forgeDeposit(books, books.b), /^the row of its ledger was modified/],
+    [
+      'a forged change of a wallet',
+      async books => {
+        await system.admin.wallets.changeStatus.mutate({ ...books, walletId: books.a, status: 'FROZEN' })
+        await asService(changeStatus(books, books.a, 'ACTIVE'))
+      },
+      /^the row of its ledger was modified/,
+    ],
+  ]
+  test.each(forgeries)('%s is never delivered, and no reader gets it', async (_, forge, reason) => {
+    const books = await newBooks()
+    const start = await headOf(books)
+    const delivered = await deliver(books)
+    expect((await pay(books)).body.code).toBe('2000')
+    await until('the payment is delivered', () => delivered().length === 1)
+    await forge(books)
+    await untilHalted(books)
+    await expectHalted(books, reason)
+    const forged = await headOf(books)
+    const answer = await readEvents(books, forged - 1)
+    expect([answer.status, answer.body.code, answer.headers.get('retry-after')]).toEqual([503, 'S002', '60'])
+    // A reader that read the log up to there learns no more than that.
+    expect((await readEvents(books, start)).body.code).toBe('S002')
+    expect(delivered()).not.toContain(forged)
+  })
+
+  test('that the owner of the tables inserts, and removes again, are never delivered', async () => {
+    const books = await newBooks()
+    const start = await headOf(books)
+    const delivered = await deliver(books)
+    expect((await pay(books)).body.code).toBe('2000')
+    await until('the payment is delivered', () => delivered().length === 1)
+    const isIn = `workspace_id = ${books.workspace}`
+    const asSuperuser = (sql: string) => asOwner(`set session_replication_role = replica; ${sql}`)
+    await asSuperuser(`
+      create schema kept; create table kept.ledger as select * from ledger where ${isIn};
+      insert into transfer (workspace_id, id, type, position, order_count, amount, currency, source_wallet_id,
+        target_wallet_id, source_sequence, source_order_count, source_balance, source_mac, target_sequence,
+        target_order_count, target_balance, target_mac, actor, request_id, created_at)
+      select workspace_id, gen_random_uuid(), type, position + 1, order_count + 1, 50.00, currency, source_wallet_id,
+        target_wallet_id, source_sequence + 1, source_order_count + 1, source_balance - 50, ${garbage},
+        target_sequence + 1, target_order_count + 1, target_balance + 50, ${garbage}, actor, request_id, created_at
+      from transfer where ${isIn} and position = ${start + 1};
+      update ledger set position = position + 1 where ${isIn}`)
+    await untilHalted(books)
+    await asSuperuser(`
+      delete from transfer where ${isIn} and position = ${start + 2};
+      delete from ledger where ${isIn}; insert into ledger select * from kept.ledger; drop schema kept cascade`)
+    expect((await pay(books, books.a, books.b, { bizId: 'genuine' })).body.code).toBe('2000')
+    await until('the next payment is delivered', () => delivered().length === 2)
+    expect(delivered()).toEqual([start + 1, start + 2])
+    const { content } = (await readEvents(books, start + 1)).body.data
+    expect(content).toMatchObject([{ position: start + 2, data: { transfer: { bizId: 'genuine' } } }])
+  })
+})
 
 describe('access', () => {
   /** Makes every gateway look the key up again. */

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { type EventPage, type EventRecord, eventRecord, maxEvents } from '@workspace-wallet/contract'
+import { type Event, type EventPage, eventsOf, maxEvents } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { streamCommand } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
@@ -41,13 +41,13 @@ async function* tail(
   workspaceId: string,
   { after, follow }: { after: number | undefined; follow: boolean },
   signal: AbortSignal,
-): AsyncGenerator<EventRecord, void> {
+): AsyncGenerator<Event, void> {
   const read = (position: number | 'head') =>
     core.events.read.query({ ...onWorkspace(workspaceId), after: position, size: maxEvents }, { signal })
   try {
     let page = await read(after ?? Math.max(0, (await read('head')).last - defaultCount))
     for (;;) {
-      yield* page.content.map(eventRecord)
+      yield* eventsOf(page)
       const { last, lastEventId, more } = page
       if (!more && !follow) return
       if (!more) await setTimeout(pollMs, undefined, { signal })
@@ -79,7 +79,7 @@ function rowOf(position: string, time: string, type: string, what: string): stri
   return `${position.padEnd(8)}  ${time.padEnd(24)}  ${type.padEnd(18)}  ${what}`
 }
 
-function describe(event: EventRecord): string {
+function describe(event: Event): string {
   const { data } = event
   if ('transfer' in data) return describeTransfer(data.transfer)
   if ('funding' in data) {
@@ -95,7 +95,7 @@ function describe(event: EventRecord): string {
   return `${data.walletId} ${data.status} (${data.currency}) by ${data.by}`
 }
 
-type TransferData = Extract<EventRecord['data'], { transfer: unknown }>['transfer']
+type TransferData = Extract<Event['data'], { transfer: unknown }>['transfer']
 
 function describeTransfer(transfer: TransferData): string {
   const { amount, currency, sourceWalletId, targetWalletId, bizId, reversesTransferId, holdId, batchId } = transfer

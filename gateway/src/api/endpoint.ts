@@ -4,6 +4,7 @@ import type { CoreClient } from '@workspace-wallet/core-client'
 import type { z } from 'zod'
 import { issueFault } from './field-fault.ts'
 import { type BodySchema, parseJsonBody } from './json-body.ts'
+import type { JsonText } from './json-text.ts'
 import {
   type ListParameters,
   type ListQuerySchema,
@@ -68,7 +69,9 @@ type Declared<ParamsSchema, Answer, Parsed> = Pick<
 > & {
   params: ParamsSchema
   answer: Answer
-  handle: (request: RequestContext & { params: z.output<ParamsSchema> } & Parsed) => Promise<z.output<Answer>>
+  handle: (
+    request: RequestContext & { params: z.output<ParamsSchema> } & Parsed,
+  ) => Promise<z.output<Answer> | JsonText>
 }
 
 /** A GET endpoint that returns one record. */

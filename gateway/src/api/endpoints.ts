@@ -57,7 +57,7 @@ import {
   completionRecord,
   deletedWebhookAnswer,
   eventPageAnswer,
-  eventPageRecord,
+  eventPageText,
   flowPageAnswer,
   flowRecord,
   holdAnswer,
@@ -418,7 +418,7 @@ export const endpoints: readonly Endpoint[] = [
     answer: eventPageAnswer,
     example: examples.readEvents,
     handle: async ({ core, on, params, query: { size, type: types } }) =>
-      eventPageRecord(await core.events.read.query({ ...on, ...params, size, types })),
+      eventPageText(await core.events.read.query({ ...on, ...params, size, types })),
   }),
   postEndpoint({
     operationId: 'createWallet',

@@ -1,10 +1,13 @@
-import { Decimal, type Event, type EventData, type EventType, event, eventTypes } from '@workspace-wallet/contract'
+import { type Event, type EventData, type EventType, eventTypes } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { successBody } from '../http/envelope.ts'
 import { endpoints } from './endpoints.ts'
-import { eventPageAnswer, eventPageRecord } from './records.ts'
+import { JsonText } from './json-text.ts'
+import { eventPageAnswer } from './records.ts'
 
-const at = new Date('2026-11-22T00:18:57.594Z')
-const balanceAfter = { walletId: 'wal_1', sequence: 1, balanceAfter: new Decimal('899.5') }
+const at = '2026-11-22T00:18:57.594Z'
+const balanceAfter = { walletId: 'wal_1', sequence: 1, balanceAfter: '899.50' }
 const transfer = {
   transferId: 'trf_1',
   bizId: 'rent',
@@ -38,8 +41,8 @@ const hold = {
   walletId: 'wal_1',
   currency: 'USD',
   amount: '80',
-  capturedAmount: new Decimal(30),
-  remainingAmount: new Decimal(50),
+  capturedAmount: '30.00',
+  remainingAmount: '50.00',
   status: 'OPEN' as const,
   expiresAt: at,
   reference: null,
@@ -53,7 +56,7 @@ const data: EventData = {
   'transfer.completed': {
     transfer,
     balances: { source: balanceAfter, target: balanceAfter },
-    holdRemaining: new Decimal(0),
+    holdRemaining: '0.00',
   },
   'wallet.deposited': { funding, balances: { target: balanceAfter }, holdRemaining: null },
   'wallet.withdrawn': { funding, balances: { source: balanceAfter }, holdRemaining: null },
@@ -79,28 +82,15 @@ const page = {
   more: false,
 }
 
-test('an event of each type has a record that matches its schema', () => {
-  for (const each of page.content) expect(event.parse(each)).toEqual(each)
-  const record = eventPageRecord(page)
-  expect(eventPageAnswer.parse(record)).toEqual(record)
-  const [completed, deposited, , created, , , opened] = record.content
-  expect(completed).toMatchObject({
-    timestamp: at.toISOString(),
-    data: {
-      transfer: { amount: '100.5', completedAt: at.toISOString() },
-      balances: { source: { balanceAfter: '899.50' }, target: { balanceAfter: '899.50' } },
-      holdRemaining: '0.00',
-    },
-  })
-  expect(deposited!.data).toMatchObject({ funding: { createdAt: at.toISOString() }, holdRemaining: null })
-  expect(created!.data).toMatchObject({ hold: { amount: '80', capturedAmount: '30.00', remainingAmount: '50.00' } })
-  expect(opened!.data).toEqual(change)
+test('an event of each type matches its schema', () => {
+  expect(eventPageAnswer.parse(page)).toEqual(page)
+  // Checked when it is compiled: the schema describes what core answers.
+  page satisfies z.output<typeof eventPageAnswer>
 })
 
 test('the schema of events rejects data of another type', () => {
-  const record = eventPageRecord(page)
-  record.content[0]!.data = record.content.at(-1)!.data
-  expect(eventPageAnswer.safeParse(record).success).toBe(false)
+  const content = [{ ...page.content[0]!, data: page.content.at(-1)!.data }]
+  expect(eventPageAnswer.safeParse({ ...page, content }).success).toBe(false)
 })
 
 test.each([
@@ -114,12 +104,14 @@ test.each([
   const reads: object[] = []
   const read = async (input: object) => {
     reads.push(input)
-    return page
+    return { ...page, content: JSON.stringify(page.content) }
   }
   const { handle } = endpoints.find(({ path }) => path.endsWith('/events/:after'))!
   const on = { workspaceId: 'wsp_1', caller: { apiKey: 'ak_1', requestId: 'r', address: '::1' } }
   const core = { events: { read: { query: read } } } as never
   const request = { core, on, requireScope() {}, params: { after }, query, headers: {}, body: Buffer.alloc(0) }
-  expect(await handle(request)).toEqual(eventPageRecord(page))
+  const { text } = (await handle(request)) as JsonText
+  expect(text).toBe(JSON.stringify(page))
+  expect(JSON.parse(successBody(new JsonText(text)))).toMatchObject({ success: true, code: '2000', data: page })
   expect(reads).toEqual([{ ...on, ...expected }])
 })

@@ -4,7 +4,6 @@ import {
   deliveryErrors,
   type EventPage,
   type EventType,
-  eventRecord,
   eventTypes,
   type Flow,
   flowDirections,
@@ -31,6 +30,7 @@ import {
   webhookStatuses,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { JsonText } from './json-text.ts'
 
 /**
  * The schemas of public records. They are not used at run time, because encoding with them would cost 6 µs per create and
@@ -383,8 +383,9 @@ export function batchRecord({ transfers }: TransferBatch): z.output<typeof batch
   return { transfers: transfers.map(orderRecord) }
 }
 
-export function eventPageRecord(page: EventPage): z.output<typeof eventPageAnswer> {
-  return { ...page, content: page.content.map(eventRecord) }
+/** Core has serialized the events. */
+export function eventPageText({ content, ...page }: EventPage): JsonText {
+  return new JsonText(`{"content":${content},${JSON.stringify(page).slice(1)}`)
 }
 
 export function webhookRecord(webhook: Webhook): z.output<typeof webhookAnswer> {

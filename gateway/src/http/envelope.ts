@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { batchIndexOf, type DomainError, errorTable } from '@workspace-wallet/contract'
+import { JsonText } from '../api/json-text.ts'
 import { localize } from '../locales/localize.ts'
 import { requestedLocale } from '../locales/requested-locale.ts'
 
@@ -14,14 +15,9 @@ export function mintRequestId(): string {
 
 /** The success envelope of section 2.1, as text. */
 export function successBody(data: unknown): string {
-  return JSON.stringify({
-    version: formatVersion,
-    timestamp: Date.now(),
-    success: true,
-    code: '2000',
-    message: 'SUCCESS',
-    data,
-  })
+  const envelope = { version: formatVersion, timestamp: Date.now(), success: true, code: '2000', message: 'SUCCESS' }
+  if (data instanceof JsonText) return `${JSON.stringify(envelope).slice(0, -1)},"data":${data.text}}`
+  return JSON.stringify({ ...envelope, data })
 }
 
 /** The failure envelope of sections 2.1 and 7, as text. `detail`: a localized sentence, if the client asked for a language. */

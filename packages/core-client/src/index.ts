@@ -17,6 +17,7 @@ export {
   type EventPage,
   type EventType,
   errorTable,
+  eventsOf,
   type Flow,
   type FundingReceipt,
   formatBalance,

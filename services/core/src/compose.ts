@@ -7,6 +7,7 @@ import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
 import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limit.ts'
 import { entities } from './entities.ts'
+import { EventReader } from './events/event-reader.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
 import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
@@ -99,6 +100,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
+  const events = new EventReader({ lists, reads, chainKey: config.LEDGER_CHAIN_KEY, log, metrics })
   metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
   metrics.watchDatabase(
     'core_open_holds',
@@ -121,6 +123,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     reads,
     lists,
     access,
+    events,
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     courierCalls: limitCourierCalls(waitingSlots),

@@ -1,11 +1,13 @@
 import { eventPage, readEventsInput } from '@workspace-wallet/contract'
 import { router } from '../trpc/init.ts'
 import { workspaceReadProcedure } from '../trpc/procedures.ts'
-import { readEvents } from './queries.ts'
 
 export const events = router({
   read: workspaceReadProcedure('event:read')
     .input(readEventsInput)
     .output(eventPage)
-    .query(({ ctx, input }) => readEvents(ctx.core.lists, input.workspaceId, input)),
+    .query(async ({ ctx, input }) => {
+      const { events, ...page } = await ctx.core.events.read(input.workspaceId, input)
+      return { content: `[${events.map(({ text }) => text).join(',')}]`, ...page }
+    }),
 })

@@ -1,4 +1,12 @@
-import { Decimal, type Event, type EventPage, eventTypes, mintId } from '@workspace-wallet/contract'
+import {
+  Decimal,
+  type Event,
+  eventsOf,
+  eventTypes,
+  formatBalance,
+  holdRecord,
+  mintId,
+} from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { query } from '../../../../test/setup/database.ts'
@@ -31,8 +39,10 @@ async function newWallet(workspaceId: string, deposit?: string): Promise<string>
 
 type Read = { after?: number | 'head'; size?: number; types?: Event['type'][] }
 
-const read = (workspaceId: string, { after = 0, ...rest }: Read = {}): Promise<EventPage> =>
-  service().events.read({ workspaceId, caller, after, ...rest })
+async function read(workspaceId: string, { after = 0, ...rest }: Read = {}) {
+  const page = await service().events.read({ workspaceId, caller, after, ...rest })
+  return { ...page, content: eventsOf(page) }
+}
 
 /** All events, read in pages. */
 async function readAll(workspaceId: string, asked: Read = {}): Promise<Event[]> {
@@ -65,7 +75,7 @@ describe('what an event says', () => {
     const { content } = await read(workspaceId, { after: last })
     expect(content.map(({ position }) => position)).toEqual(content.map((_, at) => last + 1 + at))
     for (const event of content) expect(event.workspaceId).toBe(workspaceId)
-    return { answer, events: asJson(content) }
+    return { answer, events: content }
   }
 
   const createHold = (amount: string, expiresInSeconds = 3600) => {
@@ -86,8 +96,8 @@ describe('what an event says', () => {
     return service().transfers.create({ workspaceId, caller, order })
   }
   const balanceOf = async (walletId: string) => {
-    const { sequence, balance } = await service().wallets.balance({ workspaceId, walletId, caller })
-    return { walletId, sequence, balanceAfter: asJson(balance) }
+    const { sequence, balance, currency } = await service().wallets.balance({ workspaceId, walletId, caller })
+    return { walletId, sequence, balanceAfter: formatBalance(balance, currency) }
   }
 
   test('transfer.completed has the order, and both balances after it', async () => {
@@ -124,7 +134,7 @@ describe('what an event says', () => {
         },
       },
     ])
-    expect(asJson((await read(workspaceId, { after: before[0]!.position - 1, size: 1 })).content)).toEqual(before)
+    expect((await read(workspaceId, { after: before[0]!.position - 1, size: 1 })).content).toEqual(before)
   })
 
   test('the transfers of a batch have contiguous positions and its batchId', async () => {
@@ -161,7 +171,7 @@ describe('what an event says', () => {
     expect(withdrawal.events[0]!.data).toEqual({
       funding: asJson(withdrawal.answer),
       balances: { source: await balanceOf(a) },
-      holdRemaining: '1',
+      holdRemaining: '1.00',
     })
   })
 
@@ -169,25 +179,27 @@ describe('what an event says', () => {
     const created = await eventsOf(() => createHold('10.00'))
     const { answer: hold, events } = created
     expect(events).toMatchObject([{ type: 'hold.created', timestamp: asJson(hold.createdAt) }])
-    expect(events[0]!.data).toEqual({ hold: asJson(hold) })
+    expect(events[0]!.data).toEqual({ hold: holdRecord(hold) })
 
     const { holdId } = hold
     const draw = await eventsOf(() => pay('4.00', { holdId, holdRemainder: 'KEEP' }))
-    expect(draw.events).toMatchObject([{ data: { transfer: { holdId }, holdRemaining: '6' } }])
+    expect(draw.events).toMatchObject([{ data: { transfer: { holdId }, holdRemaining: '6.00' } }])
     const released = await eventsOf(() => service().holds.release({ workspaceId, caller, holdId }))
     expect(released.events).toMatchObject([{ type: 'hold.released' }])
-    expect(released.events[0]!.data).toEqual({ hold: asJson(released.answer) })
+    expect(released.events[0]!.data).toEqual({ hold: holdRecord(released.answer) })
     expect(released.events[0]!.data).toMatchObject({
-      hold: { status: 'RELEASED', capturedAmount: '4', remainingAmount: '0' },
+      hold: { status: 'RELEASED', capturedAmount: '4.00', remainingAmount: '0.00' },
     })
     // The first event still shows what the hold was.
-    expect(asJson((await read(workspaceId, { after: events[0]!.position - 1, size: 1 })).content)).toEqual(events)
+    expect((await read(workspaceId, { after: events[0]!.position - 1, size: 1 })).content).toEqual(events)
   })
 
   test('the end of a hold by capture is in its transfer', async () => {
     const { holdId } = await createHold('10.00')
     const { events } = await eventsOf(() => pay('4.00', { holdId }))
-    expect(events).toMatchObject([{ type: 'transfer.completed', data: { transfer: { holdId }, holdRemaining: '0' } }])
+    expect(events).toMatchObject([
+      { type: 'transfer.completed', data: { transfer: { holdId }, holdRemaining: '0.00' } },
+    ])
   })
 
   test('hold.expired has the hold as reads show it from its expiry on', async () => {
@@ -199,8 +211,8 @@ describe('what an event says', () => {
     )
     const hold = await service().holds.get({ workspaceId, caller, bizId: holdId })
     expect(hold).toMatchObject({ status: 'EXPIRED', updatedAt: hold.expiresAt })
-    expect(asJson(expired.data)).toEqual({ hold: asJson(hold) })
-    expect(expired.timestamp.getTime()).toBeGreaterThanOrEqual(hold.expiresAt.getTime())
+    expect(expired.data).toEqual({ hold: holdRecord(hold) })
+    expect(Date.parse(expired.timestamp)).toBeGreaterThanOrEqual(hold.expiresAt.getTime())
   })
 
   test('events of wallets say who changed what', async () => {
@@ -251,7 +263,7 @@ describe('pages', () => {
   })
 
   /** The page as the whole log gives it. */
-  function modelled({ after, size = 100, types = [] }: Read & { after: number }): EventPage {
+  function modelled({ after, size = 100, types = [] }: Read & { after: number }) {
     const matching = log.filter(
       ({ position, type }) => position > after && (types.length === 0 || types.includes(type)),
     )
@@ -380,13 +392,16 @@ describe('readers that follow the log while others post', () => {
     const holds = new Map<string, { walletId: string; remaining: Decimal }>()
     for (const { data } of events) {
       if ('hold' in data)
-        holds.set(data.hold.holdId, { walletId: data.hold.walletId, remaining: data.hold.remainingAmount })
+        holds.set(data.hold.holdId, {
+          walletId: data.hold.walletId,
+          remaining: new Decimal(data.hold.remainingAmount),
+        })
       if (!('balances' in data)) continue
       const drawn = holds.get(('transfer' in data ? data.transfer : data.funding).holdId ?? '')
-      if (drawn) drawn.remaining = data.holdRemaining!
+      if (drawn) drawn.remaining = new Decimal(data.holdRemaining!)
       for (const { walletId, sequence, balanceAfter } of Object.values(data.balances)) {
         expect(sequence).toBe((balances.get(walletId)?.sequence ?? 0) + 1)
-        balances.set(walletId, { sequence, balance: balanceAfter })
+        balances.set(walletId, { sequence, balance: new Decimal(balanceAfter) })
       }
     }
     for (const [walletId, { sequence, balance }] of balances) {

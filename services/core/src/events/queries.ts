@@ -1,23 +1,9 @@
-import {
-  Decimal,
-  DomainError,
-  type Event,
-  type EventPage,
-  type EventType,
-  eventTypes,
-  idFromUuid,
-  maxPassedPositions,
-  type ReadEventsInput,
-  uuidFromId,
-  type WalletStatus,
-} from '@workspace-wallet/contract'
-import { changerOf } from '../audit/chain/actors.ts'
+import { type Decimal, type EventType, eventTypes, maxPassedPositions } from '@workspace-wallet/contract'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
-import { plainArray, statement } from '../database/statement.ts'
-import { toHold } from '../holds/operations.ts'
-import type { JournalType } from '../ledger/chain/journal.ts'
-import { type ShownTransfer, toOrder } from '../transfers/operations.ts'
-import { type ShownFunding, toReceipt } from '../wallets/operations.ts'
+import type { HoldRow, LedgerRow, WalletRow } from '../database/signed-rows.ts'
+import { arrayStatement, plainArray } from '../database/statement.ts'
+import type { JournalEntry, JournalType } from '../ledger/chain/journal.ts'
+import type { Transfer } from '../ledger/chain/transfer.ts'
 
 /** The transfers that are events of these types. Events of all other types are rows of the journal. */
 const transferTypes: Partial<Record<EventType, string>> = {
@@ -26,190 +12,374 @@ const transferTypes: Partial<Record<EventType, string>> = {
   'wallet.withdrawn': 'WITHDRAWAL',
 }
 
-/** The ends of a page. `afterId` and `lastId`: the UUIDs of the events at these positions; null at 0. */
-type Ends = { head: number; after: number; afterId: string | null; last: number; lastId: string | null }
+/** A signed row as JSON: decimals are text, times are milliseconds, bytes are hex. */
+export type JsonOf<Row> = { [Name in keyof Omit<Row, 'workspaceId' | 'id'>]: JsonValue<Row[Name]> } & { mac: string }
+type JsonValue<Value> = Value extends Decimal | Buffer ? string : Value extends Date ? number : Value
 
-type Sides = { sourceSequence: number; sourceBalance: string; targetSequence: number; targetBalance: string }
-type TransferRow = Omit<ShownTransfer, 'transferId' | 'reversedAmount'> & Sides & { holdRemaining: string | null }
-/** Fields that never change are from the row of the hold, the others from that of the journal. */
-type HoldRow = {
-  holdId: string
-  bizId: string
-  walletId: string
-  currency: string
-  amount: string
-  captured: string
-  remaining: string
-  status: string
-  expiresAt: Date
-  reference: string | null
-  remark: string | null
-  holdCreatedAt: Date
+/**
+ * What a page is about. `previous`: wallet, sequence and MAC of the entries before those of the page that are not in the page.
+ */
+export type PageInfo = { ledger: JsonOf<LedgerRow>; after: number; last: number; previous: [string, number, string][] }
+
+/** MACs are hex. */
+type StoredSide = { balanceAfter: string; orderCount: number; mac: string }
+
+/** A transfer with its entries. */
+export type StoredTransfer = { transfer: Transfer; source: StoredSide; target: StoredSide }
+
+/**
+ * A row of the journal. `previous`: the MAC of the row before it, if that is not in the page. `hold` and `wallet`: the row of the
+ * hold for events of holds, and of the wallet for events of wallets.
+ */
+export type StoredEntry = {
+  entry: JournalEntry
+  mac: string
+  previous: string | null
+  hold: JsonOf<HoldRow> | null
+  wallet: JsonOf<WalletRow> | null
 }
-type WalletRow = { walletId: string; bizId: string | null; currency: string; status: WalletStatus; actor: string }
 
-type EventRow = { position: number; id: string; createdAt: Date } & (
-  | (TransferRow & { type: 'TRANSFER' | 'DEPOSIT' | 'WITHDRAWAL' })
-  | (HoldRow & { type: Extract<JournalType, `hold.${string}`> })
-  | (WalletRow & { type: Extract<JournalType, `wallet.${string}`> })
-)
+export type StoredEvent = StoredTransfer | StoredEntry
 
-const idAt = (position: string) => `
-  (select id from transfer t where t.workspace_id = $1 and t.position = ${position}
-   union all select id from journal j where j.workspace_id = $1 and j.position = ${position} limit 1)`
+export function positionOf(event: StoredEvent): number {
+  return 'transfer' in event ? event.transfer.position : event.entry.position
+}
+
+/** The columns of a row, as they are read: those of an event, or `info`. */
+type Columns = {
+  info: PageInfo | null
+  position: number | null
+  id: string
+  type: string
+  orderCount: number
+  holdId: string | null
+  actor: string
+  requestId: string
+  clientAddress: string | null
+  createdAtMs: number
+  bizId: string | null
+  reference: string | null
+  amount: string
+  currency: string
+  remark: string | null
+  holdRemaining: string | null
+  reversesId: string | null
+  reversedTotal: string | null
+  batchId: string | null
+  sourceWalletId: string
+  sourceSequence: number
+  sourceOrderCount: number
+  sourceBalance: string
+  sourceMac: string
+  targetWalletId: string
+  targetSequence: number
+  targetOrderCount: number
+  targetBalance: string
+  targetMac: string
+  walletId: string
+  captured: string | null
+  remaining: string | null
+  status: string
+  mac: string | null
+  previous: string | null
+  hold: JsonOf<HoldRow> | null
+  wallet: JsonOf<WalletRow> | null
+}
+
+const milliseconds = (column: string) => `round(date_part('epoch', ${column}) * 1000)`
+const hex = (column: string) => `encode(${column}, 'hex')`
+
+/** What the columns select, of `transfer t` and of `journal j`. */
+const columns: Record<Exclude<keyof Columns, 'info'>, [ofTransfer: string, ofJournal: string]> = {
+  position: ['t.position', 'j.position'],
+  id: ['t.id', 'j.id'],
+  type: ['t.type', 'j.type'],
+  orderCount: ['t.order_count', 'j.order_count'],
+  holdId: ['t.hold_id', 'j.hold_id'],
+  actor: ['t.actor', 'j.actor'],
+  requestId: ['t.request_id', 'j.request_id'],
+  clientAddress: ['t.client_address', 'j.client_address'],
+  createdAtMs: [milliseconds('t.created_at'), milliseconds('j.created_at')],
+  bizId: ['t.biz_id', 'null'],
+  reference: ['t.reference', 'null'],
+  amount: ['t.amount', 'null'],
+  currency: ['t.currency', 'null'],
+  remark: ['t.remark', 'null'],
+  holdRemaining: ['t.hold_remaining', 'null'],
+  reversesId: ['t.reverses_id', 'null'],
+  reversedTotal: ['t.reversed_total', 'null'],
+  batchId: ['t.batch_id', 'null'],
+  sourceWalletId: ['t.source_wallet_id', 'null'],
+  sourceSequence: ['t.source_sequence', 'null'],
+  sourceOrderCount: ['t.source_order_count', 'null'],
+  sourceBalance: ['t.source_balance', 'null'],
+  sourceMac: [hex('t.source_mac'), 'null'],
+  targetWalletId: ['t.target_wallet_id', 'null'],
+  targetSequence: ['t.target_sequence', 'null'],
+  targetOrderCount: ['t.target_order_count', 'null'],
+  targetBalance: ['t.target_balance', 'null'],
+  targetMac: [hex('t.target_mac'), 'null'],
+  walletId: ['null::uuid', 'j.wallet_id'],
+  captured: ['null::numeric', 'j.captured'],
+  remaining: ['null::numeric', 'j.remaining'],
+  status: ['null::text', 'j.status'],
+  mac: ['null::text', hex('j.mac')],
+  previous: ['null::text', 'j.previous'],
+  hold: ['null::json', 'h.content'],
+  wallet: ['null::json', 'w.content'],
+}
+const columnNames = Object.keys(columns) as (keyof typeof columns)[]
+const columnsOf = (table: 0 | 1) => columnNames.map(name => `${columns[name][table]} as "${name}"`).join(', ')
+
+/** A row as `JsonOf`. */
+const jsonOf = <Row>(values: Record<keyof JsonOf<Row>, string>) =>
+  `json_build_object(${Object.entries(values)
+    .map(([name, value]) => `'${name}', ${value}`)
+    .join(', ')})`
+
+const ledgerJson = jsonOf<LedgerRow>({
+  status: 'l.status',
+  walletCount: 'l.wallet_count',
+  orderCount: 'l.order_count',
+  holdCount: 'l.hold_count',
+  limitCount: 'l.limit_count',
+  position: 'l.position',
+  journalHead: hex('l.journal_head'),
+  lastPostedAt: milliseconds('l.last_posted_at'),
+  haltReason: 'l.halt_reason',
+  revision: 'l.revision',
+  mac: hex('l.mac'),
+})
+
+const holdJson = jsonOf<HoldRow>({
+  number: 'number',
+  walletNumber: 'wallet_number',
+  bizId: 'biz_id',
+  walletId: 'wallet_id',
+  currency: 'currency',
+  amount: 'amount::text',
+  captured: 'captured::text',
+  remaining: 'remaining::text',
+  status: 'status',
+  expiresAt: milliseconds('expires_at'),
+  reference: 'reference',
+  remark: 'remark',
+  createdAt: milliseconds('created_at'),
+  updatedAt: milliseconds('updated_at'),
+  revision: 'revision',
+  mac: hex('mac'),
+})
+
+const walletJson = jsonOf<WalletRow>({
+  number: 'number',
+  kind: 'kind',
+  bizId: 'biz_id',
+  name: 'name',
+  currency: 'currency',
+  status: 'status',
+  frozenBy: 'frozen_by',
+  balance: 'balance::text',
+  held: 'held::text',
+  heldUntil: milliseconds('held_until'),
+  sequence: 'sequence',
+  orderCount: 'order_count',
+  holdCount: 'hold_count',
+  head: hex('head'),
+  createdAt: milliseconds('created_at'),
+  updatedAt: milliseconds('updated_at'),
+  revision: 'revision',
+  mac: hex('mac'),
+})
 
 /** Selects rows of one table in the span, at most a page. */
-const rowsOf = (table: 'transfer' | 'journal', columns: string, types: string) => `
-  (select e.position, ${columns} from ${table} e
-   where e.workspace_id = $1 and e.position > (select after from span) and e.position <= (select upto from span)
-     and cardinality(${types}) > 0 and e.type = any (${types})
-   order by e.position limit $4)`
+const rowsInSpan = (table: 'transfer' | 'journal', types: string) => `
+  select * from ${table} e
+  where e.workspace_id = $1 and e.position > (select after from span) and e.position <= (select upto from span)
+    and cardinality(${types}) > 0 and e.type = any (${types})
+  order by e.position limit $4`
+
+/** Selects the rows of one table at the ends of the page, if they are not in it. */
+const rowsAtEnds = (table: 'transfer' | 'journal') => `
+  select e.* from ends cross join lateral (
+    select * from ${table} where workspace_id = $1 and position >= ends.position order by position limit 1) e
+  where e.position = ends.position`
+
+/** Selects the rows of one table in the page and at its ends. */
+const shown = (table: 'transfers' | 'journal') => `(
+  select * from found_${table} where position <= (select last from cut) union all select * from ${table}_at_ends)`
+
+/** Selects the last entry on one side of a wallet before an entry. */
+const entryBefore = (side: 'source' | 'target') => `
+  (select t.${side}_sequence as sequence, t.${side}_mac as mac from transfer t
+   where t.workspace_id = $1 and t.${side}_wallet_id = unlinked.wallet_id and t.${side}_sequence < unlinked.sequence
+   order by t.${side}_sequence desc limit 1)`
 
 /**
  * One statement, so that all of it sees the same log. $2: the position after which the page begins, null for the end of the
- * log. $3: how many positions it passes at most. $4: its size. $5 and $6: the types of transfers and rows of the journal.
+ * log. $3: how many positions it passes at most. $4: its size. $5 and $6: the types of transfers and rows of the journal. $7:
+ * whether these are not all types.
+ *
+ * Most entries follow another one of the page. Only the MACs before the others are looked up. Without a filter, the same holds
+ * for rows of the journal. Entries are compared with their neighbours in order and not by a join, whose plan would depend on
+ * statistics. One row has the `info`, and the others have the events, in any order.
  */
-const readEventsStatement = statement<Ends & (EventRow | { position: null })>(
+const readEventsStatement = arrayStatement<unknown[]>(
   'read-events',
   `with span as materialized (
-     select position as head, coalesce($2::bigint, position) as after,
-       least(coalesce($2::bigint, position) + $3::bigint, position) as upto
-     from ledger where workspace_id = $1::uuid),
-   page as materialized (
-     select * from (
-       ${rowsOf('transfer', 'e as transfer, null::journal as journal', '$5::text[]')}
-       union all
-       ${rowsOf('journal', 'null::transfer, e', '$6::text[]')}) e
-     order by position limit $4::bigint),
+     select after, least(after + $3::bigint, position) as upto
+     from (select position, coalesce($2::bigint, position) as after from ledger where workspace_id = $1::uuid) _),
+   found_transfers as materialized (${rowsInSpan('transfer', '$5::text[]')}),
+   found_journal as materialized (${rowsInSpan('journal', '$6::text[]')}),
+   found as (select position from found_transfers union all select position from found_journal),
+   cut as materialized (
+     select case when count(*) = $4 then max(position) else (select upto from span) end as last
+     from (select position from found order by position limit $4::bigint) _),
    ends as materialized (
-     select *, ${idAt('after')} as "afterId", ${idAt('last')} as "lastId"
-     from (select head, after, case when count = $4 then latest else upto end as last
-       from span, (select count(*), max(position) as latest from page) page) _)
-   select ends.*, e.position,
-     coalesce((e.transfer).id, (e.journal).id) as id, coalesce((e.transfer).type, (e.journal).type) as type,
-     coalesce((e.transfer).created_at, (e.journal).created_at) as "createdAt",
-     coalesce((e.transfer).biz_id, h.biz_id, w.biz_id) as "bizId", coalesce((e.transfer).currency, w.currency) as currency,
-     coalesce((e.transfer).amount, h.amount) as amount, coalesce((e.transfer).reference, h.reference) as reference,
-     coalesce((e.transfer).remark, h.remark) as remark, coalesce((e.transfer).hold_id, (e.journal).hold_id) as "holdId",
-     (e.transfer).hold_remaining as "holdRemaining", (e.transfer).reverses_id as "reversesId",
-     (e.transfer).batch_id as "batchId", (e.transfer).source_wallet_id as "sourceWalletId",
-     (e.transfer).source_sequence as "sourceSequence", (e.transfer).source_balance as "sourceBalance",
-     (e.transfer).target_wallet_id as "targetWalletId", (e.transfer).target_sequence as "targetSequence",
-     (e.transfer).target_balance as "targetBalance", (e.journal).wallet_id as "walletId", (e.journal).captured,
-     (e.journal).remaining, (e.journal).status, (e.journal).actor, h.expires_at as "expiresAt",
-     h.created_at as "holdCreatedAt"
-   from ends left join page e on true
+     select position from (select after as position from span union select last from cut) _
+     where position not in (select position from found)),
+   transfers_at_ends as materialized (${rowsAtEnds('transfer')}),
+   journal_at_ends as materialized (${rowsAtEnds('journal')}),
+   unlinked as materialized (
+     select wallet_id, sequence from (
+       select *, lag(sequence) over (partition by wallet_id order by sequence) as before from (
+         select source_wallet_id as wallet_id, source_sequence as sequence from ${shown('transfers')} _
+         union all select target_wallet_id, target_sequence from ${shown('transfers')} _) _) entry
+     where sequence > 1 and before is distinct from sequence - 1),
+   previous as (
+     select unlinked.wallet_id, entry.sequence, entry.mac
+     from unlinked cross join lateral (
+       select * from (${entryBefore('source')} union all ${entryBefore('target')}) _
+       order by sequence desc limit 1) entry),
+   info as (
+     select json_build_object('ledger', ${ledgerJson}, 'after', span.after, 'last', cut.last, 'previous', (
+       select coalesce(json_agg(json_build_array(wallet_id, sequence, ${hex('mac')})), '[]') from previous)) as info
+     from ledger l, span, cut where l.workspace_id = $1)
+   select null::json as info, ${columnsOf(0)} from ${shown('transfers')} t
+   union all
+   select null, ${columnsOf(1)} from (
+     select *, case when $7::boolean or position = (select min(position) from ${shown('journal')} _) then (
+       select ${hex('b.mac')} from journal b where b.workspace_id = $1 and b.position < e.position
+       order by b.position desc limit 1) end as previous
+     from ${shown('journal')} e) j
    left join lateral (
-     select * from hold where hold.workspace_id = $1 and hold.id = (e.journal).hold_id limit 1) h on true
+     select ${holdJson} as content from hold where workspace_id = $1 and id = j.hold_id limit 1) h on true
    left join lateral (
-     select * from wallet where wallet.workspace_id = $1 and wallet.id = (e.journal).wallet_id limit 1) w on true
-   order by e.position`,
+     select ${walletJson} as content from wallet
+     where workspace_id = $1 and id = j.wallet_id and j.hold_id is null limit 1) w on true
+   union all
+   select info, ${columnNames.map(() => 'null').join(', ')} from info`,
 )
 
+/** Where the columns are in a row. */
+const places = Object.fromEntries(['info', ...columnNames].map((name, place) => [name, place])) as Record<
+  keyof Columns,
+  number
+>
+function read<Name extends keyof Columns>(row: unknown[], name: Name): Columns[Name] {
+  return row[places[name]] as Columns[Name]
+}
+
+/** The events of a page in order of position, and those at its ends. */
+export type StoredPage = { info: PageInfo; events: StoredEvent[] }
+
 /**
- * The events of a workspace after a position, in order of position. Without `types`: of all types. A page costs the same at
- * any position.
+ * Reads a page, without checking it. Without `types`: of all types. A page costs the same at any position. Null if there is no such
+ * workspace.
  *
- * @throws DomainError GA2032; E001 if the log ends before `after`; S002 if too many lists wait
+ * @throws DomainError S002 if too many lists wait
  */
-export async function readEvents(
+export async function readStoredPage(
   db: ListDatabase,
   workspaceId: string,
-  { after, size, types }: Pick<ReadEventsInput, 'after' | 'size' | 'types'>,
-): Promise<EventPage> {
-  const workspace = uuidFromId('workspace', workspaceId)
-  if (!workspace) throw new DomainError('GA2032')
-  const passed = types.length === 0 ? size : maxPassedPositions
-  const read = types.length === 0 ? eventTypes : types
+  { after, size, types }: { after: number | 'head'; size: number; types: readonly EventType[] },
+): Promise<StoredPage | null> {
+  const wanted = types.length === 0 ? eventTypes : types
   const rows = await db.read({
-    workspace,
+    workspace: workspaceId,
     cost: 'bounded',
     statement: readEventsStatement,
     values: [
-      workspace,
+      workspaceId,
       after === 'head' ? null : after,
-      passed,
+      types.length === 0 ? size : maxPassedPositions,
       size,
-      plainArray(read.flatMap(type => transferTypes[type] ?? [])),
-      plainArray(read.filter(type => !(type in transferTypes))),
+      plainArray(wanted.flatMap(type => transferTypes[type] ?? [])),
+      plainArray(wanted.filter(type => !(type in transferTypes))),
+      types.length > 0,
     ],
   })
-  const [ends] = rows
-  if (!ends) throw new DomainError('GA2032')
-  if (ends.after > ends.head) throw new DomainError('E001', { position: ends.head })
+  const info = rows.map(row => read(row, 'info')).find(found => found !== null)
+  if (!info) return null
+  const events = rows.flatMap(row => (read(row, 'position') === null ? [] : toStoredEvent(workspaceId, row)))
+  return { info, events: events.sort((a, b) => positionOf(a) - positionOf(b)) }
+}
+
+/** Whatever the type of a damaged row, only rows of the journal have a MAC of their own. */
+function toStoredEvent(workspaceId: string, row: unknown[]): StoredEvent {
+  return read(row, 'mac') === null ? toStoredTransfer(workspaceId, row) : toStoredEntry(workspaceId, row)
+}
+
+function toStoredTransfer(workspaceId: string, row: unknown[]): StoredTransfer {
   return {
-    content: rows.flatMap(row => (row.position === null ? [] : toEvent(workspaceId, row))),
-    after: ends.after,
-    afterEventId: after === 'head' ? null : eventIdOf(ends.afterId),
-    types,
-    last: ends.last,
-    lastEventId: eventIdOf(ends.lastId),
-    more: ends.last < ends.head,
-  }
-}
-
-function eventIdOf(uuid: string | null): string | null {
-  return uuid && idFromUuid('event', uuid)
-}
-
-function toEvent(workspaceId: string, row: EventRow): Event {
-  const { id, position, createdAt } = row
-  const event = { eventId: idFromUuid('event', id), position, timestamp: createdAt, workspaceId }
-  switch (row.type) {
-    case 'TRANSFER':
-      return { ...event, type: 'transfer.completed', data: transferData(row) }
-    case 'DEPOSIT': {
-      const { target } = balancesOf(row)
-      return { ...event, type: 'wallet.deposited', data: { ...fundingData(row, row.type), balances: { target } } }
-    }
-    case 'WITHDRAWAL': {
-      const { source } = balancesOf(row)
-      return { ...event, type: 'wallet.withdrawn', data: { ...fundingData(row, row.type), balances: { source } } }
-    }
-    case 'hold.created':
-    case 'hold.released':
-    case 'hold.expired':
-      return { ...event, type: row.type, data: { hold: holdOf(row, createdAt) } }
-    default:
-      return { ...event, type: row.type, data: walletData(row) }
-  }
-}
-
-function transferData(row: TransferRow & { id: string }) {
-  // Reversals are later events.
-  const { reversedAmount: _, ...transfer } = toOrder({ ...row, transferId: row.id, reversedAmount: null })
-  return { transfer, balances: balancesOf(row), holdRemaining: holdRemainingOf(row) }
-}
-
-function fundingData(row: TransferRow & { id: string }, type: ShownFunding['type']) {
-  return { funding: toReceipt({ ...row, transferId: row.id, type }), holdRemaining: holdRemainingOf(row) }
-}
-
-function balancesOf(row: TransferRow) {
-  return {
+    transfer: {
+      type: read(row, 'type') as Transfer['type'],
+      workspaceId,
+      transferId: read(row, 'id'),
+      bizId: read(row, 'bizId'),
+      reference: read(row, 'reference'),
+      sourceWalletId: read(row, 'sourceWalletId'),
+      targetWalletId: read(row, 'targetWalletId'),
+      amount: read(row, 'amount'),
+      currency: read(row, 'currency'),
+      remark: read(row, 'remark'),
+      holdId: read(row, 'holdId'),
+      holdRemaining: read(row, 'holdRemaining'),
+      reversesId: read(row, 'reversesId'),
+      reversedTotal: read(row, 'reversedTotal'),
+      batchId: read(row, 'batchId'),
+      actor: read(row, 'actor'),
+      requestId: read(row, 'requestId'),
+      clientAddress: read(row, 'clientAddress'),
+      position: read(row, 'position')!,
+      orderCount: read(row, 'orderCount'),
+      sourceSequence: read(row, 'sourceSequence'),
+      targetSequence: read(row, 'targetSequence'),
+      createdAt: new Date(read(row, 'createdAtMs')),
+    },
     source: {
-      walletId: idFromUuid('wallet', row.sourceWalletId),
-      sequence: row.sourceSequence,
-      balanceAfter: new Decimal(row.sourceBalance),
+      balanceAfter: read(row, 'sourceBalance'),
+      orderCount: read(row, 'sourceOrderCount'),
+      mac: read(row, 'sourceMac'),
     },
     target: {
-      walletId: idFromUuid('wallet', row.targetWalletId),
-      sequence: row.targetSequence,
-      balanceAfter: new Decimal(row.targetBalance),
+      balanceAfter: read(row, 'targetBalance'),
+      orderCount: read(row, 'targetOrderCount'),
+      mac: read(row, 'targetMac'),
     },
   }
 }
 
-function holdRemainingOf({ holdRemaining }: TransferRow): Decimal | null {
-  return holdRemaining === null ? null : new Decimal(holdRemaining)
-}
-
-/** The hold after the event. An expired hold was changed when it expired, not when the expiry was written. */
-function holdOf({ holdId, holdCreatedAt, ...row }: HoldRow, at: Date) {
-  const updatedAt = row.status === 'EXPIRED' ? row.expiresAt : at
-  return toHold({ ...row, id: holdId, createdAt: holdCreatedAt, updatedAt })
-}
-
-function walletData({ walletId, bizId, currency, status, actor }: WalletRow) {
-  return { walletId: idFromUuid('wallet', walletId), bizId, currency, status, by: changerOf(actor) }
+function toStoredEntry(workspaceId: string, row: unknown[]): StoredEntry {
+  return {
+    entry: {
+      workspaceId,
+      position: read(row, 'position')!,
+      orderCount: read(row, 'orderCount'),
+      id: read(row, 'id'),
+      type: read(row, 'type') as JournalType,
+      walletId: read(row, 'walletId'),
+      holdId: read(row, 'holdId'),
+      captured: read(row, 'captured'),
+      remaining: read(row, 'remaining'),
+      status: read(row, 'status'),
+      actor: read(row, 'actor'),
+      requestId: read(row, 'requestId'),
+      clientAddress: read(row, 'clientAddress'),
+      createdAt: new Date(read(row, 'createdAtMs')),
+    },
+    mac: read(row, 'mac')!,
+    previous: read(row, 'previous'),
+    hold: read(row, 'hold'),
+    wallet: read(row, 'wallet'),
+  }
 }

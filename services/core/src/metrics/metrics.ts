@@ -5,9 +5,8 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
-import type { SignedTable } from '../database/signed-rows.ts'
 import type { ChainedDecisions } from '../ledger/posting/chain-decisions.ts'
-import { findHaltedLedgers } from '../ledger/posting/halt.ts'
+import { findHaltedLedgers, type ModifiedTable } from '../ledger/posting/halt.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
@@ -60,7 +59,7 @@ export class Metrics {
   }
 
   /** Counts a key, member, workspace or webhook that was refused, or a transfer without a receipt, because of a modified row. */
-  modifiedRow(table: SignedTable | 'transfer'): void {
+  modifiedRow(table: ModifiedTable): void {
     this.#modifiedRows.inc({ table })
   }
 

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid, type ReceiptCheck, type ReceiptClaims } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
-import { continuesChain } from '../ledger/chain/chain.ts'
+import { continueChains } from '../ledger/chain/chain.ts'
 import { findEntries } from '../ledger/posting/load.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { payloadOf, signReceipt, verifyReceipt } from '../signing/jws.ts'
@@ -49,7 +49,7 @@ async function findClaims(
   ])
   const order = toOrder(transfer)
   const { transferId, bizId, amount, currency, completedAt, reversesTransferId } = order
-  if (!continuesChain(chainKey, transfer, 'OUT', source!) || !continuesChain(chainKey, transfer, 'IN', target!)) {
+  if (!continueChains(chainKey, transfer, { source: source!, target: target! })) {
     metrics.modifiedRow('transfer')
     log.fatal(
       { workspaceId, transferId },
@@ -68,7 +68,11 @@ async function findClaims(
     completedAt: completedAt.toISOString(),
     position,
     reversesTransferId,
-    source: { sequence: sourceSequence, mac: source!.mac!.toString('base64url') },
-    target: { sequence: targetSequence, mac: target!.mac!.toString('base64url') },
+    source: { sequence: sourceSequence, mac: base64url(source!.mac!) },
+    target: { sequence: targetSequence, mac: base64url(target!.mac!) },
   }
+}
+
+function base64url(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64url')
 }

@@ -1,5 +1,6 @@
 import {
   type BatchItem,
+  type CompletedOrder,
   type CreateBatchInput,
   type CreateTransferBody,
   type CreateTransferInput,
@@ -124,12 +125,14 @@ export type ShownTransfer = Pick<
   | 'batchId'
   | 'reversesId'
   | 'createdAt'
-> & {
-  /** The sum of its reversals; null without any. */
-  reversedAmount: string | null
+>
+
+/** @param reversedAmount the sum of its reversals; null without any */
+export function toOrder(transfer: ShownTransfer & { reversedAmount: string | null }): TransferOrder {
+  return { ...toCompletedOrder(transfer), reversedAmount: new Decimal(transfer.reversedAmount ?? 0) }
 }
 
-export function toOrder(transfer: ShownTransfer): TransferOrder {
+export function toCompletedOrder(transfer: ShownTransfer): CompletedOrder {
   const transferId = idFromUuid('transfer', transfer.transferId)
   return {
     transferId,
@@ -144,7 +147,6 @@ export function toOrder(transfer: ShownTransfer): TransferOrder {
     holdId: transfer.holdId && idFromUuid('hold', transfer.holdId),
     batchId: transfer.batchId && idFromUuid('transfer', transfer.batchId),
     reversesTransferId: transfer.reversesId && idFromUuid('transfer', transfer.reversesId),
-    reversedAmount: new Decimal(transfer.reversedAmount ?? 0),
     createdAt: transfer.createdAt,
     // A transfer is written once and never changes.
     updatedAt: transfer.createdAt,

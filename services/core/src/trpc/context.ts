@@ -7,6 +7,7 @@ import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
+import type { EventReader } from '../events/event-reader.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -23,6 +24,7 @@ export type Core = {
   lists: ListReader
   /** What the API keys may do for which gateways call. */
   access: AccessCache
+  events: EventReader
   /** Limits what waits for the lock of a ledger or of a webhook on connections of `reads`. */
   lockWaits: WorkspaceConcurrencyLimit
   ledgerWaits: LedgerWaits

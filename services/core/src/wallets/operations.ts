@@ -26,7 +26,7 @@ import { emptyHead } from '../ledger/chain/chain.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
 import { postingTime } from '../ledger/posting/draft.ts'
-import type { Breach } from '../ledger/posting/halt.ts'
+import { ModifiedRow } from '../ledger/posting/halt.ts'
 import type { Posting } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
@@ -244,19 +244,14 @@ function requireOpen(ledger: Ledger | null, administration: Administration, work
   return ledger
 }
 
-/** A client's change found a row that was modified outside the service. Nothing was changed. */
-export class ModifiedRow extends Error {
-  readonly breach: Breach
-
-  constructor({ workspaceId }: Ledger | Wallet, what: string) {
-    super(`the row of ${what} was modified outside the service`)
-    this.breach = { workspaceId: uuidFromId('workspace', workspaceId)!, reason: this.message }
-  }
-}
-
 /** @throws ModifiedRow for a client; AdminError NOT_ALLOWED for an operator */
 function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
-  if (by === 'WORKSPACE' && !isGenuine(row)) throw new ModifiedRow(row, what)
+  if (by === 'WORKSPACE' && !isGenuine(row))
+    throw new ModifiedRow(
+      row instanceof Wallet ? 'wallet' : 'ledger',
+      uuidFromId('workspace', row.workspaceId)!,
+      `the row of ${what} was modified outside the service`,
+    )
   requireGenuine(row)
 }
 

@@ -25,7 +25,7 @@ import {
 } from '@workspace-wallet/contract'
 import { changerOf } from '../audit/chain/actors.ts'
 import type { Em } from '../database/orm.ts'
-import { halt } from '../ledger/posting/halt.ts'
+import { haltIfModified } from '../ledger/posting/halt.ts'
 import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {
@@ -36,14 +36,7 @@ import {
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
 import { inWorkspaceTransaction, type WorkspaceAction } from '../trpc/transactions.ts'
-import {
-  type Administration,
-  createWallet,
-  type Funding,
-  fundWallet,
-  ModifiedRow,
-  setWalletStatus,
-} from './operations.ts'
+import { type Administration, createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
 import { readFlowsAfter } from './past-balances.ts'
 import { findBalance, findWallet, listFlows, listWallets } from './queries.ts'
 import { balanceAt as findBalanceAt, statementOf } from './statements.ts'
@@ -144,16 +137,12 @@ async function changeWallets<Result>(
   { caller, ...action }: WorkspaceAction & { caller: Caller | undefined },
   change: (em: Em, administration: Administration) => Promise<Result>,
 ): Promise<Result> {
-  const { reads: pool, chainKey, log } = ctx.core
+  const { reads, chainKey } = ctx.core
   const by = changerOf(ctx.actor)
-  try {
-    return await inWorkspaceTransaction(ctx, action, (em, actor) => change(em, { actor, by, caller, chainKey }))
-  } catch (error) {
-    // Thrown for clients only.
-    if (!(error instanceof ModifiedRow)) throw error
-    await halt({ pool, chainKey, log }, error.breach)
-    throw new DomainError('S002', { retryAfterSeconds: 1 })
-  }
+  // Thrown for clients only.
+  return haltIfModified(ctx.core, reads, () =>
+    inWorkspaceTransaction(ctx, action, (em, actor) => change(em, { actor, by, caller, chainKey })),
+  )
 }
 
 function fund(ctx: CallContext, type: Funding['type'], { caller, ...input }: WithdrawalInput): Promise<FundingReceipt> {

@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises'
 import {
   type Delivery,
   type Event,
-  eventRecord,
   idFromUuid,
   type LeasedWebhook,
   leaseMs,
@@ -14,10 +13,9 @@ import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { databaseTime } from '../database/clock.ts'
 import { classifyDatabaseError } from '../database/errors.ts'
-import type { ListDatabase } from '../database/lists/list-reader.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import { readEvents } from '../events/queries.ts'
+import type { BuiltEvent, EventReader } from '../events/event-reader.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { Webhook } from './entities.ts'
 import { type EmptyLease, endLeases, findDueWebhooks, lockDueWebhooks } from './queries.ts'
@@ -148,7 +146,7 @@ function usableSecrets(
 /** A lease is not given if its events take longer to read: all other deliveries of the call would wait for it. */
 const readMs = 1_000
 
-type Reading = { lists: ListDatabase; reads: Pool; log: Log }
+type Reading = { events: EventReader; reads: Pool; log: Log }
 
 /**
  * Reads and signs the events of leased webhooks. If none of the events has a type that a webhook wants, its position passes
@@ -169,16 +167,16 @@ export async function readDeliveries(core: Reading, leases: readonly Lease[]): P
 
 /** @param late resolves when this lease is no longer waited for */
 async function readLease(
-  { lists, log }: Reading,
+  { events, log }: Reading,
   { types, position, secrets, leasedAt, ...leased }: Lease,
   { maxLength, late }: { maxLength: number; late: Promise<null> },
 ): Promise<LeasedWebhook | EmptyLease> {
   const { webhookId, workspaceId, generation } = leased
   try {
-    const page = readEvents(lists, workspaceId, { after: position, size: maxDeliveries, types })
+    const page = events.read(workspaceId, { after: position, size: maxDeliveries, types })
     const read = await Promise.race([page, late])
     if (!read) throw new Error(`they were not read in ${readMs} ms`)
-    const deliveries = deliveriesOf(read.content, { secrets, leasedAt, maxLength })
+    const deliveries = deliveriesOf(read.events, { secrets, leasedAt, maxLength })
     return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
   } catch (error) {
     log.warn({ err: error, webhookId, workspaceId }, 'the events of a webhook could not be read')
@@ -188,16 +186,14 @@ async function readLease(
 
 /** At least the first event, and as many of the following ones as fit. */
 function deliveriesOf(
-  events: readonly Event[],
+  events: readonly BuiltEvent[],
   { secrets, leasedAt, maxLength }: { secrets: string[]; leasedAt: Date; maxLength: number },
 ): Delivery[] {
   const deliveries: Delivery[] = []
   let length = 0
-  for (const event of events) {
-    const body = JSON.stringify(eventRecord(event))
+  for (const { eventId, position, text: body } of events) {
     length += body.length
     if (deliveries.length > 0 && length > maxLength) break
-    const { eventId, position } = event
     deliveries.push({ position, body, headers: signatureHeaders(secrets, { eventId, body, at: leasedAt }) })
   }
   return deliveries

@@ -1,4 +1,4 @@
-import { createHmac, hash, type KeyObject } from 'node:crypto'
+import { createHmac, type Hmac, hash, type KeyObject } from 'node:crypto'
 import type { Entry, Transfer } from './transfer.ts'
 
 /**
@@ -43,31 +43,27 @@ export function transferDigest(transfer: Transfer): string {
   )
 }
 
+/** What an entry says besides its transfer. */
+type EntrySide = Pick<Entry, 'direction' | 'balanceAfter' | 'orderCount'>
+
 /** The MAC of an entry: one byte of format version, then 32 bytes of HMAC-SHA256. */
-export function entryMac(key: KeyObject, entry: Entry, digest: string, previous: Buffer): Buffer {
-  const content = JSON.stringify([
-    chainFormat,
-    entry.workspaceId,
-    entry.walletId,
-    entry.sequence,
-    entry.transferId,
-    entry.direction,
-    entry.amount,
-    entry.balanceAfter,
-    entry.orderCount,
-    entry.createdAt.getTime(),
-    digest,
-    previous.toString('hex'),
-  ])
-  return Buffer.concat([Buffer.of(chainFormat), createHmac('sha256', key).update(content).digest()])
+export function entryMac(key: KeyObject, entry: EntrySide, digest: string, previous: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(chainFormat), entryHmac(key, entry, digest, previous.toString('hex')).digest()])
 }
 
-/** An entry as stored, and the MAC of the entry before it on its wallet; null where missing. */
+/** The digest covers everything else that an entry says: its wallet and sequence, the amount and the time. @param previous in hex */
+function entryHmac(key: KeyObject, side: EntrySide, digest: string, previous: string): Hmac {
+  const { direction, balanceAfter, orderCount } = side
+  const content = JSON.stringify([chainFormat, direction, balanceAfter, orderCount, digest, previous])
+  return createHmac('sha256', key).update(content)
+}
+
+/** An entry as stored, and the MAC of the entry before it on its wallet; null where missing. MACs in hex. */
 export type StoredEntry = {
   balanceAfter: string | null
   orderCount: number | null
-  mac: Buffer | null
-  previous: Buffer | null
+  mac: string | null
+  previous: string | null
 }
 
 /** Whether the stored entry of a transfer continues the chain of its wallet. If not, it was written outside the service. */
@@ -75,14 +71,30 @@ export function continuesChain(
   key: KeyObject,
   transfer: Transfer,
   direction: Entry['direction'],
+  entry: StoredEntry,
+): boolean {
+  return isEntryOf(key, transferDigest(transfer), direction, entry)
+}
+
+/** Whether both entries of a transfer continue the chains of their wallets. */
+export function continueChains(
+  key: KeyObject,
+  transfer: Transfer,
+  { source, target }: { source: StoredEntry; target: StoredEntry },
+): boolean {
+  const digest = transferDigest(transfer)
+  return isEntryOf(key, digest, 'OUT', source) && isEntryOf(key, digest, 'IN', target)
+}
+
+const formatInHex = chainFormat.toString(16).padStart(2, '0')
+
+function isEntryOf(
+  key: KeyObject,
+  digest: string,
+  direction: Entry['direction'],
   { balanceAfter, orderCount, mac, previous }: StoredEntry,
 ): boolean {
-  if (!mac || balanceAfter === null || orderCount === null) return false
-  const { workspaceId, transferId, amount, createdAt } = transfer
-  const [walletId, sequence] =
-    direction === 'OUT'
-      ? [transfer.sourceWalletId, transfer.sourceSequence]
-      : [transfer.targetWalletId, transfer.targetSequence]
-  const entry = { workspaceId, transferId, walletId, sequence, direction, amount, balanceAfter, orderCount, createdAt }
-  return entryMac(key, entry, transferDigest(transfer), previous ?? emptyHead).equals(mac)
+  if (mac === null || balanceAfter === null || orderCount === null) return false
+  const side = { direction, balanceAfter, orderCount }
+  return mac === formatInHex + entryHmac(key, side, digest, previous ?? '').digest('hex')
 }

@@ -1,17 +1,57 @@
 import type { KeyObject } from 'node:crypto'
-import { idFromUuid } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { coreActor } from '../../audit/chain/actors.ts'
 import { appendActions, lockAudit } from '../../audit/chain/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { ledgerMac } from '../../database/signed-rows.ts'
+import { ledgerMac, type SignedTable } from '../../database/signed-rows.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
 import { lockLedgers } from './load.ts'
 
 /** A workspace whose rows were modified outside the service, and which row shows it. */
 export type Breach = { workspaceId: string; reason: string }
+
+/** Something that core was about to answer or to change was written outside the service. */
+export class ModifiedRow extends Error {
+  readonly table: ModifiedTable
+  readonly breach: Breach
+
+  /** @param workspaceId a UUID */
+  constructor(table: ModifiedTable, workspaceId: string, reason: string) {
+    super(reason)
+    this.table = table
+    this.breach = { workspaceId, reason }
+  }
+}
+
+/** The tables of signed rows, and of rows in chains. */
+export type ModifiedTable = SignedTable | 'journal' | 'transfer'
+
+type Halting = { chainKey: KeyObject; log: Log; metrics: { modifiedRow(table: ModifiedTable): void } }
+
+const haltedRetrySeconds = 60
+
+/**
+ * Runs `work`. If it finds a row that was modified outside the service, the workspace is halted.
+ *
+ * @throws DomainError S002 instead of ModifiedRow
+ */
+export async function haltIfModified<Result>(
+  { chainKey, log, metrics }: Halting,
+  pool: Pool,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ModifiedRow)) throw error
+    metrics.modifiedRow(error.table)
+    await halt({ pool, chainKey, log }, error.breach)
+    throw new DomainError('S002', { retryAfterSeconds: haltedRetrySeconds })
+  }
+}
 
 /**
  * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is

@@ -261,7 +261,8 @@ export function namesAsArrays(names: readonly NameKey[]): [string, string, strin
 // Ranges in order, so that the planner uses the indexes of sequences: see the function `post`.
 const findEntriesStatement = statement<StoredEntry>(
   'find-entries',
-  `select f.balance_after as "balanceAfter", f.order_count as "orderCount", f.mac, p.mac as previous
+  `select f.balance_after as "balanceAfter", f.order_count as "orderCount", encode(f.mac, 'hex') as mac,
+     encode(p.mac, 'hex') as previous
    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
    left join lateral (
      select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id

@@ -1,0 +1,89 @@
+import { uuidFromId } from '@workspace-wallet/contract'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { until } from '../../../../test/setup/until.ts'
+import type { ListDatabase, ListQuery } from '../database/lists/list-reader.ts'
+import { EventReader } from './event-reader.ts'
+
+/** How pages share the event loop and the connections. */
+
+let testCore: TestCore
+beforeAll(async () => {
+  testCore = await openTestCore()
+})
+afterAll(() => testCore.close())
+
+/** A workspace with this number of events. */
+async function newWorkspace(events: number): Promise<string> {
+  const admin = testCore.as('admin')
+  const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
+  for (let count = 0; count < events; count++)
+    await admin.wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+  return workspaceId
+}
+
+/** A reader whose statements wait until the test lets them begin. */
+function heldReader() {
+  const waiting: { workspace: string; begin: () => void }[] = []
+  const lists: ListDatabase = {
+    async read<Row>(query: ListQuery<Row>) {
+      await new Promise<void>(begin => waiting.push({ workspace: query.workspace, begin }))
+      return testCore.core.lists.read(query)
+    },
+  }
+  return { reader: new EventReader({ ...testCore.core, lists }), waiting }
+}
+
+test('each workspace reads one page at a time, and all of them two', async () => {
+  const [first, second, third] = [await newWorkspace(1), await newWorkspace(1), await newWorkspace(1)]
+  const { reader, waiting } = heldReader()
+  const begun = () => waiting.map(({ workspace }) => workspace)
+  const uuid = (workspaceId: string) => uuidFromId('workspace', workspaceId)
+  const pages = [first, first, second, third, first].map(workspaceId =>
+    reader.read(workspaceId, { after: 0, size: 10, types: [] }),
+  )
+  expect(begun()).toEqual([first, second].map(uuid))
+  expect(reader.load).toMatchObject({ running: 2, waiting: 3 })
+  waiting[1]!.begin()
+  await until('the third workspace reads', () => waiting.length === 3)
+  expect(begun()).toEqual([first, second, third].map(uuid))
+  // The first workspace still reads its first page.
+  waiting[2]!.begin()
+  await pages[3]
+  expect(begun()).toHaveLength(3)
+  for (let at = 0; at < pages.length; at++)
+    if (at !== 1 && at !== 2) {
+      await until('its next page is read', () => waiting.length > at)
+      waiting[at]!.begin()
+    }
+  expect((await Promise.all(pages)).map(({ events }) => events.length)).toEqual([1, 1, 1, 1, 1])
+  expect(reader.load).toMatchObject({ running: 0, waiting: 0 })
+})
+
+test('a page is built in several turns of the event loop, between which other work runs', async () => {
+  const workspaceId = await newWorkspace(500)
+  let rows: unknown[] = []
+  const recording: ListDatabase = {
+    async read<Row>(query: ListQuery<Row>) {
+      const found = await testCore.core.lists.read(query)
+      rows = found
+      return found
+    },
+  }
+  const page = { after: 0, size: 500, types: [] }
+  const expected = await new EventReader({ ...testCore.core, lists: recording }).read(workspaceId, page)
+  expect(expected.events).toHaveLength(500)
+
+  // Now without PostgreSQL, so that all turns are those of the reader.
+  const lists = { read: async () => rows } as ListDatabase
+  let turns = 0
+  let isReading = true
+  const count = () => {
+    turns++
+    if (isReading) setImmediate(count)
+  }
+  setImmediate(count)
+  expect(await new EventReader({ ...testCore.core, lists }).read(workspaceId, page)).toEqual(expected)
+  isReading = false
+  expect(turns).toBeGreaterThanOrEqual(10)
+})

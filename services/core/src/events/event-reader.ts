@@ -1,0 +1,102 @@
+import type { KeyObject } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { DomainError, type Event, type EventPage, type ReadEventsInput, uuidFromId } from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
+import type { Pool } from 'pg'
+import type { ListDatabase } from '../database/lists/list-reader.ts'
+import { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
+import { haltIfModified } from '../ledger/posting/halt.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { PageChecks } from './page-checks.ts'
+import { readStoredPage } from './queries.ts'
+import { toEvent } from './records.ts'
+
+type Parts = { lists: ListDatabase; reads: Pool; chainKey: KeyObject; log: Log; metrics: Metrics }
+type PageRequest = Pick<ReadEventsInput, 'after' | 'size' | 'types'>
+
+/** An event as JSON text, which is what webhooks deliver and what the API answers. */
+export type BuiltEvent = Pick<Event, 'eventId' | 'position' | 'type'> & { text: string }
+export type BuiltPage = Omit<EventPage, 'content'> & { events: BuiltEvent[] }
+
+/** Events that are checked and built in one turn of the event loop. They take less than a millisecond, or some on a slow machine. */
+const eventsPerTurn = 50
+
+/** Pages that are read at a time, over all workspaces. Connections for the pages of other lists remain. */
+const pages = 2
+
+/**
+ * Reads pages of the event log, for the API and for webhooks. It answers only what the service wrote: it checks the MAC of every
+ * row that it shows, each of which covers the one before. A page with any other row is not answered, and halts its workspace.
+ *
+ * Each workspace reads one page at a time. A page is built in several turns of the event loop, so that it delays no other call.
+ */
+export class EventReader {
+  readonly #core: Parts
+  readonly #pages = new WorkspaceConcurrencyLimit({
+    slots: pages,
+    // All are for workspaces with no running page.
+    reservedSlots: pages,
+    waitingPerWorkspace: 64,
+    waiting: 1024,
+    waitMs: 5_000,
+    reason: 'TOO_MANY_LISTS',
+  })
+
+  constructor(core: Parts) {
+    this.#core = core
+  }
+
+  /** The running and waiting pages. */
+  get load() {
+    return this.#pages.load
+  }
+
+  /**
+   * The events of a workspace after a position, in order of position. Without `types`: of all types. A page costs the same at any
+   * position.
+   *
+   * @throws DomainError GA2032; E001 if the log ends before `after`; S002 if too many pages wait, or if the page has a row that was
+   *   written outside the service
+   */
+  async read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
+    const workspace = uuidFromId('workspace', workspaceId)
+    if (!workspace) throw new DomainError('GA2032')
+    const { reads } = this.#core
+    return this.#pages.run(workspace, () =>
+      haltIfModified(this.#core, reads, () => this.#readPage(workspaceId, workspace, request)),
+    )
+  }
+
+  async #readPage(workspaceId: string, workspace: string, request: PageRequest): Promise<BuiltPage> {
+    const { after, types } = request
+    const { lists, chainKey } = this.#core
+    const page = await readStoredPage(lists, workspace, request)
+    if (!page) throw new DomainError('GA2032')
+    const { info } = page
+    const checks = new PageChecks(chainKey, workspace, page, types.length > 0)
+    checks.requireLedger()
+    const head = info.ledger.position
+    if (info.after > head) throw new DomainError('E001', { position: head })
+    checks.requirePositions()
+    const built: BuiltEvent[] = []
+    for (const [at, stored] of page.events.entries()) {
+      if (at % eventsPerTurn === 0) await setImmediate()
+      checks.require(stored)
+      const event = toEvent(workspaceId, stored)
+      const { eventId, position, type } = event
+      built.push({ eventId, position, type, text: JSON.stringify(event) })
+    }
+    const isWanted = ({ position, type }: BuiltEvent) =>
+      position > info.after && (types.length === 0 || types.includes(type))
+    const idAt = (end: number) => built.find(({ position }) => position === end)?.eventId ?? null
+    return {
+      events: built.filter(isWanted),
+      after: info.after,
+      afterEventId: after === 'head' ? null : idAt(info.after),
+      types,
+      last: info.last,
+      lastEventId: idAt(info.last),
+      more: info.last < head,
+    }
+  }
+}

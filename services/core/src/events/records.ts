@@ -1,0 +1,88 @@
+import {
+  completedOrderRecord,
+  Decimal,
+  decimalsOf,
+  type Event,
+  formatBalance,
+  formatTime,
+  fundingRecord,
+  holdRecord,
+  idFromUuid,
+  type WalletStatus,
+} from '@workspace-wallet/contract'
+import { changerOf } from '../audit/chain/actors.ts'
+import { toHold } from '../holds/operations.ts'
+import { toCompletedOrder } from '../transfers/operations.ts'
+import { toReceipt } from '../wallets/operations.ts'
+import type { StoredEntry, StoredEvent, StoredTransfer } from './queries.ts'
+
+/** The event of stored rows that were checked. @param workspaceId the public ID */
+export function toEvent(workspaceId: string, stored: StoredEvent): Event {
+  return 'transfer' in stored ? transferEvent(workspaceId, stored) : journalEvent(workspaceId, stored)
+}
+
+function transferEvent(workspaceId: string, { transfer, source, target }: StoredTransfer): Event {
+  const { transferId, type, currency } = transfer
+  const event = commonOf(workspaceId, transferId, transfer)
+  const holdRemaining = transfer.holdRemaining === null ? null : balanceText(transfer.holdRemaining, currency)
+  const sourceBalance = { sequence: transfer.sourceSequence, balanceAfter: balanceText(source.balanceAfter, currency) }
+  const targetBalance = { sequence: transfer.targetSequence, balanceAfter: balanceText(target.balanceAfter, currency) }
+  if (type === 'TRANSFER') {
+    const order = completedOrderRecord(toCompletedOrder(transfer))
+    const balances = {
+      source: { walletId: order.sourceWalletId, ...sourceBalance },
+      target: { walletId: order.targetWalletId, ...targetBalance },
+    }
+    return { ...event, type: 'transfer.completed', data: { transfer: order, balances, holdRemaining } }
+  }
+  const funding = fundingRecord(toReceipt({ ...transfer, type }))
+  const { walletId } = funding
+  if (type === 'DEPOSIT') {
+    const balances = { target: { walletId, ...targetBalance } }
+    return { ...event, type: 'wallet.deposited', data: { funding, balances, holdRemaining } }
+  }
+  const balances = { source: { walletId, ...sourceBalance } }
+  return { ...event, type: 'wallet.withdrawn', data: { funding, balances, holdRemaining } }
+}
+
+function journalEvent(workspaceId: string, { entry, hold, wallet }: StoredEntry): Event {
+  const { type, walletId, status, actor } = entry
+  const event = commonOf(workspaceId, entry.id, entry)
+  if (type === 'hold.created' || type === 'hold.released' || type === 'hold.expired')
+    return { ...event, type, data: { hold: holdOf(entry, hold!) } }
+  const { bizId, currency } = wallet!
+  const changed = { walletId: idFromUuid('wallet', walletId), bizId, currency, status: status as WalletStatus }
+  return { ...event, type, data: { ...changed, by: changerOf(actor) } }
+}
+
+function commonOf(workspaceId: string, id: string, { position, createdAt }: { position: number; createdAt: Date }) {
+  return { eventId: idFromUuid('event', id), position, timestamp: formatTime(createdAt), workspaceId }
+}
+
+/** The hold after the event. An expired hold was changed when it expired, not when the expiry was written. */
+function holdOf(
+  { holdId, walletId, captured, remaining, status, createdAt }: StoredEntry['entry'],
+  hold: NonNullable<StoredEntry['hold']>,
+) {
+  const expiresAt = new Date(hold.expiresAt)
+  return holdRecord(
+    toHold({
+      ...hold,
+      id: holdId!,
+      walletId,
+      captured: captured!,
+      remaining: remaining!,
+      status,
+      expiresAt,
+      createdAt: new Date(hold.createdAt),
+      updatedAt: status === 'EXPIRED' ? expiresAt : createdAt,
+    }),
+  )
+}
+
+/** A balance of PostgreSQL usually has the decimals of its currency already. */
+function balanceText(balance: string, currency: string): string {
+  const point = balance.indexOf('.')
+  const isComplete = point > 0 && balance.length - point - 1 === decimalsOf(currency)
+  return isComplete ? balance : formatBalance(new Decimal(balance), currency)
+}
