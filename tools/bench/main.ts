@@ -9,6 +9,7 @@ import { sayWithin } from '../services/say.ts'
 import { measureCommands } from './commands.ts'
 import { measureConnections } from './connections.ts'
 import { measureEdge } from './edge.ts'
+import { measureEvents } from './events.ts'
 import { measureExport } from './export.ts'
 import { measureLists } from './lists.ts'
 import { describeMachine } from './machine.ts'
@@ -29,6 +30,7 @@ const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Fi
   commands: measureCommands,
   edge: measureEdge,
   lists: measureLists,
+  events: measureEvents,
   export: measureExport,
   neighbours: measureNeighbours,
   memory: measureMemory,
