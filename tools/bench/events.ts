@@ -1,80 +1,103 @@
 /**
- * What reading the event log costs: core's CPU time for an event in the largest page, with its MACs checked, compared with that
- * for a flow in the largest page of a wallet's flows; and how much eight readers of such pages slow down the transfers of another
- * workspace.
+ * What reading the event log costs: core's CPU time for an event in the largest page, whose MACs it checks, compared with that of a
+ * flow in the largest page of a wallet's flows; and how much four workspaces that read such pages, over two connections each, slow
+ * down the transfers of another one.
  */
-import { type EventPage, maxEvents, maxPageSize } from '@workspace-wallet/contract'
-import { table } from '../../cli/admin/table.ts'
+import { maxEvents, maxPageSize } from '@workspace-wallet/contract'
 import { sayWithin } from '../services/say.ts'
 import { noCpuTimes } from './cpu.ts'
 import { figuresOf, tableOf } from './figures.ts'
-import type { LoadPlan } from './load.ts'
+import type { LoadPlan, LoadResult } from './load.ts'
 import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
+import { underAttack } from './neighbours.ts'
 import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
+import { inRounds, ratiosOf } from './rounds.ts'
 import type { Settings } from './settings.ts'
 import { spreadOf } from './spread.ts'
 import { makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('events')
-const connections = 4
 const wallets = 100
-/** Readers of the largest pages, and connections that make the transfers of the other workspace. */
-const readers = 8
+const readers = 4
+const connectionsPerReader = 2
 const victimConnections = 4
-/** The measurement starts after core has seen what the readers cost. */
-const attackWarmUpMs = 500
+/** The events of a workspace before its first transfer: of each wallet, its creation and its deposit. */
+const firstTransfer = 2 * wallets
+const events = '/api/v1/event/query/events'
 
 export async function measureEvents(testbed: Testbed, settings: Settings): Promise<Findings> {
   const { warmUpMs, measureMs, rounds } = settings
   const service = await testbed.startService(await testbed.createDatabase('bench_events'))
   const { core, gateway, admin } = service
-  const signer = await makeSigner(admin, wallets)
+  const signers = await Promise.all(Array.from({ length: readers }, () => makeSigner(admin, wallets)))
   const victim = await makeSigner(admin, wallets)
   const [load, attack] = [startLoadProcess(), startLoadProcess()]
-  const base = { host: '127.0.0.1', ports: [gateway.port], connections, warmUpMs, measureMs, signers: [signer] }
-  say('making transfers')
-  await load.run({ ...base, kind: 'batch' })
-  const targets = await pagesOf(service, signer)
+  const base = { host: '127.0.0.1', ports: [gateway.port], warmUpMs, measureMs, signers }
+  await fillPages(service, load, { ...base, connections: readers, kind: 'batch' }, signers)
 
-  const watched = {
-    gateway: gateway.process.pid!,
-    core: core.process.pid!,
-    postgres: testbed.postgres.pid,
-    redis: testbed.redis.pid(),
-  }
-  const read = (target: Pick<LoadPlan, 'target' | 'targets'>, size: number) => async () =>
-    perRow(await load.run({ ...base, kind: 'get', ...target }, watched), size)
-  const samples = await inRounds<Run>(
+  const watched = { gateway: gateway.process.pid!, core: core.process.pid!, postgres: testbed.postgres.pid }
+  const read = (target: string, rows: number) => async () =>
+    perRow(await load.run({ ...base, connections: readers, kind: 'get', target }, watched), rows)
+  const page = `${events}/${firstTransfer}?size=${maxEvents}`
+  const pages = await inRounds(
     {
-      events: read({ targets: targets.map(after => `${path}${after}?size=${maxEvents}`) }, maxEvents),
-      flows: read({ target: `/api/v1/wallets/@wallet@/flows?size=${maxPageSize}` }, maxPageSize),
+      'an event': read(page, maxEvents),
+      'a flow': read(`/api/v1/wallets/@wallet@/flows?size=${maxPageSize}`, maxPageSize),
     },
     rounds,
     say,
   )
-  console.log(targets.length)
-  load.stop()
-  attack.stop()
-  await gateway.stop()
-  await core.stop()
-  const events = figuresOf(samples)
-  const costs = (name: string) => samples[name]!.flatMap(({ cpuMicros }) => cpuMicros?.core ?? [])
-  const findings: Findings = { ratios: {}, figures: { events }, tables: [tableOf('one row of a page', events)] }
-  findings.ratios.event_page_cpu = ratiosOf(costs('events'), costs('flows'))
+
+  const transfers: LoadPlan = { ...base, connections: victimConnections, kind: 'transfer', signers: [victim] }
+  const attackPlan: LoadPlan = {
+    ...base,
+    connections: readers * connectionsPerReader,
+    kind: 'get',
+    target: page,
+    // Too many pages at a time.
+    allowedFailures: ['S002'],
+  }
+  const latencies = await inRounds<LoadResult>(
+    {
+      alone: () => load.run(transfers),
+      attacked: () => underAttack(attack, attackPlan, () => load.run(transfers)),
+    },
+    rounds,
+    say,
+  )
+  for (const process of [load, attack]) process.stop()
+  for (const program of [gateway, core]) await program.stop()
+
+  const figures = figuresOf(pages)
+  const p50 = (name: string) => latencies[name]!.map(({ latencyMs }) => latencyMs.p50)
+  const victimMs = Object.fromEntries(Object.keys(latencies).map(name => [name, spreadOf(p50(name))]))
+  const findings: Findings = {
+    ratios: { victim_transfer_p50: ratiosOf(p50('attacked'), p50('alone')) },
+    figures: { events: { pages: figures, victimMs } },
+    tables: [tableOf('of a page', figures)],
+  }
+  const costs = (name: string) => pages[name]!.flatMap(({ cpuMicros }) => cpuMicros?.core ?? [])
+  const [event, flow] = [costs('an event'), costs('a flow')]
+  if (event.length > 0) findings.ratios.event_page_cpu = ratiosOf(event, flow)
+  else findings.missing = { event_page_cpu: noCpuTimes }
   return findings
 }
 
-const path = '/api/v1/event/query/events/'
-
-/** The positions after which full pages of transfers begin. */
-async function pagesOf({ admin }: Service, { workspaceId }: Signer): Promise<number[]> {
-  const { last } = await admin.events.read.query({ workspaceId, caller: { requestId: 'bench' }, after: 'head' })
-  const first = 2 * wallets
-  return Array.from({ length: Math.floor((last - first) / maxEvents) }, (_, at) => first + at * maxEvents)
+/** Makes transfers until each of these workspaces has a full page of them. */
+async function fillPages({ admin }: Service, load: LoadProcess, plan: LoadPlan, signers: readonly Signer[]) {
+  const heads = () =>
+    Promise.all(
+      signers.map(async ({ workspaceId }) => {
+        const page = { workspaceId, caller: { requestId: 'bench' }, after: 'head' as const }
+        return (await admin.events.read.query(page)).last
+      }),
+    )
+  say('making transfers')
+  do await load.run(plan)
+  while (Math.min(...(await heads())) < firstTransfer + maxEvents)
 }
 
-/** The rate and the CPU time of one row of a page. */
+/** The rate and the CPU time of one row of a page. Latencies are those of pages. */
 function perRow({ perSecond, cpuMicros, ...run }: Run, rows: number): Run {
   const costs = cpuMicros && Object.entries(cpuMicros).map(([name, micros]) => [name, micros / rows])
   return { ...run, perSecond: perSecond * rows, cpuMicros: costs && Object.fromEntries(costs) }

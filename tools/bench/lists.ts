@@ -3,12 +3,13 @@
  * and filter; and the time of a first page in PostgreSQL compared with reading one row by its key.
  */
 import { signedHeaders } from '@workspace-wallet/client'
-import type { EventPage, Page } from '@workspace-wallet/contract'
+import type { Page } from '@workspace-wallet/contract'
 import { table } from '../../cli/admin/table.ts'
 import { query } from '../services/database.ts'
 import { sayWithin } from '../services/say.ts'
 import { type Filled, fill } from './lists/fill.ts'
 import { timePageReads } from './lists/page-reads.ts'
+import { signEvents } from './lists/sign.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'
 import type { Findings } from './report.ts'
 import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
@@ -72,12 +73,13 @@ export async function measureLists(testbed: Testbed, settings: Settings): Promis
   const service = await testbed.startService(database)
   const workspaces: Filled[] = []
   for (const rows of settings.listSizes) workspaces.push(await fill(service, database, rows))
+  const largest = workspaces.at(-1)!
+  await signEvents(testbed, database, largest, [0, largest.events - eventPageSize])
   say('vacuum and analyze')
   await query(database.ownerUrl, 'vacuum analyze')
   await query(database.ownerUrl, 'checkpoint')
 
   const load = startLoadProcess()
-  const largest = workspaces.at(-1)!
   const pages = await timePages(service, load, largest, settings)
   const costs = await timeQueries(service, load, workspaces)
   load.stop()
@@ -116,8 +118,7 @@ async function timePages(service: Service, load: LoadProcess, filled: Filled, se
     contenders[`${name}, last`] = () => time(service, load, filled, `${path}?page=${page.totalPages - 1}`, pageTimes)
   }
   const events = '/api/v1/event/query/events'
-  const { last } = await get<EventPage>(service, filled, `${events}/head`)
-  for (const [name, after] of [['first', 0] as const, ['last', last - eventPageSize] as const])
+  for (const [name, after] of [['first', 0] as const, ['last', filled.events - eventPageSize] as const])
     contenders[`events, ${name}`] = () => time(service, load, filled, `${events}/${after}`, pageTimes, eventPageSize)
   return inRounds(contenders, settings.rounds, say)
 }

@@ -17,7 +17,7 @@ const say = sayWithin('neighbours')
 const neighbours = 4
 const victimRows = 10_000
 const connectionsPerNeighbour = 3
-/** The measurement starts after core has seen that the lists of the others are expensive. */
+/** The measurement starts after core has seen that the requests of the others are expensive. */
 const attackWarmUpMs = 1_000
 
 /** A prefix that almost all orders have, sorted by another field, and a deep page. */
@@ -54,8 +54,8 @@ export async function measureNeighbours(testbed: Testbed, settings: Settings): P
   const attackPlan: LoadPlan = {
     ...base,
     connections: neighbours * connectionsPerNeighbour,
-    warmUpMs: 0,
-    measureMs: attackWarmUpMs + warmUpMs + measureMs,
+    warmUpMs,
+    measureMs,
     signers: signers.slice(0, neighbours),
     targets: expensiveLists,
     // Too many lists at a time, or one that takes too long.
@@ -78,13 +78,14 @@ export async function measureNeighbours(testbed: Testbed, settings: Settings): P
   return { ratios: { victim_list_p95: largestOf(ratios) }, figures: { neighbours: { p95Ms } } }
 }
 
-/** Measures while the expensive lists run. */
-async function underAttack<Result>(
+/** Measures while other workspaces send expensive requests. @param plan with the times of the measurement */
+export async function underAttack<Result>(
   attack: LoadProcess,
   plan: LoadPlan,
   measure: () => Promise<Result>,
 ): Promise<Result> {
-  const attacked = attack.run(plan)
+  const measureMs = attackWarmUpMs + plan.warmUpMs + plan.measureMs
+  const attacked = attack.run({ ...plan, warmUpMs: 0, measureMs })
   await new Promise(resolve => setTimeout(resolve, attackWarmUpMs))
   const result = await measure()
   const { answered, failures } = await attacked

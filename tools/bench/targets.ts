@@ -49,6 +49,12 @@ export const targets = [
     'victim_list_p95',
     'p95 of a list while four other workspaces request the most expensive lists / its p95 alone',
   ),
+  atMost(2, 'event_page_cpu', "core's CPU per event of a page of 500 / per flow of a page of 100"),
+  atMost(
+    4,
+    'victim_transfer_p50',
+    'median latency of a transfer while four other workspaces read pages of 500 events / alone',
+  ),
   atMost(
     0.001,
     'memory_slope',

@@ -101,7 +101,12 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const events = new EventReader({ lists, reads, chainKey: config.LEDGER_CHAIN_KEY, log, metrics })
-  metrics.watch(shards, lists, { reads, lists: listPool, ledger: ledgerPool })
+  const allLists = {
+    get load() {
+      return { ...lists.load, events: events.load }
+    },
+  }
+  metrics.watch(shards, allLists, { reads, lists: listPool, ledger: ledgerPool })
   metrics.watchDatabase(
     'core_open_holds',
     `Holds that are stored as open: counted up to ${maxCountedHolds}, estimated from there on`,

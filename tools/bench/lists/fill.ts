@@ -9,7 +9,7 @@ const say = sayWithin('lists')
 const mostWallets = 100_000
 
 /** A workspace whose first wallet has `rows` flows. */
-export type Filled = { rows: number; signer: Signer; wallet: string; orders: number }
+export type Filled = { rows: number; signer: Signer; wallet: string; orders: number; events: number }
 
 /** Creates a workspace with this number of flows in its first wallet, a tenth more orders, and wallets. */
 export async function fill({ admin }: Service, database: Database, rows: number): Promise<Filled> {
@@ -36,5 +36,6 @@ export async function fill({ admin }: Service, database: Database, rows: number)
     database.ownerUrl,
     sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])),
   )
-  return { rows, orders, signer: { ...signer, wallets }, wallet: wallets[0]! }
+  // Before the orders, each of these wallets was created.
+  return { rows, orders, events: wallets.length + orders, signer: { ...signer, wallets }, wallet: wallets[0]! }
 }

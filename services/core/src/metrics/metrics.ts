@@ -4,11 +4,12 @@ import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
-import type { ListReader } from '../database/lists/list-reader.ts'
 import type { ChainedDecisions } from '../ledger/posting/chain-decisions.ts'
 import { findHaltedLedgers, type ModifiedTable } from '../ledger/posting/halt.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/posting/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
+
+type ListLoad = { running: number; waiting: number }
 
 /** The metrics of core, at /metrics. */
 export class Metrics {
@@ -52,7 +53,7 @@ export class Metrics {
     })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
-      help: 'Keys, members, workspaces and webhooks that were refused, and transfers without a receipt, because a row was modified outside the service',
+      help: 'Rows that were modified outside the service: of refused keys, members, workspaces and webhooks, of transfers without a receipt, of events and changes that were refused',
       labelNames: ['table'],
       registers,
     })
@@ -143,11 +144,15 @@ export class Metrics {
   }
 
   /** Exports the state of queues, lists, pools and ledgers, read at each scrape. */
-  watch(shards: Shards, lists: ListReader, pools: { reads: Pool } & Record<string, Pool>): void {
+  watch(
+    shards: Shards,
+    lists: { readonly load: Record<string, ListLoad> },
+    pools: { reads: Pool } & Record<string, Pool>,
+  ): void {
     const registers = [this.registry]
     new Gauge({
       name: 'core_lists',
-      help: 'Running and waiting list reads: pages in order of creation, short searches, long searches',
+      help: 'Running and waiting list reads: pages in order of creation, short searches, long searches, pages of events',
       labelNames: ['kind', 'state'],
       registers,
       collect() {
