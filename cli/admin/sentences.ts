@@ -19,7 +19,7 @@ export function sentenceOf(error: unknown, core: CoreAddress): string {
   return asSentence((error as Error).message)
 }
 
-/** Whether the connection was lost after the call was sent, for example during a streamed answer. */
+/** Whether the connection was lost after the call was sent, for example during a streamed response. */
 export function wasInterrupted(error: unknown): boolean {
   return dataOf(error) === undefined && (noAnswerErrorOf(error)?.sent ?? false)
 }

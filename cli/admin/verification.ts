@@ -36,7 +36,7 @@ export function verify(
  * Runs a streamed call and shows its progress.
  *
  * @param what the name of the call, for the error
- * @throws Error that says how to continue, if the answer ended too early
+ * @throws Error that says how to continue, if the response ended too early
  */
 export async function withProgress<Result>(
   what: string,

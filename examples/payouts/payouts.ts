@@ -17,7 +17,7 @@ export type Outcome =
  *
  * @param payout `day` in ISO 8601, such as 2026-11-20
  * @returns what this run paid, or what an earlier run of the same day paid
- * @throws TRPCClientError any other error of core, or a lost answer: retry it
+ * @throws TRPCClientError any other error of core, or a lost response: retry it
  */
 export async function payOut(core: CoreClient, payout: Payout): Promise<Outcome> {
   const { workspaceId, walletId, targetWalletId } = payout

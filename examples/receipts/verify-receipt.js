@@ -2,7 +2,7 @@
  * Verifies a receipt in a browser, in Node, or wherever there is Web Crypto with Ed25519.
  *
  * @param {string} receipt
- * @param {{ keys: { kid: string, x: string }[] }} jwks the answer of /.well-known/jwks.json
+ * @param {{ keys: { kid: string, x: string }[] }} jwks the response of /.well-known/jwks.json
  * @returns {Promise<object>} what the receipt says
  * @throws {Error} if it is not genuine
  */

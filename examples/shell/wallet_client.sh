@@ -81,7 +81,7 @@ header() {
 }
 
 # call METHOD TARGET [BODY]: sets answer to the JSON of a successful response. Retries while the service is unavailable or
-# the answer is lost. Give each create a bizId: it prevents a second execution. Without one, a lost POST is not retried.
+# the response is lost. Give each create a bizId: it prevents a second execution. Without one, a lost POST is not retried.
 call() {
   for attempt in 1 2 3 4 5; do
     send "$@"

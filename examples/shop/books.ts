@@ -5,7 +5,7 @@ import { toCents } from './money.ts'
 export type Cursor = { after: number; afterEventId: string | null }
 
 /**
- * The shop's view of the ledger. It is built from events only, in order and each exactly once. The answers to commands are
+ * The shop's view of the ledger. It is built from events only, in order and each exactly once. The responses to commands are
  * not booked.
  */
 export class Books {

@@ -32,7 +32,7 @@ export type LoadPlan = {
 
 export type LoadResult = {
   perSecond: number
-  /** Successful answers during the measurement, and all answers since the first request. */
+  /** Successful answers during the measurement, and all responses since the first request. */
   answered: number
   total: number
   /** Failures during the measurement by code. */
@@ -182,7 +182,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const startedAt = performance.now()
   isMeasuring = true
   await new Promise(resolve => setTimeout(resolve, plan.measureMs))
-  // Until the first answer, if it takes longer than the measurement.
+  // Until the first response, if it takes longer than the measurement.
   while (latencies.length === 0 && Object.keys(failures).length === 0) await new Promise(setImmediate)
   isMeasuring = false
   const seconds = (performance.now() - startedAt) / 1000

@@ -1,13 +1,13 @@
 /**
  * What attackers send who have little: the ID of an API key without its secret, or the token of a courier. Each attack
- * returns the statuses of the answers, and how many connections were closed without one.
+ * returns the statuses of the responses, and how many connections were closed without one.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { batchPath, batchType } from '@workspace-wallet/contract'
 
-/** Number of connections by the status of the answer; `closed` without one. */
+/** Number of connections by the status of the response; `closed` without one. */
 export type Outcomes = Record<string, number>
 
 /** A gateway, and what is known of an API key. */
@@ -81,7 +81,7 @@ async function attack(url: string, connections: number, send: (socket: Socket) =
   return outcomes
 }
 
-/** The status of the first answer, after which the connection is closed. */
+/** The status of the first response, after which the connection is closed. */
 function outcomeOf(url: string, send: (socket: Socket) => Promise<void>): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise(resolve => {

@@ -1,7 +1,7 @@
 /** Sends one signed request as a client does. Every outcome is a value, not an exception. */
 import { type Credentials, signedHeaders } from '@workspace-wallet/client'
 
-/** `unsent`: the connection was refused. `lost`: the request was sent, and no answer arrived in time. */
+/** `unsent`: the connection was refused. `lost`: the request was sent, and no response arrived in time. */
 export type Answer =
   | { kind: 'answer'; code: string; data: Record<string, unknown> | null; retryAfterMs: number }
   | { kind: 'unsent' }

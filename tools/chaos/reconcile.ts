@@ -1,4 +1,4 @@
-/** Compares the orders, holds and balances of the service with the answers that clients got. */
+/** Compares the orders, holds and balances of the service with the responses that clients got. */
 import { amountOf, centsOf, type Order } from './commands.ts'
 import type { Sent, Tenant } from './traffic.ts'
 

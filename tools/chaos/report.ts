@@ -14,7 +14,7 @@ export type Report = {
   answers: Record<string, number>
   slowestAnswerMs: number
   faults: Record<string, FaultFigures>
-  /** Commands by the last answer to their clients. `resolved`: unknown outcomes, looked up by bizId. */
+  /** Commands by the last response to their clients. `resolved`: unknown outcomes, looked up by bizId. */
   commands: {
     sent: number
     acknowledged: number

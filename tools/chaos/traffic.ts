@@ -1,4 +1,4 @@
-/** Clients that transfer, reverse, hold and batch through both gateways, and record every answer. */
+/** Clients that transfer, reverse, hold and batch through both gateways, and record every response. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Credentials } from '@workspace-wallet/client'
@@ -30,7 +30,7 @@ export type Sent = {
   signer: Credentials
   /** A wallet without money pays, so that it must be rejected. */
   isExcessive: boolean
-  /** `open`: in progress. `unknown`: an answer was lost, or was S003. `not done`: every answer was S002. */
+  /** `open`: in progress. `unknown`: a response was lost, or was S003. `not done`: every response was S002. */
   state: 'open' | 'acknowledged' | 'refused' | 'not done' | 'unknown'
   /** Of its transfers, or of its hold. */
   ids: string[]
@@ -44,7 +44,7 @@ const walletsEach = 8
 const walletFunds = '1000000.00'
 const longestPauseMs = 2_000
 
-/** Of three clients, two wait for every answer, of which the last comes after 12 s, and one gives up early. */
+/** Of three clients, two wait for every response, of which the last comes after 12 s, and one gives up early. */
 const patient: Patience = { timeoutMs: 15_000, attempts: 12 }
 const impatient: Patience = { timeoutMs: 1_500, attempts: 2 }
 const clientPatience = [patient, impatient, patient]
@@ -72,7 +72,7 @@ export async function makeTenant(admin: CoreClient): Promise<Tenant> {
 
 export class Traffic {
   readonly sent: Sent[] = []
-  /** Number of requests by outcome: a code, `no answer` or `connection refused`. */
+  /** Number of requests by outcome: a code, `no response` or `connection refused`. */
   readonly answers: Record<string, number> = {}
   /** Answers that no fault explains. */
   readonly unexplained: string[] = []
@@ -123,7 +123,7 @@ export class Traffic {
     return Math.max(this.#noAnswerMs, performance.now() - this.#acknowledgedAt)
   }
 
-  /** Sends an idempotent request until it gets an answer other than S002 and S003. */
+  /** Sends an idempotent request until it gets a response other than S002 and S003. */
   async settle(signer: Credentials, method: 'GET' | 'POST', target: string, body?: object): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const gatewayUrl = this.#gatewayUrls[attempt % this.#gatewayUrls.length]!
@@ -258,7 +258,7 @@ export class Traffic {
   }
 }
 
-/** The IDs of the transfers or of the hold in an answer. */
+/** The IDs of the transfers or of the hold in a response. */
 export function idsOf(data: Answered): string[] {
   return recordsOf(data).map(({ transferId, holdId }) => String(transferId ?? holdId))
 }
@@ -269,7 +269,7 @@ function recordsOf(data: Answered): Record<string, unknown>[] {
   return (data?.transfers as Record<string, unknown>[] | undefined) ?? (data ? [data] : [])
 }
 
-/** The Retry-After of the answer, or twice the last pause, with a random part so that clients do not retry together. */
+/** The Retry-After of the response, or twice the last pause, with a random part so that clients do not retry together. */
 function pauseMs(answer: Answer, attempt: number): number {
   const asked = answer.kind === 'answer' ? answer.retryAfterMs : 0
   return Math.max(asked, Math.min(50 * 2 ** attempt, longestPauseMs)) * (1 + Math.random() / 2)

@@ -59,7 +59,7 @@ function section(endpoint: Endpoint): string[] {
   ]
 }
 
-/** The fields of the records of a page; of any other answer, and of the records in it. */
+/** The fields of the records of a page; of any other response, and of the records in it. */
 function answerTables({ answer }: Endpoint): string[] {
   const { shape } = answer as z.ZodObject<Record<string, z.ZodType>>
   return [

@@ -91,7 +91,7 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, done: string
       '--workspace wsp_… --wallet wal_… --amount 100.50 --biz-id invoice-2026-0042',
     ],
     async run(core, { workspace: workspaceId, wallet: walletId, amount, ...given }) {
-      // Generated here, so that the command can be repeated with it if the answer is lost.
+      // Generated here, so that the command can be repeated with it if the response is lost.
       const bizId = given['biz-id'] ?? `${verb}-${randomUUID()}`
       try {
         const receipt = await core.wallets[verb].mutate({ workspaceId, walletId, amount, bizId })

@@ -57,7 +57,7 @@ export type Endpoint = {
   errors: readonly ErrorCode[]
   /** `data` of the success envelope. */
   answer: z.ZodType
-  /** A recorded request, and the `data` of its answer. */
+  /** A recorded request, and the `data` of its response. */
   example: { params?: Record<string, string>; query?: string; body?: unknown; data: unknown }
   /** Handles a request, and returns `data`. @throws DomainError */
   handle: (request: EndpointRequest) => Promise<unknown>

@@ -69,7 +69,7 @@ function isValidSignature(key: Key, message: string, signature: string, nowMs: n
   return isValid
 }
 
-/** Without an answer of the nonce store, a request fails. The store logs why. */
+/** Without a response of the nonce store, a request fails. The store logs why. */
 function throwUnavailable(error: unknown): never {
   throw isDomainError(error) ? error : new DomainError('S002', { retryAfterSeconds: 1 })
 }

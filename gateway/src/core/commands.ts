@@ -69,10 +69,10 @@ type Send<Answer> = (
 ) => Promise<Answer>
 
 /**
- * Sends a command. If an answer is lost, it sends the same command again with the same IDs, and core first looks up whether
+ * Sends a command. If a response is lost, it sends the same command again with the same IDs, and core first looks up whether
  * it was executed. At the deadline, a pending attempt is aborted; it counts as lost if it was sent.
  *
- * The rejection of a retry is final only when no attempt with a lost answer can still be executed by another core.
+ * The rejection of a retry is final only when no attempt with a lost response can still be executed by another core.
  * Otherwise a transfer could be made after its client was told that it was rejected. That core no longer accepts the API key says
  * nothing about a lost attempt.
  *
@@ -86,7 +86,7 @@ async function sendWithRetry<Answer>(
   clock: Clock = realClock,
 ): Promise<Answer> {
   const deadlineMs = clock.nowMs() + commandDeadlineMs
-  /** When the last attempt with a lost answer was sent. */
+  /** When the last attempt with a lost response was sent. */
   let lostMs: number | undefined
   for (;;) {
     const leftMs = Math.ceil(deadlineMs - clock.nowMs())
@@ -114,7 +114,7 @@ async function sendWithRetry<Answer>(
 /**
  * Sends a command that core does not execute from its queue, and so not within a budget.
  *
- * @throws DomainError core's error; S002 if the command was not sent; S003 if its answer was lost
+ * @throws DomainError core's error; S002 if the command was not sent; S003 if its response was lost
  */
 export async function sendOnce<Answer>(send: () => Promise<Answer>): Promise<Answer> {
   try {

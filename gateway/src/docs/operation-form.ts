@@ -89,7 +89,7 @@ function controlFor(
     autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
 }
 
-/** The list of IDs that the page offers for a field: those of wallets, and of transfers, holds or webhooks in its answers. */
+/** The list of IDs that the page offers for a field: those of wallets, and of transfers, holds or webhooks in its responses. */
 function suggestionsFor(name: string, path: string): string | undefined {
   if (/walletId$/i.test(name)) return 'wallets'
   if (/transferId$/i.test(name)) return 'transfers'
@@ -99,7 +99,7 @@ function suggestionsFor(name: string, path: string): string | undefined {
   return undefined
 }
 
-/** The operations whose answers fill the lists of IDs. */
+/** The operations whose responses fill the lists of IDs. */
 const listTitles: Record<string, string> = {
   transfers: 'List transfer orders',
   holds: 'List holds',

@@ -31,11 +31,11 @@ declare module 'http' {
   }
 }
 
-/** Counts an answer of the public API. `route`: the path of the endpoint, with the names of its parameters. */
+/** Counts a response of the public API. `route`: the path of the endpoint, with the names of its parameters. */
 export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
 
 /**
- * The public application. Every answer under /api/ has the envelope of section 2.1.
+ * The public application. Every response under /api/ has the envelope of section 2.1.
  *
  * @param docs serves the documentation, unless the operator turned it off
  */
@@ -65,7 +65,7 @@ export function createApp(
   return app
 }
 
-/** Logs and counts an answer that was sent. */
+/** Logs and counts a response that was sent. */
 type RecordAnswer = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
 
 /**

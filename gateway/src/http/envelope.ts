@@ -38,7 +38,7 @@ export function sendSuccess(response: ServerResponse, requestId: string, data: u
 }
 
 /**
- * Sends an error, with a sentence in the language that the request asks for. Such answers need no Vary, because no cache may
+ * Sends an error, with a sentence in the language that the request asks for. Such responses need no Vary, because no cache may
  * store them.
  */
 export function sendFailure(

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express'
 import { Asset } from '../docs/assets.ts'
 
 const path = '/.well-known/jwks.json'
-/** A new key is published this long before it may sign: see docs/operations.md. Clients cache the answer for five minutes. */
+/** A new key is published this long before it may sign: see docs/operations.md. Clients cache the response for five minutes. */
 const lifetimeMs = 60_000
 /** Pages of all origins may verify receipts. */
 const headers = { 'Access-Control-Allow-Origin': '*' }

@@ -48,7 +48,7 @@ export function createGuardedServer(app: Express): Server {
   }
 
   const server = createServer(options, handle)
-  // A client that does not read its answers must not keep its connection for ever.
+  // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs
   // A request with an unknown Expect header is handled like any other.
   server.on('checkExpectation', handle)
@@ -58,7 +58,7 @@ export function createGuardedServer(app: Express): Server {
     handle(request, response)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // If an earlier request is pending, its client must not mistake this answer for the answer to that request.
+    // If an earlier request is pending, its client must not mistake this response for the response to that request.
     const isPending = (pendingRequests.get(socket) ?? 0) > 0
     if (error.code === 'ECONNRESET' || !socket.writable || isPending) socket.destroy()
     else rejectConnection(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')

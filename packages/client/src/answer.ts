@@ -1,6 +1,6 @@
 import { ApiError, type FailedRequest, type Outcome, UnexpectedResponseError } from './errors.ts'
 
-/** A successful answer. */
+/** A successful response. */
 export type Answer<Data> = {
   data: Data
   status: number
@@ -21,14 +21,14 @@ type Envelope = {
   detail?: string
 }
 
-/** The answer of the service: a success or an error code. `timestamp`: see `Answer`. */
+/** The response of the service: a success or an error code. `timestamp`: see `Answer`. */
 export type Result<Data> = { answer: Answer<Data> } | { error: ApiError; timestamp: number }
 
 /**
- * Reads the answer to an attempt.
+ * Reads the response to an attempt.
  *
  * @param earlier the outcome of the attempts before this one
- * @throws UnexpectedResponseError if it is not an answer of the service; the error of fetch if it is incomplete
+ * @throws UnexpectedResponseError if it is not a response of the service; the error of fetch if it is incomplete
  */
 export async function readAnswer<Data>(
   response: Response,
@@ -63,7 +63,7 @@ export async function readAnswer<Data>(
 /** More than the service sends. This bounds the memory that another server can make the client use. */
 const maxAnswerBytes = 16 * 1024 * 1024
 
-/** The text of a body. Empty if it is longer than an answer of the service can be. */
+/** The text of a body. Empty if it is longer than a response of the service can be. */
 async function readText({ body }: Response): Promise<string> {
   if (!body) return ''
   const reader = body.getReader()

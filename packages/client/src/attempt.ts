@@ -61,7 +61,7 @@ export async function attempt<Data>(
   }
 }
 
-/** The error for an attempt without an answer. */
+/** The error for an attempt without a response. */
 function failureOf(error: unknown, request: PreparedRequest, deadline: AbortSignal, earlier: Outcome): RequestError {
   const outcome: Outcome = request.isRead ? 'NOT_EXECUTED' : 'UNKNOWN'
   if (request.signal?.aborted) return new AbortedError('was aborted', request, outcome, request.signal.reason)

@@ -12,7 +12,7 @@ export type WalletClient = {
   holds: Holds
   events: Events
   webhooks: Webhooks
-  /** Signs and sends a request to any endpoint, with retries. Returns the `data` of the answer, its status and headers. */
+  /** Signs and sends a request to any endpoint, with retries. Returns the `data` of the response, its status and headers. */
   request: Request
 }
 

@@ -2,7 +2,7 @@ import type { KnownErrorCode } from './records.ts'
 
 /**
  * Whether a failed command may have taken effect. `UNKNOWN`: it may have, or still will. Send it again with the same body,
- * and so with the same bizId, until you get an answer: it takes effect only once. Reads change nothing, so a failed read
+ * and so with the same bizId, until you get a response: it takes effect only once. Reads change nothing, so a failed read
  * is always `NOT_EXECUTED`.
  */
 export type Outcome = 'NOT_EXECUTED' | 'UNKNOWN'

@@ -32,7 +32,7 @@ export type RequestOptions = CallOptions & {
 }
 
 /**
- * Signs and sends one request, retries it, and returns the answer of a success.
+ * Signs and sends one request, retries it, and returns the response of a success.
  *
  * @param path of the URL, percent-encoded, without a query string
  * @throws RequestError see its subclasses
@@ -40,11 +40,11 @@ export type RequestOptions = CallOptions & {
  */
 export type Request = <Data = unknown>(method: string, path: string, options?: RequestOptions) => Promise<Answer<Data>>
 
-/** A `Request` that returns only the `data` of the answer. */
+/** A `Request` that returns only the `data` of the response. */
 export type Send = <Data>(...request: Parameters<Request>) => Promise<Data>
 
 export function createRequest(settings: Settings): Request {
-  /** The clock of the service minus the local one. 0 until an answer shows that they differ. */
+  /** The clock of the service minus the local one. 0 until a response shows that they differ. */
   let clockOffsetMs = 0
 
   return async function request<Data>(method: string, path: string, options: RequestOptions = {}) {

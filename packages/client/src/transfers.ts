@@ -30,7 +30,7 @@ export class Transfers {
   /**
    * Moves money from one wallet to another.
    *
-   * Give it a bizId of your own, and store it before the call: if your program ends before the answer, the same call with
+   * Give it a bizId of your own, and store it before the call: if your program ends before the response, the same call with
    * the same bizId returns the transfer that was made, or makes it. Without one, the client generates a UUID, which covers
    * its own retries. Errors have it as `bizId`.
    */

@@ -16,7 +16,7 @@ export type ReceiptClaims = {
   target: { sequence: number; mac: string }
 }
 
-/** The answer of `/.well-known/jwks.json` of the service. You can store it: retired keys stay in it. */
+/** The response of `/.well-known/jwks.json` of the service. You can store it: retired keys stay in it. */
 export type ReceiptKeys = { keys: readonly { kid: string; x: string }[] }
 
 /** A receipt is not genuine: it was changed, or was not signed with one of the keys. */

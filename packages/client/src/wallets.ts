@@ -42,7 +42,7 @@ export class Wallets {
     return this.#send('GET', `/api/v1/wallets/${segment(walletId)}/balance`, options)
   }
 
-  /** The balance after all flows before a time, which is at least 30 seconds ago. An answer never changes. */
+  /** The balance after all flows before a time, which is at least 30 seconds ago. A response never changes. */
   async balanceAt(walletId: string, at: Time, options: CallOptions = {}): Promise<BalanceAt> {
     const path = `/api/v1/wallets/${segment(walletId)}/balance/${timeSegment(at)}`
     return this.#send('GET', path, options)
@@ -50,7 +50,7 @@ export class Wallets {
 
   /**
    * The sums of the flows from `from` on and before `to`, which is at least 30 seconds ago and at most 400 days after `from`.
-   * An answer never changes. Its lines are `allFlows` with the same times as `createdFrom` and `createdTo`.
+   * A response never changes. Its lines are `allFlows` with the same times as `createdFrom` and `createdTo`.
    */
   async statement(walletId: string, from: Time, to: Time, options: CallOptions = {}): Promise<WalletStatement> {
     const path = `/api/v1/wallets/${segment(walletId)}/statement/${timeSegment(from)}/${timeSegment(to)}`

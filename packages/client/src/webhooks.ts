@@ -44,7 +44,7 @@ export class Webhooks {
 
   /**
    * Creates a webhook, which gets the events from now on. Store its `secret`, which is returned once. The same bizId with
-   * the same terms returns the same webhook, with `secret: null`: if the first answer was lost, `rotate` returns another
+   * the same terms returns the same webhook, with `secret: null`: if the first response was lost, `rotate` returns another
    * secret.
    */
   create(body: CreateWebhook, options: CallOptions = {}): Promise<IssuedWebhook> {

@@ -2,13 +2,13 @@ import { addExtension, Packr } from 'msgpackr'
 import { Decimal, parseDecimal } from './money.ts'
 
 /**
- * One call of a batch. `POST /batch` takes many calls in one HTTP request and returns their answers in one response,
+ * One call of a batch. `POST /batch` takes many calls in one HTTP request and returns their results in one response,
  * because a request costs far more than a call. Both bodies are MessagePack, which is eight times as fast as the superjson
  * of `/trpc` (docs/decisions/0002).
  */
 export type BatchCall = { path: string; type: 'query' | 'mutation' | 'subscription'; input: unknown }
 
-/** The answer to one call; answers are in the order of the calls. `error` is tRPC's error shape. */
+/** The response to one call. Responses are in the order of the calls. `error` is tRPC's error shape. */
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }
 
 export const batchPath = '/batch'
@@ -26,7 +26,7 @@ addExtension({
 })
 const packr = new Packr()
 
-/** The body of a batch or of its answers. Date and Decimal values are preserved. */
+/** The body of a batch or of its responses. Date and Decimal values are preserved. */
 export function packBatch(batch: BatchCall[] | BatchAnswer[]): Buffer {
   return packr.pack(batch)
 }

@@ -6,7 +6,7 @@ export const leaseMs = 60_000
 export const maxLeasedWebhooks = 64
 /** Maximum number of deliveries of one webhook in a lease. */
 export const maxDeliveries = 100
-/** Maximum size of all bodies of an answer, in characters. Each webhook gets at least one delivery, whatever its size. */
+/** Maximum size of all bodies of a response, in characters. Each webhook gets at least one delivery, whatever its size. */
 export const maxLeaseLength = 1_000_000
 
 /** Maximum number of leases that a courier has at a time. */
@@ -60,7 +60,7 @@ export const lease = z.object({ webhooks: z.array(leasedWebhook), revoked: z.arr
 
 /**
  * The outcome of a lease, which ends it. `delivered`: the position up to which all deliveries succeeded; null if the first one
- * did not. `lastStatus`: the HTTP status of the failure or, if nothing failed, of the last success; null without an answer.
+ * did not. `lastStatus`: the HTTP status of the failure or, if nothing failed, of the last success; null without a response.
  * `lastError`: why the failure has no status. `failure`: null if nothing failed; `retryAfterSeconds` is the `Retry-After` of the
  * answer, null without one. If no attempt was made, all four are null.
  */

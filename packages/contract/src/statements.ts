@@ -4,7 +4,7 @@ import { flow, walletInput } from './wallets.ts'
 
 /**
  * The minimum age of the time of a balance or statement. It is longer than any transaction of the ledger, with a margin for
- * clocks that differ, so that an answer never changes.
+ * clocks that differ, so that a response never changes.
  */
 export const settledAfterMs = 30_000
 export const maxStatementDays = 400

@@ -88,7 +88,7 @@ export function isReversal(item: CreateTransferBody | BatchItem): item is Revers
 
 /**
  * The scope that a create or an item of a batch needs, besides the one of its endpoint: whoever draws on a hold can end it, and
- * learns from the answer what is left of it.
+ * learns from the response what is left of it.
  */
 export function scopeOf(item: CreateTransferBody | BatchItem): Scope {
   if (isReversal(item)) return 'transfer:reverse'

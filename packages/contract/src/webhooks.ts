@@ -12,8 +12,8 @@ export const webhookStatuses = ['ACTIVE', 'PAUSED'] as const
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
 /**
- * Why an attempt got no HTTP answer. ADDRESS: the name of the URL does not resolve, or resolves to an address that is not
- * allowed. Those are one error, because telling them apart would show which internal names exist. PROTOCOL: the answer is
+ * Why an attempt got no HTTP response. ADDRESS: the name of the URL does not resolve, or resolves to an address that is not
+ * allowed. Those are one error, because telling them apart would show which internal names exist. PROTOCOL: the response is
  * not HTTP.
  */
 export const deliveryErrors = ['ADDRESS', 'CONNECTION', 'TLS', 'TIMEOUT', 'PROTOCOL'] as const
@@ -101,9 +101,9 @@ export const webhook = z.object({
   status: z.enum(webhookStatuses),
   /** Every event up to this position is delivered or of another type. */
   position: z.int(),
-  /** The HTTP status of the last attempt; null if it got no answer, or if there was none. */
+  /** The HTTP status of the last attempt; null if it got no response, or if there was none. */
   lastStatus: z.int().nullable(),
-  /** Why the last attempt got no answer; null if it got one, or if there was none. */
+  /** Why the last attempt got no response; null if it got one, or if there was none. */
   lastError: z.enum(deliveryErrors).nullable(),
   lastAttemptAt: z.date().nullable(),
   /** When the current series of failures began; null after a success. */

@@ -40,7 +40,7 @@ export class CallQueue {
     return this.#waiting.size
   }
 
-  /** Batches that were sent and have no answer yet. */
+  /** Batches that were sent and have no response yet. */
   get inFlight(): number {
     return this.#batches.size
   }

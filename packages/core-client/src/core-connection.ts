@@ -8,7 +8,7 @@ const connectTimeoutMs = 1_000
 const maxAnswerBytes = 128 * 1024 * 1024
 /** How long a core that did not answer, or is not available, is tried last. */
 const coolDownMs = 1_000
-/** After this many ticks with pending requests and no answer, the core's health is checked. */
+/** After this many ticks with pending requests and no response, the core's health is checked. */
 const missedTicksLimit = 4
 /** How many ticks a health check may take. */
 const healthTicksLimit = 4
@@ -16,7 +16,7 @@ const healthTicksLimit = 4
 /** The keep-alive connections to one core, and its health. */
 export class CoreConnection {
   readonly url: string
-  /** Whether requests are pending and a health check got no answer either. It is checked at every tick until it answers. */
+  /** Whether requests are pending and a health check got no response either. It is checked at every tick until it answers. */
   isUnhealthy = false
   readonly #pool: Pool
   readonly #headers: Record<string, string>
@@ -49,11 +49,11 @@ export class CoreConnection {
   }
 
   /**
-   * Sends a batch and returns its answers.
+   * Sends a batch and returns its responses.
    *
    * @param body of `packBatch`
    * @param request aborts the HTTP request
-   * @throws CoreUnreachable, CoreRejected if core returned no answers
+   * @throws CoreUnreachable, CoreRejected if core returned no responses
    */
   async send(body: Buffer, timeoutMs: number, request: AbortController): Promise<unknown[]> {
     const sentAtMs = performance.now()
@@ -126,7 +126,7 @@ export class CoreConnection {
   }
 }
 
-/** Null if the body is not the answers to a batch. */
+/** Null if the body is not the responses to a batch. */
 function unpackAnswers(body: Uint8Array): unknown[] | null {
   try {
     const answers = unpackBatch(body)

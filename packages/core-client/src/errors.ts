@@ -17,7 +17,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** No core could be reached in time, or its answer was lost. */
+/** No core could be reached in time, or its response was lost. */
 export class CoreUnreachable extends NoAnswerError {
   override readonly name = 'CoreUnreachable'
 }

@@ -37,7 +37,7 @@ export class PendingCall implements QueueItem {
     this.#sentAtMs = sentAtMs
   }
 
-  /** Settles the call with core's answer. Anything else than an answer fails it. */
+  /** Settles the call with core's response. Anything else fails it. */
   answer(answer: unknown): void {
     if (!isAnswer(answer)) this.fail(new CoreUnreachable(noAnswer, true, this.#sentAtMs))
     else if ('error' in answer) this.fail(answer)
@@ -52,7 +52,7 @@ export class PendingCall implements QueueItem {
     this.#settle()?.next({ result: { type: 'data', data } })
   }
 
-  /** @param cause an error, or an answer of core with tRPC's error shape in `error` */
+  /** @param cause an error, or a response of core with tRPC's error shape in `error` */
   fail(cause: object): void {
     this.#settle()?.error(TRPCClientError.from(cause))
   }

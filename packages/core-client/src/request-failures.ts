@@ -25,7 +25,7 @@ export function foreignAnswer(url: string, type: string | null | undefined, sent
   return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, true, sentAtMs)
 }
 
-/** The error for a streamed answer that ended without its last part. */
+/** The error for a streamed response that ended without its last part. */
 export function streamEnded(): CoreUnreachable {
   const sentence = 'the answer of core ended too early, because core stopped or the connection broke: retry it'
   return new CoreUnreachable(sentence, true)

@@ -8,7 +8,7 @@ import { foreignAnswer, requestFailure, unresponsive } from './request-failures.
 
 type Fetch = NonNullable<Parameters<typeof httpBatchStreamLink>[0]['fetch']>
 
-/** A terminating link for procedures that stream their answers, which can take minutes: tRPC's own, with several cores. */
+/** A terminating link for procedures that stream their responses, which can take minutes: tRPC's own, with several cores. */
 export function streamLink({ cores, token }: { cores: readonly CoreConnection[]; token: string }): TRPCLink<AppRouter> {
   return httpBatchStreamLink({
     // `fetchFromAny` replaces the origin.

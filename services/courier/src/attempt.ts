@@ -11,13 +11,13 @@ export type AttemptOptions = {
   /** WEBHOOK_ALLOWED_NETWORKS. */
   allowed: readonly AddressBlock[]
   resolve: Resolve
-  /** Maximum duration of the attempt: DNS, connection, TLS, the request, and the headers of the answer. */
+  /** Maximum duration of the attempt: DNS, connection, TLS, the request, and the headers of the response. */
   timeoutMs: number
 }
 
 /**
- * How an attempt ended. `refused`: the URL or an address of its host is not allowed. `status`: an answer other than 2xx.
- * `protocol`: the answer is not HTTP, or its headers are too large.
+ * How an attempt ended. `refused`: the URL or an address of its host is not allowed. `status`: a response other than 2xx.
+ * `protocol`: the response is not HTTP, or its headers are too large.
  */
 export const attemptResults = [
   'success',
@@ -31,7 +31,7 @@ export const attemptResults = [
 ] as const
 export type AttemptResult = (typeof attemptResults)[number]
 
-/** `status`: null without an answer. `code`: the code of the error, or why the URL was refused. */
+/** `status`: null without a response. `code`: the code of the error, or why the URL was refused. */
 export type AttemptOutcome = {
   result: AttemptResult
   status: number | null
@@ -52,7 +52,7 @@ const agents = {
 }
 
 /**
- * Sends one event, once. It follows no redirect. The connection is closed when the headers of the answer have arrived:
+ * Sends one event, once. It follows no redirect. The connection is closed when the headers of the response have arrived:
  * its body is not read. Never rejects.
  *
  * @param url of the webhook; every address of its host is checked
@@ -112,7 +112,7 @@ function oneOfEachFamily(addresses: readonly string[]) {
 
 type Addresses = ReturnType<typeof oneOfEachFamily>
 
-/** Resolves with the headers of the answer. @param addresses where to connect, whatever DNS returns by now */
+/** Resolves with the headers of the response. @param addresses where to connect, whatever DNS returns by now */
 function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortSignal): Promise<http.IncomingMessage> {
   const lookup: LookupFunction = (_hostname, { all }, callback) =>
     all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)

@@ -55,7 +55,7 @@ export class Courier {
     this.#availability = new Availability('core', log)
   }
 
-  /** Why core is unavailable; null if its last answer was successful. */
+  /** Why core is unavailable; null if its last response was successful. */
   get fault(): string | null {
     return this.#fault
   }
@@ -148,7 +148,7 @@ export class Courier {
     } while (leftMs() > 0)
   }
 
-  /** The answer of core; undefined if it is unavailable. */
+  /** The response of core; undefined if it is unavailable. */
   async #call<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       const answer = await call()

@@ -18,7 +18,7 @@ const pages = ['wallet_flows', 'wallet_transfers', 'orders']
 /** A statement as core sends it. */
 type Query = { name: string; text: string; values: unknown[] }
 
-/** In microseconds: until the answer arrives; the execution time that PostgreSQL reports; the CPU time of its process. */
+/** In microseconds: until the response arrives; the execution time that PostgreSQL reports; the CPU time of its process. */
 type Sample = { answered: number; executed: number; cpu: number | null }
 
 /** `ratios`: the time of the slowest page over that of reading one order by its ID, by round. `micros`: the medians. */

@@ -50,7 +50,7 @@ const replacements: [example: string, variable: string][] = [
   ['size=1', 'size=2'],
 ]
 
-/** Scripts that keep values of an answer for other requests. */
+/** Scripts that keep values of a response for other requests. */
 const keepValues: Record<string, string> = {
   listWallets: `
 const [first, second] = pm.response.json().data.content.map(({ walletId }) => walletId)

@@ -180,10 +180,10 @@ export class KeyCache {
       const askedAtMs = this.#elapsedMs()
       const clearCount = this.#clearCount
       const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
-      // The age of an answer counts from its request. A late answer is as outdated as a key that was cached for as long.
+      // The age of a response counts from its request. A late response is as outdated as a key that was cached for as long.
       if (this.#elapsedMs() - askedAtMs >= accessLeaseMs)
         throw new Error(`core did not answer within ${accessLeaseMs} ms`)
-      // The answer may be older than a change that was polled meanwhile.
+      // The response may be older than a change that was polled meanwhile.
       if (revision < this.#revision && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))
       if (revision >= this.#revision && clearCount === this.#clearCount) this.#store(apiKeys, found)

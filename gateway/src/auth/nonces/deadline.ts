@@ -4,7 +4,7 @@ const ticksPerDeadline = 8
 /**
  * Rejects promises that take too long. All have the same deadline, so the oldest is always first, and one interval timer
  * suffices: a timer for each would cost more than the command. Ticks are counted, not time: if this process stalls, it still
- * reads the answers that arrived meanwhile.
+ * reads the responses that arrived meanwhile.
  */
 export class Deadline {
   readonly #tickMs: number

@@ -5,7 +5,7 @@ export function elementById<T extends HTMLElement>(id: string, type: new () => T
   return found
 }
 
-/** A new element. All content is text or nodes, never HTML, so that an answer cannot add markup to the page. */
+/** A new element. All content is text or nodes, never HTML, so that a response cannot add markup to the page. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string> = {},

@@ -10,7 +10,7 @@ export type Envelope = {
   detail?: string
 }
 
-/** A request that was sent, and its answer. */
+/** A request that was sent, and its response. */
 export type Exchange = {
   method: string
   target: string
@@ -20,14 +20,14 @@ export type Exchange = {
   status: number
   statusText: string
   headers: Headers
-  /** The body of the answer as received. */
+  /** The body of the response as received. */
   text: string
   /** Undefined if something other than the gateway answered. */
   envelope: Envelope | undefined
   milliseconds: number
 }
 
-/** The server's clock minus this machine's, in milliseconds. 0 until an answer shows that they differ. */
+/** The server's clock minus this machine's, in milliseconds. 0 until a response shows that they differ. */
 let clockOffsetMs = 0
 /** A smaller change of the offset does not explain GA2013. */
 const toleranceMs = 30_000

@@ -1,7 +1,7 @@
 import { codeBlock, element, folded, jsonBlock, withLineEnds } from './elements.ts'
 import type { Envelope, Exchange } from './exchange.ts'
 
-/** The answer and the request, for the reader. */
+/** The response and the request, for the reader. */
 export function outcomeOf(exchange: Exchange): Node[] {
   const { status, statusText, envelope, milliseconds, text } = exchange
   const isSuccess = envelope?.success === true
@@ -37,7 +37,7 @@ function wrongSecret(text: string): Node[] {
 
 export const wrongSecretSentence = 'This is not the secret of this key. After npm start, both are in .data/demo.json.'
 
-/** A problem that prevented an answer. */
+/** A problem that prevented a response. */
 export function problem(sentence: string): Node {
   return element('p', { class: 'verdict bad' }, sentence)
 }

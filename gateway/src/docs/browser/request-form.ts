@@ -13,7 +13,7 @@ export class FormFault extends Error {
 }
 
 /**
- * The request that a form describes. Invalid values are sent as they are, because the server's answer says what is wrong.
+ * The request that a form describes. Invalid values are sent as they are, because the server's response says what is wrong.
  *
  * @throws FormFault for a path parameter without a value, and for JSON that cannot be parsed
  */

@@ -1,6 +1,6 @@
 import { element, elementById } from './elements.ts'
 
-/** The IDs that the forms offer: the wallets of the key, and the IDs in earlier answers. */
+/** The IDs that the forms offer: the wallets of the key, and the IDs in earlier responses. */
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string; status: string }
 
@@ -81,7 +81,7 @@ export function proposeTimes(now: number): void {
       input.value = new Date(time).toISOString()
 }
 
-/** Offers the IDs in an answer. The latest comes first. */
+/** Offers the IDs in a response. The latest comes first. */
 export function rememberIds(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const [name, inner] of Object.entries(value)) {

@@ -131,7 +131,7 @@ export class AccessCache {
     const askedAtMs = this.#elapsedMs()
     const clearCount = this.#clearCount
     const access = await this.#read(apiKey)
-    // A late answer is as outdated as a key that was cached for as long.
+    // A late response is as outdated as a key that was cached for as long.
     if (this.#elapsedMs() - askedAtMs >= accessLeaseMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
     // A poll that was answered meanwhile may have dropped the key because of a later change.
     if (access && access.revision >= this.#revision && clearCount === this.#clearCount) this.#store(access)

@@ -17,7 +17,7 @@ export type PoolOptions = {
   /** Shown in `pg_stat_activity`. */
   name: string
   max: number
-  /** Sends statements without waiting for the previous answer. Only for hand-written transactions. */
+  /** Sends statements without waiting for the previous response. Only for hand-written transactions. */
   pipeline?: boolean
   queryTimeoutMs?: number
   /** Settings that differ from those of core's other sessions. */

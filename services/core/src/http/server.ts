@@ -13,12 +13,12 @@ import { countInMessagePack } from './count-in-message-pack.ts'
 import { findToken, type TokenTable } from './tokens.ts'
 
 const trpcPath = '/trpc/'
-/** How long a call with a body may take that does not stream its answer. */
+/** How long a call with a body may take that does not stream its response. */
 const longestCallMs = 15_000
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /**
- * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed answers, `/healthz`,
+ * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed responses, `/healthz`,
  * `/readyz` and `/metrics`. Calls need a service token. The server is for internal networks only.
  *
  * @param bodyMemoryBytes memory for the bodies of all calls until they are answered

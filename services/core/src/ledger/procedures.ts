@@ -30,7 +30,7 @@ import { findHalted, haltClosed, reopenLedger } from './repair/reopen.ts'
 import { repairLedger } from './repair/repair.ts'
 import { verifyInThread } from './verify/thread.ts'
 
-/** `verify`, `reopen`, `repair` and `checkpoint` stream their answers for minutes: see streamedPaths in packages/core-client. */
+/** `verify`, `reopen`, `repair` and `checkpoint` stream their responses for minutes: see streamedPaths in packages/core-client. */
 export const ledger = router({
   verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)

@@ -64,7 +64,7 @@ export class Metrics {
     this.#modifiedRows.inc({ table })
   }
 
-  /** Records the answer to a call. `code` is `ok` or the code of the error. */
+  /** Records the response to a call. `code` is `ok` or the code of the error. */
   answered(path: string, code: string, milliseconds: number): void {
     const name = `${path} ${code}`
     const series = this.#calls.get(name) ?? this.#callSeconds.labels(path, code)

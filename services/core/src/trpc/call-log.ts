@@ -20,7 +20,7 @@ const logsAtDebug = new Set([
 
 const slowMs = 1_000
 
-/** Logs and counts the answer to a call. `code` is `ok` or the code of the error. */
+/** Logs and counts the response to a call. `code` is `ok` or the code of the error. */
 export function recordAnswer({ core, token }: Context, { path, requestId, startedAt }: Call, code: string): void {
   const milliseconds = performance.now() - startedAt
   core.metrics.answered(path, code, milliseconds)

@@ -23,7 +23,7 @@ export interface ErrorShape {
   }
 }
 
-/** The answer of `/batch` and `/trpc` to a call that failed. */
+/** The response of `/batch` and `/trpc` to a call that failed. */
 export function errorShape(error: TRPCError, path: string | undefined): ErrorShape {
   const inputFaults = findInputFaults(error)
   return {

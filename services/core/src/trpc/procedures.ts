@@ -9,7 +9,7 @@ import type { Role } from './service-token.ts'
 
 /**
  * The base of all procedures. Its one middleware checks `meta`, sets `ctx.actor` and `ctx.requireScope`, logs and counts the
- * answer, and maps errors, including those of a streamed answer. Each middleware takes 3 µs of a call (docs/decisions/0013).
+ * answer, and maps errors, including those of a streamed response. Each middleware takes 3 µs of a call (docs/decisions/0013).
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
@@ -107,12 +107,12 @@ function onWorkspace(scope: Scope, ...roles: [Role, ...Role[]]) {
   return procedure.meta({ roles, scope })
 }
 
-/** Whether a procedure streams its answer. */
+/** Whether a procedure streams its response. */
 export function isStream(data: unknown): data is AsyncIterable<unknown> {
   return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
 }
 
-/** Maps errors of a streamed answer, which do not pass through the middleware. */
+/** Maps errors of a streamed response, which do not pass through the middleware. */
 async function* mapErrors(
   events: AsyncIterable<unknown>,
   { core }: Context,
