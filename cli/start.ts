@@ -35,8 +35,8 @@ const notes = `Environment:
   INTERNAL_PORT  port of the gateway's internal listener with metrics, 0 for any free one (default: 0)
   LOG_LEVEL      debug, info, warn, error or silent (default: info)
   WEBHOOK_ALLOWED_NETWORKS
-                 networks that webhooks may lead to, besides public addresses (default: this machine if GATEWAY_HOST is
-                 and TRUSTED_PROXIES is not set, else none)
+                 networks that webhooks may lead to, besides public addresses (default: this machine if GATEWAY_HOST is a
+                 loopback address and TRUSTED_PROXIES is not set, else none)
 
 All other variables are passed on to core, the courier and the gateway: see docs/configuration.md. The first start creates the
 database, its passwords and all keys in DATA_DIR: back up the whole directory. If root runs npm start, PostgreSQL runs as the

@@ -97,7 +97,7 @@ test('requests without a valid signature are all counted, and sampled in the log
       expect(body.code).toBe('S012'),
     )
   const metrics = await (await fetch(`${own.internalUrl}/metrics`)).text()
-  expect(metrics).toContain('gateway_refusals_total{step="endpoint",code="S004",status="404"} 2000')
+  expect(metrics).toContain('gateway_rejections_total{step="endpoint",code="S004",status="404"} 2000')
 
   await own.stop()
   const lines = logLines(own)

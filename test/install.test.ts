@@ -285,6 +285,6 @@ describe('client', async () => {
     await until('the program prints the event', () => output.includes(' rent-2026-11') || child.exitCode !== null)
     child.kill('SIGTERM')
     expect({ output, exit: await exited }).toMatchObject({ exit: [0, null] })
-    expect(output).toMatch(/^trf_\w+ COMPLETED\nrefused: [ -~]+\nMain 149\.50\nSavings 350\.50\n\d+ rent-2026-11\n$/)
+    expect(output).toMatch(/^trf_\w+ COMPLETED\nrejected: [ -~]+\nMain 149\.50\nSavings 350\.50\n\d+ rent-2026-11\n$/)
   })
 })

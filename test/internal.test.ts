@@ -24,7 +24,7 @@ test('metrics count requests by route and code, and rejections by step', async (
   const lines = [
     /^gateway_request_duration_seconds_count\{route="\/api\/v1\/wallets",code="2000"\} [1-9]/m,
     /^gateway_request_duration_seconds_count\{route="\/api\/v1\/transfer\/command\/create",code="S012"\} 1$/m,
-    /^gateway_refusals_total\{step="signature",code="GA2012",status="401"\} 1$/m,
+    /^gateway_rejections_total\{step="signature",code="GA2012",status="401"\} 1$/m,
     /^gateway_nonce_store_duration_seconds_count\{outcome="answered"\} [1-9]/m,
     /^gateway_part_up\{part="nonces"\} 1$/m,
     /^gateway_part_up\{part="core"\} 1$/m,

@@ -61,7 +61,7 @@ test('a transfer has one line of the gateway, one of core, and its row', async (
     }),
   ])
   expect(await batchesOf(requestId)).toEqual([
-    expect.objectContaining({ service: 'core', batch: `core ${requestId}`, requestIds: [requestId], refused: 0 }),
+    expect.objectContaining({ service: 'core', batch: `core ${requestId}`, requestIds: [requestId], rejected: 0 }),
   ])
   const { rows } = await operator.query('select request_id from transfer where request_id = $1', [requestId])
   expect(rows).toHaveLength(1)
@@ -124,7 +124,7 @@ test('a session that waits in PostgreSQL names its request, and the line of a ba
   )
   expect(names).toEqual([`core ${requestId}`])
   await service.close()
-  expect(await batchesOf(ids[0]!)).toMatchObject([{ batch: `core ${ids[0]}+2`, requestIds: ids, refused: 0 }])
+  expect(await batchesOf(ids[0]!)).toMatchObject([{ batch: `core ${ids[0]}+2`, requestIds: ids, rejected: 0 }])
   await until('idle sessions have the names of their pools', async () => {
     const { rows } = await operator.query(
       `select distinct application_name from pg_stat_activity where usename = 'wallet_service' and datname = current_database()`,

@@ -100,7 +100,7 @@ export function hold({ walletId }: Wallet, cents: number, isShort: boolean, rand
   }
 }
 
-/** A transfer that draws on a hold of its source. */
+/** A transfer that captures a hold of its source. */
 export function draw(order: Order, holdId: string, keepsRest: boolean): Command {
   const holdRemainder = keepsRest ? 'KEEP' : 'RELEASE'
   return {

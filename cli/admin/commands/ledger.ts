@@ -64,7 +64,7 @@ export const ledgerCommands = [
   command({
     noun: 'ledger',
     verb: 'repair',
-    help: "rebuild a halted workspace's wallets and counters from its entries, holds and journal, and reopen it if it is sound",
+    help: "rebuild a halted workspace's wallets and counters from its flows, holds and journal, and reopen it if it is sound",
     flags: { workspace, 'dry-run': { help: 'show the changes without making them' } },
     examples: ['--workspace wsp_… --dry-run', '--workspace wsp_…'],
     async run(core, { workspace: workspaceId, 'dry-run': dryRun }, progress) {

@@ -49,7 +49,7 @@ export function createMetrics(): GatewayMetrics {
     registers: [registry],
   })
   const failures = new Counter({
-    name: 'gateway_refusals_total',
+    name: 'gateway_rejections_total',
     help: 'Failed requests, by the step of the pipeline that failed, code and HTTP status',
     labelNames: ['step', 'code', 'status'],
     registers: [registry],

@@ -7,7 +7,7 @@ import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
 import { nameOfExisting, reference, remark } from './text.ts'
 
 /**
- * An OPEN hold reserves what remains of it. A transfer that draws on it and does not keep the rest makes it CAPTURED, a
+ * An OPEN hold reserves what remains of it. A transfer that captures a part of it and does not keep the rest makes it CAPTURED, a
  * release RELEASED, and its `expiresAt` EXPIRED. Ended holds never change.
  */
 export const holdStatuses = ['OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED'] as const

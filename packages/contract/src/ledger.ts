@@ -57,7 +57,7 @@ export const ledgerRules = {
   'hold-time': 'Numbered holds of a workspace never go back in time.',
   'hold-sum':
     "A wallet's held is the sum of what remains of its open holds, and held_until is not after the first of them expires.",
-  'hold-captured': 'What is captured of a hold is the sum of its draws, each from its wallet and before it expires.',
+  'hold-captured': 'What is captured of a hold is the sum of its captures, each from its wallet and before it expires.',
   'hold-life':
     'A hold has one creation and at most one end, and its status, times and amounts are those of its events.',
   'hold-mac': "A hold's MAC matches its row.",

@@ -25,7 +25,7 @@ export type SetLimitInput = z.infer<typeof setLimitInput>
 
 /**
  * The limits of a subject in one currency. `perTransfer` bounds each transfer and each hold, `perDay` the sum of a day (UTC,
- * by posting time); null: unlimited. Limits of a key count every transfer that the key makes, including reversals and draws on
+ * by posting time); null: unlimited. Limits of a key count every transfer that the key makes, including reversals and captures of
  * holds. Limits of a wallet count every flow out of it. `spentToday`: since midnight UTC or, if the limits were set later,
  * since then.
  */

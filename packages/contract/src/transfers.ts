@@ -9,10 +9,10 @@ import { nameOfExisting, reference, remark } from './text.ts'
 /** Every stored transfer is completed, because it is written in one commit or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
 
-/** What happens to the rest of a hold when a transfer draws less than remains of it. */
+/** What happens to the rest of a hold when a transfer captures less than remains of it. */
 export const holdRemainders = ['KEEP', 'RELEASE'] as const
 
-/** The hold that a transfer or withdrawal draws on. */
+/** The hold that a transfer or withdrawal captures. */
 export const draw = {
   holdId: nameOfExisting(
     'The hold to capture, by holdId or bizId. It must be on the source wallet. An API key also needs the scope `hold:create`.',
@@ -87,7 +87,7 @@ export function isReversal(item: CreateTransferBody | BatchItem): item is Revers
 }
 
 /**
- * The scope that a create or an item of a batch needs, besides the one of its endpoint: whoever draws on a hold can end it, and
+ * The scope that a create or an item of a batch needs, besides the one of its endpoint: whoever captures a hold can end it, and
  * learns from the response what is left of it.
  */
 export function scopeOf(item: CreateTransferBody | BatchItem): Scope {

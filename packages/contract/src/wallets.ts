@@ -138,7 +138,7 @@ export const fundingInput = z.object({
   caller: caller.optional(),
 })
 
-/** A withdrawal can draw on a hold of the wallet, like a transfer. */
+/** A withdrawal can capture a hold of the wallet, like a transfer. */
 export const withdrawalInput = fundingInput.extend(draw).check(checkDraw)
 export type WithdrawalInput = z.infer<typeof withdrawalInput>
 

@@ -52,7 +52,7 @@ export const mayBeExecuted = 'the call may have been executed, so check that bef
 
 function remedyOf(status: number, code: ErrorCode | undefined): string {
   if (status === 401) return 'core does not know this service token; use one of its SERVICE_TOKENS'
-  if (status === 403) return `a proxy refused the call before core received it; allow it there, or ${useUrlOfCore}`
+  if (status === 403) return `a proxy rejected the call before core received it; allow it there, or ${useUrlOfCore}`
   if (status === 404 && code) return `this is the public API of a gateway; ${useUrlOfCore}`
   if (status === 413) return 'the call is larger than core, or a proxy in front of it, accepts; send less in one call'
   if (status === 503)

@@ -82,7 +82,7 @@ function isNotTls(code: string | undefined): boolean {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
 }
 
-/** Whether this client refused the server's certificate. */
+/** Whether this client rejected the server's certificate. */
 function isBadCertificate(code = ''): boolean {
   return code === 'ERR_TLS_CERT_ALTNAME_INVALID' || /SELF_SIGNED_CERT|^CERT_|^UNABLE_TO_(GET|VERIFY)/.test(code)
 }

@@ -95,7 +95,7 @@ const wrongUrls: Wrong[] = [
     what: 'a proxy that refuses the call',
     start: () => http((_, response) => response.writeHead(403).end('Forbidden')),
     sentence: url =>
-      `${url} returned HTTP 403: a proxy refused the call before core received it; allow it there, or ${useUrl}`,
+      `${url} returned HTTP 403: a proxy rejected the call before core received it; allow it there, or ${useUrl}`,
   },
   {
     what: 'an http URL for a TLS port',

@@ -56,7 +56,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /**
- * Why the URL of a webhook is refused when a client sets it; null if it is accepted. Host names are not resolved here: their
+ * Why the URL of a webhook is rejected when a client sets it; null if it is accepted. Host names are not resolved here: their
  * addresses are checked at each attempt. If there are allowed networks, a name may have an address in one of them, so http and
  * every port but 0 are accepted.
  *

@@ -16,7 +16,7 @@ export type AttemptOptions = {
 }
 
 /**
- * How an attempt ended. `refused`: the URL or an address of its host is not allowed. `status`: a response other than 2xx.
+ * How an attempt ended. `refused`: the courier rejects the URL or an address of its host. `status`: a response other than 2xx.
  * `protocol`: the response is not HTTP, or its headers are too large.
  */
 export const attemptResults = [

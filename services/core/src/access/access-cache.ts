@@ -31,7 +31,7 @@ type Options = {
  * The keys for which gateways call, so that core checks each call itself. Gateways have such a cache of their own, which follows
  * the same changes (docs/decisions/0003).
  *
- * A cached key only allows. Before anything is refused, the key is read again, so that nobody is refused because of an
+ * Nothing is rejected because of a cached key: the key is read again first, so that nobody is rejected because of an
  * outdated row. A cached key is used only if the last successful poll for changes began less than `accessLeaseMs` ago.
  */
 export class AccessCache {

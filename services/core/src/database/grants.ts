@@ -1,6 +1,6 @@
 /**
  * The SQL that sets the rights of the service role. The migration step applies it on every run, so no other right and no
- * setting of the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core refuses rows that were written
+ * setting of the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core rejects rows that were written
  * without the chain key, and `ledger verify` reports them.
  */
 export function grants(role: string, database: string): string[] {
@@ -24,10 +24,10 @@ export function grants(role: string, database: string): string[] {
     `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
        deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,
        failing_since, last_status, last_error, last_attempt_at, revision, mac) on webhook to ${role}`,
-    // Raise the access revision by one. A trigger refuses any other change and records the epoch of each revision.
+    // Raise the access revision by one. A trigger rejects any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 
-    // Only these functions write ledgers, wallets, holds, limits, transfers, entries and the journal. They check every change.
+    // Only these functions write ledgers, wallets, holds, limits, transfers and the journal. They check every change.
     `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,
        change_ledger_status, repair_wallet, repair_ledger, change_holds, set_limit, count_spending, post to ${role}`,
 

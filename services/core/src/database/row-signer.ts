@@ -11,7 +11,7 @@ export type SignedEntity = {
 }
 
 /**
- * Signs every row that the unit of work writes (see signed-rows.ts). Refuses to update a row that was modified outside the
+ * Signs every row that the unit of work writes (see signed-rows.ts). Rejects an update of a row that was modified outside the
  * service, because signing it would make the modification genuine; `replaceRow` permits it.
  */
 export class RowSigner implements EventSubscriber {

@@ -6,7 +6,7 @@ export type SettledReads = { reads: Queryable; ledgerWaits: Pick<LedgerWaits, 'w
 
 /**
  * Reads something that shows due holds as expired. If it shows one that is not written yet, a transaction in progress may
- * have drawn on it in time and be about to commit. It holds the lock of the ledger, and after it no posting draws on the
+ * have captured it in time and be about to commit. It holds the lock of the ledger, and after it no posting captures the
  * hold: so this waits for the lock and reads again. Otherwise a client could see the hold EXPIRED and later CAPTURED.
  */
 export async function readSettled<Result>(

@@ -149,7 +149,7 @@ async function* verifyAndReopen(
   }
 }
 
-/** Repairs rows only if all entries are undamaged, then verifies the workspace again and reopens it if it is sound. */
+/** Repairs rows only if all flows are undamaged, then verifies the workspace again and reopens it if it is sound. */
 async function* verifyAndRepair(
   ctx: CallContext,
   workspaceId: string,

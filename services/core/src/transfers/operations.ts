@@ -42,7 +42,7 @@ export async function createTransfer(
 /**
  * Posts the items of a batch in one commit, or none of them. Idempotent by bizId.
  *
- * @throws DomainError as `createTransfer` and `reverseTransfer`, with the index of the first item that is refused; S002 not
+ * @throws DomainError as `createTransfer` and `reverseTransfer`, with the index of the first item that is rejected; S002 not
  *   posted; S003 outcome unknown
  */
 export async function createBatch({ shards }: Ledger, actor: string, input: CreateBatchInput): Promise<TransferBatch> {

@@ -18,7 +18,7 @@ export interface ErrorShape {
     httpStatus: number
     path: string | undefined
     appError: AppError | undefined
-    /** What is wrong with the input, if the schema of the procedure refuses it. */
+    /** What is wrong with the input, if the schema of the procedure rejects it. */
     inputFaults: InputFault[] | undefined
   }
 }

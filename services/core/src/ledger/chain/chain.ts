@@ -2,13 +2,13 @@ import { createHmac, type Hmac, hash, type KeyObject } from 'node:crypto'
 import type { Entry, Transfer } from './transfer.ts'
 
 /**
- * The version of the keyed chain's format. Each entry has an HMAC over its own content, the digest of its transfer and
- * the HMAC of the previous entry of the same wallet. The key is never in the database, so nobody who changes, removes or
- * inserts entries there, not even the owner of the tables, can compute a valid chain.
+ * The version of the keyed chain's format. Each flow has an HMAC over its own content, the digest of its transfer and
+ * the HMAC of the previous flow of the same wallet. The key is never in the database, so nobody who changes, removes or
+ * inserts flows there, not even the owner of the tables, can compute a valid chain.
  */
 export const chainFormat = 1
 
-/** The head of a wallet that has no entries. */
+/** The head of a wallet that has no flows. */
 export const emptyHead = Buffer.alloc(0)
 
 /** SHA-256, in hex, over all fields of a transfer, as a JSON array of scalars, which has only one serialization. */
@@ -66,7 +66,7 @@ export type StoredEntry = {
   previous: string | null
 }
 
-/** Whether the stored entry of a transfer continues the chain of its wallet. If not, it was written outside the service. */
+/** Whether the stored flow of a transfer continues the chain of its wallet. If not, it was written outside the service. */
 export function continuesChain(
   key: KeyObject,
   transfer: Transfer,

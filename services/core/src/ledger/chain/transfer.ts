@@ -13,7 +13,7 @@ export type Transfer = {
   amount: string
   currency: string
   remark: string | null
-  /** The hold that the transfer draws on, and what remains of it afterwards. */
+  /** The hold that the transfer captures, and what remains of it afterwards. */
   holdId: string | null
   holdRemaining: string | null
   /** The order that the transfer reverses, and the sum of that order's reversals up to this one. */
@@ -33,7 +33,7 @@ export type Transfer = {
   createdAt: Date
 }
 
-/** One entry of a transfer, without its MAC (see chain.ts). */
+/** One flow of a transfer, without its MAC (see chain.ts). */
 export type Entry = {
   workspaceId: string
   walletId: string
@@ -42,7 +42,7 @@ export type Entry = {
   direction: 'IN' | 'OUT'
   amount: string
   balanceAfter: string
-  /** How many of the wallet's entries, up to this one, are of transfers between wallets. */
+  /** How many of the wallet's flows, up to this one, are of transfers between wallets. */
   orderCount: number
   createdAt: Date
 }

@@ -30,7 +30,7 @@ type CheckpointScope = {
 }
 
 /**
- * Signs the last entry of each chain, the end of each event log and the revision of each signed row, as of one snapshot. A chain or row that was
+ * Signs the last flow of each chain, the end of each event log and the revision of each signed row, as of one snapshot. A chain or row that was
  * reset to a genuine earlier state no longer matches. Yields the parts one by one, in constant memory.
  *
  * @throws AdminError NOT_ALLOWED if the row of a wallet is damaged

@@ -31,16 +31,16 @@ export function beginFor(requests: readonly LedgerRequest[]): string {
 
 type Post = (requests: LedgerRequest[]) => Promise<RequestResult[]>
 
-/** Logs each batch with its name in PostgreSQL, the IDs of its requests, the number refused and its duration. */
+/** Logs each batch with its name in PostgreSQL, the IDs of its requests, the number of rejected requests and its duration. */
 export function withBatchLog(log: Log, post: Post): Post {
   return async requests => {
     const startedAt = performance.now()
     const results = await post(requests)
     if (log.isLevelEnabled('info')) {
       const milliseconds = Math.round((performance.now() - startedAt) * 100) / 100
-      const refused = results.filter(({ kind }) => kind === 'refused').length
+      const rejected = results.filter(({ kind }) => kind === 'refused').length
       const requestIds = requests.map(requestIdOf)
-      log.info({ batch: batchName(requests), requestIds, refused, milliseconds }, 'a batch was posted')
+      log.info({ batch: batchName(requests), requestIds, rejected, milliseconds }, 'a batch was posted')
     }
     return results
   }

@@ -16,7 +16,7 @@ type Rows = { ledger: LedgerRow & Replaced; wallets: Map<string, WalletRow & Rep
 type Replaced = { mac: Buffer; version: string | null }
 
 /**
- * Computes the MACs of the new rows: entries continue the chains of their wallets, events the journal. A ledger or wallet
+ * Computes the MACs of the new rows: flows continue the chains of their wallets, events the journal. A ledger or wallet
  * that both steps change is written twice, with a revision and a MAC each time.
  */
 export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision[]): ChainedDecisions {

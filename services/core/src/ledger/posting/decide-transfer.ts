@@ -7,7 +7,7 @@ import { exceededByTransfer } from './spending.ts'
 import type { WalletState } from './state.ts'
 
 /**
- * A transfer, deposit or withdrawal, with or without a draw on a hold. The checks are in the order of section 4 of the
+ * A transfer, deposit or withdrawal, with or without the capture of a hold. The checks are in the order of section 4 of the
  * specification: T004, W001 (source, target), H001, H004, W002, H002, T003, H003, T008, T002.
  */
 export function decidePosting(draft: Draft, posting: Posting): Made | DomainError {

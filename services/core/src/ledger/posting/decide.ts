@@ -19,9 +19,9 @@ import type { Decision, LedgerState } from './state.ts'
  * Applies requests to a ledger. A pure function, except that it mints the IDs of events: it reads no clock and no database.
  *
  * Due holds of all wallets in the batch expire first. Then come the requests about holds, then those that move money, each
- * group in order. A refused request has no effect on the others. A command that repeats an earlier one of the same batch is
+ * group in order. A rejected request has no effect on the others. A command that repeats an earlier one of the same batch is
  * a replay, as if the earlier one were already stored. Replay or T005 come first; then S002 for a late request; then GA2032
- * or S002 for a ledger that is not open; then the refusals of the command.
+ * or S002 for a ledger that is not open; then the rejections of the command.
  *
  * @param now the database's clock: the time of what is posted
  * @param nowMs `performance.now()`, which is compared with the deadlines
@@ -48,7 +48,7 @@ function decideRequest(draft: Draft, request: LedgerRequest, nowMs: number): Req
   return outcome instanceof DomainError ? refusal(outcome) : { kind: 'posted', made: [outcome] }
 }
 
-/** All commands of a request or none. The first one that fails names the refusal. */
+/** All commands of a request or none. The request is rejected with the error of the first one that fails. */
 function decideBatch(draft: Draft, { commands }: LedgerRequest): RequestResult {
   const made: Made[] = []
   draft.begin()

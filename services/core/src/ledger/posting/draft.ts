@@ -87,7 +87,7 @@ export class Draft {
    * batch expires.
    */
   missingFunds({ balance, held, heldUntil }: WalletState, amount: Decimal): DomainError | null {
-    // Not `lessThan`, which is false for NaN: a balance that is not a number must be refused too.
+    // Not `lessThan`, which is false for NaN: a balance that is not a number must be rejected too.
     if (balance.minus(held).greaterThanOrEqualTo(amount)) return null
     const mayHoldLess = this.ledger.hasMoreDueHolds && heldUntil !== null && heldUntil <= this.postedAt
     return mayHoldLess ? new DomainError('S002', { retryAfterSeconds: 1 }) : new DomainError('T002')

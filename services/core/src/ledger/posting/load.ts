@@ -273,10 +273,10 @@ const findEntriesStatement = statement<StoredEntry>(
    order by place`,
 )
 
-/** Where an entry is. IDs are UUIDs. */
+/** Where a flow is. IDs are UUIDs. */
 export type EntryKey = { workspaceId: string; walletId: string; sequence: number }
 
-/** The entries with these keys, in order, each with the MAC of the entry before it. */
+/** The flows with these keys, in order, each with the MAC of the flow before it. */
 export function findEntries(db: Queryable, keys: readonly EntryKey[]): Promise<StoredEntry[]> {
   return run(db, findEntriesStatement, [
     plainArray(keys.map(key => key.workspaceId)),

@@ -7,7 +7,7 @@ import type { Transfer } from '../chain/transfer.ts'
 import { findEntries } from './load.ts'
 import type { LedgerState } from './state.ts'
 
-/** The transfers whose entry does not continue the chain of the source wallet: they were written outside the service. */
+/** The transfers whose flow does not continue the chain of the source wallet: they were written outside the service. */
 export async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
   const entries = await findEntries(
     client,

@@ -20,7 +20,7 @@ const restrictViolation = '23001'
  * Posts a batch in one round trip, from the remembered ledgers and without reading first.
  *
  * @returns null when nothing was posted and the batch must be posted with `postLocked`: a ledger or wallet is not
- *   remembered, another core has posted since, it is too late, or a request would be refused. Such a refusal may be
+ *   remembered, another core has posted since, it is too late, or a request would be rejected. Such a rejection may be
  *   wrong, because existing transfers with the same bizId were not looked up.
  */
 export async function postRemembered(

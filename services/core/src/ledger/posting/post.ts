@@ -13,7 +13,7 @@ const postStatement = statement<Written | { now: null }>(
 /** The database's time after writing, and the version (`xmin`) of the rows that were written. */
 export type Written = { now: Date; version: string }
 
-/** The fields of an entry that its transfer does not have. */
+/** The fields of a flow that its transfer does not have. */
 type ChainedEntry = Pick<Entry, 'balanceAfter' | 'orderCount'> & { mac: Buffer }
 export type ChainedTransfer = { transfer: Transfer; source: ChainedEntry; target: ChainedEntry }
 
@@ -25,8 +25,8 @@ export type ChainedPostings = {
 }
 
 /**
- * Writes decisions with one call of the database function `post`, the only way to write entries (see
- * database/migrations/initial/posting.ts): inserts transfers and entries, and updates each wallet and ledger once.
+ * Writes decisions with one call of the database function `post`, the only way to write flows (see
+ * database/migrations/initial/posting.ts): inserts transfers with their flows, and updates each wallet and ledger once.
  *
  * @param notAfter null when the ledgers are locked; otherwise the latest time to post, by the database's clock
  * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows

@@ -38,7 +38,7 @@ export type Posting = Caller & {
   remark: string | null
   reference: string | null
   batchId: string | null
-  /** The hold to draw on, and whether the rest of it stays held. */
+  /** The hold to capture, and whether the rest of it stays held. */
   draw: { hold: Name; keepsRest: boolean } | null
 }
 
@@ -170,7 +170,7 @@ function namesOf(requests: readonly LedgerRequest[], namesIn: (command: Command)
   )
 }
 
-/** Whether a request only creates transfers between wallets, and none that draws on a hold or may already be posted. */
+/** Whether a request only creates transfers between wallets, and none that captures a hold or may already be posted. */
 export function isPlain({ commands, mayBePosted }: LedgerRequest): boolean {
   return (
     !mayBePosted &&
@@ -178,7 +178,7 @@ export function isPlain({ commands, mayBePosted }: LedgerRequest): boolean {
   )
 }
 
-/** Whether a refusal names the place of its command: also in a batch of one transfer. */
+/** Whether a rejection names the place of its command: also in a batch of one transfer. */
 export function isBatch({ commands }: LedgerRequest): boolean {
   const [first] = commands
   return commands.length > 1 || (first !== undefined && 'batchId' in first && first.batchId !== null)

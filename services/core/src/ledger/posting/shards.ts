@@ -35,7 +35,7 @@ export class Shards {
   /**
    * Queues a request. Resolves with what its commands made when it is durable.
    *
-   * @throws DomainError the ledger's refusal, or S002 when the queue is full, the deadline passed before the request was
+   * @throws DomainError the ledger's rejection, or S002 when the queue is full, the deadline passed before the request was
    *   taken into a batch, or the shards are closed
    */
   post(request: LedgerRequest): Promise<Made[]> {

@@ -28,7 +28,7 @@ export function exceededByTransfer(limits: readonly LimitState[], amount: Decima
   return firstOf(limits, limit => exceedsPerTransfer(limit, amount) ?? exceedsPerDay(limit, amount, postedAt))
 }
 
-/** T008 if a hold exceeds what a single transfer may draw on it. Draws count towards the day when they are made. */
+/** T008 if a hold exceeds what a single transfer may capture of it. Captures count towards the day when they are made. */
 export function exceededByHold(limits: readonly LimitState[], amount: Decimal): DomainError | null {
   return firstOf(limits, limit => exceedsPerTransfer(limit, amount))
 }
@@ -41,7 +41,7 @@ function firstOf(limits: readonly LimitState[], check: (limit: LimitState) => Do
   return null
 }
 
-// Not `greaterThan`, which is false for NaN: a limit that is not a number must refuse too.
+// Not `greaterThan`, which is false for NaN: a limit that is not a number must reject too.
 function exceedsPerTransfer({ perTransfer, currency }: LimitState, amount: Decimal): DomainError | null {
   if (perTransfer === null || amount.lessThanOrEqualTo(perTransfer)) return null
   const limit = formatBalance(perTransfer, currency)

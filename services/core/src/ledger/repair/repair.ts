@@ -23,7 +23,7 @@ import { findHalted } from './reopen.ts'
 /** Wallets in one step: keeps statements short and memory small. */
 const walletsPerStep = 1000
 
-/** The columns of a wallet that follow from its entries and holds. `head` in hex, `heldUntil` in ISO 8601. */
+/** The columns of a wallet that follow from its flows and holds. `head` in hex, `heldUntil` in ISO 8601. */
 type WalletState = {
   balance: string
   sequence: number
@@ -41,8 +41,8 @@ export type Changes = { changes: LedgerChange[]; moreChanges: number }
 type Totals = { flows: number; orderFlows: number; holds: number; wallets: number; latestAt: Date }
 
 /**
- * Recomputes the wallets of a halted workspace, and the counters of its ledger, from its entries, holds and journal. The
- * name, bizId and status of a wallet whose row was modified outside the service come from the audit. Entries, holds and
+ * Recomputes the wallets of a halted workspace, and the counters of its ledger, from its flows, holds and journal. The
+ * name, bizId and status of a wallet whose row was modified outside the service come from the audit. Flows, holds and
  * journal are never written, and PostgreSQL lets the service set a wallet only to what its last flow and its holds say
  * (see the migrations). Each change is an action in the audit.
  *
@@ -111,10 +111,10 @@ async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspace
   return totals
 }
 
-/** @throws AdminError if the wallet has lost entries or holds: its genuine row counts more than there are */
+/** @throws AdminError if the wallet has lost flows or holds: its genuine row counts more than there are */
 function requireEntries({ expected }: ComparedRow, wallet: Wallet): void {
   if (!isGenuine(wallet)) return
-  if (wallet.sequence > expected.sequence) throw deleted(`Entries of ${wallet.id} after sequence ${expected.sequence}`)
+  if (wallet.sequence > expected.sequence) throw deleted(`Flows of ${wallet.id} after sequence ${expected.sequence}`)
   if (wallet.holdCount > expected.holdCount) throw deleted(`Holds of ${wallet.id}`)
 }
 
@@ -191,7 +191,7 @@ async function repairCounters(
   if (!dryRun) await repairLedgerRow(runIn(em), chainKey, ledger.row, expected)
 }
 
-/** PostgreSQL refuses to set a ledger to a time in the future. */
+/** PostgreSQL rejects a ledger with a time in the future. */
 function aheadOfClock({ workspaceId }: Ledger, lastPostedAt: Date): AdminError {
   return new AdminError(
     'NOT_ALLOWED',

@@ -186,7 +186,7 @@ const repairWalletStatement = statement(
   'select repair_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)',
 )
 
-/** Writes a wallet's values as recomputed from its entries and holds. The ledger must be halted. */
+/** Writes a wallet's values as recomputed from its flows and holds. The ledger must be halted. */
 export async function repairWalletRow(
   run: Run,
   chainKey: KeyObject,

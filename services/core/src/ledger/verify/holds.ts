@@ -2,7 +2,7 @@ import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, ledgerCount, rowIds, runChecks } from './checks.ts'
 import type { Findings } from './findings.ts'
 
-/** Checks holds against wallets, draws and journal. Their MACs are checked with the other signed rows. */
+/** Checks holds against wallets, captures and journal. Their MACs are checked with the other signed rows. */
 export function checkHolds(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [
     numbers,
@@ -93,7 +93,7 @@ const captured: Check = {
     where ($1::uuid is null or h.workspace_id = $1) and h.captured is distinct from coalesce(d.amount, 0)
     order by h.workspace_id, h.id`,
   violation: ([workspace, id, counted, found]) => ({
-    message: `its captured is ${counted}, but its draws sum to ${found}`,
+    message: `its captured is ${counted}, but its captures sum to ${found}`,
     ids: rowIds('hold', workspace, id),
   }),
 }
@@ -113,13 +113,13 @@ const draws: Check = {
   violation: ([workspace, id, amount, remaining, before, expiresAt]) => ({
     message:
       expiresAt === null
-        ? 'it draws on a hold that is not on its source wallet'
-        : `it draws ${amount} of ${before}, and ${remaining} remains; or it is not within the time of the hold`,
+        ? 'it captures a hold that is not on its source wallet'
+        : `it captures ${amount} of ${before}, and ${remaining} remains; or it is not within the time of the hold`,
     ids: rowIds('transfer', workspace, id),
   }),
 }
 
-/** The events of each hold: `c` is the first one, which must create it, `e` the second one, and `d` its last draw. */
+/** The events of each hold: `c` is the first one, which must create it, `e` the second one, and `d` its last capture. */
 const lives: Check = {
   rule: 'hold-life',
   sql: `
@@ -158,7 +158,7 @@ const lives: Check = {
     message:
       status === null
         ? 'it is in the journal, and its row does not exist'
-        : `it is ${status}, which is not what its draws and its ${events ?? 0} events say (${first ?? 'none'}, then ${second ?? 'none'})`,
+        : `it is ${status}, which is not what its captures and its ${events ?? 0} events say (${first ?? 'none'}, then ${second ?? 'none'})`,
     ids: rowIds('hold', workspace, id),
   }),
 }

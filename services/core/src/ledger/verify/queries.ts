@@ -27,7 +27,7 @@ export type WalletText = {
   holdCount: Text
 }
 
-/** One entry of a transfer as stored, with the rest of its transfer. */
+/** One flow of a transfer as stored, with the rest of its transfer. */
 export type FlowText = {
   workspaceId: Text
   walletId: Text
@@ -72,7 +72,7 @@ export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | 
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toWallet)
 }
 
-/** The entries of one side of all transfers. */
+/** The flows of one side of all transfers. */
 function entriesOf(side: 'source' | 'target'): string {
   return `
     select workspace_id, ${side}_wallet_id as wallet_id, ${side}_sequence as sequence,
@@ -83,7 +83,7 @@ function entriesOf(side: 'source' | 'target'): string {
     from public.transfer where $1::uuid is null or workspace_id = $1`
 }
 
-/** All entries in the order of wallets and sequences. */
+/** All flows in the order of wallets and sequences. */
 export async function* flowsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<FlowText[]> {
   const sql = `${entriesOf('source')} union all ${entriesOf('target')} order by workspace_id, wallet_id, sequence`
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toFlow)

@@ -34,7 +34,7 @@ export class WalletReplay {
   #flows = 0
   #sum = zero
   #sequence = 0
-  /** The last order_count as written, and how many entries of transfers between wallets there were. */
+  /** The last order_count as written, and how many flows of transfers between wallets there were. */
   #orderCount = 0
   #orders = 0
   #time = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-/** Functions for the triggers of the other files. They refuse a change. */
+/** Functions for the triggers of the other files. They reject a change. */
 export const guards = `
   create function refuse_change() returns trigger language plpgsql as $$
   begin

@@ -1,6 +1,6 @@
 /**
  * The only way to write holds. Like `post`, `change_holds` runs with the rights of the owner of the tables, and checks
- * every change against the rows that it locks. If transfers draw on these holds, `post` follows in the same transaction.
+ * every change against the rows that it locks. If transfers capture these holds, `post` follows in the same transaction.
  */
 export const holdChanges = `
   create function change_holds(

@@ -122,7 +122,7 @@ export const ledgerRows = `
     end if;
   end $$;
 
-  -- Of a halted ledger: a wallet gets what its last entry and its holds say, and nothing else.
+  -- Of a halted ledger: a wallet gets what its last flow and its holds say, and nothing else.
   create function repair_wallet(workspace uuid, wallet uuid, new_balance numeric, new_sequence bigint,
     new_order_count bigint, new_head bytea, new_held numeric, new_held_until timestamptz, new_hold_count bigint,
     new_name text, new_biz_id text, new_status text, new_frozen_by text, new_mac bytea) returns void language plpgsql

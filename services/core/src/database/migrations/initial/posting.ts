@@ -1,5 +1,5 @@
 /**
- * The only way to write entries. `post` runs with the rights of whoever owns the tables; the service's role may only read
+ * The only way to write flows. `post` runs with the rights of whoever owns the tables; the service's role may only read
  * them. Core decides; `post` checks every decision against the rows that it locks.
  *
  * Transfers name their ledger, source and target by their places, from 1, in the arrays of ledgers and wallets.
@@ -13,7 +13,7 @@ export const posting = `
     -- Each wallet: its version and MAC now, and its row afterwards.
     wallet_ledgers integer[], wallet_ids uuid[], wallet_versions xid[], old_wallet_macs bytea[], balances numeric[],
     sequences bigint[], wallet_orders bigint[], heads bytea[], wallet_macs bytea[],
-    -- Each transfer, in the order of posting, with its entries on source and target.
+    -- Each transfer, in the order of posting, with its flows on source and target.
     ledgers integer[], ids uuid[], positions bigint[], transfer_order_counts bigint[], types text[], biz_ids text[], refs text[],
     amounts numeric[], currencies text[], sources integer[], targets integer[], source_sequences bigint[],
     target_sequences bigint[], remarks text[], actors text[], request_ids text[], client_addresses text[],
@@ -56,7 +56,7 @@ export const posting = `
         array_dims(source_macs), array_dims(target_macs), array_dims(holds), array_dims(hold_remainders),
         array_dims(reversed_ids), array_dims(reversed_totals), array_dims(batches)])) is not true
     then
-      raise exception 'post refuses these transfers: its arrays do not have one element each, counted from 1'
+      raise exception 'post rejects these transfers: its arrays do not have one element each, counted from 1'
         using errcode = 'restrict_violation';
     end if;
 
@@ -73,7 +73,7 @@ export const posting = `
       if not_after is not null then
         return;
       end if;
-      raise exception 'post refuses these transfers: a ledger is not as it was' using errcode = 'serialization_failure';
+      raise exception 'post rejects these transfers: a ledger has changed since it was read' using errcode = 'serialization_failure';
     end if;
 
     with updated as (
@@ -90,7 +90,7 @@ export const posting = `
       array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)
     into found_count, kinds, wallet_currencies, at_balance, at_sequence, at_order, at_mac from updated;
     if found_count is distinct from cardinality(wallet_ids) then
-      raise exception 'post refuses these transfers: a wallet is not as it was' using errcode = 'restrict_violation';
+      raise exception 'post rejects these transfers: a wallet has changed since it was read' using errcode = 'restrict_violation';
     end if;
 
     for at in 1 .. cardinality(ids) loop
@@ -109,7 +109,7 @@ export const posting = `
         and source_order_counts[at] = at_order[source] + is_order::integer
         and target_order_counts[at] = at_order[target] + is_order::integer) is not true
       then
-        raise exception 'post refuses transfer %: it does not continue from its wallets and its ledger', ids[at]
+        raise exception 'post rejects transfer %: it does not continue from its wallets and its ledger', ids[at]
           using errcode = 'restrict_violation';
       end if;
       at_balance[source] := source_balances[at];
@@ -126,7 +126,7 @@ export const posting = `
     if (at_balance = balances and at_sequence = sequences and at_order = wallet_orders and at_mac = heads
       and ledger_orders = order_counts and at_position = ledger_positions) is not true
     then
-      raise exception 'post refuses these transfers: the rows of wallets and ledgers do not follow from them'
+      raise exception 'post rejects these transfers: the rows of wallets and ledgers do not follow from them'
         using errcode = 'restrict_violation';
     end if;
 
@@ -146,7 +146,7 @@ export const posting = `
             and t.source_wallet_id = wallet_ids[p.target] and t.source_sequence >= p.target_sequence
             order by t.source_sequence limit 1)) taken)
     then
-      raise exception 'post refuses these transfers: a wallet has an entry with one of their sequences or a later one'
+      raise exception 'post rejects these transfers: a wallet has a flow with one of their sequences or a later one'
         using errcode = 'unique_violation', constraint = 'entry_sequence';
     end if;
 

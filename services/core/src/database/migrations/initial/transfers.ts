@@ -1,4 +1,4 @@
-/** Transfers: one row each, with the entry on its source wallet and the entry on its target. `post` writes them (posting.ts). */
+/** Transfers: one row each, with the flow on its source wallet and the flow on its target. `post` writes them (posting.ts). */
 export const transfers = `
   create table transfer (
     workspace_id uuid not null,
@@ -15,7 +15,7 @@ export const transfers = `
     amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
     currency text collate "C" not null,
     remark text,
-    -- The hold that this transfer draws on, and what remains of it afterwards.
+    -- The hold that this transfer captures, and what remains of it afterwards.
     hold_id uuid,
     hold_remaining numeric,
     -- The order that this one reverses, and the sum of that one's reversals up to this one.
@@ -27,14 +27,14 @@ export const transfers = `
     request_id text not null,
     client_address text,
     created_at timestamptz(3) not null,
-    -- The entry on the source wallet, which pays: its place among the wallet's entries, how many entries up to this one are
+    -- The flow on the source wallet, which pays: its place among the wallet's flows, how many flows up to this one are
     -- of transfers between wallets, the balance after it, and its MAC.
     source_wallet_id uuid not null,
     source_sequence bigint not null check (source_sequence > 0),
     source_order_count bigint not null,
     source_balance numeric not null,
     source_mac bytea not null,
-    -- The entry on the target wallet, which receives.
+    -- The flow on the target wallet, which receives.
     target_wallet_id uuid not null,
     target_sequence bigint not null check (target_sequence > 0),
     target_order_count bigint not null,
@@ -56,7 +56,7 @@ export const transfers = `
   create index transfer_reverses on transfer (workspace_id, reverses_id, position) where reverses_id is not null;
   create index transfer_batch on transfer (workspace_id, batch_id, position) where batch_id is not null;
 
-  -- Each wallet's entries, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
+  -- Each wallet's flows, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
   create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
   create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);
   create index transfer_source_amount on transfer (workspace_id, source_wallet_id, amount, source_sequence)
@@ -114,7 +114,7 @@ export const transfers = `
   create trigger transfer_links_are_checked after insert on transfer for each row
     when (new.hold_id is not null or new.reverses_id is not null) execute function check_transfer_links();
 
-  -- The entries, one for each wallet and sequence.
+  -- The flows, one for each wallet and sequence.
   create view flow with (security_invoker = true) as
     select workspace_id, source_wallet_id as wallet_id, source_sequence as sequence, 'OUT' as direction,
       source_order_count as order_count, source_balance as balance_after, source_mac as mac, id as transfer_id, type, biz_id,

@@ -43,10 +43,10 @@ export const wallets = `
     held numeric not null default 0,
     held_until timestamptz(3),
     sequence bigint not null default 0,
-    -- Number of entries that belong to transfers between wallets, not to deposits and withdrawals.
+    -- Number of flows that belong to transfers between wallets, not to deposits and withdrawals.
     order_count bigint not null default 0,
     hold_count bigint not null default 0,
-    -- The MAC of the last entry; empty before the first.
+    -- The MAC of the last flow; empty before the first.
     head bytea not null default '',
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
