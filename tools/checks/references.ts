@@ -13,7 +13,7 @@ export type Names = {
 
 /** Files that programs, operators or other packages write. */
 const writtenElsewhere =
-  /^(\.data|DATA_DIR|node_modules)\/|(^|\/)(secrets|core|demo)\.json$|^(shop|nonces)\.db$|^docker-compose\.override\.yml$|^(index|decimal)\.js$|^lib\.dom\.d\.ts$|^(redis|postgresql)\.conf$/
+  /^(\.data|DATA_DIR|node_modules)\/|(^|\/)(secrets|core|demo)\.json$|^(shop|nonces)\.db$|^docker-compose\.override\.yml$|^(index|decimal)\.js$|^lib\.dom\.d\.ts$|^(redis|postgresql|pg_hba)\.conf$/
 /** Symbols of other programs. */
 const elsewhere = new Set(['SyncRep', 'onRequestBuilt'])
 

@@ -25,7 +25,7 @@ export async function findHolders(
   kind: SecretKind,
   { after, except, limit, isLocked = false }: PageOfHolders,
 ): Promise<SecretHolder[]> {
-  // The second part of an encrypted secret is the ID of its key-encryption key (runtime/secrets.ts).
+  // The second part of an encrypted secret is the ID of its key-encryption key (packages/runtime/src/secrets.ts).
   const rows = await em.execute<{ id: string }[]>(
     `select id from ${tables[kind]}
      where id > ? and (secret <> '' and split_part(secret, '.', 2) <> all (?::text[])
