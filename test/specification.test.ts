@@ -252,7 +252,7 @@ const rules: Record<string, string[]> = {
     'services/core/src/webhooks/leases.test.ts: of a failure after seven days without a success pauses the webhook',
   ],
   '6. The event log': [
-    'gateway/src/api/records.test.ts: an event of each type has a record that matches its schema',
+    'gateway/src/api/records.test.ts: an event of each type matches its schema',
     'gateway/src/api/list-query.test.ts: a position is a whole number',
     'test/codes.test.ts: E001 for events after the end of the log',
     'test/isolation.test.ts: lists show only resources of the workspace',
@@ -279,7 +279,7 @@ const rules: Record<string, string[]> = {
     'services/core/src/events/queries.test.ts: the end of a hold by capture is in its transfer',
     'services/core/src/events/queries.test.ts: hold.expired has the hold as reads show it from its expiry on',
     'services/core/src/events/queries.test.ts: events of wallets say who changed what',
-    'gateway/src/api/records.test.ts: an event of each type has a record that matches its schema',
+    'gateway/src/api/records.test.ts: an event of each type matches its schema',
   ],
   '7. Every code with its status and message': ['test/codes.test.ts: these tests cover every code'],
   '7. Localized text follows X-LOCALE': ['gateway/src/locales/locales.test.ts: '],

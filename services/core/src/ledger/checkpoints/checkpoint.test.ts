@@ -203,10 +203,10 @@ const fillers = (books: Books, count: number) => `
       created_at, updated_at, access_revision, revision, mac)
     select gen_random_uuid(), ${isWorkspace(books)}, 'filler', 'filler', 'ACTIVE', '{wallet:read}', '{}', 'x', 1, now(),
       now(), 0, 1, '' from generate_series(1, ${count}) n;
-  insert into webhook (id, workspace_id, biz_id, url, types, concurrency, status, secret, secret_version, created_at,
+  insert into webhook (id, workspace_id, biz_id, biz_id_mac, url, types, concurrency, status, secret, secret_version, created_at,
       updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures, revision, mac)
-    select gen_random_uuid(), ${isWorkspace(books)}, 'filler-' || n, 'https://filler.example/', '{}', 1, 'PAUSED', 'x', 1,
-      now(), now(), 1000000, 1, 0, now(), now(), 0, 1, '' from generate_series(1, ${count}) n`
+    select gen_random_uuid(), ${isWorkspace(books)}, 'filler-' || n, uuid_send(gen_random_uuid()), 'https://filler.example/', '{}', 1, 'PAUSED', 'x', 1,
+      now(), now(), 1000000, gen_random_uuid(), null, now(), now(), 0, 1, '' from generate_series(1, ${count}) n`
 
 test('no number of forged rows hides what only a checkpoint reveals, and all of them are counted', async () => {
   const books = await newBooks()
