@@ -40,7 +40,7 @@ test.each([
   ],
   ['services/core/src/wallets/queries.ts', "import { wallets } from './procedures.ts'"],
   ['services/core/src/wallets/operations.ts', "import { inTransaction } from '../trpc/transactions.ts'"],
-  ['services/core/src/wallets/procedures.ts', "import { run } from '../database/statement.ts'"],
+  ['services/core/src/routers/wallets.ts', "import { run } from '../database/statement.ts'"],
   ['services/core/src/main.ts', "import { startSystem } from '../../../test/setup/system.ts'"],
   ['gateway/src/http/app.ts', "const start = await import('../../../cli/start.ts')"],
   ['services/core/src/ledger/chain/chain.ts', "import { createApp } from '../../../../../gateway/src/http/app.ts'"],

@@ -1,7 +1,7 @@
 import type { AuditAction, LedgerRule } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
-import { type Findings, publicId } from './findings.ts'
+import { type Findings, publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { dateOf, decimalOf, wholeOf } from './values.ts'
 

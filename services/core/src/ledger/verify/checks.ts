@@ -1,6 +1,6 @@
 import { type LedgerRule, listedViolations, type Violation } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
-import { type Findings, publicId } from './findings.ts'
+import { type Findings, publicId } from './findings/findings.ts'
 
 /**
  * A check that needs no key, so PostgreSQL does it. The statement returns the rows that break its rule; its one parameter

@@ -1,7 +1,7 @@
 import type { VerifyReport } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, ledgerCount, rowIds, runChecks, workspaceIds } from './checks.ts'
-import type { Findings } from './findings.ts'
+import type { Findings } from './findings/findings.ts'
 
 export type RowCounts = Pick<
   VerifyReport,

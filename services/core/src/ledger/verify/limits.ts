@@ -2,7 +2,7 @@ import { type AuditAction, type Decimal, type LedgerRule, uuidFromId } from '@wo
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { limitKey, walletSubject } from '../posting/spending.ts'
 import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
-import { type Findings, publicId } from './findings.ts'
+import { type Findings, publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { decimalOf, wholeOf } from './values.ts'
 

@@ -3,7 +3,7 @@ import { type LedgerRule, listedViolations } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { emptyJournalHead, type JournalEntry, journalMac } from '../chain/journal.ts'
 import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
-import type { Findings } from './findings.ts'
+import type { Findings } from './findings/findings.ts'
 import { bytesOf, dateOf, wholeOf } from './values.ts'
 
 type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }

@@ -11,7 +11,7 @@ import {
   workspaceMac,
 } from '../../database/signed-rows.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
-import { type Findings, publicId } from './findings.ts'
+import { type Findings, publicId } from './findings/findings.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
 
 /** What to verify, and where to add the findings. */

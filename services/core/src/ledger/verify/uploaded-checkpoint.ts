@@ -11,7 +11,7 @@ import {
 import type { Snapshot } from '../../database/snapshot.ts'
 import { isGenuine } from '../checkpoints/checkpoint.ts'
 import { actionMacs, logsNow, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
-import type { Findings } from './findings.ts'
+import type { Findings } from './findings/findings.ts'
 
 /** The last flow of a wallet at the checkpoint. IDs are UUIDs. */
 export type CheckpointHead = { workspaceId: string; walletId: string; sequence: number; head: Buffer; revision: number }

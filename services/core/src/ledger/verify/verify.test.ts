@@ -16,7 +16,7 @@ import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { Snapshot, snapshotClient } from '../../database/snapshot.ts'
-import { Findings } from './findings.ts'
+import { Findings } from './findings/findings.ts'
 import { checkRows, verifyLedger } from './verify.ts'
 
 // Core writes one ledger. Each test damages a copy of its database as the owner of the tables, without triggers and foreign

@@ -3,7 +3,7 @@ import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '@
 import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { chainFormat, emptyHead, entryMac, transferDigest } from '../chain/chain.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
-import { type Findings, publicId } from './findings.ts'
+import { type Findings, publicId } from './findings/findings.ts'
 import type { FlowText, WalletText } from './queries.ts'
 import type { CheckpointHead } from './uploaded-checkpoint.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'

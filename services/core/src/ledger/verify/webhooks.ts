@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../database/snapshot.ts'
 import { furthestAttempt } from '../../webhooks/queries.ts'
 import { type Check, rowIds, runChecks } from './checks.ts'
-import type { Findings } from './findings.ts'
+import type { Findings } from './findings/findings.ts'
 
 /** Checks what the MACs of webhooks do not cover: their positions in the event log, and their next attempts. */
 export function checkWebhooks(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {

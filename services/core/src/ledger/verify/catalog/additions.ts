@@ -1,6 +1,6 @@
 import type { TextRow } from '../../../database/snapshot.ts'
 import { isBuiltin, pgCatalog } from './builtins.ts'
-import type { Reader } from './catalog.ts'
+import type { Reader } from './reader.ts'
 
 type Text = string | null
 

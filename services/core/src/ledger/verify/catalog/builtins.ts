@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TextRow } from '../../../database/snapshot.ts'
-import type { Reader } from './catalog.ts'
+import type { Reader } from './reader.ts'
 
 /**
  * The statements of this file and of additions.ts compare nothing and call almost nothing: the program does. Whoever adds an

@@ -1,13 +1,13 @@
 import type { LedgerRule } from '@workspace-wallet/contract'
 import type { TextRow } from '../../../database/snapshot.ts'
-import type { Findings } from '../findings.ts'
+import type { Findings } from '../findings/findings.ts'
 import { readAdditions } from './additions.ts'
 import { digestOfBuiltins } from './builtins.ts'
 import { grantQueries, objectQueries, settingQueries } from './definitions.ts'
 import expected from './expected-catalog.json' with { type: 'json' }
+import type { Reader } from './reader.ts'
 
 /** The snapshot of a verification, or another connection. */
-export type Reader = { rows(sql: string): Promise<TextRow[]> }
 
 /**
  * The definition of each object that the migration step creates, by the name of the object. Roles are called "owner" and

@@ -2,8 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { currencyDecimals } from '@workspace-wallet/contract'
 import { migrations } from '../../../database/migrations/index.ts'
 import { chainKeyFingerprint } from '../../chain/chain-key.ts'
-import type { Findings } from '../findings.ts'
-import type { Reader } from './catalog.ts'
+import type { Findings } from '../findings/findings.ts'
+import type { Reader } from './reader.ts'
 
 /** A table whose rows nobody changes: the rows as text, and what they must be. */
 type Table = { table: string; sql: string; expected: (chainKey: KeyObject) => string[] }

@@ -1,5 +1,5 @@
 import type { DatabaseNote } from '@workspace-wallet/contract'
-import type { Reader } from './catalog.ts'
+import type { Reader } from './reader.ts'
 
 /** What operators may add to a database, and an attacker too: the verification cannot judge it. [kind, SQL: name and definition] */
 const noted: [kind: string, sql: string][] = [

@@ -1,7 +1,7 @@
 import type { DatabaseNote } from '@workspace-wallet/contract'
-import type { Findings } from '../findings.ts'
+import type { Findings } from '../findings/findings.ts'
 import { isBuiltin } from './builtins.ts'
-import type { Reader } from './catalog.ts'
+import type { Reader } from './reader.ts'
 
 /** The role that initialized the server, which is always a superuser. */
 const firstSuperuser = '10'

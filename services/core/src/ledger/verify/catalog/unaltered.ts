@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Findings } from '../findings.ts'
+import type { Findings } from '../findings/findings.ts'
 import { pgCatalog } from './builtins.ts'
-import type { Reader } from './catalog.ts'
+import type { Reader } from './reader.ts'
 
 /** Catalogs that say what a name means and what a statement reads. The columns: schema or null, OID, version, kind or null. */
 const versions = [

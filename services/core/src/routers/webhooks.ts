@@ -28,7 +28,7 @@ import {
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
 import { inTransaction, inWorkspaceTransaction } from '../trpc/transactions.ts'
-import { leaseDue, readDeliveries } from './leases.ts'
+import { leaseDue, readDeliveries } from '../webhooks/leases.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -39,10 +39,10 @@ import {
   rotateWebhook,
   seekWebhook,
   updateWebhook,
-} from './operations.ts'
-import { findRevokedLeases } from './queries.ts'
-import { reportDeliveries } from './reports.ts'
-import { newWebhookSecret } from './secrets.ts'
+} from '../webhooks/operations.ts'
+import { findRevokedLeases } from '../webhooks/queries.ts'
+import { reportDeliveries } from '../webhooks/reports.ts'
+import { newWebhookSecret } from '../webhooks/secrets.ts'
 
 export const webhooks = router({
   create: workspaceProcedure('webhook:manage')

@@ -1,7 +1,7 @@
 import { auditPage, listAuditInput } from '@workspace-wallet/contract'
+import { listAudit } from '../audit/queries.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
-import { listAudit } from './queries.ts'
 
 export const audit = router({
   list: adminProcedure

@@ -10,10 +10,10 @@ import {
   transferOrder,
   transferPage,
 } from '@workspace-wallet/contract'
+import { createBatch, createTransfer, reverseTransfer, toOrder } from '../transfers/operations.ts'
+import { findOrder, listOrders, listOrdersOfWallet } from '../transfers/queries.ts'
 import { router } from '../trpc/init.ts'
 import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { createBatch, createTransfer, reverseTransfer, toOrder } from './operations.ts'
-import { findOrder, listOrders, listOrdersOfWallet } from './queries.ts'
 
 export const transfers = router({
   create: workspaceProcedure('transfer:create')

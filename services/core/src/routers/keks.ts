@@ -1,9 +1,9 @@
 import { kekStatus, rewrapInput, rewrapStep } from '@workspace-wallet/contract'
+import { rewrapSecrets } from '../keks/rewrap.ts'
+import { findKekStatus } from '../keks/status.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { rewrapSecrets } from './rewrap.ts'
-import { findKekStatus } from './status.ts'
 
 /** The key-encryption keys of the secrets of API keys and webhooks. */
 export const keks = router({

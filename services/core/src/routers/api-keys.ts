@@ -20,9 +20,6 @@ import { z } from 'zod'
 import { findAccess } from '../access/access.ts'
 import { beginNonceGeneration } from '../access/nonce-generation.ts'
 import { findAccessChanges, markKeysUsed } from '../access/queries.ts'
-import { router } from '../trpc/init.ts'
-import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
-import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 import {
   createKey,
   deleteKey,
@@ -32,7 +29,10 @@ import {
   setKeyIps,
   setKeyScopes,
   setKeyStatus,
-} from './operations.ts'
+} from '../api-keys/operations.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
+import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 
 /** API keys, for operators. */
 export const apiKeys = router({

@@ -18,17 +18,17 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { recordAction } from '../audit/chain/record.ts'
+import { createCheckpoint, uploadCheckpointPart } from '../ledger/checkpoints/checkpoint.ts'
+import { removeUploads } from '../ledger/checkpoints/queries.ts'
+import { findHaltedLedgers } from '../ledger/posting/halt.ts'
+import { findHalted, haltClosed, reopenLedger } from '../ledger/repair/reopen.ts'
+import { repairLedger } from '../ledger/repair/repair.ts'
+import { verifyInThread } from '../ledger/verify/thread.ts'
 import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { Workspace } from '../workspaces/entities.ts'
-import { createCheckpoint, uploadCheckpointPart } from './checkpoints/checkpoint.ts'
-import { removeUploads } from './checkpoints/queries.ts'
-import { findHaltedLedgers } from './posting/halt.ts'
-import { findHalted, haltClosed, reopenLedger } from './repair/reopen.ts'
-import { repairLedger } from './repair/repair.ts'
-import { verifyInThread } from './verify/thread.ts'
 
 /** `verify`, `reopen`, `repair` and `checkpoint` stream their responses for minutes: see streamedPaths in packages/core-client. */
 export const ledger = router({

@@ -36,10 +36,10 @@ import {
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
 import { inWorkspaceTransaction, type WorkspaceAction } from '../trpc/transactions.ts'
-import { type Administration, createWallet, type Funding, fundWallet, setWalletStatus } from './operations.ts'
-import { readFlowsAfter } from './past-balances.ts'
-import { findBalance, findWallet, listFlows, listWallets } from './queries.ts'
-import { balanceAt as findBalanceAt, statementOf } from './statements.ts'
+import { type Administration, createWallet, type Funding, fundWallet, setWalletStatus } from '../wallets/operations.ts'
+import { readFlowsAfter } from '../wallets/past-balances.ts'
+import { findBalance, findWallet, listFlows, listWallets } from '../wallets/queries.ts'
+import { balanceAt as findBalanceAt, statementOf } from '../wallets/statements.ts'
 
 export const wallets = router({
   get: walletReadProcedure('wallet:read')

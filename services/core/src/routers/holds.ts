@@ -7,10 +7,10 @@ import {
   listHoldsInput,
   releaseHoldInput,
 } from '@workspace-wallet/contract'
+import { createHold, releaseHold } from '../holds/operations.ts'
+import { findHold, listHolds } from '../holds/queries.ts'
 import { router } from '../trpc/init.ts'
 import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { createHold, releaseHold } from './operations.ts'
-import { findHold, listHolds } from './queries.ts'
 
 export const holds = router({
   create: workspaceProcedure('hold:create')

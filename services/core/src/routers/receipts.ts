@@ -5,10 +5,10 @@ import {
   receiptKeys,
   transferReceipt,
 } from '@workspace-wallet/contract'
+import { checkReceipt, receiptOf } from '../receipts/operations.ts'
 import { publicKeysOf } from '../signing/signing-keys.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
-import { checkReceipt, receiptOf } from './operations.ts'
 
 export const receipts = router({
   get: workspaceReadProcedure('transfer:read')

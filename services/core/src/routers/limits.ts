@@ -1,9 +1,9 @@
 import { limitInput, listLimitsInput, setLimitInput, spendingLimit } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { clearLimit, listLimits, setLimit } from '../limits/operations.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
-import { clearLimit, listLimits, setLimit } from './operations.ts'
 
 export const limits = router({
   set: adminProcedure

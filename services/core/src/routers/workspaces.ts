@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { router } from '../trpc/init.ts'
 import { adminProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
-import { addMember, createWorkspace, deleteWorkspace, removeMember } from './operations.ts'
+import { addMember, createWorkspace, deleteWorkspace, removeMember } from '../workspaces/operations.ts'
 
 export const workspaces = router({
   create: adminProcedure
