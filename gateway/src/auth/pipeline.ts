@@ -61,7 +61,7 @@ export async function authenticate(
   }
 }
 
-/** @param checkFailureLimit called before core or the nonce store works for a request that may be invalid */
+/** @param checkFailureLimit called before the nonce store works for a request that is invalid */
 async function runSteps(
   { keys, nonces, mistakes, keyRate, now }: PipelineDependencies,
   request: IncomingMessage,
@@ -69,7 +69,7 @@ async function runSteps(
   bodyLimitBytes: number,
   checkFailureLimit?: () => void,
 ): Promise<SignedRequest> {
-  let key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3
+  let key = await findUsableKey(keys, request, now) // steps 1, 2, 3
   let timestamp = checkTimestamp(request, now()) // step 4
   let body: Buffer = emptyBody
   if (hasBody(request)) {
