@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { endProgram } from '@workspace-wallet/runtime'
 import { query } from '../tools/services/database.ts'
 import { keepRotated, rotateLog } from '../tools/services/logs.ts'
 import { pickFreePort } from '../tools/services/ports.ts'
@@ -79,7 +80,7 @@ async function start(): Promise<void> {
   }
   for (const each of running.toReversed()) await each.stop()
   await log.flush()
-  process.exit(exitCode)
+  endProgram(exitCode)
 }
 
 async function startAll(interrupted: AbortSignal): Promise<void> {

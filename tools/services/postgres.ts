@@ -49,7 +49,7 @@ export interface Postgres {
   url(database: string, user?: string, password?: string): string
   exited: Promise<string>
   /** Rolls back transactions in progress and flushes all data. After ten seconds it stops without that. */
-  stop(): Promise<void>
+  stop(): Promise<boolean>
   /** Shortens a stop in progress. The next start then replays the log. */
   forceStop(): void
   child: Guarded['guard']
@@ -90,7 +90,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     forceStop: guarded.forceStop,
     async stop() {
       stopping = true
-      await guarded.stop()
+      return guarded.stop()
     },
   }
 }

@@ -2,6 +2,7 @@
 export * from './addresses.ts'
 export * from './availability.ts'
 export * from './create-log.ts'
+export * from './end-program.ts'
 export * from './environment.ts'
 export * from './key-ids.ts'
 export * from './log.ts'

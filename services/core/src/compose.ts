@@ -8,7 +8,7 @@ import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limi
 import { entities } from './entities.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
-import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
+import { deriveKeyIdChecksumKey, deriveNonceKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
@@ -122,6 +122,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
     keyIdChecksumKey: deriveKeyIdChecksumKey(config.LEDGER_CHAIN_KEY),
+    nonceKey: deriveNonceKey(config.LEDGER_CHAIN_KEY),
     chainKey: config.LEDGER_CHAIN_KEY,
     receiptKeys: config.RECEIPT_KEYS,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
@@ -131,6 +132,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       await Promise.all([following, sweeping])
       await shards.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end()])
+      // The ORM does not close a pool that only others have used.
+      if (!reads.ending) await reads.end()
     },
   }
 }

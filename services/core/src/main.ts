@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { ConfigurationError, createLog, type KeyRing } from '@workspace-wallet/runtime'
+import { ConfigurationError, createLog, endProgram, type KeyRing } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
@@ -18,13 +18,18 @@ async function main(config: CoreConfig): Promise<void> {
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
-  await checkKeys(core)
   const server = createCoreServer(core, appRouter, tokenTable(config.SERVICE_TOKENS))
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })
-  server.listen(config.CORE_PORT, config.CORE_HOST)
-  await once(server, 'listening')
+  try {
+    await checkKeys(core)
+    server.listen(config.CORE_PORT, config.CORE_HOST)
+    await once(server, 'listening')
+  } catch (error) {
+    await core.close()
+    throw error
+  }
   const { port } = server.address() as AddressInfo
   log.info({ port }, 'core listens')
   process.send?.({ type: 'ready', port })
@@ -37,12 +42,13 @@ async function main(config: CoreConfig): Promise<void> {
     const closed = once(server, 'close')
     server.close()
     // server.close() leaves connections open that are busy now: close each as soon as it is idle.
-    setInterval(() => server.closeIdleConnections(), sweepMs)
+    const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
+    clearInterval(sweep)
     await core.close()
     log.info('core has stopped')
     await output.flush()
-    process.exit(0)
+    endProgram(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
@@ -82,5 +88,5 @@ try {
 } catch (error) {
   if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
   else console.error(`core cannot start: ${error instanceof Error ? error.message : error}`)
-  process.exit(1)
+  endProgram(1)
 }
