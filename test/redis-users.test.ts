@@ -5,7 +5,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { batchScript } from '../gateway/src/auth/nonces/redis-scripts.ts'
 import { type Redis, startRedis } from '../tools/services/redis.ts'
 import { call } from './setup/client.ts'
 import { readCompose, redisSettings } from './setup/compose.ts'
@@ -122,13 +123,15 @@ test('a gateway may send what nonces and limits need, and only to their keys', a
     'get',
     'info',
     'ping',
+    'renamenx',
     'script|load',
     'set',
     'time',
   ])
   const client = await createClient({ url: gatewayUrl }).connect()
   try {
-    await client.set('nonce:test', '')
+    await client.set('limit:test', '')
+    await expect(client.set('nonce:test', '')).rejects.toThrow(/NOPERM/)
     await expect(client.set('other', '')).rejects.toThrow(/NOPERM/)
     await expect(client.eval(`return redis.call('SET', KEYS[1], '')`, { keys: ['other'] })).rejects.toThrow(
       /NOPERM|ACL/,
@@ -138,6 +141,141 @@ test('a gateway may send what nonces and limits need, and only to their keys', a
   } finally {
     client.destroy()
   }
+})
+
+describe('whoever has the Redis user of the gateways', () => {
+  const list = '/api/v1/wallets'
+  let system: System
+  let attacker: ReturnType<typeof createClient>
+  beforeAll(async () => {
+    // The tests before this one and this one have different cores, and so different generations.
+    await inspector.flushAll()
+    system = await startSystem({ gatewayEnvironment: { REDIS_URL: gatewayUrl } })
+    await serve(system)
+    attacker = createClient({ url: gatewayUrl, disableClientInfo: true })
+    await attacker.connect()
+  })
+  afterAll(async () => {
+    attacker.destroy()
+    await system.stop()
+  })
+  const send = (sent: { nonce: string; timestamp: string }) => call(system, 'GET', list, undefined, sent)
+  const fresh = () => ({ nonce: randomUUID(), timestamp: String(Math.floor(Date.now() / 1000)) })
+  /** What Redis answers to the attacker; errors are answers, too. */
+  const attempt = (args: string[]) => attacker.sendCommand<unknown>(args).catch((error: Error) => error.message)
+  /** A command, sent by itself and by a script that declares the keys. */
+  const attemptBoth = async (args: string[]) => {
+    const keys = args.filter(each => /^(nonce|limit)/.test(each))
+    const script = `return redis.pcall(${args.map(each => JSON.stringify(each)).join(', ')})`
+    return [await attempt(args), await attempt(['EVAL', script, String(keys.length), ...keys])]
+  }
+
+  test('can neither remove a nonce nor shorten its life, with any command', async () => {
+    const sent = fresh()
+    expect((await send(sent)).body.code).toBe('2000')
+    const [nonce] = await inspector.keys(`nonce:*${sent.nonce}`)
+    const own = 'nonces:claim'
+    const commands = [
+      ['SET', nonce!, '', 'PX', '1'],
+      ['SET', nonce!, '', 'XX', 'PX', '1', 'GET'],
+      ['PSETEX', nonce!, '1', ''],
+      ['GETSET', nonce!, ''],
+      ['GETEX', nonce!, 'PX', '1'],
+      ['GETDEL', nonce!],
+      ['DEL', nonce!],
+      ['UNLINK', nonce!],
+      ['PEXPIRE', nonce!, '1'],
+      ['EXPIREAT', nonce!, '1'],
+      ['RENAME', nonce!, own],
+      ['RENAMENX', nonce!, own],
+      ['RENAMENX', nonce!, `${nonce}-moved`],
+      ['RENAMENX', nonce!, 'limit:moved'],
+      ['RENAME', own, nonce!],
+      ['RENAMENX', own, nonce!],
+      ['COPY', own, nonce!, 'REPLACE'],
+      ['MOVE', nonce!, '1'],
+      ['RESTORE', nonce!, '1', '', 'REPLACE'],
+      ['SORT', own, 'STORE', nonce!],
+      ['BITOP', 'NOT', nonce!, own],
+      ['MIGRATE', '127.0.0.1', '1', nonce!, '0', '1'],
+      ['MULTI'],
+      ['FLUSHALL'],
+      ['FLUSHDB'],
+      ['SWAPDB', '0', '1'],
+      ['SELECT', '1'],
+      ['CONFIG', 'SET', 'maxmemory-policy', 'allkeys-random', 'maxmemory', '1'],
+      ['DEBUG', 'RELOAD', 'NOSAVE'],
+      ['REPLICAOF', '127.0.0.1', '1'],
+      ['SHUTDOWN', 'NOSAVE'],
+      ['FUNCTION', 'LOAD', "#!lua name=f\nredis.register_function('f', function() end)"],
+      ['SCRIPT', 'FLUSH'],
+      ['CLIENT', 'KILL', 'TYPE', 'normal'],
+      ['ACL', 'SETUSER', 'gateway', '+@all'],
+    ]
+    for (const args of commands) {
+      await attempt(['SET', own, '', 'PX', '1000'])
+      const answers = await attemptBoth(args)
+      // RENAMENX onto the nonce is allowed, and does nothing because the nonce exists.
+      for (const answer of answers)
+        expect(
+          answer === 0 || /NOPERM|ACL|can't (access|run)|not allowed|nknown/.test(String(answer)),
+          `${args.join(' ')}: ${answer}`,
+        ).toBe(true)
+      expect(await inspector.pTTL(nonce!), args.join(' ')).toBeGreaterThan(100_000)
+    }
+    expect((await send(sent)).body.code).toBe('GA2013')
+  })
+
+  test('cannot change what the scripts of the gateways do', async () => {
+    const sent = fresh()
+    expect((await send(sent)).body.code).toBe('2000')
+    // Scripts of all users share one Lua environment.
+    for (const script of [
+      "getmetatable('').__index = function() return function() return 'L' end end",
+      "string.sub = function() return 'L' end",
+      'redis.call = function() return 1 end',
+      'setmetatable(_G, { __index = function() return 1 end })',
+    ])
+      await attempt(['EVAL', script, '0'])
+    expect((await send(sent)).body.code).toBe('GA2013')
+    const next = fresh()
+    expect((await send(next)).body.code).toBe('2000')
+    expect((await send(next)).body.code).toBe('GA2013')
+  })
+
+  test('cannot make known to a server that restarted which script it ran before', async () => {
+    const runId = /run_id:(\w+)/.exec(String(await attempt(['INFO'])))![1]!
+    // A gateway knows by its unknown script that a server has restarted.
+    await inspector.scriptFlush()
+    await attempt(['SCRIPT', 'LOAD', batchScript(runId)])
+    const loads = async () => Number(/cmdstat_script\|load:calls=(\d+)/.exec(await inspector.info('commandstats'))![1])
+    const before = await loads()
+    expect((await send(fresh())).body.code).toBe('2000')
+    expect(await loads()).toBeGreaterThan(before)
+  })
+
+  test('cannot hide that nonces were lost', async () => {
+    const sent = fresh()
+    expect((await send(sent)).body.code).toBe('2000')
+    // Everything whose name the attacker can know or find out.
+    const names = ['nonces:generation', 'nonces:claim']
+    for (const args of [['KEYS', '*'], ['SCAN', '0'], ['RANDOMKEY']])
+      names.push(...[await attempt(args)].flat(2).map(String))
+    const values = new Map<string, string>()
+    for (const name of names) {
+      const value = await attempt(['GET', name])
+      if (typeof value === 'string' && !/^(NOPERM|ERR)/.test(value)) values.set(name, value)
+    }
+    const restore = () => Promise.all([...values].map(([name, value]) => attempt(['SET', name, value])))
+    await inspector.flushAll()
+    await restore()
+    const restoring = setInterval(restore, 1)
+    try {
+      expect((await send(sent)).body.code).toBe('S002')
+    } finally {
+      clearInterval(restoring)
+    }
+  })
 })
 
 test('the user of the health check may send only PING, and the default user is disabled', async () => {
