@@ -1,5 +1,4 @@
 import type { LedgerRule } from '@workspace-wallet/contract'
-import type { TextRow } from '../../../database/snapshot.ts'
 import type { Findings } from '../findings/findings.ts'
 import { readAdditions } from './additions.ts'
 import { digestOfBuiltins } from './builtins.ts'
