@@ -63,7 +63,7 @@ export async function authenticate(
   }
 }
 
-/** Called before core or the nonce store works for a request that may be invalid. */
+/** Called before the nonce store works for a request that is invalid. */
 type CheckFailureLimit = () => void
 
 async function runSteps(
@@ -74,7 +74,7 @@ async function runSteps(
   checkFailureLimit?: CheckFailureLimit,
 ): Promise<SignedRequest> {
   const { keys, bodies, now } = dependencies
-  const key = await findUsableKey(keys, request, now, checkFailureLimit) // steps 1, 2, 3
+  const key = await findUsableKey(keys, request, now) // steps 1, 2, 3
   const timestamp = checkTimestamp(request, now()) // step 4
   const checkSigned = (unsigned: Unsigned) =>
     runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)

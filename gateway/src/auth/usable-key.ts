@@ -6,18 +6,11 @@ import type { Key, KeyCache } from './keys/key-cache.ts'
 /**
  * Steps 1 to 3 of section 5.3: the key that X-Api-Key names, if it can be used now.
  *
- * @param checkFailureLimit called before core is asked for the key
  * @throws DomainError GA2001, GA2011, GA2021, GA2032, GA2034; S002 if core cannot be asked
  */
-export async function findUsableKey(
-  keys: KeyCache,
-  request: IncomingMessage,
-  now: () => number,
-  checkFailureLimit?: () => void,
-): Promise<Key> {
+export async function findUsableKey(keys: KeyCache, request: IncomingMessage, now: () => number): Promise<Key> {
   const apiKey = header(request, 'x-api-key')
   if (apiKey === '') throw new DomainError('GA2001')
-  if (checkFailureLimit && !keys.isCached(apiKey)) checkFailureLimit()
   const key = await keys.find(apiKey)
   if (!key) throw new DomainError('GA2011')
   request.apiKey = key.apiKey

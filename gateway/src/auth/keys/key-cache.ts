@@ -111,11 +111,6 @@ export class KeyCache {
     return { known: this.#keys.size, unknown: this.#unknown.size, waiting: this.#waiting.size }
   }
 
-  /** Whether `find` returns the key without asking core. */
-  isCached(apiKey: string): boolean {
-    return this.isCurrent && this.#keys.has(apiKey)
-  }
-
   /**
    * Finds a key by its ID; null if it does not exist. The result is not a promise if core need not be asked.
    *

@@ -19,8 +19,8 @@ const blockedLimit = 10_000
 
 /**
  * The limit on failed authentications per address (docs/decisions/0011). Above it, failed requests get S029 instead of their
- * own code, without asking core or Redis. Requests with a valid signature still pass, because clients can share an address
- * and must not be able to lock each other out.
+ * own code, without asking Redis. Requests with a valid signature still pass, also with a key that this gateway has to look up
+ * first, because clients can share an address and must not be able to lock each other out.
  */
 export class FailureLimit {
   readonly #rate: Rate
