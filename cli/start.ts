@@ -5,7 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { storedDataExitCode } from '@workspace-wallet/runtime'
+import { endProgram, storedDataExitCode } from '@workspace-wallet/runtime'
 import { query } from '../tools/services/database.ts'
 import { keepRotated, rotateLog } from '../tools/services/logs.ts'
 import { pickFreePort } from '../tools/services/ports.ts'
@@ -87,7 +87,7 @@ async function start(): Promise<void> {
   }
   for (const each of running.toReversed()) await each.stop()
   await log.flush()
-  process.exit(exitCode)
+  endProgram(exitCode)
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

@@ -163,6 +163,16 @@ describe('a supervised service', () => {
     expect(lines).toEqual([])
   })
 
+  test('that does not end is killed, and one line names it', async () => {
+    const lines: string[] = []
+    const service = await keepRunning(`process.on('SIGTERM', () => console.log('no')); ${staysUp}`, lines)
+    const stopped = service.stop()
+    await until('it has ignored SIGTERM', async () => (await readFile(join(home, 'program.log'), 'utf8')) === 'no\n')
+    service.forceStop()
+    await stopped
+    expect(lines).toEqual(['it did not end in time, and was killed'])
+  })
+
   test('is not restarted after stop', async () => {
     const lines: string[] = []
     const service = await keepRunning(staysUp, lines)

@@ -50,16 +50,20 @@ export async function supervise(
         }
       }
       // `stop` was called during that start, and stopped only the previous process.
-      if (ended.aborted) return current.stop()
+      if (ended.aborted) return stopCurrent()
       say(`${name} is running again`)
     }
+  }
+
+  async function stopCurrent(): Promise<void> {
+    if (!(await current.stop())) say(`${name} did not end in time, and was killed`)
   }
 
   return {
     forceStop: () => current.forceStop(),
     async stop() {
       stopping.abort()
-      await current.stop()
+      await stopCurrent()
       await watch
     },
   }

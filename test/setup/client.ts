@@ -1,4 +1,5 @@
 import { signedHeaders as authenticationHeaders, type Credentials as Signer } from '@workspace-wallet/client'
+import { describeRunningPrograms } from '../../tools/services/program.ts'
 
 export type Credentials = Signer & { baseUrl: string }
 
@@ -50,7 +51,10 @@ export async function signedHeaders(
   return headers
 }
 
-/** Signs and sends one request. */
+/** Every answer takes seconds at most. This only ends what hangs. */
+const hangMs = 60_000
+
+/** Signs and sends one request. @throws Error after a minute without an answer */
 export async function call(
   credentials: Credentials,
   method: string,
@@ -61,8 +65,12 @@ export async function call(
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   const response = await fetch(credentials.baseUrl + target, {
     method,
+    signal: AbortSignal.timeout(hangMs),
     headers: await signedHeaders(credentials, method, target, text, overrides),
     ...(text === undefined ? {} : { body: text }),
+  }).catch(error => {
+    if (error.name !== 'TimeoutError') throw error
+    throw new Error(`no answer to ${method} ${credentials.baseUrl}${target}\n${describeRunningPrograms()}`)
   })
   return { status: response.status, headers: response.headers, body: (await response.json()) as Envelope }
 }

@@ -5,6 +5,7 @@ import { BodyReader, createLog, parseKeyRing, SampledLog } from '@workspace-wall
 import { inject } from 'vitest'
 import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
 import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
+import { generationsOf } from '../../gateway/src/auth/nonces/generations.ts'
 import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
 import { createApp } from '../../gateway/src/http/app.ts'
 import { createMetrics } from '../../gateway/src/internal/metrics.ts'
@@ -31,9 +32,7 @@ export async function startGatewayApp(
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
   const keys = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log, elapsedMs)
   const limits = { key: undefined, failures: undefined }
-  const isFirst = async (generationId: string) =>
-    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
-  const nonces = await openRedisNonces(inject('redisUrl'), isFirst, limits, log)
+  const nonces = await openRedisNonces(inject('redisUrl'), generationsOf(core), limits, log)
   const metrics = createMetrics()
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)

@@ -28,7 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // The tests start hundreds of processes.
   const compileCache = join(runDir, 'compiled')
   process.env.NODE_COMPILE_CACHE = compileCache
-  const stops = [() => rm(runDir, { recursive: true, force: true })]
+  const stops: (() => Promise<unknown>)[] = [() => rm(runDir, { recursive: true, force: true })]
   const stopAll = async () => {
     for (const stop of stops.toReversed()) await stop()
   }

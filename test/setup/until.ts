@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { describeRunningPrograms } from '../../tools/services/program.ts'
 
 /**
  * Waits for a condition, instead of for a time that may be too short on a busy machine.
@@ -6,17 +7,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * @param what the condition, for the error
  * @param ask is called until it returns a truthy value, which `until` returns
  * @param withinMs only ends a test that hangs; no test may depend on it
+ * @throws Error with the condition and the last lines of the programs that run
  */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false | null> | T | undefined | false | null,
-  withinMs = 100_000,
+  withinMs = 60_000,
 ): Promise<T> {
-  const deadline = Date.now() + withinMs
-  for (;;) {
-    const answer = await ask()
-    if (answer) return answer
-    if (Date.now() > deadline) throw new Error(`Waited ${withinMs} ms in vain: ${what}`)
-    await sleep(10)
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new Error(`Waited ${withinMs / 1000} s in vain: ${what}\n${describeRunningPrograms()}`))
+  }, withinMs)
+  try {
+    for (;;) {
+      // The question itself may hang.
+      const answer = await Promise.race([ask(), late.promise])
+      if (answer) return answer
+      await Promise.race([sleep(10), late.promise])
+    }
+  } finally {
+    clearTimeout(timer)
+    late.promise.catch(() => {})
   }
 }

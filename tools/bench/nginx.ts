@@ -40,7 +40,13 @@ export async function startNginx(testbed: Testbed, signer: Signer, upstreamPort:
   const stopSteps = [{ signal: 'SIGTERM' as const, timeoutMs: 5_000 }]
   const command = { command: program, args: ['-c', file, '-e', 'stderr'], env: {}, stopSteps }
   const nginx = await startServer(command, join(directory, 'nginx.log'), () => isListenedOn(port))
-  return { port, pid: nginx.pid, stop: nginx.stop }
+  return {
+    port,
+    pid: nginx.pid,
+    async stop() {
+      await nginx.stop()
+    },
+  }
 }
 
 async function findNginx(): Promise<string> {

@@ -1,7 +1,9 @@
 /** The faults, and the random order in which they are injected. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stopTimeoutMs } from '../services/child.ts'
 import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
 import type { Random } from '../services/random.ts'
+import { sayWithin } from '../services/say.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
 import { forgedWebhook } from './forged-webhook.ts'
 import { changeSettings, holdLocks } from './role-attacks.ts'
@@ -16,6 +18,7 @@ export type Fault = {
   inject(): Promise<{ isOver: () => Promise<boolean> }>
 }
 
+const say = sayWithin('chaos')
 /** Longer than the deadline of any caller. */
 const longFreezeMs = 13_000
 
@@ -91,7 +94,21 @@ function restart(part: Part): Fault {
   return {
     kind: `restart ${part.kind}`,
     what: `${part.stopSignal} to ${part.name}`,
-    inject: () => signal(part, part.stopSignal),
+    async inject() {
+      const pid = part.pid()
+      const { isOver } = await signal(part, part.stopSignal)
+      const killing = setTimeout(() => {
+        say(`${part.name} did not end within ${stopTimeoutMs / 1000} s of ${part.stopSignal}, and is killed`)
+        signalProcess(pid, 'SIGKILL')
+      }, stopTimeoutMs)
+      return {
+        async isOver() {
+          if (!(await isOver())) return false
+          clearTimeout(killing)
+          return true
+        },
+      }
+    },
   }
 }
 

@@ -10,7 +10,8 @@ export interface Child {
   pid: number
   /** Resolves with how the process ended: 'exit 1', 'SIGKILL', … Never rejects. */
   exited: Promise<string>
-  stop(): Promise<void>
+  /** Resolves when the process has ended: true if it ended by itself, false if it had to be killed. */
+  stop(): Promise<boolean>
   /** Shortens a stop in progress: does not wait any longer for a clean exit. */
   forceStop(): void
 }
@@ -32,7 +33,8 @@ export interface NodeChild extends Child {
 
 type Output = number | 'pipe'
 
-const stopTimeoutMs = 10_000
+/** Longer than any of our programs takes to finish its work: a courier takes 16 s. */
+export const stopTimeoutMs = 20_000
 
 /** Starts a program of ours with an IPC channel. Our programs exit when the channel closes, so none is orphaned. */
 export function spawnNode(command: NodeCommand, output: { stdout: Output; stderr: Output }): NodeChild {
@@ -49,18 +51,24 @@ export function spawnNode(command: NodeCommand, output: { stdout: Output; stderr
     child.once('exit', (code, signal) => resolve(signal ?? `exit ${code}`))
     child.once('error', error => resolve(error.message))
   })
+  let wasKilled = false
+  const kill = () => {
+    wasKilled = true
+    child.kill('SIGKILL')
+  }
   const ready = new Promise<object>(resolve => child.once('message', message => resolve(message as object)))
   return {
     process: child,
     pid: child.pid!,
     exited,
     ready,
-    forceStop: () => child.kill('SIGKILL'),
+    forceStop: kill,
     async stop() {
       child.kill('SIGTERM')
-      const deadline = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+      const deadline = setTimeout(kill, stopTimeoutMs)
       await exited
       clearTimeout(deadline)
+      return !wasKilled
     },
   }
 }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FromGuard, GuardedCommand, ToGuard } from './guarded.ts'
 
 let program: ChildProcess | undefined
+let ended = false
 let command: GuardedCommand | undefined
 let stopping = false
 let nextStep = 0
@@ -28,7 +29,7 @@ function run(requested: GuardedCommand): void {
     ...(command.gid === undefined ? {} : { gid: command.gid }),
   })
   program.once('spawn', () => send({ type: 'started', pid: program!.pid! }))
-  program.once('error', error => send({ type: 'failed', message: error.message }, () => process.exit(1)))
+  program.once('error', error => send({ type: 'failed', message: error.message }, () => end(1)))
   program.once('exit', (code, signal) => void exit(signal ?? `exit ${code}`))
 }
 
@@ -36,7 +37,15 @@ async function exit(reason: string): Promise<void> {
   clearTimeout(stepTimer)
   // Before the message, so that the files are gone when the parent's `stop` resolves.
   if (stopping) for (const path of command?.removeWhenStopped ?? []) await remove(path)
-  send({ type: 'exited', reason }, () => process.exit(0))
+  send({ type: 'exited', reason }, () => end(0))
+}
+
+/** Without process.exit(), which can hang: see endProgram in packages/runtime. */
+function end(exitCode: number): void {
+  ended = true
+  process.exitCode = exitCode
+  clearTimeout(stepTimer)
+  if (process.connected) process.disconnect()
 }
 
 /** Retries, because other processes that were killed together with the parent may write there for a moment longer. */
@@ -52,10 +61,10 @@ async function remove(path: string): Promise<void> {
 }
 
 function stop(): void {
-  if (stopping) return
+  if (stopping || ended) return
   stopping = true
-  if (program === undefined) process.exit(0)
-  takeNextStep()
+  if (program === undefined) end(0)
+  else takeNextStep()
 }
 
 function takeNextStep(): void {

@@ -89,7 +89,8 @@ export async function runGuarded(command: GuardedCommand, output: number | 'igno
     forceStop: () => send({ type: 'forceStop' }),
     async stop() {
       send({ type: 'stop' })
-      await exited
+      // Without stop steps, killing it is how it is stopped.
+      return (await exited) !== 'SIGKILL' || command.stopSteps.length === 0
     },
   }
 }

@@ -51,7 +51,7 @@ export interface Postgres {
   /** Whether it may read every file of this machine, because its user cannot enter a directory that it needs. */
   readsAllFiles: boolean
   /** Rolls back transactions in progress and flushes all data. After ten seconds it stops without that. */
-  stop(): Promise<void>
+  stop(): Promise<boolean>
   /** Shortens a stop in progress. The next start then replays the log. */
   forceStop(): void
   child: Guarded['guard']
@@ -93,7 +93,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     forceStop: guarded.forceStop,
     async stop() {
       stopping = true
-      await guarded.stop()
+      return guarded.stop()
     },
   }
 }

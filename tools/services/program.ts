@@ -1,10 +1,31 @@
 /** Runs a program of ours that reports its port, for tests and the benchmark. */
 import type { ChildProcess } from 'node:child_process'
+import { relative } from 'node:path'
 import { spawnNode } from './child.ts'
 
 /** How much of a program's output is kept, and printed when it exits unexpectedly, in characters. */
 const outputLimit = 16 * 1024 * 1024
 const outputTail = 10_000
+/** How many of its last lines are printed when somebody waits for it in vain. */
+const linesOfTail = 10
+/**
+ * How long a program may take to listen, and to end. Each takes seconds at most; this only ends what hangs, so that nobody
+ * waits for it without knowing its name.
+ */
+const hangMs = 60_000
+
+/** The programs that run now, by name and pid. */
+const running = new Map<string, () => string>()
+
+/** The last lines of every program that runs now: for the error of whoever waits in vain. */
+export function describeRunningPrograms(): string {
+  return [...running].map(([name, output]) => describeProgram(name, output())).join('\n')
+}
+
+function describeProgram(name: string, output: string): string {
+  const lines = output.trimEnd().split('\n').slice(-linesOfTail)
+  return `${name}; its last lines:\n${lines.map(line => `  ${line}`).join('\n')}`
+}
 
 export type Program = {
   process: ChildProcess
@@ -14,8 +35,8 @@ export type Program = {
   internalUrl: string
   /** Everything it has written. @throws Error when that was more than the 16 Mi characters that are kept */
   output(): string
-  /** Sends SIGTERM and resolves with the exit code. */
-  stop(): Promise<number | null>
+  /** Sends SIGTERM and resolves with the exit code. @throws Error if it does not end within a minute; it is then killed */
+  stop(withinMs?: number): Promise<number | null>
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
@@ -24,7 +45,7 @@ export type Program = {
  *
  * @param options command-line options for Node
  * @param stdout a file descriptor for its standard output, which `output()` then does not contain
- * @throws Error with the program's output, if it exits before it listens
+ * @throws Error with the program's output, if it exits before it listens, or does not listen within a minute
  */
 export async function startProgram(
   script: string,
@@ -44,7 +65,16 @@ export async function startProgram(
       output = output.slice(-outputTail)
       isTruncated = true
     })
-  const outcome = await Promise.race([ready, exited])
+  const name = `${relative(process.cwd(), script)} (pid ${child.pid})`
+  running.set(name, () => output)
+  void exited.then(() => running.delete(name))
+  const outcome = await withinDeadline(
+    Promise.race([ready, exited]),
+    hangMs,
+    child,
+    `${name} did not listen`,
+    () => output,
+  )
   if (typeof outcome === 'string') throw new Error(`${script} exited before it was ready (${outcome}):\n${output}`)
   const { port, internalPort } = outcome as { port: number; internalPort?: number }
   let isStopping = false
@@ -62,12 +92,11 @@ export async function startProgram(
       if (isTruncated) throw new Error(`${script} wrote over ${outputLimit} characters: give it a file for its output.`)
       return output
     },
-    async stop() {
+    async stop(withinMs = hangMs) {
       isStopping = true
       child.kill('SIGCONT')
-      // No deadline: the exit code that a test asserts must not depend on the load of the machine.
       child.kill('SIGTERM')
-      await exited
+      await withinDeadline(exited, withinMs, child, `${name} did not end after SIGTERM`, () => output)
       return child.exitCode
     },
     async kill(signal) {
@@ -75,5 +104,27 @@ export async function startProgram(
       child.kill(signal)
       if (signal === 'SIGKILL') await exited
     },
+  }
+}
+
+/** Waits for what a program does. @throws Error at the deadline, when it has killed the program */
+async function withinDeadline<Outcome>(
+  outcome: Promise<Outcome>,
+  withinMs: number,
+  child: ChildProcess,
+  what: string,
+  output: () => string,
+): Promise<Outcome> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(describeProgram(`${what} within ${withinMs / 1000} s, and was killed`, output())))
+      child.kill('SIGKILL')
+    }, withinMs)
+  })
+  try {
+    return await Promise.race([outcome, late])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -35,10 +35,14 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
     pid: () => server.pid,
     port,
     url: `redis://127.0.0.1:${port}`,
-    kill: () => server.stop(),
+    async kill() {
+      await server.stop()
+    },
     freeze: () => signalProcess(server.pid, 'SIGSTOP'),
     thaw: () => signalProcess(server.pid, 'SIGCONT'),
-    stop: () => server.stop(),
+    async stop() {
+      await server.stop()
+    },
     async restart() {
       await server.stop()
       server = await runRedis(program, port, settings)

@@ -10,7 +10,7 @@ import { entities } from './entities.ts'
 import { EventReader } from './events/event-reader.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
-import { deriveKeyIdChecksumKey } from './ledger/chain/chain-key.ts'
+import { deriveKeyIdChecksumKey, deriveNonceKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
@@ -137,6 +137,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,
     keyIdChecksumKey: deriveKeyIdChecksumKey(chainKey),
+    nonceKey: deriveNonceKey(chainKey),
     chainKey,
     foreignSessions,
     receiptKeys: config.RECEIPT_KEYS,
@@ -148,6 +149,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       await Promise.all([following, sweeping, watching])
       await shards.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end(), sessionPool.end()])
+      // The ORM does not close a pool that only others have used.
+      if (!reads.ending) await reads.end()
     },
   }
 }

@@ -4,6 +4,7 @@ import {
   ConfigurationError,
   createLog,
   defaultBodyMemoryBytes,
+  endProgram,
   StoredDataError,
   storedDataExitCode,
 } from '@workspace-wallet/runtime'
@@ -30,8 +31,14 @@ async function main(config: CoreConfig): Promise<void> {
   server.prependListener('request', (_request, response) => {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })
-  server.listen(config.CORE_PORT, config.CORE_HOST)
-  await once(server, 'listening')
+  try {
+    await checkKeys(core)
+    server.listen(config.CORE_PORT, config.CORE_HOST)
+    await once(server, 'listening')
+  } catch (error) {
+    await core.close()
+    throw error
+  }
   const { port } = server.address() as AddressInfo
   log.info({ port }, 'core listens')
   process.send?.({ type: 'ready', port })
@@ -44,12 +51,13 @@ async function main(config: CoreConfig): Promise<void> {
     const closed = once(server, 'close')
     server.close()
     // server.close() leaves connections open that are busy now: close each as soon as it is idle.
-    setInterval(() => server.closeIdleConnections(), sweepMs)
+    const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
+    clearInterval(sweep)
     await core.close()
     log.info('core has stopped')
     await output.flush()
-    process.exit(0)
+    endProgram(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
@@ -84,5 +92,5 @@ try {
 } catch (error) {
   if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
   else console.error(`core cannot start: ${error instanceof Error ? error.message : error}`)
-  process.exit(error instanceof StoredDataError ? storedDataExitCode : 1)
+  endProgram(error instanceof StoredDataError ? storedDataExitCode : 1)
 }

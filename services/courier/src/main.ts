@@ -2,7 +2,14 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Delivery, LeasedWebhook } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { ConfigurationError, createLog, type Log, readReadiness, SampledLog } from '@workspace-wallet/runtime'
+import {
+  ConfigurationError,
+  createLog,
+  endProgram,
+  type Log,
+  readReadiness,
+  SampledLog,
+} from '@workspace-wallet/runtime'
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts'
 import { type CourierConfig, courierConfig } from './config.ts'
 import { Courier } from './courier.ts'
@@ -31,8 +38,13 @@ async function main(config: CourierConfig): Promise<void> {
   let isStopping = false
   const readiness = () => readReadiness({ core: async () => courier.fault }, isStopping)
   const internal = createInternalServer(metrics.registry, readiness)
-  internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
-  await once(internal, 'listening')
+  try {
+    internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
+    await once(internal, 'listening')
+  } catch (error) {
+    await core.close()
+    throw error
+  }
   courier.start()
   const { port } = internal.address() as AddressInfo
   log.info({ internalPort: port }, 'the courier is running')
@@ -50,7 +62,7 @@ async function main(config: CourierConfig): Promise<void> {
     await core.close()
     log.info('the courier has stopped')
     await output.flush()
-    process.exit(0)
+    endProgram(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
@@ -93,5 +105,5 @@ try {
 } catch (error) {
   if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
   else console.error(`the courier cannot start: ${error instanceof Error ? error.message : error}`)
-  process.exit(1)
+  endProgram(1)
 }

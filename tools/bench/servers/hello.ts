@@ -7,4 +7,5 @@ app.get('/', (_request, response) => {
   response.send('Hello World!')
 })
 const server = app.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
-process.once('disconnect', () => process.exit(0))
+// Not process.exit(), which can hang: see runtime/end-program.ts.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call } from './setup/client.ts'
+import { startReceiver } from './setup/receiver.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
+
+/** Programs close everything and end by themselves: process.exit() can hang (see endProgram in packages/runtime). */
+
+let system: System
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system.stop())
+
+test('core, gateway and courier leave nothing open when they are stopped under load', async () => {
+  const nonceFile = join(await makeTempDir('nonces'), 'nonces.db')
+  const gateways = [system.gateways[0]!, await system.startGateway({ REDIS_URL: undefined, NONCE_FILE: nonceFile })]
+  const courier = await system.startCourier()
+  const receiver = await startReceiver()
+  const webhook = { url: receiver.url, bizId: 'ends' }
+  expect((await call(system, 'POST', '/api/v1/webhook/command/create', webhook)).body.code).toBe('2000')
+  let isStopping = false
+  let answered = 0
+  const clients = gateways.map(async ({ url }) => {
+    while (!isStopping) {
+      await call({ ...system, baseUrl: url }, 'GET', '/api/v1/wallets').catch(() => {})
+      answered++
+    }
+  })
+  await until('requests are answered', () => answered > 20)
+  for (const program of [courier, ...gateways, ...system.cores]) {
+    expect(await program.stop()).toBe(0)
+    expect(program.output()).not.toContain('still open')
+  }
+  isStopping = true
+  await Promise.all(clients)
+  await receiver.stop()
+})
+
+test('a program that cannot start says why, and leaves nothing open', async () => {
+  const { port } = system.gateways[0]!
+  const taken = await system.startGateway({ GATEWAY_PORT: String(port) })
+  const failures = [
+    () => system.startGateway({ GATEWAY_PORT: String(taken.port) }),
+    () => system.startGateway({ GATEWAY_PORT: 'x' }),
+    () => system.startCore({ CORE_PORT: String(taken.port) }),
+    () => system.startCore({ LEDGER_CHAIN_KEY: Buffer.alloc(32).toString('base64') }),
+    () => system.startCourier({ INTERNAL_PORT: String(taken.port) }),
+  ]
+  for (const failure of failures) {
+    const message = await failure().then(
+      () => 'it has started',
+      ({ message }: Error) => message,
+    )
+    expect(message).toMatch(/exited before it was ready \(exit 1\)/)
+    expect(message).not.toContain('still open')
+  }
+  await taken.stop()
+})
