@@ -87,7 +87,8 @@ async function expectFenced(at: At, requests: Sent[]): Promise<void> {
 
 /** The last timestamp that gateways reject because of the generation of a Redis: 70 s after its beginning. */
 async function lastFenced(url: string): Promise<Sent> {
-  const began = String(await command(url, 'GET', 'nonces:generation')).split(' ')[3]
+  const [key] = (await command(url, 'KEYS', 'nonces:generation:*')) as string[]
+  const began = String(await command(url, 'GET', key!)).split(' ')[3]
   return { nonce: randomUUID(), timestamp: String(Number(began) + 70) }
 }
 
@@ -100,9 +101,9 @@ async function untilReady({ baseUrl }: At): Promise<void> {
 async function age(url: string): Promise<void> {
   const client = await createClient({ url }).connect()
   // A gateway joins when it first reaches Redis and core, which may be after it listens.
-  const value = await until('a gateway has joined', () => client.get('nonces:generation'))
-  const [server, durable, id] = value.split(' ')
-  await client.set('nonces:generation', `${server} ${durable} ${id} 1`)
+  const key = await until('a gateway has joined', async () => (await client.keys('nonces:generation:*'))[0])
+  const [server, durable, id] = (await client.get(key))!.split(' ')
+  await client.set(key, `${server} ${durable} ${id} 1`)
   client.destroy()
 }
 
@@ -278,7 +279,7 @@ describe('a Redis that has its generation but may have lost the last nonces', ()
     await command(replica.url, 'REPLICAOF', 'NO', 'ONE')
     proxy.pointTo(replica.port)
     await untilReady(gateway)
-    expect(await command(replica.url, 'EXISTS', 'nonces:generation')).toBe(1)
+    expect(await command(replica.url, 'KEYS', 'nonces:generation:*')).toHaveLength(1)
     await expectFenced(gateway, lost)
     proxy.cut()
     await replica.stop()
@@ -306,6 +307,25 @@ test('another Redis is a new generation, and the audit records each generation',
   const rows = await query(system.database.ownerUrl, sql)
   expect(new Set(rows.map(({ target }) => target)).size).toBe(rows.length)
   for (const { actor } of rows) expect(actor).toBe('gateway:g')
+})
+
+test('gateways that return to a Redis after they have used another one reject what the other may have accepted', async () => {
+  const earlier = await gatewayOn(durable.url)
+  await untilReady(earlier)
+  await age(durable.url)
+  const other = await startRedis()
+  const meanwhile = await gatewayOn(other.url)
+  await untilReady(meanwhile)
+  await age(other.url)
+  const requests = await accepted(meanwhile)
+  // A gateway that starts, and one that joins again.
+  const returned = await gatewayOn(durable.url)
+  await untilReady(returned)
+  await expectFenced(returned, requests)
+  await command(durable.url, 'SCRIPT', 'FLUSH')
+  await expectFenced(earlier, [...requests, fresh()])
+  await age(durable.url)
+  await other.stop()
 })
 
 test('nonces in a file survive a restart and a crash; after its deletion, earlier requests are rejected', async () => {

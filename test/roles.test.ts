@@ -73,7 +73,14 @@ const onWorkspace = [
 ]
 /** The procedures of each role, written a second time so that no role is extended by accident. */
 const reach: Record<string, string[]> = {
-  gateway: ['access.beginNonceGeneration', 'access.changes', 'access.lookup', 'access.markUsed', ...onWorkspace],
+  gateway: [
+    'access.beginNonceGeneration',
+    'access.changes',
+    'access.lookup',
+    'access.markUsed',
+    'access.nonceKey',
+    ...onWorkspace,
+  ],
   service: [...onWorkspace, 'wallets.flowsAfter'],
   // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.balanceAt', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
@@ -126,6 +133,7 @@ const notForAdmin = [
   'access.changes',
   'access.lookup',
   'access.markUsed',
+  'access.nonceKey',
   'courier.lease',
   'courier.report',
   'holds.create',

@@ -59,21 +59,27 @@ function ownFile(name: string): Promise<string> {
   return readFile(new URL(name, import.meta.url), 'utf8')
 }
 
-/** The commands that gateway/src/auth/nonces sends, and those that its scripts call. */
-const gatewayCommands = 'eval evalsha script|load info config|get ping time get set exists'.split(' ')
-const gatewayKeys = ['nonces:generation', 'nonce:*', 'limit:*']
+/**
+ * The rights of a gateway: what gateway/src/auth/nonces sends, and what its scripts call, each with the keys that it needs.
+ * Redis checks the commands of a script one by one. A nonce may only be the target of RENAMENX, which fails if the nonce
+ * exists (`%W` does not let it be the source), and of EXISTS: so no command of this user ends the life of a nonce early, or
+ * shortens it (docs/decisions/0035). docs/operations.md has the same rules.
+ */
+const gatewayRules = [
+  '-@all +info +config|get +ping +time +script|load',
+  '(+eval +evalsha ~nonces:* ~nonce:* ~limit:*)',
+  '(+get +set ~nonces:generation:* ~nonces:claim ~limit:*)',
+  '(+renamenx +exists ~nonces:claim %W~nonce:*)',
+].join(' ')
 
 /**
- * The ACL of Redis. A gateway has the commands and keys that it needs; the health check has PING. Nobody can log in as
- * `default`, but it keeps its rights: Redis replays its append-only file as that user, and skips commands that it may not
- * run.
+ * The ACL of Redis. The health check has PING. Nobody can log in as `default`, but it keeps its rights: Redis replays its
+ * append-only file as that user, and skips commands that it may not run.
  */
 function redisUsers(password: string): string {
   const hash = createHash('sha256').update(password).digest('hex')
-  const keys = gatewayKeys.map(pattern => `~${pattern}`).join(' ')
-  const commands = gatewayCommands.map(command => `+${command}`).join(' ')
   return `user default off ~* &* +@all
-user gateway on #${hash} ${keys} -@all ${commands}
+user gateway on #${hash} ${gatewayRules}
 user health on nopass -@all +ping
 `
 }

@@ -7,6 +7,7 @@ import {
   ConfigurationError,
   createLog,
   defaultBodyMemoryBytes,
+  endProgram,
   type HealthChecks,
   readReadiness,
   SampledLog,
@@ -16,8 +17,8 @@ import { KeyCache } from './auth/keys/key-cache.ts'
 import { FailureLimit } from './auth/limits/failure-limit.ts'
 import { MistakeSearch } from './auth/mistake-search.ts'
 import { openFileNonces } from './auth/nonces/file-store.ts'
+import { generationsOf } from './auth/nonces/generations.ts'
 import { openRedisNonces } from './auth/nonces/redis-store.ts'
-import type { IsFirstGeneration } from './auth/nonces/store.ts'
 import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
@@ -35,14 +36,13 @@ async function main(config: GatewayConfig): Promise<void> {
   const { log, output } = createLog('gateway', config.LOG_LEVEL)
   const core = createCoreClient({ url: config.CORE_URL, token: config.CORE_TOKEN })
   const keys = new KeyCache(core, config.KEY_ENCRYPTION_KEYS, log)
-  const isFirst: IsFirstGeneration = async generationId =>
-    (await core.access.beginNonceGeneration.mutate({ generationId })).isFirst
+  const generations = generationsOf(core)
   const limits = limitsOf(config)
   const metrics = createMetrics()
   const nonces = metrics.measureNonceStore(
     config.REDIS_URL
-      ? await openRedisNonces(config.REDIS_URL, isFirst, limits, log)
-      : await openFileNonces(config.NONCE_FILE!, isFirst, limits, log),
+      ? await openRedisNonces(config.REDIS_URL, generations, limits, log)
+      : await openFileNonces(config.NONCE_FILE!, generations, limits, log),
   )
   const checks: HealthChecks = { core: async () => keys.fault, nonces: sharedCheck(() => nonces.fault()) }
   metrics.watchHealth(checks)
@@ -81,11 +81,25 @@ async function main(config: GatewayConfig): Promise<void> {
     if (isStopping) response.setHeader('Connection', 'close')
   })
   const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log }))
-  keys.start()
-  internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
-  await once(internal, 'listening')
-  server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)
-  await once(server, 'listening')
+  async function close(): Promise<void> {
+    // First, so that readiness and metrics are available for as long as the gateway serves.
+    internal.close()
+    internal.closeAllConnections()
+    keys.close()
+    sampled.flush()
+    await Promise.all([nonces.close(), core.close()])
+  }
+
+  try {
+    keys.start()
+    internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
+    await once(internal, 'listening')
+    server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)
+    await once(server, 'listening')
+  } catch (error) {
+    await close()
+    throw error
+  }
   const { port } = server.address() as AddressInfo
   const { port: internalPort } = internal.address() as AddressInfo
   log.info({ port, internalPort }, 'the gateway is listening')
@@ -100,17 +114,13 @@ async function main(config: GatewayConfig): Promise<void> {
     const closed = once(server, 'close')
     server.close()
     // `close` closes connections that are idle now. Those that become idle later must be closed as well.
-    setInterval(() => server.closeIdleConnections(), sweepMs)
+    const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
     await closed
-    // Last, so that readiness and metrics are available while the gateway stops.
-    internal.close()
-    internal.closeAllConnections()
-    keys.close()
-    sampled.flush()
-    await Promise.all([nonces.close(), core.close()])
+    clearInterval(sweep)
+    await close()
     log.info('the gateway has stopped')
     await output.flush()
-    process.exit(0)
+    endProgram(0)
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
@@ -122,5 +132,5 @@ try {
 } catch (error) {
   if (error instanceof ConfigurationError) for (const fault of error.faults) console.error(fault)
   else console.error(`the gateway cannot start: ${error instanceof Error ? error.message : error}`)
-  process.exit(1)
+  endProgram(1)
 }

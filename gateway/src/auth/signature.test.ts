@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createLog } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/setup/temp.ts'
+import { until } from '../../../test/setup/until.ts'
 import type { Key } from './keys/key-cache.ts'
 import { MistakeSearch } from './mistake-search.ts'
 import { openFileNonces } from './nonces/file-store.ts'
@@ -16,10 +17,11 @@ let nonces: NonceStore
 beforeAll(async () => {
   nonces = await openFileNonces(
     join(await makeTempDir('signature'), 'nonces'),
-    async () => true,
+    { readKey: async () => 'any', begin: async () => ({ isFirst: true, isLatest: true }) },
     {},
     createLog('gateway', 'silent').log,
   )
+  await until('the nonce file can be used', async () => (await nonces.fault()) === null)
 })
 afterAll(() => nonces.close())
 

@@ -137,6 +137,13 @@ export const usedKeysInput = z.object({
   uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: storableTime })).max(500),
 })
 
-/** A generation of the nonce store. `isFirst`: no request can have been accepted before it (docs/decisions/0007). */
+/** The key of the nonce store, in base64: see gateway/src/auth/nonces/nonce-key.ts. It never changes. */
+export const nonceKey = z.object({ nonceKey: z.string() })
+
+/**
+ * A generation of the nonce store (docs/decisions/0007). `isFirst`: no request can have been accepted before it.
+ * `isLatest`: no other generation was recorded after it, in which requests may have been accepted.
+ */
 export const nonceGenerationInput = z.object({ generationId: z.uuid() })
-export const nonceGeneration = z.object({ isFirst: z.boolean() })
+export const nonceGeneration = z.object({ isFirst: z.boolean(), isLatest: z.boolean() })
+export type NonceGeneration = z.infer<typeof nonceGeneration>

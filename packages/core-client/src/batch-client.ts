@@ -27,6 +27,7 @@ const kindOfPath: Record<string, Kind> = {
   'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
+  'access.nonceKey': 'access',
   'holds.create': 'postings',
   'holds.get': 'reads',
   'holds.release': 'postings',

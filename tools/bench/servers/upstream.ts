@@ -51,7 +51,8 @@ const balance: WalletBalance = {
 }
 
 const procedures: Record<string, unknown> = {
-  'access.beginNonceGeneration': { isFirst: true },
+  'access.beginNonceGeneration': { isFirst: true, isLatest: true },
+  'access.nonceKey': { nonceKey: 'bench' },
   'access.changes': { revision: 1, epoch, complete: true, apiKeys: [], checksumKey: 'bench' },
   'access.lookup': { revision: 1, keys: [access] },
   'access.markUsed': undefined,
@@ -85,4 +86,5 @@ const server = createServer((request, response) => {
   request.on('end', () => send(batchType, packBatch((unpackBatch(Buffer.concat(chunks)) as BatchCall[]).map(answer))))
 })
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
-process.once('disconnect', () => process.exit(0))
+// Not process.exit(), which can hang: see runtime/end-program.ts.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))

@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { isDomainError } from '@workspace-wallet/contract'
+import { DomainError, isDomainError } from '@workspace-wallet/contract'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { Buckets } from '../limits/buckets.ts'
 import type { Limits } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
+import type { Generations } from './generations.ts'
 import type { FileAnswer, FileResult, Generation, NonceFileOptions, NonceQuery } from './nonce-file.ts'
-import type { ThreadAnswer } from './nonce-file-thread.ts'
-import { checkFence, fenceOf, type IsFirstGeneration, type NonceStore } from './store.ts'
+import type { ThreadAnswer, ThreadRequest } from './nonce-file-thread.ts'
+import { checkFence, fenceOf, type NonceStore } from './store.ts'
 
 /** A disk takes milliseconds. One that takes this long hangs. */
 const deadlineMs = 700
@@ -34,11 +35,11 @@ type PendingQuery = {
  */
 export async function openFileNonces(
   path: string,
-  isFirst: IsFirstGeneration,
+  generations: Generations,
   limits: Limits,
   log: Log,
 ): Promise<NonceStore> {
-  const thread = new FileThread({ path, keyRate: limits.key })
+  const thread = new FileThread(async () => ({ path, key: await generations.readKey(), keyRate: limits.key }))
   const deadline = new Deadline(deadlineMs, `the nonce file ${path} did not answer in time`)
   const availability = new Availability('nonce store', log)
   const failures = limits.failures && new Buckets(limits.failures)
@@ -105,7 +106,13 @@ export async function openFileNonces(
 
   async function fenceOfGeneration({ id, beganAt }: Generation): Promise<number> {
     if (current?.id === id) return current.fence
-    const fence = fenceOf(beganAt, await isFirst(id))
+    const { isFirst, isLatest } = await generations.begin(id)
+    if (!isLatest) {
+      // Requests were accepted in another file or in Redis meanwhile: this file does not have their nonces.
+      thread.endGeneration(id)
+      throw new DomainError('S002', { retryAfterSeconds: 1 })
+    }
+    const fence = fenceOf(beganAt, isFirst)
     if (Date.now() / 1000 < fence && current?.id !== id)
       log.error(
         { path },
@@ -146,42 +153,49 @@ export async function openFileNonces(
 
 /** The worker thread of a nonce file. It takes one batch at a time, and is started again if it has ended. */
 class FileThread {
-  readonly #options: NonceFileOptions
+  readonly #readOptions: () => Promise<NonceFileOptions>
   #worker: Worker | undefined
   #pending: PromiseWithResolvers<FileAnswer> | undefined
 
-  constructor(options: NonceFileOptions) {
-    this.#options = options
+  constructor(readOptions: () => Promise<NonceFileOptions>) {
+    this.#readOptions = readOptions
   }
 
-  run(queries: NonceQuery[]): Promise<FileAnswer> {
-    this.#worker ??= this.#start()
+  async run(queries: NonceQuery[]): Promise<FileAnswer> {
+    this.#worker ??= this.#start(await this.#readOptions())
     this.#pending = Promise.withResolvers()
-    this.#worker.postMessage(queries)
+    this.#send(queries)
     return this.#pending.promise
+  }
+
+  endGeneration(id: string): void {
+    this.#send({ endGeneration: id })
   }
 
   async close(): Promise<void> {
     if (!this.#worker) return
-    this.#worker.postMessage('close')
-    await once(this.#worker, 'exit')
+    const exited = once(this.#worker, 'exit')
+    this.#send('close')
+    await exited
   }
 
-  #start(): Worker {
-    const worker = new Worker(new URL('./nonce-file-thread.ts', import.meta.url), { workerData: this.#options })
+  #send(request: ThreadRequest): void {
+    this.#worker?.postMessage(request)
+  }
+
+  #start(options: NonceFileOptions): Worker {
+    const fail = (reason: string) =>
+      this.#pending?.reject(new Error(`the nonce file ${options.path} cannot be used: ${reason}`))
+    const worker = new Worker(new URL('./nonce-file-thread.ts', import.meta.url), { workerData: options })
     worker.on('message', (answer: ThreadAnswer) => {
-      if ('fault' in answer) this.#fail(answer.fault)
+      if ('fault' in answer) fail(answer.fault)
       else this.#pending?.resolve(answer)
     })
-    worker.on('error', error => this.#fail(errorSummary(error)))
+    worker.on('error', error => fail(errorSummary(error)))
     worker.on('exit', () => {
       this.#worker = undefined
-      this.#fail('its thread has ended')
+      fail('its thread has ended')
     })
     return worker
-  }
-
-  #fail(reason: string): void {
-    this.#pending?.reject(new Error(`the nonce file ${this.#options.path} cannot be used: ${reason}`))
   }
 }

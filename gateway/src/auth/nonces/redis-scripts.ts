@@ -1,4 +1,7 @@
-/** Lua scripts that Redis runs. */
+/**
+ * Lua scripts that Redis runs. All users of a server share one Lua environment, so scripts call functions of Lua's tables,
+ * which are read-only, and no methods of strings, whose metatable older servers let everybody change.
+ */
 
 /**
  * Joins the current generation of the nonce store, or begins a new one if there is none or if it began on another server:
@@ -6,20 +9,22 @@
  * write to disk before it answers, and that was never a replica, is known to have lost nothing. A server that has evicted
  * keys since then counts as another one.
  *
- * KEYS: the key of the generation. ARGV: the server's run ID; 1 if it is durable, else 0; the ID for a new generation.
+ * KEYS: the key of the generation. ARGV: the server's run ID; 1 if it is durable, else 0; the ID for a new generation; the ID
+ * of a generation that another one has followed, or an empty string.
  * Returns the generation: the server (run ID, replication ID, number of evicted keys), whether it is durable, the ID of the
  * generation, and when it began, in seconds.
  */
 export const joinScript = `
 local info = redis.call('INFO')
-local run = info:match('run_id:(%x+)')
+local run = string.match(info, 'run_id:(%x+)')
 if run ~= ARGV[1] then return redis.error_reply('ERR another server answered') end
-local evicted = info:match('evicted_keys:(%d+)')
-local server = run .. ':' .. info:match('master_replid:(%x+)') .. ':' .. evicted
+local evicted = string.match(info, 'evicted_keys:(%d+)')
+local server = run .. ':' .. string.match(info, 'master_replid:(%x+)') .. ':' .. evicted
 local stored = redis.call('GET', KEYS[1]) or ''
-local storedServer, durable, id, began = stored:match('^(%S+) (%d) (%S+) (%d+)$')
-local lostNothing = durable == '1' and ARGV[2] == '1' and evicted == '0' and info:find('second_repl_offset:-1', 1, true)
-if storedServer ~= server and not lostNothing then
+local storedServer, durable, id, began = string.match(stored, '^(%S+) (%d) (%S+) (%d+)$')
+local neverReplica = string.find(info, 'second_repl_offset:-1', 1, true)
+local lostNothing = durable == '1' and ARGV[2] == '1' and evicted == '0' and neverReplica
+if (storedServer ~= server and not lostNothing) or id == ARGV[4] then
   id = ARGV[3]
   began = redis.call('TIME')[1]
 end
@@ -29,13 +34,18 @@ return generation
 `
 
 /**
- * Runs many operations on nonces and buckets in one call. The text of the script contains the run ID of the Redis server, and
- * the script is called by the hash of its text. So a server that was restarted, or that has replaced another one, does not
- * know the script until a gateway has joined the generation there.
+ * Runs many operations on nonces and buckets in one call. The text of the script contains a mark of the Redis server, and the
+ * script is called by the hash of its text. So a server that was restarted, or that has replaced another one, does not know
+ * the script until a gateway has joined the generation there. Only holders of the key of the nonce store can compute the mark,
+ * so nobody else can make the script known.
  *
- * KEYS: the key of the generation, then those of each operation. ARGV: the generation as the gateway knows it; how long to
- * store a nonce, in ms; the operations, one letter each; interval in microseconds and burst of keys' buckets; the same of
- * addresses' buckets. The operations:
+ * A nonce is claimed by two commands: the first makes a key that expires, the second renames it unless the nonce exists. The
+ * Redis user of the gateways may use nonces as the target of this rename only, so it cannot shorten the life of a nonce
+ * (docs/decisions/0035).
+ *
+ * KEYS: the key of the generation; a key for the claims; then those of each operation. ARGV: the generation as the gateway
+ * knows it; how long to store a nonce, in ms; the operations, one letter each; interval in microseconds and burst of keys'
+ * buckets; the same of addresses' buckets. The operations:
  *
  * - C claims a nonce.
  * - K claims a nonce if it is new and the key's bucket, the next of KEYS, is not empty; takes one from that bucket.
@@ -47,14 +57,15 @@ return generation
  * L: 1 if the nonce is new, else 0. F: remaining, ms to wait, ms until full (see Tally in limits/rate.ts). K: 0, or 1 and the
  * result of F. P: 1.
  */
-export function batchScript(runId: string): string {
-  return `-- ${runId}
+export function batchScript(mark: string): string {
+  return `-- ${mark}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local function claim(nonce)
-  return redis.call('SET', nonce, '', 'NX', 'PX', ARGV[2]) and 1 or 0
+  redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
+  return redis.call('RENAMENX', KEYS[2], nonce)
 end
 
 local function take(bucket, interval, burst)
@@ -69,9 +80,9 @@ local function take(bucket, interval, burst)
 end
 
 local results = { tonumber(time[1]) }
-local at = 2
+local at = 3
 for i = 1, #ARGV[3] do
-  local operation = ARGV[3]:sub(i, i)
+  local operation = string.sub(ARGV[3], i, i)
   if operation == 'C' then
     results[i + 1] = claim(KEYS[at])
   elseif operation == 'L' then
@@ -79,8 +90,9 @@ for i = 1, #ARGV[3] do
   elseif operation == 'F' then
     results[i + 1] = { take(KEYS[at], ARGV[6], ARGV[7]) }
   elseif operation == 'P' then
-    redis.call('SET', KEYS[at], ARGV[1])
+    redis.call('SET', KEYS[1], ARGV[1])
     results[i + 1] = 1
+    at = at - 1
   else
     local nonce = KEYS[at]
     at = at + 1

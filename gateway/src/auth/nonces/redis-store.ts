@@ -5,21 +5,24 @@ import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { createClient } from 'redis'
 import type { Limits, Rate, Tally } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
+import { type Generations, nonceMac } from './generations.ts'
 import { batchScript, joinScript } from './redis-scripts.ts'
-import { type Claim, checkFence, fenceOf, type IsFirstGeneration, type NonceStore, nonceLifeMs } from './store.ts'
+import { type Claim, checkFence, fenceOf, type NonceStore, nonceLifeMs } from './store.ts'
 
 /** Redis answers in well under a millisecond. One that takes this long hangs or is gone. */
 const deadlineMs = 700
 const queriesPerCall = 200
 /** How often a batch is tried if the generation ends while it is in flight. */
 const batchAttempts = 3
+/** How often joining is tried if another generation begins meanwhile. */
+const joinAttempts = 3
 /** How often the settings of Redis are checked. */
 const inspectMs = 1_000
 /** How long the start waits for Redis. After that, the gateway listens, but is not ready. */
 const startMs = 1_000
 const clockWarningMs = 10_000
-/** The key of the generation: its server, and when it began. It does not expire, so it is missing only if Redis lost data. */
-const generationKey = 'nonces:generation'
+/** The key that each claim makes and renames. It exists within a script, or after a claim of a used nonce. */
+const claimKey = 'nonces:claim'
 
 /** See redis-scripts.ts for the operations and their results. */
 type PendingQuery = {
@@ -31,8 +34,11 @@ type PendingQuery = {
   reject: (error: unknown) => void
 }
 type Result = number | number[]
-/** `value`: what `generationKey` contains. `evicted`: how many keys the server had evicted when it was joined. */
-type JoinedGeneration = { value: string; evicted: string; scriptHash: string; fence: number }
+/**
+ * `key`, `value`: the key of the generation and what it contains, its server and when it began. It does not expire, so it is
+ * missing only if Redis lost data. `evicted`: how many keys the server had evicted when it was joined.
+ */
+type JoinedGeneration = { key: string; value: string; evicted: string; scriptHash: string; fence: number }
 
 /**
  * A nonce store in Redis, shared by all gateways. All queries of one turn of the event loop are one command. A result is
@@ -40,7 +46,7 @@ type JoinedGeneration = { value: string; evicted: string; scriptHash: string; fe
  */
 export async function openRedisNonces(
   url: string,
-  isFirst: IsFirstGeneration,
+  generations: Generations,
   limits: Limits,
   log: Log,
 ): Promise<NonceStore> {
@@ -117,12 +123,13 @@ export async function openRedisNonces(
   }
 
   /** Null if the server has another generation. */
-  async function runScript({ value, scriptHash }: JoinedGeneration, batch: PendingQuery[]): Promise<Result[] | null> {
-    const keys = batch.flatMap(({ keys }) => keys)
+  async function runScript(joined: JoinedGeneration, batch: PendingQuery[]): Promise<Result[] | null> {
+    const keys = [joined.key, claimKey, ...batch.flatMap(({ keys }) => keys)]
     const operations = batch.map(({ operation }) => operation).join('')
-    const command = ['EVALSHA', scriptHash, String(keys.length + 1), generationKey, ...keys]
+    const command = ['EVALSHA', joined.scriptHash, String(keys.length), ...keys]
+    const parameters = [joined.value, String(nonceLifeMs), operations, ...rates]
     try {
-      return await client.sendCommand<Result[] | null>([...command, value, String(nonceLifeMs), operations, ...rates])
+      return await client.sendCommand<Result[] | null>([...command, ...parameters])
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return null
       throw error
@@ -135,28 +142,41 @@ export async function openRedisNonces(
   }
 
   async function join(): Promise<JoinedGeneration> {
+    const secret = await generations.readKey()
+    // Without the secret, nobody can name this key, and so nobody can restore it after a loss.
+    const key = `nonces:generation:${nonceMac(secret, 'generation')}`
     const info = await client.sendCommand<string>(['INFO'])
     rejectEviction(info)
     const runId = field(info, 'run_id')
-    const script = batchScript(runId)
+    const script = batchScript(nonceMac(secret, `server ${runId}`))
     await client.sendCommand(['SCRIPT', 'LOAD', script])
     const isDurable = field(info, 'aof_enabled') === '1' && (await readSetting('appendfsync')) === 'always'
-    const newId = randomUUID()
-    const command = ['EVAL', joinScript, '1', generationKey, runId, isDurable ? '1' : '0', newId]
-    const value = await client.sendCommand<string>(command)
-    const [server, , id, beganAt] = value.split(' ')
-    const isFirstEver = await isFirst(id!)
-    if (id === newId && !isFirstEver)
-      log.error(
-        'Redis has lost its nonces: requests that may have been accepted before are rejected with S002 for about a minute',
-      )
-    generation = {
-      value,
-      evicted: server!.split(':')[2]!,
-      scriptHash: hash('sha1', script),
-      fence: fenceOf(Number(beganAt), isFirstEver),
+    let followed = ''
+    for (let attempt = 0; attempt < joinAttempts; attempt++) {
+      const newId = randomUUID()
+      const command = ['EVAL', joinScript, '1', key, runId, isDurable ? '1' : '0', newId, followed]
+      const value = await client.sendCommand<string>(command)
+      const [server, , id, beganAt] = value.split(' ')
+      const { isFirst, isLatest } = await generations.begin(id!)
+      if (!isLatest) {
+        // Requests were accepted in another store meanwhile, whose nonces this server does not have.
+        followed = id!
+        continue
+      }
+      if (id === newId && !isFirst)
+        log.error(
+          'Redis has lost its nonces: requests that may have been accepted before are rejected with S002 for about a minute',
+        )
+      generation = {
+        key,
+        value,
+        evicted: server!.split(':')[2]!,
+        scriptHash: hash('sha1', script),
+        fence: fenceOf(Number(beganAt), isFirst),
+      }
+      return generation
     }
-    return generation
+    throw new Error('gateways of the same core use several nonce stores at once: give them the same REDIS_URL')
   }
 
   /**
@@ -179,7 +199,7 @@ export async function openRedisNonces(
   /** Checks that Redis keeps every nonce and can write. */
   async function fault(): Promise<string | null> {
     try {
-      await Promise.all([deadline.inTime(inspect()), query('P', [generationKey])])
+      await Promise.all([deadline.inTime(inspect()), query('P', [])])
       availability.restored()
       return null
     } catch (error) {
@@ -202,7 +222,7 @@ export async function openRedisNonces(
   return {
     async claim(apiKey, nonce, timestamp) {
       if (!limits.key) return (await query('C', [keyOf(apiKey, nonce)], timestamp)) === 1 ? newClaim : usedClaim
-      const result = await query('K', [keyOf(apiKey, nonce), `limit:key:${apiKey}`], timestamp)
+      const result = await query('K', [keyOf(apiKey, nonce), `limit:key:{${apiKey}}`], timestamp)
       const [isNew, ...tally] = result as number[]
       return isNew === 1 ? { isNew: true, tally: toTally(tally) } : usedClaim
     },
@@ -232,8 +252,9 @@ function rateArguments(rate: Rate | undefined): string[] {
   return rate ? [String(rate.intervalMicros), String(rate.burst)] : ['0', '0']
 }
 
+/** The braces keep what belongs to an API key in one hash slot of Redis Cluster. */
 function keyOf(apiKey: string, nonce: string): string {
-  return `nonce:${apiKey}:${nonce}`
+  return `nonce:{${apiKey}}:${nonce}`
 }
 
 /** @throws Error if Redis may evict nonces, which could then be used again */

@@ -36,9 +36,6 @@ export interface NonceStore {
   close(): Promise<void>
 }
 
-/** Asks core whether a generation is the first one ever, so that no request was accepted before it. */
-export type IsFirstGeneration = (generationId: string) => Promise<boolean>
-
 /**
  * The highest timestamp, in seconds, of requests that may have been accepted before a generation began. Requests up to this
  * timestamp are rejected, because their nonces may be lost (docs/decisions/0007).

@@ -1,4 +1,4 @@
-import { type AuditAction, DomainError } from '@workspace-wallet/contract'
+import { type AuditAction, DomainError, type NonceGeneration } from '@workspace-wallet/contract'
 import { AuditEntry } from '../audit/chain/entities.ts'
 import { recordAction } from '../audit/chain/record.ts'
 import { databaseTime } from '../database/clock.ts'
@@ -15,7 +15,7 @@ const minIntervalMs = 1_000
  *
  * @throws DomainError S002 if another generation has just begun
  */
-export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<{ isFirst: boolean }> {
+export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<NonceGeneration> {
   const recorded = await findGeneration(em, generationId)
   if (recorded) return recorded
   // Two gateways may begin at the same time.
@@ -24,16 +24,20 @@ export async function beginNonceGeneration(em: Em, actor: string, generationId: 
   if (recordedMeanwhile) return recordedMeanwhile
   const isFirst = (await em.count(AuditEntry, begun)) === 0
   recordAction(em, { actor, action, workspaceId: null, target: generationId })
-  return { isFirst }
+  return { isFirst, isLatest: true }
 }
 
 const begun = { action, workspaceId: null }
+const oldestFirst = { orderBy: { id: 'asc' }, limit: 1 } as const
 
 /** A recorded generation; null if it is new and may begin. @throws DomainError S002 */
-async function findGeneration(em: Em, generationId: string): Promise<{ isFirst: boolean } | null> {
-  if (await em.count(AuditEntry, { ...begun, target: generationId })) {
-    const [first] = await em.find(AuditEntry, begun, { orderBy: { id: 'asc' }, limit: 1 })
-    return { isFirst: first!.target === generationId }
+async function findGeneration(em: Em, generationId: string): Promise<NonceGeneration | null> {
+  // The first entry of a generation counts: whoever can append to the audit cannot make an earlier one the latest.
+  const [recorded] = await em.find(AuditEntry, { ...begun, target: generationId }, oldestFirst)
+  if (recorded) {
+    const [first] = await em.find(AuditEntry, begun, oldestFirst)
+    const later = { ...begun, id: { $gt: recorded.id }, target: { $ne: generationId } }
+    return { isFirst: first!.id === recorded.id, isLatest: (await em.count(AuditEntry, later)) === 0 }
   }
   const [last] = await em.find(AuditEntry, begun, { orderBy: { id: 'desc' }, limit: 1 })
   if (!last) return null

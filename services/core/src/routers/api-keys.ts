@@ -10,6 +10,7 @@ import {
   lookupAccessInput,
   nonceGeneration,
   nonceGenerationInput,
+  nonceKey,
   rotateKeyInput,
   setExpiryInput,
   setIpsInput,
@@ -113,6 +114,8 @@ export const access = router({
     .input(usedKeysInput)
     .output(z.void())
     .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
+
+  nonceKey: gatewayProcedure.output(nonceKey).query(({ ctx }) => ({ nonceKey: ctx.core.nonceKey })),
 
   beginNonceGeneration: gatewayProcedure
     .input(nonceGenerationInput)

@@ -34,6 +34,8 @@ export type Core = {
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */
   keyIdChecksumKey: string
+  /** The key of the nonce store (gateway/src/auth/nonces). */
+  nonceKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
   /** Sessions of PostgreSQL that block core. */

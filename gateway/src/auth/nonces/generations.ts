@@ -1,0 +1,30 @@
+import { createHmac } from 'node:crypto'
+import type { NonceGeneration } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
+
+/** What a nonce store needs from core. Methods throw if core is unavailable. */
+export interface Generations {
+  /**
+   * The key of the nonce store. All gateways have it; whoever has only the Redis user of the gateways or the nonce file does
+   * not.
+   */
+  readKey(): Promise<string>
+  /** Records a generation, if it is new. */
+  begin(generationId: string): Promise<NonceGeneration>
+}
+
+export function generationsOf(core: CoreClient): Generations {
+  let key: string | undefined
+  return {
+    async readKey() {
+      key ??= (await core.access.nonceKey.query()).nonceKey
+      return key
+    },
+    begin: generationId => core.access.beginNonceGeneration.mutate({ generationId }),
+  }
+}
+
+/** A text that only holders of the key can compute: 256 bits in base64url. */
+export function nonceMac(key: string, text: string): string {
+  return createHmac('sha256', key).update(text).digest('base64url')
+}
