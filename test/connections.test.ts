@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath, signedHeaders } from './setup/client.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
@@ -89,6 +91,44 @@ test('a connection whose client does not read its answers is closed', async () =
   await until('the gateway has closed them', async () => (await connections()) < before + sockets.length / 2)
   expect(await isServed()).toBe(true)
   for (const socket of sockets) socket.destroy()
+})
+
+describe('more connections than a gateway holds', () => {
+  const openFrom = (localAddress: string, url: string) =>
+    new Promise<Socket>((resolve, reject) => {
+      const { port } = new URL(url)
+      const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress }, () => resolve(socket))
+      socket.on('error', reject)
+    })
+  const statusFrom = async (localAddress: string, url: string) => {
+    const socket = await openFrom(localAddress, url)
+    socket.on('error', () => {}).write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    return (await received(socket)).slice(0, 12)
+  }
+  const isServedFrom = async (address: string, url: string) => (await statusFrom(address, url)) === 'HTTP/1.1 200'
+
+  test('are closed: one address gets half of them, and another one is served', async () => {
+    const { url } = await system.startGateway({ MAX_CONNECTIONS: '64' })
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => openFrom('127.0.0.2', url)))
+    // After a request, a connection stays open for a minute.
+    const responses = sockets.map(socket => {
+      socket.on('error', () => {}).write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+      const first = once(socket, 'data').then(() => 'response')
+      return Promise.race([first, once(socket, 'close').then(() => 'closed')]).catch(() => 'closed')
+    })
+    expect(Map.groupBy(await Promise.all(responses), each => each).get('response')).toHaveLength(32)
+    expect(await statusFrom('127.0.0.2', url)).toBe('')
+    expect(await isServedFrom('127.0.0.1', url)).toBe(true)
+    for (const socket of sockets) socket.destroy()
+    await until('the address is served again', () => isServedFrom('127.0.0.2', url))
+  })
+
+  test('are not counted for a trusted proxy', async () => {
+    const { url } = await system.startGateway({ MAX_CONNECTIONS: '64', TRUSTED_PROXIES: '127.0.0.2' })
+    const sockets = await Promise.all(Array.from({ length: 60 }, () => openFrom('127.0.0.2', url)))
+    expect(await isServedFrom('127.0.0.2', url)).toBe(true)
+    for (const socket of sockets) socket.destroy()
+  })
 })
 
 test('a few pipelined requests are answered in order', async () => {

@@ -19,7 +19,7 @@ export const gatewaySchema = z.object({
   BODY_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
     .optional()
     .describe(
-      'Memory for all request bodies whose signature is not verified yet, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows',
+      'Memory for all request bodies whose signature is not verified yet, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
     ),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
   CORE_URL: coreUrls,
@@ -52,6 +52,11 @@ export const gatewaySchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest level that is logged'),
+  MAX_CONNECTIONS: wholeNumber(64, 1_000_000)
+    .optional()
+    .describe(
+      'Maximum number of open connections of clients. One client address (IPv6: one /64) gets at most half of them, unless it is in TRUSTED_PROXIES. Default: one for each 128 KiB of the largest heap that Node allows',
+    ),
   NONCE_FILE: z
     .string()
     .optional()

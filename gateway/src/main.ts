@@ -23,6 +23,7 @@ import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
+import { defaultConnectionLimit, limitConnections } from './http/connection-limit.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { createMetrics } from './internal/metrics.ts'
@@ -77,6 +78,7 @@ async function main(config: GatewayConfig): Promise<void> {
     config.DOCS === 'on' ? serveDocs() : undefined,
   )
   const server = createGuardedServer(app)
+  limitConnections(server, config.MAX_CONNECTIONS ?? defaultConnectionLimit, config.TRUSTED_PROXIES)
   server.prependListener('request', (_request, response) => {
     if (isStopping) response.setHeader('Connection', 'close')
   })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import { hasUnreadBody } from '@workspace-wallet/runtime'
 import type { Request, Response } from 'express'
 
 /** A file that the gateway serves unsigned. It does not change while the program runs. */
@@ -33,8 +34,7 @@ export class Asset {
   async send(request: Request, response: Response): Promise<void> {
     const encoding = chooseEncoding(request)
     const { body, etag } = await this.#encode(encoding)
-    // An unread body would have to be read before the next request.
-    if (!request.complete) response.setHeader('Connection', 'close')
+    if (hasUnreadBody(request)) response.setHeader('Connection', 'close')
     const common = {
       ETag: etag,
       'Cache-Control': 'public, max-age=300',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { batchIndexOf, type DomainError, errorTable } from '@workspace-wallet/contract'
+import { hasUnreadBody } from '@workspace-wallet/runtime'
 import { JsonText } from '../api/json-text.ts'
 import { localize } from '../locales/localize.ts'
 import { requestedLocale } from '../locales/requested-locale.ts'
@@ -58,8 +59,7 @@ export function sendFailure(
 }
 
 function send(response: ServerResponse, status: number, requestId: string, body: string): void {
-  // An unread rest of the body would have to be read before the next request.
-  if (!response.req.complete) response.setHeader('Connection', 'close')
+  if (hasUnreadBody(response.req)) response.setHeader('Connection', 'close')
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import { type Log, limitPieces, type Readiness } from '@workspace-wallet/runtime'
+import { type Log, limitPieces, type Readiness, shareRuns } from '@workspace-wallet/runtime'
 import express, { type Express } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
@@ -47,8 +47,9 @@ export function createInternalApp({ coreUrls, readiness, metrics, log }: Interna
     const found = await readiness()
     response.status(found.status === 'ready' ? 200 : 503).json(found)
   })
+  const readMetrics = shareRuns(() => metrics.registry.metrics())
   app.get('/metrics', async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+    response.type(metrics.registry.contentType).send(await readMetrics())
   })
   app.use(coreProxy(coreUrls, log))
   app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))

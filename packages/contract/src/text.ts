@@ -5,15 +5,18 @@ import { z } from 'zod'
  * they are not valid Unicode.
  */
 export function plainText(max: number) {
-  return z
-    .string('NOT_A_STRING')
-    .refine(text => text.length <= max || [...text].length <= max, {
-      error: 'TOO_LONG',
-      abort: true,
-      params: { limit: max },
-    })
-    .refine(text => !text.includes('\u0000') && text.isWellFormed(), { error: 'BAD_CHARACTER' })
-    .meta({ maxLength: max, pattern: '^[^\\u0000]*$' })
+  return (
+    z
+      .string('NOT_A_STRING')
+      // A code point has one or two code units.
+      .refine(text => text.length <= max || (text.length <= 2 * max && [...text].length <= max), {
+        error: 'TOO_LONG',
+        abort: true,
+        params: { limit: max },
+      })
+      .refine(text => !text.includes('\u0000') && text.isWellFormed(), { error: 'BAD_CHARACTER' })
+      .meta({ maxLength: max, pattern: '^[^\\u0000]*$' })
+  )
 }
 
 // The same rules as patterns, for the OpenAPI document.

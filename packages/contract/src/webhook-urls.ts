@@ -28,6 +28,8 @@ export function webhookUrlFault(text: string): FieldReason | null {
 
 /** The check of a schema. Its message is a FieldReason. */
 export function checkWebhookUrl(context: z.core.ParsePayload<string>): void {
+  // Its length is another fault.
+  if (context.value.length > maxWebhookUrlLength) return
   const reason = webhookUrlFault(context.value)
   if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value })
 }

@@ -11,8 +11,12 @@ declare module 'http' {
   }
 }
 
-/** The default memory for bodies: an eighth of the largest heap that this process may have. */
-export const defaultBodyMemoryBytes = Math.max(16 * 2 ** 20, Math.floor(getHeapStatistics().heap_size_limit / 8))
+const mebibyte = 2 ** 20
+/** The default memory for bodies: an eighth of the largest heap that this process may have, from 16 to 128 MiB. */
+export const defaultBodyMemoryBytes = Math.min(
+  128 * mebibyte,
+  Math.max(16 * mebibyte, Math.floor(getHeapStatistics().heap_size_limit / 8)),
+)
 
 /**
  * Pieces of a body that may have any size, and the mean size of all further ones. Each chunk of a chunked body is a piece, and
@@ -29,6 +33,11 @@ const empty: Buffer = Buffer.alloc(0)
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+/** Whether a part of the body has not arrived, so that it would have to be read before the next request of the connection. */
+export function hasUnreadBody(request: IncomingMessage): boolean {
+  return !request.complete && hasBody(request)
 }
 
 /**

@@ -12,25 +12,29 @@ export type Readiness = {
 /** How long a successful check is valid. */
 const upMs = 200
 
+/** The same function, but concurrent callers share one run. */
+export function shareRuns<Value>(run: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<Value> | undefined
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+}
+
 /**
  * The same check, but concurrent callers share one run, and a successful result is reused for a short time. Anybody may
  * request /readyz of the public listener, and a check costs the dependency a write.
  */
 export function sharedCheck(check: HealthCheck): HealthCheck {
   let upUntilMs = Number.NEGATIVE_INFINITY
-  let running: Promise<string | null> | undefined
-  const run = async () => {
+  const run = shareRuns(async () => {
     const fault = await check()
     if (fault === null) upUntilMs = performance.now() + upMs
     return fault
-  }
-  return async () => {
-    if (performance.now() < upUntilMs) return null
-    running ??= run().finally(() => {
-      running = undefined
-    })
-    return running
-  }
+  })
+  return async () => (performance.now() < upUntilMs ? null : run())
 }
 
 /** Runs all checks. */

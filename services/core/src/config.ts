@@ -18,7 +18,7 @@ export const coreSchema = z.object({
   BODY_MEMORY_BYTES: wholeNumber(8_388_608, 1_073_741_824)
     .optional()
     .describe(
-      'Memory for the bodies of all calls until they are answered, in bytes. One service token gets at most half of it. Default: an eighth of the largest heap that Node allows',
+      'Memory for the bodies of all calls until they are answered, in bytes. One service token gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
     ),
   CORE_HOST: z.string().default('127.0.0.1').describe('Address to listen on'),
   CORE_PORT: port.default(8081).describe('Port to listen on'),

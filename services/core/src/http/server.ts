@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
 import { batchPath, batchType, serialization } from '@workspace-wallet/contract'
-import { hasBody, limitPieces } from '@workspace-wallet/runtime'
+import { hasBody, hasUnreadBody, limitPieces, shareRuns } from '@workspace-wallet/runtime'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
@@ -30,6 +30,9 @@ export function createCoreServer(
 ): Server {
   const bodies = new CallBodies(bodyMemoryBytes)
   core.metrics.watchBodies(bodies)
+  // Without a token, anybody on the network may ask for these, and both read from the database.
+  const readMetrics = shareRuns(() => core.metrics.registry.metrics())
+  const readReadiness = shareRuns(async () => !core.stopping.aborted && (await isSchemaCurrent(core.reads)))
   const trpc = createHTTPHandler({
     router,
     basePath: trpcPath,
@@ -58,11 +61,11 @@ export function createCoreServer(
       if (hasBody(request)) await answerWithBody(request, response, token)
       else trpc(request, response)
     } else if (path === '/metrics') {
-      send(response, 200, await core.metrics.registry.metrics(), core.metrics.registry.contentType)
+      send(response, 200, await readMetrics(), core.metrics.registry.contentType)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {
-      const ready = !core.stopping.aborted && (await isSchemaCurrent(core.reads))
+      const ready = await readReadiness()
       send(response, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready' }))
     } else {
       throw new TRPCError({ code: 'NOT_FOUND', message: `there is no ${request.method} ${path}` })
@@ -106,8 +109,7 @@ export function createCoreServer(
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {
-  // An unread rest of the body would have to be read before the next request.
-  if (!response.req.complete) response.setHeader('connection', 'close')
+  if (hasUnreadBody(response.req)) response.setHeader('connection', 'close')
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

@@ -53,7 +53,10 @@ async function subscribe({ workspaceId, walletId }: Workspace): Promise<Subscrib
 
 const literal = ({ webhookId }: Subscriber) => `'${uuidFromId('webhook', webhookId)}'`
 
-/** Posts an event in both workspaces, leases what is due, and reports it delivered, until the others have got their event. */
+/**
+ * Posts an event in both workspaces, and leases what is due until the others have got their event, which is reported. Deliveries
+ * to the victim fail, and core accepts the report.
+ */
 async function expectDeliveries(): Promise<void> {
   for (const { workspaceId, walletId } of [victim, other])
     await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00' })
@@ -63,6 +66,7 @@ async function expectDeliveries(): Promise<void> {
   await until('the others get their events', async () => {
     for (const leased of (await opened.as('courier').courier.lease({ size: 64 })).webhooks)
       if (waiting.delete(leased.webhookId)) expect(await report(leased)).toEqual({ accepted: true })
+      else if (leased.webhookId === victim.webhookId) expect(await reportFailure(leased)).toEqual({ accepted: true })
     return waiting.size === 0
   })
 }
@@ -75,6 +79,16 @@ const report = ({ webhookId, generation, deliveries }: LeasedWebhook) =>
     lastStatus: 200,
     lastError: null,
     failure: null,
+  })
+
+const reportFailure = ({ webhookId, generation }: LeasedWebhook) =>
+  opened.as('courier').courier.report({
+    webhookId,
+    generation,
+    delivered: null,
+    lastStatus: 500,
+    lastError: null,
+    failure: { retryAfterSeconds: null },
   })
 
 /** Puts the row of the victim back. */

@@ -47,7 +47,7 @@ export async function leaseDue(signing: Signing, inTransaction: InTransaction, s
   const leases: Lease[] = []
   for (let round = 0; round < maxRounds && leases.length < size; round++) {
     const wanted = size - leases.length
-    const due = await findDueWebhooks(signing.reads, wanted, [...setAside.keys()])
+    const due = await findDueWebhooks(signing.reads, wanted, [...setAside])
     if (due.length === 0) break
     const taken = await takeLeases(signing, inTransaction, due, wanted)
     leases.push(...taken.leases)

@@ -1,0 +1,34 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { getHeapStatistics } from 'node:v8'
+import { type AddressBlock, isListed, parseAddress } from '@workspace-wallet/runtime'
+import { networkOf } from '../network/client-address.ts'
+
+/** What the headers of a request can take that has not arrived completely. */
+const connectionBytes = 128 * 1024
+
+/** The default limit: as many connections as fit into the largest heap that this process may have. */
+export const defaultConnectionLimit = Math.floor(getHeapStatistics().heap_size_limit / connectionBytes)
+
+/**
+ * Closes connections above a limit. One client address gets at most half of it, unless it is that of a trusted proxy, whose
+ * connections are those of many clients.
+ */
+export function limitConnections(server: Server, limit: number, trustedProxies: readonly AddressBlock[]): void {
+  const counts = new Map<string, number>()
+  server.maxConnections = limit
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket
+    const address = parseAddress(remoteAddress)
+    if (address && isListed(address, trustedProxies)) return
+    const network = networkOf(remoteAddress)
+    const count = (counts.get(network) ?? 0) + 1
+    counts.set(network, count)
+    socket.once('close', () => {
+      const rest = counts.get(network)! - 1
+      if (rest > 0) counts.set(network, rest)
+      else counts.delete(network)
+    })
+    if (count > limit / 2) socket.destroy()
+  })
+}
