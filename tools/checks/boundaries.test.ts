@@ -38,7 +38,7 @@ test.each([
     'services/core/src/ledger/repair/repair.ts',
     "import { Decimal } from '../../../../../packages/contract/src/index.ts'",
   ],
-  ['services/core/src/wallets/queries.ts', "import { wallets } from './procedures.ts'"],
+  ['services/core/src/wallets/queries.ts', "import { wallets } from '../routers/wallets.ts'"],
   ['services/core/src/wallets/operations.ts', "import { inTransaction } from '../trpc/transactions.ts'"],
   ['services/core/src/routers/wallets.ts', "import { run } from '../database/statement.ts'"],
   ['services/core/src/main.ts', "import { startSystem } from '../../../test/setup/system.ts'"],

@@ -80,12 +80,14 @@ const rules: Rule[] = [
     why: 'queries, operations and entities do not know procedures',
     forbids: ({ from, to }) =>
       /\/(queries|operations|entities)\.ts$/.test(from) &&
-      (to.endsWith('/procedures.ts') || isIn(to, 'services/core/src/trpc')),
+      isIn(to, 'services/core/src/routers', 'services/core/src/trpc'),
   },
   {
     why: 'SQL is written in queries, in the ledger and in database: procedures and operations call them',
     forbids: ({ from, to, isType }) =>
-      /\/(procedures|operations)\.ts$/.test(from) && to === 'services/core/src/database/statement.ts' && !isType,
+      (from.endsWith('/operations.ts') || (isIn(from, 'services/core/src/routers') && !isTest(from))) &&
+      to === 'services/core/src/database/statement.ts' &&
+      !isType,
   },
 ]
 
