@@ -18,11 +18,19 @@ export type TestCore = {
   close(): Promise<void>
 }
 
-export async function openTestCore(): Promise<TestCore> {
+type TestCoreOptions = {
+  /** Settings of core's sessions, as in `options` of libpq. */
+  options?: string
+  /** Called before core connects. */
+  prepare?: (database: TestDatabase) => Promise<void>
+}
+
+export async function openTestCore({ options = '', prepare }: TestCoreOptions = {}): Promise<TestCore> {
   const database = await createTestDatabase()
+  await prepare?.(database)
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
-    DATABASE_URL: waitingForLocks(database.serviceUrl),
+    DATABASE_URL: waitingForLocks(database.serviceUrl, options),
     DATABASE_WRITERS: 'postgres',
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),

@@ -35,9 +35,9 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
 }
 
 /** The URL for a core that waits for locks without a limit: a test may hold a lock for as long as it needs. */
-export function waitingForLocks(serviceUrl: string): string {
+export function waitingForLocks(serviceUrl: string, moreOptions = ''): string {
   const url = new URL(serviceUrl)
-  url.searchParams.set('options', '-c lock_timeout=0')
+  url.searchParams.set('options', `-c lock_timeout=0 ${moreOptions}`)
   return url.href
 }
 

@@ -59,8 +59,8 @@ const findChangesStatement = statement<{
   // The trigger on access_revision writes the epoch. A revision without one has not been taken by the service.
   `select r.revision, current.epoch, now() as now, known.revision is not null as continues, k.id
    from access_revision r
-   left join access_change current on current.revision = r.revision
-   left join access_change known on known.revision = $1 and known.epoch = $2
+   left join lateral (select * from access_change where revision = r.revision limit 1) current on true
+   left join lateral (select * from access_change where revision = $1 and epoch = $2 limit 1) known on true
    left join lateral (
      select id from api_key
      where known.revision is not null and api_key.access_revision > $1

@@ -24,6 +24,10 @@ const settings = {
   client_connection_check_interval: '1s',
   // Plans for reading all rows.
   cursor_tuple_fraction: '1',
+  enable_bitmapscan: 'on',
+  enable_hashjoin: 'on',
+  enable_mergejoin: 'on',
+  enable_seqscan: 'on',
   work_mem: '64MB',
 } satisfies SettingChanges
 

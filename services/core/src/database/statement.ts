@@ -13,16 +13,21 @@ export type Statement<Row> = { name: string; text: string; rowMode?: 'array'; ro
 /** PostgreSQL truncates longer names, so two statements could get the same name. */
 const longestName = 63
 
+/** The statements of core, by name. Those of lists are composed at run time (see lists/page.ts). */
+export const statements = new Map<string, Statement<unknown>>()
+
 /**
- * Defines a statement; `Row` is the shape of its rows. A statement with an empty name is not prepared: for texts that are
- * composed at run time, of which there are too many to keep on every connection.
+ * Defines a statement; `Row` is the shape of its rows.
  *
- * @throws Error if the name is too long
+ * @throws Error if the name is too long, or that of another statement
  */
 export function statement<Row = never>(name: string, text: string): Statement<Row> {
   if (Buffer.byteLength(name) > longestName)
-    throw new Error(`the statement name "${name}" has more than ${longestName} bytes: shorten it, or leave it empty`)
-  return { name, text }
+    throw new Error(`the statement name "${name}" has more than ${longestName} bytes: shorten it`)
+  if (statements.has(name)) throw new Error(`two statements have the name "${name}"`)
+  const defined = { name, text }
+  statements.set(name, defined)
+  return defined
 }
 
 /**

@@ -262,7 +262,7 @@ const readEventsStatement = arrayStatement<unknown[]>(
        order by b.position desc limit 1) end as previous
      from ${shown('journal')} e) j
    left join lateral (
-     select ${holdJson} as content from hold where workspace_id = $1 and id = j.hold_id limit 1) h on true
+     select ${holdJson} as content from hold where workspace_id = $1 and id between j.hold_id and j.hold_id order by id limit 1) h on true
    left join lateral (
      select ${walletJson} as content from wallet
      where workspace_id = $1 and id = j.wallet_id and j.hold_id is null limit 1) w on true

@@ -6,7 +6,7 @@ import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { run, statement } from '../database/statement.ts'
 import { nameOf } from '../ledger/posting/commands.ts'
-import { namesAsArrays } from '../ledger/posting/load.ts'
+import { namesAsArrays, rowBy } from '../ledger/posting/load.ts'
 import type { NameKey } from '../ledger/posting/requests.ts'
 import { readSettled, type SettledReads } from './due-holds.ts'
 import { type ShownHold, toHold } from './operations.ts'
@@ -32,9 +32,7 @@ const findHoldsStatement = statement<FoundHold & { key: string }>(
   `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${holdColumns}
    from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
    cross join lateral (
-     (select * from hold where hold.workspace_id = asked.workspace_id and hold.id = asked.id limit 1)
-     union all
-     (select * from hold where hold.workspace_id = asked.workspace_id and hold.biz_id = asked.biz_id limit 1)) h`,
+     ${rowBy('id', 'hold')} union all ${rowBy('biz_id', 'hold')}) h`,
 )
 
 const readHold = batched((db, keys: readonly NameKey[]) => run(db, findHoldsStatement, namesAsArrays(keys)), {

@@ -68,9 +68,11 @@ type WalletKey = { workspace: string; wallet: string }
  */
 const due = `
   case when w.held_until <= statement_timestamp() then (
-    select coalesce(sum(h.remaining), 0) from hold h
-    where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
-      and h.expires_at <= statement_timestamp())
+    select coalesce(sum(remaining), 0) from (
+      select h.remaining from hold h
+      where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
+        and h.expires_at <= statement_timestamp()
+      order by h.expires_at) h)
   else 0 end`
 
 type FoundWallet = WalletRow & { workspace: string; held: string; due: string }

@@ -14,7 +14,6 @@ import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { statement } from '../database/statement.ts'
 
 let opened: TestCore
 let owner: pg.Client
@@ -520,7 +519,7 @@ describe('one webhook does not hold up the others', () => {
     const workspace = uuidFromId('workspace', subscriber.workspaceId)!
     const lock = 4711
     await owner.query('select pg_advisory_lock($1)', [lock])
-    const wait = statement('', `select pg_advisory_xact_lock_shared(${lock})`)
+    const wait = { name: '', text: `select pg_advisory_xact_lock_shared(${lock})` }
     const reads = Array.from({ length: 8 }, () =>
       opened.core.lists.read({ workspace, cost: 'bounded', statement: wait, values: [] }),
     )

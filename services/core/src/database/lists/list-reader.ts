@@ -119,12 +119,13 @@ export class ListReader implements ListDatabase {
 }
 
 /**
- * Settings of a search: one processor, and no JIT compilation, which takes longer than most searches. Sequential scans are
- * off because without statistics PostgreSQL would scan the rows of all workspaces instead of using an index.
+ * Settings of a search: one processor, and no JIT compilation, which takes longer than most searches. A search reads many rows, for
+ * which PostgreSQL may use any plan but a sequential scan: without statistics, it would scan the rows of all workspaces.
  */
 function beginSearch(timeoutMs: number): string {
   return `begin read only; set local statement_timeout = ${timeoutMs}; set local max_parallel_workers_per_gather = 0;
-    set local jit = off; set local enable_seqscan = off; set local work_mem = '64MB'`
+    set local jit = off; set local enable_seqscan = off; set local enable_bitmapscan = on;
+    set local enable_hashjoin = on; set local enable_mergejoin = on; set local work_mem = '64MB'`
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { maxPageSize, type Page } from '@workspace-wallet/contract'
-import { statement, timeText } from '../statement.ts'
+import { timeText } from '../statement.ts'
 import { bisection } from './bisection.ts'
 import type { Values } from './conditions.ts'
 import type { CreatedFilter, Direction, List, PageRequest, Sequence } from './list.ts'
@@ -61,11 +61,12 @@ function queryOf<Row>(list: List, values: Values): ListQuery<Row> {
   const query = { workspace: list.workspace, values: values.bound }
   if (!isFiltered(list) && order.columns.length === 0) {
     const text = rangeText(list, order, bound)
-    return { ...query, cost: 'bounded', statement: statement(`list-${hash('sha256', text).slice(0, 32)}`, text) }
+    return { ...query, cost: 'bounded', statement: { name: `list-${hash('sha256', text).slice(0, 32)}`, text } }
   }
   const isByTime = !isFiltered(list) && order.columns[0]!.column === list.sequence.createdAt
   const text = isByTime ? momentsText(list, order, bound) : searchText(list, order, bound)
-  return { ...query, cost: 'search', statement: statement('', text), blamed: blamedParameter(list) }
+  // Not prepared: there are too many of these texts to keep on every connection.
+  return { ...query, cost: 'search', statement: { name: '', text }, blamed: blamedParameter(list) }
 }
 
 /** The parameter to change if the search is too expensive. A filter by time of creation is never the cause. */

@@ -17,16 +17,12 @@ function batchName(requests: readonly LedgerRequest[]): string {
 /**
  * The SQL that begins the transaction of a batch. The settings are in the same message, so they cost no round trip.
  *
- * Sequential scans are disabled because every statement of a batch, and every foreign key check, can use an index.
- * With statistics from when a table was small, PostgreSQL would choose scans and cache those plans while the table
- * grows: ten times the cost until the next analyze.
- *
  * The statement timeout is shorter than the query timeout of the connection pool (see compose.ts), so that PostgreSQL
  * reports a canceled statement, and thus that nothing was written, before core closes the connection.
  */
 export function beginFor(requests: readonly LedgerRequest[]): string {
   const name = pg.escapeLiteral(batchName(requests))
-  return `begin; set local enable_seqscan = off; set local statement_timeout = 3000; set local application_name = ${name}`
+  return `begin; set local statement_timeout = 3000; set local application_name = ${name}`
 }
 
 type Post = (requests: LedgerRequest[]) => Promise<RequestResult[]>

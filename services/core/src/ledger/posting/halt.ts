@@ -114,11 +114,11 @@ export const closedOutside = 'the ledger was closed outside the service'
 
 const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
   'find-halted',
-  `select workspace_id as "workspaceId", halt_reason as reason from ledger where status = 'HALTED'
-   union all
-   select l.workspace_id, '${closedOutside}' from ledger l join workspace w on w.id = l.workspace_id
-   where l.status = 'CLOSED' and w.deleted_at is null
-   order by 1`,
+  `select l.workspace_id as "workspaceId", case l.status when 'HALTED' then l.halt_reason else '${closedOutside}' end as reason
+   from ledger l
+   where l.status <> 'OPEN'
+     and (l.status = 'HALTED' or (select w.deleted_at is null from workspace w where w.id = l.workspace_id limit 1))
+   order by l.workspace_id`,
 )
 
 /**

@@ -39,7 +39,7 @@ export const audit = `
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
     insert into public.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w
-      where w = '00000000-0000-0000-0000-000000000000' or exists (select from public.workspace where id = w)
+      where w = '00000000-0000-0000-0000-000000000000' or (select true from public.workspace where id = w limit 1)
       order by w on conflict do nothing;
     return query select h.workspace_id, h.position, h.mac, date_trunc('milliseconds', clock_timestamp())
       from (select * from public.audit_head a where a.workspace_id = any (workspaces)

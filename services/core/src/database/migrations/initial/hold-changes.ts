@@ -23,7 +23,8 @@ export const holdChanges = `
       revision = l.revision + 1, mac = n.mac
     from jsonb_to_recordset(ledgers) as n (workspace_id uuid, old_mac bytea, at timestamptz, position bigint,
         journal_head bytea, hold_count bigint, mac bytea)
-    where l.workspace_id = n.workspace_id and l.status = 'OPEN' and l.mac = n.old_mac
+    cross join lateral (select row.ctid from public.ledger row where row.workspace_id = n.workspace_id limit 1) found
+    where l.ctid = found.ctid and l.status = 'OPEN' and l.mac = n.old_mac
       and public.is_now(n.at, l.last_posted_at)
       and n.position = l.position + (
         select count(*) from jsonb_to_recordset(events) as e (workspace_id uuid) where e.workspace_id = n.workspace_id)
@@ -44,7 +45,10 @@ export const holdChanges = `
       update public.hold h
       set captured = n.captured, remaining = n.remaining, status = n.status, updated_at = n.updated_at,
         revision = h.revision + 1, mac = n.mac
-      from given n where h.workspace_id = n.workspace_id and h.id = n.id and h.mac = n.old_mac
+      from given n
+      cross join lateral (select row.ctid from public.hold row
+        where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
+      where h.ctid = found.ctid and h.mac = n.old_mac
       returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change, 0 as added),
     inserted as (
       insert into public.hold (workspace_id, id, number, wallet_number, biz_id, wallet_id, currency, amount, captured,
@@ -62,7 +66,9 @@ export const holdChanges = `
       from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, old_mac bytea, held numeric,
           held_until timestamptz, hold_count bigint, mac bytea)
         left join changed c on c.workspace_id = n.workspace_id and c.wallet_id = n.id
-      where w.workspace_id = n.workspace_id and w.id = n.id and w.mac = n.old_mac
+        cross join lateral (select row.ctid from public.wallet row
+          where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
+      where w.ctid = found.ctid and w.mac = n.old_mac
         and w.held + coalesce(c.change, 0) = n.held and w.hold_count + coalesce(c.added, 0) = n.hold_count
       returning coalesce(c.holds, 0) as holds)
     select count(*), coalesce(sum(h.holds), 0) into found_count, changed_holds from held h;
@@ -74,7 +80,7 @@ export const holdChanges = `
       select from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, held_until timestamptz), lateral (
         select from public.hold h
         where h.workspace_id = n.workspace_id and h.wallet_id = n.id and h.status = 'OPEN' and h.expires_at < n.held_until
-        limit 1) earlier)
+        order by h.expires_at limit 1) earlier)
     then
       perform public.refuse_write('a change of holds');
     end if;
@@ -89,8 +95,12 @@ export const holdChanges = `
           from jsonb_to_recordset(events) as e (workspace_id uuid, position bigint, id uuid, type text, hold_id uuid,
             captured numeric, remaining numeric, status text, actor text, request_id text, client_address text,
             mac bytea)) e
-        join public.ledger l on l.workspace_id = e.workspace_id and e.position = l.position - e.later
-        join public.hold h on h.workspace_id = e.workspace_id and h.id = e.hold_id
+        cross join lateral (
+          select * from public.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
+          limit 1) l
+        cross join lateral (
+          select * from public.hold row
+          where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h
       where e.type like 'hold.%';
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(events) then

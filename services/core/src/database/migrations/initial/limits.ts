@@ -68,7 +68,9 @@ export const limits = `
     set day = n.day, spent = n.spent, revision = s.revision + 1, mac = n.mac
     from jsonb_to_recordset(limits) as n (workspace_id uuid, subject text, currency text, old_mac bytea, day date,
         spent numeric, mac bytea)
-    where s.workspace_id = n.workspace_id and s.subject = n.subject and s.currency = n.currency and s.mac = n.old_mac
+    cross join lateral (select row.ctid from public.spending_limit row
+      where row.workspace_id = n.workspace_id and row.subject = n.subject and row.currency = n.currency limit 1) found
+    where s.ctid = found.ctid and s.mac = n.old_mac
       and num_nonnulls(s.per_transfer, s.per_day) > 0 and (n.day > s.day or n.day = s.day and n.spent >= s.spent)
       and n.spent <= coalesce(s.per_day, 'Infinity');
     get diagnostics found_count = row_count;

@@ -83,7 +83,9 @@ export const posting = `
       from unnest(wallet_ledgers, wallet_ids, wallet_versions, old_wallet_macs, balances, sequences, wallet_orders, heads,
           wallet_macs) with ordinality
         as n (ledger, id, version, old_mac, balance, sequence, order_count, head, mac, place)
-      where w.workspace_id = ledger_ids[n.ledger] and w.id = n.id and w.mac = n.old_mac and w.status = 'ACTIVE'
+      cross join lateral (select row.ctid from public.wallet row
+        where row.workspace_id = ledger_ids[n.ledger] and row.id between n.id and n.id order by row.id limit 1) found
+      where w.ctid = found.ctid and w.mac = n.old_mac and w.status = 'ACTIVE'
         and w.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
       returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
     select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
@@ -155,7 +157,8 @@ export const posting = `
       mac = n.mac
     from unnest(ledger_ids, posted_at, order_counts, ledger_positions, ledger_macs)
       as n (workspace_id, posted_at, order_count, position, mac)
-    where l.workspace_id = n.workspace_id;
+    cross join lateral (select row.ctid from public.ledger row where row.workspace_id = n.workspace_id limit 1) found
+    where l.ctid = found.ctid;
 
     insert into public.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
       hold_id, hold_remaining, reverses_id, reversed_total, batch_id, actor, request_id, client_address, created_at,

@@ -88,8 +88,9 @@ export const transfers = `
          where t.workspace_id = new.workspace_id and t.hold_id = new.hold_id and t.position < new.position
          order by t.position desc limit 1), h.amount)
       into available from public.hold h
-      where h.workspace_id = new.workspace_id and h.id = new.hold_id and h.wallet_id = new.source_wallet_id
-        and h.currency = new.currency;
+      where h.workspace_id = new.workspace_id and h.id between new.hold_id and new.hold_id
+        and h.wallet_id = new.source_wallet_id and h.currency = new.currency
+      order by h.id limit 1;
       if (new.amount <= available and new.hold_remaining in (available - new.amount, 0)) is not true then
         raise exception 'transfer % is refused: its hold does not have this amount left', new.id
           using errcode = 'restrict_violation';
@@ -101,9 +102,10 @@ export const transfers = `
          where t.workspace_id = new.workspace_id and t.reverses_id = new.reverses_id and t.position < new.position
          order by t.position desc limit 1), 0)
       into available, reversed from public.transfer o
-      where o.workspace_id = new.workspace_id and o.id = new.reverses_id and o.position < new.position
-        and o.type = 'TRANSFER' and o.reverses_id is null and o.currency = new.currency
-        and o.source_wallet_id = new.target_wallet_id and o.target_wallet_id = new.source_wallet_id;
+      where o.workspace_id = new.workspace_id and o.id between new.reverses_id and new.reverses_id
+        and o.position < new.position and o.type = 'TRANSFER' and o.reverses_id is null and o.currency = new.currency
+        and o.source_wallet_id = new.target_wallet_id and o.target_wallet_id = new.source_wallet_id
+      order by o.id limit 1;
       if (new.reversed_total = reversed + new.amount and new.reversed_total <= available) is not true then
         raise exception 'transfer % is refused: it does not reverse what is left of an order between its wallets', new.id
           using errcode = 'restrict_violation';

@@ -25,6 +25,7 @@ export const wallets = `
     ${signature},
     check (isfinite(last_posted_at))
   ) with (fillfactor = 50);
+  create index ledger_not_open on ledger (workspace_id) where status <> 'OPEN';
 
   create table wallet (
     workspace_id uuid not null references ledger,
