@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { batchType, scopes, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, describe, expect, inject, test } from 'vitest'
-import { execute, query } from '../test/setup/database.ts'
+import { connect, execute, query } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
@@ -756,13 +756,22 @@ test('event tail --follow fails if another history replaces the one that it prin
   following.stdout.on('data', chunk => (stdout += chunk))
   following.stderr.on('data', chunk => (stderr += chunk))
   await until('it prints the last event', () => stdout.includes('"position":6'))
-  await execute(
-    database.ownerUrl,
-    'set session_replication_role = replica; update transfer set id = gen_random_uuid() where position = 6',
-  )
+  const owner = await connect(database.ownerUrl)
+  const tables = ['ledger', 'wallet', 'transfer']
+  for (const table of tables) await owner.query(`create temporary table earlier_${table} as table ${table}`)
+  const deposit = () =>
+    restored.admin.wallets.deposit.mutate({ workspaceId, walletId: restored.wallets[0]!.walletId, amount: '1.00' })
+  await deposit()
+  await until('it prints the next event', () => stdout.includes('"position":7'))
+  await owner.query('begin; set local session_replication_role = replica')
+  for (const table of tables)
+    await owner.query(`delete from ${table}; insert into ${table} select * from earlier_${table}`)
+  await owner.query('commit')
+  await owner.end()
+  await deposit()
   expect(await exited).toEqual([1, null])
   expect(stderr).toMatch(
-    /^The event at position 6 is no longer evt_\w{26}, because an earlier copy of the database was restored: run the command again\.\n$/,
+    /^The event at position 7 is no longer evt_\w{26}, because an earlier copy of the database was restored: run the command again\.\n$/,
   )
   await restored.stop()
 })

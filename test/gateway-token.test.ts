@@ -170,6 +170,7 @@ describe('scopes', () => {
       'access.changes',
       'access.lookup',
       'access.markUsed',
+      'access.nonceKey',
       'receipts.keys',
     ])
     for (const { path, scope } of procedures) expect(scope, path).not.toBeUndefined()

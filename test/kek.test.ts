@@ -39,12 +39,8 @@ let gateways: Program[]
 beforeAll(async () => {
   // Step 1: every program has the new key after the old one.
   const environment = { KEY_ENCRYPTION_KEYS: ringOf('k1', 'k2') }
-  system = await startSystem({ coreEnvironment: environment, gatewayEnvironment: environment })
-  const { ownerUrl } = system.database
   // Tests make a rotation wait for a row lock.
-  const database = new URL(ownerUrl).pathname.slice(1)
-  await execute(ownerUrl, `alter role wallet_service in database ${database} set lock_timeout = 0`)
-  await execute(ownerUrl, `alter role wallet_service in database ${database} set statement_timeout = 0`)
+  system = await startSystem({ coreEnvironment: environment, gatewayEnvironment: environment, waitsForLocks: true })
   keys = []
   webhooks.push(await newWebhook(), await newWebhook(), await newWebhook())
   await inParallel(8, Array(keyCount).fill(null), async () => void keys.push(await newKey()))

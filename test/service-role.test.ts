@@ -211,6 +211,7 @@ describe('money', () => {
       begin; update ledger set status = 'CLOSED' where workspace_id = ${workspace};
       update workspace set deleted_at = now(), revision = revision + 1 where id = ${workspace}`)
     const change = asService(`select change_ledger_status(${workspace}, 'HALTED', null, ${garbage})`)
+    const rejected = expect(change).rejects.toThrow('a change of a ledger is refused')
     await until('it waits', async () =>
       Boolean(
         (await owner.query(`select from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))`))
@@ -219,7 +220,7 @@ describe('money', () => {
     )
     await owner.query('commit')
     await owner.end()
-    await expect(change).rejects.toThrow('a change of a ledger is refused')
+    await rejected
   })
 
   test('a workspace that was closed outside the service is listed, halted and repaired', async () => {

@@ -70,9 +70,9 @@ test('clients wait for a slow core', async () => {
   const owner = await connect(system.database.ownerUrl)
   try {
     await owner.query('begin; select * from ledger for update')
-    // Core waits for the lock longer than clients wait for a sign of life of a core. Its own answer arrives.
+    // Core waits for the lock longer than clients wait for a sign of life of a core. Its own answer arrives, which names who blocks it.
     await expect(admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Late' })).rejects.toMatchObject({
-      data: { appError: { code: 'S002' } },
+      data: { appError: { code: 'BLOCKED' } },
     })
   } finally {
     // Ends the transaction.

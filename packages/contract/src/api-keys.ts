@@ -137,7 +137,7 @@ export const usedKeysInput = z.object({
   uses: z.array(z.object({ apiKey: z.string().max(64), usedAt: storableTime })).max(500),
 })
 
-/** The key of the nonce store, in base64: see gateway/src/auth/nonces/nonce-key.ts. It never changes. */
+/** The key of the nonce store, in base64: see gateway/src/auth/nonces/generations.ts. It never changes. */
 export const nonceKey = z.object({ nonceKey: z.string() })
 
 /**

@@ -86,5 +86,5 @@ const server = createServer((request, response) => {
   request.on('end', () => send(batchType, packBatch((unpackBatch(Buffer.concat(chunks)) as BatchCall[]).map(answer))))
 })
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
-// Not process.exit(), which can hang: see runtime/end-program.ts.
+// Not process.exit(), which can hang: see packages/runtime/src/end-program.ts.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))

@@ -23,7 +23,7 @@ export function toEvent(workspaceId: string, stored: StoredEvent): Event {
 
 function transferEvent(workspaceId: string, { transfer, source, target }: StoredTransfer): Event {
   const { transferId, type, currency } = transfer
-  const event = commonOf(workspaceId, transferId, transfer)
+  const eventOf = <Type extends Event['type']>(type: Type) => commonOf(type, workspaceId, transferId, transfer)
   const holdRemaining = transfer.holdRemaining === null ? null : balanceText(transfer.holdRemaining, currency)
   const sourceBalance = { sequence: transfer.sourceSequence, balanceAfter: balanceText(source.balanceAfter, currency) }
   const targetBalance = { sequence: transfer.targetSequence, balanceAfter: balanceText(target.balanceAfter, currency) }
@@ -33,30 +33,35 @@ function transferEvent(workspaceId: string, { transfer, source, target }: Stored
       source: { walletId: order.sourceWalletId, ...sourceBalance },
       target: { walletId: order.targetWalletId, ...targetBalance },
     }
-    return { ...event, type: 'transfer.completed', data: { transfer: order, balances, holdRemaining } }
+    return { ...eventOf('transfer.completed'), data: { transfer: order, balances, holdRemaining } }
   }
   const funding = fundingRecord(toReceipt({ ...transfer, type }))
   const { walletId } = funding
   if (type === 'DEPOSIT') {
     const balances = { target: { walletId, ...targetBalance } }
-    return { ...event, type: 'wallet.deposited', data: { funding, balances, holdRemaining } }
+    return { ...eventOf('wallet.deposited'), data: { funding, balances, holdRemaining } }
   }
   const balances = { source: { walletId, ...sourceBalance } }
-  return { ...event, type: 'wallet.withdrawn', data: { funding, balances, holdRemaining } }
+  return { ...eventOf('wallet.withdrawn'), data: { funding, balances, holdRemaining } }
 }
 
 function journalEvent(workspaceId: string, { entry, hold, wallet }: StoredEntry): Event {
   const { type, walletId, status, actor } = entry
-  const event = commonOf(workspaceId, entry.id, entry)
   if (type === 'hold.created' || type === 'hold.released' || type === 'hold.expired')
-    return { ...event, type, data: { hold: holdOf(entry, hold!) } }
+    return { ...commonOf(type, workspaceId, entry.id, entry), data: { hold: holdOf(entry, hold!) } }
   const { bizId, currency } = wallet!
   const changed = { walletId: idFromUuid('wallet', walletId), bizId, currency, status: status as WalletStatus }
-  return { ...event, type, data: { ...changed, by: changerOf(actor) } }
+  return { ...commonOf(type, workspaceId, entry.id, entry), data: { ...changed, by: changerOf(actor) } }
 }
 
-function commonOf(workspaceId: string, id: string, { position, createdAt }: { position: number; createdAt: Date }) {
-  return { eventId: idFromUuid('event', id), position, timestamp: formatTime(createdAt), workspaceId }
+/** The fields that all events have, in the order in which they are written. */
+function commonOf<Type extends Event['type']>(
+  type: Type,
+  workspaceId: string,
+  id: string,
+  { position, createdAt }: { position: number; createdAt: Date },
+) {
+  return { eventId: idFromUuid('event', id), position, type, timestamp: formatTime(createdAt), workspaceId }
 }
 
 /** The hold after the event. An expired hold was changed when it expired, not when the expiry was written. */

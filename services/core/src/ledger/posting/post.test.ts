@@ -248,7 +248,7 @@ const names = Object.keys(damages)
 const pairs = names.flatMap((first, at) => names.slice(at + 1).map(second => [first, second]))
 
 test('the sequences of wallets are looked up in their own indexes, however few rows the planner expects', async () => {
-  // A new session plans its statements while the tables are almost empty. As in a batch, sequential scans are disabled.
+  // A new session plans its statements while the tables are almost empty. As in those of core, sequential scans are disabled.
   const client = await connect(database.serviceUrl)
   await client.query('set enable_seqscan = off')
   const batch = await chained(newPostings())
@@ -260,7 +260,7 @@ test('the sequences of wallets are looked up in their own indexes, however few r
     sequence: sourceSequence,
   }))
   const entries = await findEntries(client, sources)
-  expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac))
+  expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac.toString('hex')))
   await client.query('select pg_stat_force_next_flush()')
   await client.end()
   const { rows } = await owner.query(
