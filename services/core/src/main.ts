@@ -23,7 +23,6 @@ async function main(config: CoreConfig): Promise<void> {
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
-  await checkKeys(core)
   const server = createCoreServer(core, appRouter, {
     tokens: tokenTable(config.SERVICE_TOKENS),
     bodyMemoryBytes: config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes,
