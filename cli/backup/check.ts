@@ -87,7 +87,8 @@ async function startCore(
   const env = {
     CORE_PORT: String(port),
     DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
-    DATABASE_WRITERS: process.env.DATABASE_WRITERS || 'postgres',
+    // Without it, core accepts the owner of the tables, which is another one under npm start than in containers.
+    ...(process.env.DATABASE_WRITERS && { DATABASE_WRITERS: process.env.DATABASE_WRITERS }),
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
     LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
     RECEIPT_KEYS: secrets.receiptKeys,
