@@ -14,7 +14,7 @@ import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
 import { until } from '../test/setup/until.ts'
-import { commands } from './admin/commands.ts'
+import { commands } from './admin/commands/all.ts'
 
 interface Ran {
   exitCode: number

@@ -2,7 +2,7 @@
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { type Command as Group, Help } from 'commander'
 import { type Command, nouns, type Session } from './admin/command.ts'
-import { commands } from './admin/commands.ts'
+import { commands } from './admin/commands/all.ts'
 import { findCore } from './admin/connection.ts'
 import { Progress } from './admin/progress.ts'
 import { sentenceOf } from './admin/sentences.ts'

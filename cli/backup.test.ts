@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../services/core/src/database/migrate.ts'
 import { execute, query } from '../test/setup/database.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
-import { type Postgres, startPostgres } from '../tools/services/postgres.ts'
+import { type Postgres, startPostgres } from './processes/postgres.ts'
 
 // A separate PostgreSQL, because a backup contains the whole server.
 let directory: string

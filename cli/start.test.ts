@@ -13,7 +13,7 @@ import { startReceiver } from '../test/setup/receiver.ts'
 import { mountSmallDisk } from '../test/setup/small-disk.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { until } from '../test/setup/until.ts'
-import { describeProcess, userOf } from '../tools/services/processes.ts'
+import { describeProcess, userOf } from './processes/processes.ts'
 
 const script = fileURLToPath(new URL('start.ts', import.meta.url))
 const started: Omit<Started, 'demo'>[] = []

@@ -11,8 +11,8 @@ import { execute } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { moveTransfersToPast } from '../test/setup/past.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
-import { retryUnavailable } from '../tools/services/retry.ts'
 import { csvLine } from './admin/statement-export.ts'
+import { retryUnavailable } from './processes/retry.ts'
 
 const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
 /** More than one page of lines. */

@@ -9,12 +9,12 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { findPrograms } from '../cli/processes/programs.ts'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Answer, type Credentials, call, createPath, type Envelope } from '../test/setup/client.ts'
 import { listen } from '../test/setup/listen.ts'
 import { startSystem } from '../test/setup/system.ts'
 import { createTenant, createWallet } from '../test/setup/workspaces.ts'
-import { findPrograms } from '../tools/services/programs.ts'
 
 interface Ran {
   exitCode: number

@@ -118,7 +118,7 @@ test('every procedure that changes something is tested here or named as an excep
     // Tested in test/kek.test.ts.
     'keks.rewrap',
     'ledger.reopen',
-    // Tested in services/core/src/ledger/repair/repair.test.ts.
+    // Tested in services/core/src/integrity/repair/repair.test.ts.
     'ledger.repair',
     'limits.clear',
     'limits.set',

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { call, createPath } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { transferOrder } from './setup/order.ts'

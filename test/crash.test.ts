@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { inParallel } from '../tools/services/in-parallel.ts'
+import { inParallel } from '../cli/processes/in-parallel.ts'
 import { call, createPath, type Envelope } from './setup/client.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'

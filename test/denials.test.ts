@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { call, createPath, type Overrides } from './setup/client.ts'
 import { type LogLine, logLines } from './setup/log-lines.ts'
 import { type System, startSystem } from './setup/system.ts'

@@ -1,9 +1,9 @@
 /** Exact amounts: none passes through a float or is rounded, and each is returned as it was sent. */
 import { Decimal } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { decide } from '../services/core/src/ledger/posting/decide.ts'
-import type { Posting } from '../services/core/src/ledger/posting/requests.ts'
-import { chooseSeed, Random } from '../tools/services/random.ts'
+import { chooseSeed, Random } from '../cli/processes/random.ts'
+import { decide } from '../services/core/src/ledger/decide/decide.ts'
+import type { Posting } from '../services/core/src/ledger/decide/requests.ts'
 import { textOf, unitsOf } from './model/books.ts'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chooseSeed, Random } from '../tools/services/random.ts'
+import { chooseSeed, Random } from '../cli/processes/random.ts'
 import { examples } from './model/examples.ts'
 import { type Exchange, type Found, History } from './model/history.ts'
 import { OperationGenerator, type Step } from './model/operations.ts'

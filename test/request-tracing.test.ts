@@ -1,7 +1,7 @@
 import { createCoreClient } from '@workspace-wallet/core-client'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { call, createPath } from './setup/client.ts'
 import { connect } from './setup/database.ts'
 import { type LogLine, logLines } from './setup/log-lines.ts'

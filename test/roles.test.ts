@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { packBatch, type Scope, unpackBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { findProcedures, type Procedure } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 

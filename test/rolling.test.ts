@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { call, createPath } from './setup/client.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'

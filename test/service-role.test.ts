@@ -1,7 +1,7 @@
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { type Answer, call, createPath } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
 import { type Receiver, startReceiver } from './setup/receiver.ts'

@@ -28,7 +28,7 @@ const rules: Record<string, string[]> = {
   '2.4 The fields of a create': ['test/codes.test.ts: S012 for every faulty field'],
   '2.4 Amounts are decimal strings': [
     'test/lists.test.ts: have amounts as they were sent',
-    'services/core/src/ledger/posting/decide.test.ts: stores the amount exactly as it was sent',
+    'services/core/src/ledger/decide/decide.test.ts: stores the amount exactly as it was sent',
   ],
   '2.3 What an order is part of: reference, hold, batch, original; what of it is reversed': [
     'test/guides.test.ts: the commands print what the page shows',
@@ -61,10 +61,10 @@ const rules: Record<string, string[]> = {
   ],
   '2.6 A reversal moves money back, in parts, and never more than the original': [
     'services/core/src/holds/holds.test.ts: moves money back, in parts, and never more than the original',
-    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'services/core/src/ledger/decide/decide.test.ts: returns the same result as the model for every request',
   ],
   '2.6 The checks of a reversal, in their order': [
-    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'services/core/src/ledger/decide/decide.test.ts: returns the same result as the model for every request',
     'test/codes.test.ts: T001, T006, T007 for a reversal',
   ],
   '2.6 Deposits and withdrawals cannot be reversed': [
@@ -79,7 +79,7 @@ const rules: Record<string, string[]> = {
   ],
   '2.7 A hold reserves a part of a wallet': [
     'services/core/src/holds/holds.test.ts: reserves a part of the balance that no other transfer and no other hold can use',
-    'services/core/src/ledger/posting/change-holds.test.ts: a change that was decided from outdated rows is refused',
+    'services/core/src/ledger/store/change-holds.test.ts: a change that was decided from outdated rows is refused',
   ],
   '2.7 Draws, with KEEP and RELEASE': [
     'services/core/src/holds/holds.test.ts: is captured by transfers, in parts, and never for more than remains',
@@ -94,11 +94,11 @@ const rules: Record<string, string[]> = {
     'services/core/src/holds/holds.test.ts: is expired by a sweep without any request',
     'services/core/src/holds/queries.test.ts: is EXPIRED since it expired, and has nothing left',
     'services/core/src/holds/queries.test.ts: is in the lists of expired holds and not of open ones',
-    'services/core/src/ledger/posting/decide.test.ts: expire before anything else is decided',
-    'services/core/src/ledger/posting/decide.test.ts: S002 instead of T002 while more holds are due than one batch expires',
+    'services/core/src/ledger/decide/decide.test.ts: expire before anything else is decided',
+    'services/core/src/ledger/decide/decide.test.ts: S002 instead of T002 while more holds are due than one batch expires',
   ],
   '2.7 The checks of a hold and of a draw, in their order; replays': [
-    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'services/core/src/ledger/decide/decide.test.ts: returns the same result as the model for every request',
     'services/core/src/holds/holds.test.ts: of the same bizId and terms is a replay, and with other terms a conflict',
     'test/codes.test.ts: H001, H002, H003, H004',
   ],
@@ -122,7 +122,7 @@ const rules: Record<string, string[]> = {
     'test/codes.test.ts: GA2024 for a draw on a hold, without hold:create, after S012 and before all that depends on the hold',
   ],
   '2.8 Replays and repetitions of a batch': [
-    'services/core/src/ledger/posting/decide.test.ts: returns the same result as the model for every request',
+    'services/core/src/ledger/decide/decide.test.ts: returns the same result as the model for every request',
     'gateway/src/core/commands.test.ts: the attempts of a batch name the same transfers, one for each item',
   ],
   '2.9 Clients create wallets, once for each bizId': [

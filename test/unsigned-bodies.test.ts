@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Program } from '../cli/processes/program.ts'
 import { type Outcomes, sendSlowBodies, sendTinyChunks } from '../tools/chaos/attacks.ts'
-import type { Program } from '../tools/services/program.ts'
 import { call, createPath, type Overrides, signedHeaders } from './setup/client.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'

@@ -1,7 +1,7 @@
 /** Delivery of events to webhooks, by real couriers to real receivers. couriers.test.ts kills them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Program } from '../tools/services/program.ts'
+import type { Program } from '../cli/processes/program.ts'
 import { makeCertificate } from './setup/certificates.ts'
 import { call, createPath } from './setup/client.ts'
 import { logLines } from './setup/log-lines.ts'

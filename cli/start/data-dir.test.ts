@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { until } from '../../test/setup/until.ts'
-import { keepRotated, openLog, rotateLog } from '../../tools/services/logs.ts'
+import { keepRotated, openLog, rotateLog } from '../processes/logs.ts'
 import { takeLock } from './lock.ts'
 import { loadSecrets } from './secrets.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listenErrorOf, lowestUnprivilegedPort } from '../../tools/services/ports.ts'
-import { isRoot } from '../../tools/services/unprivileged.ts'
+import { listenErrorOf, lowestUnprivilegedPort } from '../processes/ports.ts'
+import { isRoot } from '../processes/unprivileged.ts'
 import type { Settings } from './settings.ts'
 
 /**

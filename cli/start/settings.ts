@@ -1,5 +1,5 @@
 /** The addresses of `npm start`, from its environment. */
-import { pickFreePort } from '../../tools/services/ports.ts'
+import { pickFreePort } from '../processes/ports.ts'
 
 export interface Settings {
   gatewayHost: string

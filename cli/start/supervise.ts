@@ -1,6 +1,6 @@
 /** Keeps one service running: restarts it whenever it exits unexpectedly. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Child } from '../../tools/services/child.ts'
+import type { Child } from '../processes/child.ts'
 import { inOneLine } from './disk-full.ts'
 
 const firstDelayMs = 100

@@ -2,7 +2,7 @@
  * Random requests of the model tests. They depend only on the seed, not on answers: wallets are named by `Wallet 0`,
  * `Wallet 1` …, holds and transfers by their bizId.
  */
-import type { Random } from '../../tools/services/random.ts'
+import type { Random } from '../../cli/processes/random.ts'
 import {
   type Batch,
   type Changer,

@@ -1,10 +1,10 @@
 /** The load balancer of docker-compose.yml: HAProxy with its own configuration, and the addresses of a test. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Guarded } from '../../tools/services/guarded.ts'
-import { isListenedOn, pickFreePort } from '../../tools/services/ports.ts'
-import { findProgram } from '../../tools/services/programs.ts'
-import { startServer } from '../../tools/services/server.ts'
+import type { Guarded } from '../../cli/processes/guarded.ts'
+import { isListenedOn, pickFreePort } from '../../cli/processes/ports.ts'
+import { findProgram } from '../../cli/processes/programs.ts'
+import { startServer } from '../../cli/processes/server.ts'
 import { root } from './images.ts'
 
 export type Balancer = { url: string; pid: number; stop: Guarded['stop'] }

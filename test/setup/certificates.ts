@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findProgram } from '../../tools/services/programs.ts'
+import { findProgram } from '../../cli/processes/programs.ts'
 import { makeTempDir } from './temp.ts'
 
 /** A self-signed certificate and its key in PEM. `file`: the path of the certificate, for NODE_EXTRA_CA_CERTS. */

@@ -1,5 +1,5 @@
 import { signedHeaders as authenticationHeaders, type Credentials as Signer } from '@workspace-wallet/client'
-import { describeRunningPrograms } from '../../tools/services/program.ts'
+import { describeRunningPrograms } from '../../cli/processes/program.ts'
 
 export type Credentials = Signer & { baseUrl: string }
 

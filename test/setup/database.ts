@@ -1,9 +1,9 @@
 /** A PostgreSQL database for each test file: a copy of a template that global.ts migrates once. */
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import { query } from '../../tools/services/database.ts'
+import { query } from '../../cli/processes/database.ts'
 
-export { connect, query } from '../../tools/services/database.ts'
+export { connect, query } from '../../cli/processes/database.ts'
 
 export const templateDatabase = 'wallet_template'
 

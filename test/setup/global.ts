@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
-import { type Postgres, startPostgres } from '../../tools/services/postgres.ts'
-import { startRedis } from '../../tools/services/redis.ts'
+import { type Postgres, startPostgres } from '../../cli/processes/postgres.ts'
+import { startRedis } from '../../cli/processes/redis.ts'
 import { type DatabaseServer, execute, templateDatabase, urlOf } from './database.ts'
 
 declare module 'vitest' {

@@ -1,6 +1,6 @@
 import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
-import type { LedgerRequest, Posting } from '../../services/core/src/ledger/posting/requests.ts'
-import { type LedgerState, nothingLoaded, type WalletState } from '../../services/core/src/ledger/posting/state.ts'
+import type { LedgerRequest, Posting } from '../../services/core/src/ledger/decide/requests.ts'
+import { type LedgerState, nothingLoaded, type WalletState } from '../../services/core/src/ledger/decide/state.ts'
 
 /** A transfer of 1.00 USD with an ID of its own, and these changes. */
 export function postingOf(changes: Partial<Posting> = {}): Posting {

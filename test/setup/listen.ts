@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
-import { pickFreePort } from '../../tools/services/ports.ts'
+import { pickFreePort } from '../../cli/processes/ports.ts'
 
 /** Makes a server of a test listen on loopback, by default on any free port. Returns its port. */
 export async function listen(server: Server, port?: number): Promise<number> {

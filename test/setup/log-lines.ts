@@ -1,4 +1,4 @@
-import type { Program } from '../../tools/services/program.ts'
+import type { Program } from '../../cli/processes/program.ts'
 
 export type LogLine = Record<string, unknown> & { msg: string }
 

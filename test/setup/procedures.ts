@@ -1,6 +1,6 @@
 import { callTRPCProcedure, TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
-import { appRouter } from '../../services/core/src/router.ts'
+import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Context } from '../../services/core/src/trpc/context.ts'
 
 export type Procedure = {

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { afterAll, expect, inject, test } from 'vitest'
-import { userOf } from '../../tools/services/processes.ts'
-import { startRedis } from '../../tools/services/redis.ts'
+import { userOf } from '../../cli/processes/processes.ts'
+import { startRedis } from '../../cli/processes/redis.ts'
 import { createTestDatabase, execute, query } from './database.ts'
 import { until } from './until.ts'
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { pickFreePort } from '../../tools/services/ports.ts'
+import { pickFreePort } from '../../cli/processes/ports.ts'
 import type { Credentials } from './client.ts'
 import { until } from './until.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeRunningPrograms } from '../../tools/services/program.ts'
+import { describeRunningPrograms } from '../../cli/processes/program.ts'
 
 /**
  * Waits for a condition, instead of for a time that may be too short on a busy machine.

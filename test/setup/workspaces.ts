@@ -1,5 +1,5 @@
 import { scopes as allScopes } from '@workspace-wallet/contract'
-import { retryUnavailable } from '../../tools/services/retry.ts'
+import { retryUnavailable } from '../../cli/processes/retry.ts'
 import type { Credentials } from './client.ts'
 import type { System } from './system.ts'
 

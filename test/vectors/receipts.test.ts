@@ -11,7 +11,7 @@ import type { ReceiptKeys } from '@workspace-wallet/contract'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { signReceipt, verifyReceipt } from '../../services/core/src/signing/jws.ts'
 import { parseSigningKeys, publicKeysOf } from '../../services/core/src/signing/signing-keys.ts'
-import { findPrograms } from '../../tools/services/programs.ts'
+import { findPrograms } from '../../cli/processes/programs.ts'
 import { verifierInJavaScript, verifyInPython, writeKeys } from '../setup/receipt-verifiers.ts'
 
 type Vector = { name: string; seed: string; kid: string; x: string; payload: string; receipt: string }

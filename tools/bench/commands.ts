@@ -2,7 +2,7 @@
  * What commands cost compared with plain transfers, over 64 connections: batches of 100 transfers, holds with their
  * captures, and reversals with the transfers that they reverse. Spread wallets are as in the part `transfers`.
  */
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { noCpuTimes } from './cpu.ts'
 import { figuresOf, tableOf, totalOf } from './figures.ts'
 import { batchSize, type LoadPlan } from './load.ts'

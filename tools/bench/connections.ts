@@ -2,7 +2,7 @@
  * Signed transfers over one connection to hundreds, beside a service that makes one transaction of plain statements per
  * transfer. Each connection has one request in flight. A checkpoint of PostgreSQL precedes each run.
  */
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { drawChart, type Panel } from './chart.ts'
 import { noCpuTimes } from './cpu.ts'
 import { type Figures, figuresOf, tableOf } from './figures.ts'

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mintKeyId } from '@workspace-wallet/runtime'
-import type { Program } from '../services/program.ts'
-import { sayWithin } from '../services/say.ts'
+import type { Program } from '../../cli/processes/program.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { noCpuTimes, type Watched } from './cpu.ts'
 import { figuresOf, tableOf } from './figures.ts'
 import type { LoadPlan } from './load.ts'

@@ -4,7 +4,7 @@
  * down the transfers of another one.
  */
 import { maxEvents, maxPageSize } from '@workspace-wallet/contract'
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { noCpuTimes } from './cpu.ts'
 import { figuresOf, tableOf } from './figures.ts'
 import type { LoadPlan, LoadResult } from './load.ts'

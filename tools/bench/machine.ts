@@ -3,7 +3,7 @@ import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { query } from '../services/database.ts'
+import { query } from '../../cli/processes/database.ts'
 import { median } from './rounds.ts'
 import type { Testbed } from './testbed.ts'
 

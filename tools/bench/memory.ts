@@ -3,7 +3,7 @@
  * pauses during a measurement, so that requests in flight do not count.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { type Heap, openHeap } from './heap.ts'
 import type { LoadPlan } from './load.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'

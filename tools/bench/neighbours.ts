@@ -2,8 +2,8 @@
  * How much the expensive lists of some workspaces slow down another workspace: the 95th percentile of the latency of a
  * list while four workspaces with many orders request the most expensive lists, compared with the same list alone.
  */
-import { query } from '../services/database.ts'
-import { sayWithin } from '../services/say.ts'
+import { query } from '../../cli/processes/database.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { type Filled, fill } from './lists/fill.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import { type LoadProcess, startLoadProcess } from './load-process.ts'

@@ -3,7 +3,7 @@
  * that a team could write instead. Both workspaces have the same number of orders.
  */
 import { createWalletClient } from '@workspace-wallet/client'
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { figuresOf, tableOf } from './figures.ts'
 import { type Run, startLoadProcess } from './load-process.ts'
 import { type Peer, peerNames, startPeers } from './peers.ts'

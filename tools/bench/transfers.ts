@@ -9,8 +9,8 @@
  */
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { table } from '../../cli/admin/table.ts'
-import type { Program } from '../services/program.ts'
-import { sayWithin } from '../services/say.ts'
+import type { Program } from '../../cli/processes/program.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { noCpuTimes, type Watched } from './cpu.ts'
 import { figuresOf, type Sample, tableOf, totalOf } from './figures.ts'
 import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'

@@ -1,6 +1,6 @@
 /** The commands that clients send, each with what it does to orders and holds. All amounts are in USD. */
 import { randomUUID } from 'node:crypto'
-import type { Random } from '../services/random.ts'
+import type { Random } from '../../cli/processes/random.ts'
 
 export type Wallet = { walletId: string; cents: bigint }
 

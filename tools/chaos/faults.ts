@@ -1,9 +1,9 @@
 /** The faults, and the random order in which they are injected. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { stopTimeoutMs } from '../services/child.ts'
-import { describeProcess, familyOf, signalProcess } from '../services/processes.ts'
-import type { Random } from '../services/random.ts'
-import { sayWithin } from '../services/say.ts'
+import { stopTimeoutMs } from '../../cli/processes/child.ts'
+import { describeProcess, familyOf, signalProcess } from '../../cli/processes/processes.ts'
+import type { Random } from '../../cli/processes/random.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
 import { forgedWebhook } from './forged-webhook.ts'
 import { changeSettings, holdLocks } from './role-attacks.ts'

@@ -1,7 +1,7 @@
 /** Somebody with the role of the service writes the row of a webhook, and all cores are killed. */
 import { idFromUuid } from '@workspace-wallet/contract'
-import { query } from '../services/database.ts'
-import { signalProcess } from '../services/processes.ts'
+import { query } from '../../cli/processes/database.ts'
+import { signalProcess } from '../../cli/processes/processes.ts'
 import type { Fault } from './faults.ts'
 import type { Testbed } from './testbed.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Random } from '../services/random.ts'
+import { Random } from '../../cli/processes/random.ts'
 import { amountOf, batch, type Command, draw, hold, orderBetween, release, reversal, transfer } from './commands.ts'
 import { type Found, type ListedHold, reconcile } from './reconcile.ts'
 import type { Sent, Tenant } from './traffic.ts'

@@ -1,7 +1,7 @@
 /** Somebody with the role of the service holds locks, or changes the settings of the role. Core must not need help to recover. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, query } from '../services/database.ts'
-import type { Random } from '../services/random.ts'
+import { connect, query } from '../../cli/processes/database.ts'
+import type { Random } from '../../cli/processes/random.ts'
 import type { Fault } from './faults.ts'
 import type { Testbed } from './testbed.ts'
 

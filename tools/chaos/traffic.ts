@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Credentials } from '@workspace-wallet/client'
 import { scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import type { Random } from '../services/random.ts'
+import type { Random } from '../../cli/processes/random.ts'
 import { type Answer, send } from './call.ts'
 import {
   batch,

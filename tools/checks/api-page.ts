@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Endpoint } from '../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../gateway/src/api/endpoints.ts'
 import { eventAnswer, eventDataAnswers } from '../../gateway/src/api/records.ts'
-import { commandErrors, commonErrors, expensiveReads } from './endpoint-errors.ts'
-import { examplePathOf, templateOf } from './endpoint-paths.ts'
 import { table } from './markdown.ts'
+import { commandErrors, commonErrors, expensiveReads } from './openapi/endpoint-errors.ts'
+import { examplePathOf, templateOf } from './openapi/endpoint-paths.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {

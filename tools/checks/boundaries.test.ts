@@ -16,7 +16,7 @@ test('no files or folders import one another in a cycle', async () => {
 test.each([
   ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/posting/decide.ts'"],
   ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],
-  ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/router.ts'"],
+  ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/routers/app-router.ts'"],
   ['gateway/src/auth/keys/key-cache.ts', "import pg from 'pg'"],
   ['services/core/src/http/server.ts', "import express from 'express'"],
   ['services/core/src/http/server.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
@@ -35,7 +35,7 @@ test.each([
     "import type { Context } from '../../../services/core/src/trpc/context.ts'",
   ],
   [
-    'services/core/src/ledger/repair/repair.ts',
+    'services/core/src/integrity/repair/repair.ts',
     "import { Decimal } from '../../../../../packages/contract/src/index.ts'",
   ],
   ['services/core/src/wallets/queries.ts', "import { wallets } from '../routers/wallets.ts'"],
@@ -45,7 +45,7 @@ test.each([
   ['gateway/src/http/app.ts', "const start = await import('../../../cli/start.ts')"],
   ['services/core/src/ledger/chain/chain.ts', "import { createApp } from '../../../../../gateway/src/http/app.ts'"],
   ['packages/runtime/src/log.ts', "import { openCore } from '../../../services/core/src/compose.ts'"],
-  ['tools/services/redis.ts', "import { banner } from '../../cli/start/banner.ts'"],
+  ['cli/processes/redis.ts', "import { banner } from '../../cli/start/banner.ts'"],
   ['gateway/src/http/app.ts', 'const level = process.env.LOG_LEVEL'],
   ['services/core/src/http/call-batch.ts', 'const { middlewares } = appRouter._def'],
   ['gateway/src/http/app.ts', "import {\n  a,\n  type B,\n} from '../../../services/core/src/main.ts'"],

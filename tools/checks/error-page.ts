@@ -1,6 +1,6 @@
 import { errorTable } from '@workspace-wallet/contract'
-import { expensiveReads } from './endpoint-errors.ts'
 import { table } from './markdown.ts'
+import { expensiveReads } from './openapi/endpoint-errors.ts'
 
 /** The text of docs/errors.md, generated from the error table. */
 export function errorPage(): string {

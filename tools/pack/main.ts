@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { anyText } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
-import { sayWithin } from '../services/say.ts'
+import { sayWithin } from '../../cli/processes/say.ts'
 import { buildClient } from './client.ts'
 import { buildCoreClient } from './core-client.ts'
 

@@ -1,6 +1,6 @@
 import type { TRPCLink } from '@trpc/client'
 import { observable } from '@trpc/server/observable'
-import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import type { BatchClient } from './batch-client.ts'
 import { PendingCall } from './pending-call.ts'
 

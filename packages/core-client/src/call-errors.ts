@@ -1,7 +1,7 @@
 import { isTRPCClientError } from '@trpc/client'
 import type { inferRouterError } from '@trpc/server'
 import { DomainError, type ErrorCode, isErrorCode } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { NoAnswerError } from './errors.ts'
 
 /** `data` of a TRPCClientError: core's description of a failed call. */

@@ -1,6 +1,6 @@
 import { createTRPCClient, splitLink, type TRPCClient } from '@trpc/client'
 import { createTRPCFlatProxy } from '@trpc/server'
-import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { BatchClient, type CoreLoad } from './batch-client.ts'
 import { batchLink } from './batch-link.ts'
 import { streamLink } from './stream-link.ts'

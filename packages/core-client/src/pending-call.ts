@@ -1,7 +1,7 @@
 import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
 import type { BatchCall, QueueItem } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
 const noAnswer = `core returned nothing for this call: check that core and this client have the same version; ${mayBeExecuted}`

@@ -1,6 +1,6 @@
 import { httpBatchStreamLink, TRPCClientError, type TRPCLink } from '@trpc/client'
 import { serialization } from '@workspace-wallet/contract'
-import type { AppRouter } from '../../../services/core/src/router.ts'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import { CoreRejected, NoAnswerError } from './errors.ts'

@@ -14,7 +14,7 @@ import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
 import { faultsOfKeyRing } from './keks/status.ts'
 import { isChainKey } from './ledger/chain/chain-key.ts'
-import { appRouter } from './router.ts'
+import { appRouter } from './routers/app-router.ts'
 import type { Core } from './trpc/context.ts'
 
 /** Runs core: `node services/core/src/main.ts`. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { uuidFromId } from '@workspace-wallet/contract'
-import { query } from '../../services/database.ts'
-import { sayWithin } from '../../services/say.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
 import { type Database, makeSigner, type Service, type Signer } from '../testbed.ts'
 
 const say = sayWithin('lists')

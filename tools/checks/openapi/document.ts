@@ -3,9 +3,9 @@ import type { z } from 'zod'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
 import { formatVersion } from '../../../gateway/src/http/envelope.ts'
-import { expensiveReads } from '../endpoint-errors.ts'
-import { templateOf } from '../endpoint-paths.ts'
 import { componentSchemas, type JsonSchema, parameterSchema, refTo } from './components.ts'
+import { expensiveReads } from './endpoint-errors.ts'
+import { templateOf } from './endpoint-paths.ts'
 import { commonResponses, failureSchema, headers, responsesOf } from './responses.ts'
 
 /** The text of gateway/openapi.json, generated from the table of endpoints. */

@@ -1,8 +1,8 @@
 import { createBatchBody, type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { formatVersion } from '../../../gateway/src/http/envelope.ts'
-import { byStatus, commandErrors, commonErrors, errorsOf } from '../endpoint-errors.ts'
 import { type JsonSchema, refTo } from './components.ts'
+import { byStatus, commandErrors, commonErrors, errorsOf } from './endpoint-errors.ts'
 
 type Header = { $ref: string } | { description: string; required?: boolean; schema: JsonSchema }
 type Response = {

@@ -4,7 +4,7 @@ import { createBatchBody, createTransferBody, scopeOf } from '@workspace-wallet/
 import type { Endpoint } from '../../../gateway/src/api/endpoint.ts'
 import { endpoints } from '../../../gateway/src/api/endpoints.ts'
 import { examples } from '../../../gateway/src/api/examples.ts'
-import { examplePathOf } from '../endpoint-paths.ts'
+import { examplePathOf } from '../openapi/endpoint-paths.ts'
 
 /** The text of the Postman collection: for each endpoint, the request of its example. */
 export function postmanCollection(): string {

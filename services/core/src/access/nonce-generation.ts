@@ -1,6 +1,6 @@
 import { type AuditAction, DomainError, type NonceGeneration } from '@workspace-wallet/contract'
-import { AuditEntry } from '../audit/chain/entities.ts'
-import { recordAction } from '../audit/chain/record.ts'
+import { AuditEntry } from '../audit/entities.ts'
+import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { lockAccessRevision } from './revision.ts'

@@ -10,7 +10,7 @@ import {
 } from '@workspace-wallet/contract'
 import { encryptSecret, type KeyRing, mintKeyId } from '@workspace-wallet/runtime'
 import { beginAccessChange } from '../access/revision.ts'
-import { recordAction } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow } from '../database/row-signer.ts'

@@ -1,6 +1,6 @@
 import { type AuditListing, type AuditPage, idFromUuid } from '@workspace-wallet/contract'
 import { type Em, kyselyOf } from '../database/orm.ts'
-import { AuditEntry } from './chain/entities.ts'
+import { AuditEntry } from './entities.ts'
 
 /** A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. */
 export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPage> {

@@ -3,7 +3,7 @@ import { Decimal, idFromUuid } from '@workspace-wallet/contract'
 import { holdMac, ledgerMac, walletMac } from '../database/signed-rows.ts'
 import { continueChains } from '../ledger/chain/chain.ts'
 import { journalMac } from '../ledger/chain/journal.ts'
-import { ModifiedRow, type ModifiedTable } from '../ledger/posting/halt.ts'
+import { ModifiedRow, type ModifiedTable } from '../ledger/store/halt.ts'
 import { positionOf, type StoredEntry, type StoredEvent, type StoredPage, type StoredTransfer } from './queries.ts'
 
 /**

@@ -8,11 +8,11 @@ import {
   mintId,
 } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../../../../cli/processes/random.ts'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { query } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { chooseSeed, Random } from '../../../../tools/services/random.ts'
-import { appRouter } from '../router.ts'
+import { appRouter } from '../routers/app-router.ts'
 
 /** The event log of a workspace: what each event says, pages, and readers that follow it while others post. */
 const seed = chooseSeed()

@@ -10,7 +10,7 @@ import {
   idFromUuid,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-import { changerOf } from '../audit/chain/actors.ts'
+import { changerOf } from '../audit/actors.ts'
 import { toHold } from '../holds/operations.ts'
 import { toCompletedOrder } from '../transfers/operations.ts'
 import { toReceipt } from '../wallets/operations.ts'

@@ -8,8 +8,8 @@ import {
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type { HoldRow } from '../database/signed-rows.ts'
-import { callerOf, nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
-import { type Made, malformedWallet } from '../ledger/posting/requests.ts'
+import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
+import { type Made, malformedWallet } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }

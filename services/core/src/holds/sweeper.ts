@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { DomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { type Queryable, run, statement } from '../database/statement.ts'
-import { coreItself, type LedgerRequest } from '../ledger/posting/requests.ts'
+import { coreItself, type LedgerRequest } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 const intervalMs = 1_000

@@ -1,7 +1,7 @@
 import { AdminError, uuidFromId } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf, type SecretOwner } from '@workspace-wallet/runtime'
 import { lockAccessRevision } from '../access/revision.ts'
-import { recordAction } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'

@@ -4,7 +4,7 @@ import { uuidFromId } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../database/row-signer.ts'
 import { type LimitRow, limitMac } from '../database/signed-rows.ts'
 import { DecimalType, PublicId, signature } from '../database/types.ts'
-import { isSet } from '../ledger/posting/spending.ts'
+import { isSet } from '../ledger/decide/spending.ts'
 
 /** Read by the ORM, and written by functions of the database (see ledger/rows/functions.ts). */
 const SpendingLimitSchema = defineEntity({

@@ -4,10 +4,10 @@ import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
-import type { ChainedDecisions } from '../ledger/posting/chain-decisions.ts'
-import { findHaltedLedgers, type ModifiedTable } from '../ledger/posting/halt.ts'
-import type { LedgerRequest, RequestResult } from '../ledger/posting/requests.ts'
+import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
+import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
+import { findHaltedLedgers, type ModifiedTable } from '../ledger/store/halt.ts'
 
 type ListLoad = { running: number; waiting: number }
 

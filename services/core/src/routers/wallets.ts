@@ -23,9 +23,9 @@ import {
   walletStatement,
   withdrawalInput,
 } from '@workspace-wallet/contract'
-import { changerOf } from '../audit/chain/actors.ts'
+import { changerOf } from '../audit/actors.ts'
 import type { Em } from '../database/orm.ts'
-import { haltIfModified } from '../ledger/posting/halt.ts'
+import { haltIfModified } from '../ledger/store/halt.ts'
 import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {

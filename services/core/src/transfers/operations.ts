@@ -14,8 +14,8 @@ import {
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Transfer } from '../ledger/chain/transfer.ts'
-import { callerOf, nameOf, newId, requestOf } from '../ledger/posting/commands.ts'
-import { type Made, malformedWallet, type Posting, type Reversal } from '../ledger/posting/requests.ts'
+import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
+import { type Made, malformedWallet, type Posting, type Reversal } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }

@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import { type Scope, workspaceCall } from '@workspace-wallet/contract'
-import { actorOfKey } from '../audit/chain/actors.ts'
+import { actorOfKey } from '../audit/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { CallContext, Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'

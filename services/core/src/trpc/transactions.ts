@@ -1,6 +1,6 @@
 import { AdminError, accessPollMs, DomainError, isDomainError } from '@workspace-wallet/contract'
-import { changerOf } from '../audit/chain/actors.ts'
-import { writeActions } from '../audit/chain/record.ts'
+import { changerOf } from '../audit/actors.ts'
+import { writeActions } from '../audit/record.ts'
 import { classifyDatabaseError, isLockTimeout, retryConflicts } from '../database/errors.ts'
 import { type Em, transact } from '../database/orm.ts'
 import type { CallContext } from './context.ts'

@@ -1,11 +1,11 @@
 import { Decimal, type Flow, idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../../../../cli/processes/random.ts'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { moveTransfersToPast } from '../../../../test/setup/past.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { chooseSeed, Random } from '../../../../tools/services/random.ts'
 import { ListReader } from '../database/lists/list-reader.ts'
 import { sumOut } from './past-balances.ts'
 

@@ -17,8 +17,8 @@ import {
   type Webhook as WebhookRecord,
 } from '@workspace-wallet/contract'
 import { type AddressBlock, encryptSecret, type KeyRing, type Log, webhookTargetFault } from '@workspace-wallet/runtime'
-import { changerOf, coreActor } from '../audit/chain/actors.ts'
-import { recordAction } from '../audit/chain/record.ts'
+import { changerOf, coreActor } from '../audit/actors.ts'
+import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'

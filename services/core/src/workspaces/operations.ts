@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { AdminError, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
-import { recordAction } from '../audit/chain/record.ts'
+import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'

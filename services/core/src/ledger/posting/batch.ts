@@ -3,14 +3,21 @@ import { DomainError, idFromUuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
-import type { ChainedDecisions } from './chain-decisions.ts'
-import { halt } from './halt.ts'
-import { findLockable } from './load.ts'
+import type { ChainedDecisions } from '../decide/chain-decisions.ts'
+import {
+  type LedgerRequest,
+  type RequestResult,
+  refusal,
+  requestIdOf,
+  unavailable,
+  workspacesOf,
+} from '../decide/requests.ts'
+import { halt } from '../store/halt.ts'
+import { findLockable } from '../store/load.ts'
+import { CommitUnknown } from '../store/transaction.ts'
 import { postLocked } from './post-locked.ts'
 import { postRemembered } from './post-remembered.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
-import { type LedgerRequest, type RequestResult, refusal, requestIdOf, unavailable, workspacesOf } from './requests.ts'
-import { CommitUnknown } from './transaction.ts'
 
 export type LedgerStore = {
   pool: Pool

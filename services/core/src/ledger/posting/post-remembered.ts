@@ -1,15 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import { postingGraceMs } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
-import { beginFor } from './batch-log.ts'
-import { chainDecisions } from './chain-decisions.ts'
-import { decide } from './decide.ts'
-import { type ChainedPostings, post, type Written } from './post.ts'
+import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
+import { decide } from '../decide/decide.ts'
+import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from '../decide/requests.ts'
+import type { Decision } from '../decide/state.ts'
+import { post, type Written } from '../store/post.ts'
+import { beginFor, committed, withConnection } from '../store/transaction.ts'
 import type { Outcome } from './post-locked.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
-import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from './requests.ts'
-import type { Decision } from './state.ts'
-import { committed, withConnection } from './transaction.ts'
 
 /** Maximum time, in milliseconds, for a batch that was decided from memory to reach PostgreSQL. */
 const maxTransitMs = 3_000

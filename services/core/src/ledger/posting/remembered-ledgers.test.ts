@@ -8,11 +8,11 @@ import { connect, execute, query, type TestDatabase } from '../../../../../test/
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { openPool } from '../../database/pool.ts'
+import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
 import type { Outcome } from './post-locked.ts'
 import { postRemembered } from './post-remembered.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
-import type { LedgerRequest, Posting, RequestResult } from './requests.ts'
 
 /** When a core posts from memory, without reading first, and when it reads again. */
 const { log } = createLog('test', 'silent')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
-import type { LedgerRequest, Posting, RequestResult } from './requests.ts'
+import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
 import { Shards } from './shards.ts'
 
 /** One shard, whose batches stay in flight until the test finishes them. */

@@ -1,5 +1,5 @@
 import { DomainError, FairQueue, hashText, type QueueItem } from '@workspace-wallet/contract'
-import type { LedgerRequest, Made, RequestResult } from './requests.ts'
+import type { LedgerRequest, Made, RequestResult } from '../decide/requests.ts'
 
 type WaitingRequest = QueueItem & {
   request: LedgerRequest

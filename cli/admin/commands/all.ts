@@ -1,0 +1,32 @@
+import type { Command } from '../command.ts'
+import { auditCommands } from './audit.ts'
+import { eventCommands } from './events.ts'
+import { holdCommands } from './holds.ts'
+import { kekCommands } from './keks.ts'
+import { keyCommands } from './keys.ts'
+import { ledgerCommands } from './ledger.ts'
+import { limitCommands } from './limits.ts'
+import { receiptCommands } from './receipts.ts'
+import { statementCommands } from './statements.ts'
+import { transferCommands } from './transfers.ts'
+import { walletCommands } from './wallets.ts'
+import { webhookCommands } from './webhooks.ts'
+import { memberCommands, workspaceCommands } from './workspaces.ts'
+
+/** All commands of `npm run admin`. */
+export const commands: readonly Command[] = [
+  ...workspaceCommands,
+  ...memberCommands,
+  ...keyCommands,
+  ...walletCommands,
+  ...statementCommands,
+  ...transferCommands,
+  ...receiptCommands,
+  ...holdCommands,
+  ...limitCommands,
+  ...ledgerCommands,
+  ...eventCommands,
+  ...webhookCommands,
+  ...auditCommands,
+  ...kekCommands,
+]

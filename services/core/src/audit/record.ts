@@ -1,0 +1,39 @@
+import type { KeyObject } from 'node:crypto'
+import { type AuditAction, uuidFromId } from '@workspace-wallet/contract'
+import type { Em } from '../database/orm.ts'
+import { runIn } from '../database/run.ts'
+import { type Action, appendActions, lockAudit } from './chain.ts'
+
+export type AuditedAction = {
+  actor: string
+  action: AuditAction
+  workspaceId: string | null
+  /** The ID of the object of the action. */
+  target: string
+  before?: unknown
+  after?: unknown
+}
+
+/** The actions that each transaction has not written yet. */
+const pending = new WeakMap<Em, Action[]>()
+
+/** Writes an action to the audit at the end of the transaction. `before` and `after` must not contain secrets. */
+export function recordAction(em: Em, { workspaceId, before, after, ...action }: AuditedAction): void {
+  const actions = pending.get(em) ?? []
+  actions.push({
+    ...action,
+    workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
+    before: before === undefined ? null : JSON.stringify(before),
+    after: after === undefined ? null : JSON.stringify(after),
+  })
+  pending.set(em, actions)
+}
+
+/** Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit). */
+export async function writeActions(em: Em, chainKey: KeyObject): Promise<void> {
+  const actions = pending.get(em)
+  if (!actions) return
+  const run = runIn(em)
+  const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
+  await appendActions(run, chainKey, heads, actions)
+}

@@ -1,0 +1,147 @@
+import { type AuditAction, type Decimal, type LedgerRule, uuidFromId } from '@workspace-wallet/contract'
+import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { limitKey, walletSubject } from '../../ledger/decide/spending.ts'
+import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
+import { type Findings, publicId } from './findings/findings.ts'
+import { Lookahead, sortKey } from './lookahead.ts'
+import { decimalOf, wholeOf } from './values.ts'
+
+const isInScope = '($1::uuid is null or workspace_id = $1)'
+
+const actionsSql = `
+  select workspace_id, action, target, after from public.audit
+  where action in ('limit.set', 'limit.clear') and ${isInScope} order by workspace_id, position`
+
+/** The withdrawals and transfers of all workspaces whose audit has a limit. */
+const transfersSql = `
+  select workspace_id, id, position, actor, source_wallet_id, currency, amount, created_at from public.transfer
+  where type is distinct from 'DEPOSIT' and ${isInScope}
+    and workspace_id in (select workspace_id from public.audit where action = 'limit.set')
+  order by workspace_id, position`
+
+const rowsSql = `
+  select workspace_id, subject, currency, day, spent from public.spending_limit
+  where (per_transfer is not null or per_day is not null) and ${isInScope} order by workspace_id`
+
+/**
+ * Checks each limit since it began to count: on no day more was spent than it allowed then, and what it counts is what was spent
+ * on the last day. Its amounts come from the audit, so that a row that was removed for a while or reset makes no difference.
+ *
+ * One pass over the sorted streams of actions, transfers and rows; the limits of one workspace are in memory.
+ */
+export async function checkLimits(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+  await runChecks(snapshot, workspaceId, findings, [counts])
+  const [actions, transfers, rows] = [actionsSql, transfersSql, rowsSql].map(
+    sql => new Lookahead(snapshot.batches(sql, [workspaceId])),
+  ) as [Lookahead<TextRow>, Lookahead<TextRow>, Lookahead<TextRow>]
+  for (let first = await actions.peek(); first; first = await actions.peek()) {
+    const workspace = first[0]!
+    const limits = new Map<string, LimitReplay>()
+    for await (const [, action, target, after] of rowsOf(actions, workspace)) {
+      const state = JSON.parse(after ?? 'null') ?? {}
+      const key = limitKey({ subject: subjectOf(target!), currency: `${state.currency}` })
+      const limit = limits.get(key) ?? new LimitReplay(findings, workspace, key)
+      limits.set(key, limit)
+      limit.action(action as AuditAction, state)
+    }
+    for await (const transfer of rowsOf(transfers, workspace)) {
+      const [, , , actor, wallet, currency] = transfer
+      for (const subject of [`${actor}`, walletSubject(`${wallet}`)])
+        limits.get(limitKey({ subject, currency: `${currency}` }))?.transfer(transfer)
+    }
+    for await (const [, subject, currency, day, spent] of rowsOf(rows, workspace))
+      limits.get(limitKey({ subject: `${subject}`, currency: `${currency}` }))?.row(day!, spent!)
+  }
+}
+
+const counts = ledgerCount('ledger-limit-count', {
+  counter: 'limit_count',
+  table: 'spending_limit',
+  where: '(per_transfer is not null or per_day is not null)',
+  what: 'limits',
+})
+
+/** Takes the rows of a workspace, and those of workspaces before it, which nobody asked for. */
+async function* rowsOf(rows: Lookahead<TextRow>, workspace: TextRow[number]): AsyncGenerator<TextRow> {
+  for (let row = await rows.peek(); row; row = await rows.peek()) {
+    if (sortKey(row[0]!, null) > sortKey(workspace, null)) return
+    rows.take()
+    if (row[0] === workspace) yield row
+  }
+}
+
+/** The stored subject of the target of an action. */
+function subjectOf(target: string): string {
+  const wallet = uuidFromId('wallet', target)
+  return wallet ? walletSubject(wallet) : `key:${target}`
+}
+
+/** The amounts of a limit for the transfers after a position. */
+type Bounds = { position: number; perTransfer: Decimal | null; perDay: Decimal | null }
+
+/** Replays one limit: the actions on it, the transfers that it counts, then its row. */
+class LimitReplay {
+  readonly #findings: Findings
+  readonly #workspace: TextRow[number]
+  readonly #key: string
+  /** Since it began to count, in order; empty if it is cleared. */
+  #bounds: Bounds[] = []
+  #countedFrom = Number.NaN
+  #day: TextRow[number] = null
+  #spent: Decimal = decimalOf('0')
+
+  constructor(findings: Findings, workspace: TextRow[number], key: string) {
+    this.#findings = findings
+    this.#workspace = workspace
+    this.#key = key
+  }
+
+  action(action: AuditAction, after: Record<string, unknown>): void {
+    const countedFrom = Number(after.countedFrom)
+    if (action === 'limit.clear' || countedFrom !== this.#countedFrom) this.#bounds = []
+    this.#countedFrom = countedFrom
+    const amount = (field: string) => (after[field] === null ? null : decimalOf(`${after[field]}`))
+    if (action === 'limit.set')
+      this.#bounds.push({
+        position: Number(after.position),
+        perTransfer: amount('perTransfer'),
+        perDay: amount('perDay'),
+      })
+  }
+
+  transfer([, id, at, , , , amount, createdAt]: TextRow): void {
+    const position = wholeOf(at!)
+    const bounds = this.#bounds.findLast(each => each.position < position)
+    if (!bounds) return
+    const day = `${createdAt}`.slice(0, 'yyyy-mm-dd'.length)
+    if (day !== this.#day) this.#spent = decimalOf('0')
+    this.#day = day
+    this.#spent = this.#spent.plus(decimalOf(amount!))
+    // Not `greaterThan`, which is false for a damaged amount.
+    if (bounds.perTransfer && !decimalOf(amount!).lessThanOrEqualTo(bounds.perTransfer))
+      this.#report(
+        'limit-exceeded',
+        `transfer ${publicId('transfer', id!)} of ${amount} exceeds ${bounds.perTransfer.toFixed()} for each transfer`,
+      )
+    if (bounds.perDay && !this.#spent.lessThanOrEqualTo(bounds.perDay))
+      this.#report(
+        'limit-exceeded',
+        `transfer ${publicId('transfer', id!)} makes it ${this.#spent.toFixed()} on ${day}, above ${bounds.perDay.toFixed()} a day`,
+      )
+  }
+
+  row(day: TextRow[number], spent: TextRow[number]): void {
+    if (this.#bounds.length === 0) return
+    const isLastDay = this.#day === null || day === this.#day
+    if (!isLastDay || !decimalOf(spent).equals(this.#spent))
+      this.#report(
+        'limit-spent',
+        `it counts ${spent} on ${day}, but ${this.#spent.toFixed()} was spent on ${this.#day ?? 'no day'}`,
+      )
+  }
+
+  #report(rule: LedgerRule, message: string): void {
+    const [limit = '', currency = ''] = this.#key.split(' ')
+    this.#findings.add({ rule, message, ids: { ...workspaceIds(this.#workspace), limit, currency } })
+  }
+}

@@ -1,0 +1,207 @@
+import { DomainError, type TransferType } from '@workspace-wallet/contract'
+import { coreActor } from '../../audit/actors.ts'
+import type { HoldRow } from '../../database/signed-rows.ts'
+import type { Transfer } from '../chain/transfer.ts'
+
+/**
+ * Replaces a wallet ID that is malformed. No wallet has such a key, so the posting fails with W001. Equal texts have equal
+ * keys, because T004 is checked before W001.
+ */
+export function malformedWallet(text: string): string {
+  return `?${text}`
+}
+
+function isMalformedWallet(key: string): boolean {
+  return key.startsWith('?')
+}
+
+/** What names a transfer or a hold: its UUID, or its bizId. */
+export type Name = { id: string } | { bizId: string }
+
+/** Who sent a command, for its row. */
+type Caller = { actor: string; requestId: string; clientAddress: string | null }
+
+/** The caller of commands that core itself sends: it expires holds. */
+export const coreItself: Caller = { actor: coreActor, requestId: 'core', clientAddress: null }
+
+/** A transfer to post: money to move between two wallets of one workspace. IDs are UUIDs. */
+export type Posting = Caller & {
+  kind: 'posting'
+  type: TransferType
+  transferId: string
+  /** The client's idempotency key; null when the client sent none. */
+  bizId: string | null
+  sourceWalletId: string
+  targetWalletId: string
+  amount: string
+  currency: string
+  remark: string | null
+  reference: string | null
+  batchId: string | null
+  /** The hold to capture, and whether the rest of it stays held. */
+  draw: { hold: Name; keepsRest: boolean } | null
+}
+
+/** An order to reverse, whole or in part, by a transfer in the opposite direction. */
+export type Reversal = Caller & {
+  kind: 'reversal'
+  transferId: string
+  bizId: string
+  reverses: Name
+  amount: string
+  currency: string
+  remark: string | null
+  reference: string | null
+  batchId: string | null
+}
+
+/** A part of a wallet's balance to reserve, counted in seconds from the posting time. */
+export type HoldCreation = Caller & {
+  kind: 'hold creation'
+  holdId: string
+  bizId: string
+  walletId: string
+  amount: string
+  currency: string
+  expiresInSeconds: number
+  remark: string | null
+  reference: string | null
+}
+
+/** A hold to release. */
+export type HoldRelease = Caller & { kind: 'hold release'; hold: Name }
+
+/** A wallet whose due holds expire. Every request does this for the wallets that it uses; this one does nothing else. */
+export type Expiry = Caller & { kind: 'expiry'; walletId: string }
+
+export type Command = Posting | Reversal | HoldCreation | HoldRelease | Expiry
+
+/** Commands of one caller, which are applied all or none, in order. */
+export type LedgerRequest = {
+  workspaceId: string
+  commands: readonly Command[]
+  /** Whether this may already be posted, so that the IDs of its transfers must be looked up first. */
+  mayBePosted: boolean
+  /** How long the caller waits, as a time of `performance.now()`. */
+  deadlineMs: number
+}
+
+/** The record that a command made or found. */
+export type Made = { transfer: Transfer; reversedAmount: string } | { hold: HoldRow } | null
+
+export type RequestResult = { kind: 'posted' | 'replayed'; made: Made[] } | { kind: 'refused'; error: DomainError }
+
+export const refusal = (error: DomainError): RequestResult => ({ kind: 'refused', error })
+/** S002: certainly not posted, safe to retry. */
+export const unavailable = (): RequestResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))
+
+/** The ID of the HTTP request or call that this request comes from. */
+export function requestIdOf({ commands }: LedgerRequest): string {
+  return commands[0]!.requestId
+}
+
+/** The workspaces of these requests, each once. */
+export function workspacesOf(requests: readonly LedgerRequest[]): string[] {
+  return [...new Set(requests.map(({ workspaceId }) => workspaceId))]
+}
+
+/** A row of a workspace, by its UUID. */
+export type RowKey = { workspaceId: string; id: string }
+
+/** The wallets that these requests name by ID, each once, without malformed IDs. */
+export function walletsOf(requests: readonly LedgerRequest[]): RowKey[] {
+  const wallets = new Map<string, RowKey>()
+  for (const { workspaceId, commands } of requests)
+    for (const command of commands)
+      for (const id of walletIdsOf(command))
+        if (!isMalformedWallet(id)) wallets.set(`${workspaceId}/${id}`, { workspaceId, id })
+  return [...wallets.values()]
+}
+
+function walletIdsOf(command: Command): string[] {
+  if (command.kind === 'posting') return [command.sourceWalletId, command.targetWalletId]
+  return 'walletId' in command ? [command.walletId] : []
+}
+
+/** A row of a workspace, by what names it. */
+export type NameKey = { workspaceId: string; name: Name }
+
+/** The actors of these requests, and the currencies that each of them uses. */
+export function spendersOf(
+  requests: readonly LedgerRequest[],
+): { workspaceId: string; actor: string; currency: string }[] {
+  return requests.flatMap(({ workspaceId, commands }) =>
+    commands.flatMap(command =>
+      'currency' in command ? [{ workspaceId, actor: command.actor, currency: command.currency }] : [],
+    ),
+  )
+}
+
+/** The holds that these requests name. */
+export function holdNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+  return namesOf(requests, command => {
+    if (command.kind === 'posting') return command.draw ? [command.draw.hold] : []
+    if (command.kind === 'hold creation') return [{ bizId: command.bizId }, { id: command.holdId }]
+    return command.kind === 'hold release' ? [command.hold] : []
+  })
+}
+
+/** The orders that these requests reverse. */
+export function reversedNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+  return namesOf(requests, command => (command.kind === 'reversal' ? [command.reverses] : []))
+}
+
+/** What may name a transfer that a request repeats: its bizId, and its ID if it may already be posted. */
+export function transferNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+  return requests.flatMap(request =>
+    namesOf([request], command => {
+      if (command.kind !== 'posting' && command.kind !== 'reversal') return []
+      return [
+        ...(command.bizId === null ? [] : [{ bizId: command.bizId }]),
+        ...(request.mayBePosted ? [{ id: command.transferId }] : []),
+      ]
+    }),
+  )
+}
+
+function namesOf(requests: readonly LedgerRequest[], namesIn: (command: Command) => Name[]): NameKey[] {
+  return requests.flatMap(({ workspaceId, commands }) =>
+    commands.flatMap(command => namesIn(command).map(name => ({ workspaceId, name }))),
+  )
+}
+
+/** Whether a request only creates transfers between wallets, and none that captures a hold or may already be posted. */
+export function isPlain({ commands, mayBePosted }: LedgerRequest): boolean {
+  return (
+    !mayBePosted &&
+    commands.every(command => command.kind === 'posting' && command.type === 'TRANSFER' && command.draw === null)
+  )
+}
+
+/** Whether a rejection names the place of its command: also in a batch of one transfer. */
+export function isBatch({ commands }: LedgerRequest): boolean {
+  const [first] = commands
+  return commands.length > 1 || (first !== undefined && 'batchId' in first && first.batchId !== null)
+}
+
+/** Requests about holds are decided before those that move money, so that events of the journal have the lower positions. */
+export function isAboutHolds({ commands }: LedgerRequest): boolean {
+  const { kind } = commands[0]!
+  return kind === 'hold creation' || kind === 'hold release' || kind === 'expiry'
+}
+
+/** Calls `decideOwn` with the requests of each workspace. Returns the results in the order of all requests. */
+export function resultsByWorkspace(
+  requests: readonly LedgerRequest[],
+  decideOwn: (workspaceId: string, own: LedgerRequest[]) => RequestResult[],
+): RequestResult[] {
+  const results = new Array<RequestResult>(requests.length)
+  for (const [workspaceId, places] of Map.groupBy(requests.keys(), at => requests[at]!.workspaceId)) {
+    const own = decideOwn(
+      workspaceId,
+      places.map(at => requests[at]!),
+    )
+    for (const [at, result] of own.entries()) results[places[at]!] = result
+  }
+  return results
+}

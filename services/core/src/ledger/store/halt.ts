@@ -1,0 +1,130 @@
+import type { KeyObject } from 'node:crypto'
+import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
+import type { Pool, PoolClient } from 'pg'
+import { coreActor } from '../../audit/actors.ts'
+import { appendActions, lockAudit } from '../../audit/chain.ts'
+import { runOn } from '../../database/run.ts'
+import { ledgerMac, type SignedTable } from '../../database/signed-rows.ts'
+import { type Queryable, run, statement } from '../../database/statement.ts'
+import { changeLedgerStatus } from '../rows/functions.ts'
+import { lockLedgers } from './load.ts'
+
+/** A workspace whose rows were modified outside the service, and which row shows it. */
+export type Breach = { workspaceId: string; reason: string }
+
+/** Something that core was about to answer or to change was written outside the service. */
+export class ModifiedRow extends Error {
+  readonly table: ModifiedTable
+  readonly breach: Breach
+
+  /** @param workspaceId a UUID */
+  constructor(table: ModifiedTable, workspaceId: string, reason: string) {
+    super(reason)
+    this.table = table
+    this.breach = { workspaceId, reason }
+  }
+}
+
+/** The tables of signed rows, and of rows in chains. */
+export type ModifiedTable = SignedTable | 'journal' | 'transfer'
+
+type Halting = { chainKey: KeyObject; log: Log; metrics: { modifiedRow(table: ModifiedTable): void } }
+
+const haltedRetrySeconds = 60
+
+/**
+ * Runs `work`. If it finds a row that was modified outside the service, the workspace is halted.
+ *
+ * @throws DomainError S002 instead of ModifiedRow
+ */
+export async function haltIfModified<Result>(
+  { chainKey, log, metrics }: Halting,
+  pool: Pool,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ModifiedRow)) throw error
+    metrics.modifiedRow(error.table)
+    await halt({ pool, chainKey, log }, error.breach)
+    throw new DomainError('S002', { retryAfterSeconds: haltedRetrySeconds })
+  }
+}
+
+/**
+ * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is
+ * halted already is not logged again; a breach that cannot be halted is logged each time. Never throws.
+ */
+export async function halt(
+  { pool, chainKey, log }: { pool: Pool; chainKey: KeyObject; log: Log },
+  breach: Breach,
+): Promise<void> {
+  try {
+    if (!(await haltOnce(pool, chainKey, breach))) return
+  } catch (error) {
+    log.error({ err: error }, 'a workspace could not be halted: the next posting to it will try again')
+  }
+  const { workspaceId, reason } = breach
+  const id = idFromUuid('workspace', workspaceId)
+  log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
+}
+
+/** Returns whether this call halted the ledger: false when it was halted already, or closed by the service. */
+async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promise<boolean> {
+  const client = await pool.connect()
+  let failure: Error | undefined
+  try {
+    await client.query('begin')
+    const isHalted = await writeBreach(client, chainKey, breach)
+    await client.query('commit')
+    return isHalted
+  } catch (error) {
+    // Closing the connection rolls the transaction back.
+    failure = error as Error
+    throw error
+  } finally {
+    client.release(failure)
+  }
+}
+
+async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Breach): Promise<boolean> {
+  const { workspaceId, reason } = breach
+  const [ledger] = await lockLedgers(client, [workspaceId])
+  if (!ledger || ledger.status === 'HALTED') return false
+  // A ledger row that was modified outside the service must not get a valid MAC by being halted.
+  const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
+  if (ledger.status === 'CLOSED' && isGenuine) return false
+  const heads = await lockAudit(runOn(client), [workspaceId])
+  const halted = { status: 'HALTED', haltReason: reason }
+  await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
+  const action = {
+    actor: coreActor,
+    action: 'ledger.halt' as const,
+    workspaceId,
+    target: idFromUuid('workspace', workspaceId),
+  }
+  await appendActions(runOn(client), chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
+  return true
+}
+
+/** The reason of a ledger whose workspace is not deleted: only the deletion closes one. */
+export const closedOutside = 'the ledger was closed outside the service'
+
+const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
+  'find-halted',
+  `select l.workspace_id as "workspaceId", case l.status when 'HALTED' then l.halt_reason else '${closedOutside}' end as reason
+   from ledger l
+   where l.status <> 'OPEN'
+     and (l.status = 'HALTED' or (select w.deleted_at is null from workspace w where w.id = l.workspace_id limit 1))
+   order by l.workspace_id`,
+)
+
+/**
+ * Halted ledgers, with the UUIDs of their workspaces. They accept no postings until an operator reopens them. Those that only the
+ * service's role has closed, and not the deletion of their workspace, are among them.
+ */
+export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
+  return run(db, findHaltedStatement, [])
+}

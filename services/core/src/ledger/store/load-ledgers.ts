@@ -1,0 +1,160 @@
+import type { KeyObject } from 'node:crypto'
+import type { PoolClient } from 'pg'
+import { isKey } from '../../audit/actors.ts'
+import { type AuditHead, lockAudit } from '../../audit/chain.ts'
+import { runOn } from '../../database/run.ts'
+import { continuesChain } from '../chain/chain.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import { postingTime } from '../decide/draft.ts'
+import {
+  holdNamesOf,
+  type LedgerRequest,
+  type RowKey,
+  reversedNamesOf,
+  spendersOf,
+  transferNamesOf,
+  walletsOf,
+  workspacesOf,
+} from '../decide/requests.ts'
+import { limitKey, walletSubject } from '../decide/spending.ts'
+import type { HoldState, LedgerState, LimitState } from '../decide/state.ts'
+import {
+  type DueHolds,
+  type FoundTransfer,
+  findDueHolds,
+  findEntries,
+  findHolds,
+  findLimits,
+  findTransfers,
+  type LimitKey,
+  type LoadedWallet,
+  type LockedLedger,
+  loadWallets,
+  loadWalletsOf,
+  lockLedgers,
+} from './load.ts'
+import { beginFor } from './transaction.ts'
+
+type Loaded = {
+  ledgers: Map<string, LedgerState>
+  /** The existing transfers that were written outside the service. */
+  forged: Transfer[]
+  audit: AuditHead[]
+  /** The database's clock after the locks were granted. */
+  now: Date
+}
+
+/** Begins the transaction of a batch, locks its ledgers, and reads all that `decide` needs. */
+export async function loadLedgers(client: PoolClient, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Loaded> {
+  const holdNames = holdNamesOf(requests)
+  const reversedNames = reversedNamesOf(requests)
+  const audited = workspacesOf(requests.filter(isFunding))
+  const queries = [
+    client.query(beginFor(requests)),
+    lockLedgers(client, workspacesOf(requests)),
+    loadWallets(client, walletsOf(requests)),
+    holdNames.length + reversedNames.length > 0 ? loadWalletsOf(client, holdNames, reversedNames) : [],
+    findTransfers(client, [...transferNamesOf(requests), ...reversedNames]),
+    findHolds(client, holdNames),
+    audited.length > 0 ? lockAudit(runOn(client), audited) : [],
+  ] as const
+  await Promise.allSettled(queries)
+  const [, ledgers, wallets, namedWallets, transfers, holds, audit] = await Promise.all(queries)
+
+  const loadedWallets = [...wallets, ...namedWallets]
+  const now = loadedWallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
+  const readings = [
+    transfers.length > 0 ? findForged(client, chainKey, transfers) : [],
+    findDueHolds(client, dueWallets(ledgers, loadedWallets, now)),
+    findLimits(client, limitKeys(ledgers, loadedWallets, requests)),
+  ] as const
+  await Promise.allSettled(readings)
+  const [forged, dueHolds, limits] = await Promise.all(readings)
+  const states = statesOf(ledgers, loadedWallets, transfers, holds, dueHolds, limits)
+  return { ledgers: new Map(states.map(state => [state.workspaceId, state])), forged, audit, now }
+}
+
+/** The wallets with holds that may be due at the posting time. */
+function dueWallets(ledgers: readonly LockedLedger[], wallets: readonly LoadedWallet[], now: Date) {
+  const postedAt = new Map(ledgers.map(ledger => [ledger.workspaceId, postingTime(ledger, now)]))
+  const due = new Map<string, RowKey & { at: Date }>()
+  for (const { wallet } of wallets) {
+    const at = postedAt.get(wallet.workspaceId)
+    if (at && wallet.heldUntil !== null && wallet.heldUntil <= at)
+      due.set(wallet.id, { workspaceId: wallet.workspaceId, id: wallet.id, at })
+  }
+  return [...due.values()]
+}
+
+/** What identifies the limits that may apply to these requests. Most ledgers have none. */
+function limitKeys(
+  ledgers: readonly LockedLedger[],
+  wallets: readonly LoadedWallet[],
+  requests: readonly LedgerRequest[],
+): LimitKey[] {
+  const limited = new Set(ledgers.flatMap(({ workspaceId, limitCount }) => (limitCount > 0 ? [workspaceId] : [])))
+  if (limited.size === 0) return []
+  const keys = new Map<string, LimitKey>()
+  const add = (workspaceId: string, subject: string, currency: string) => {
+    const key = { workspaceId, subject, currency }
+    if (limited.has(workspaceId)) keys.set(`${workspaceId} ${limitKey(key)}`, key)
+  }
+  for (const { wallet } of wallets) add(wallet.workspaceId, walletSubject(wallet.id), wallet.currency)
+  for (const { workspaceId, actor, currency } of spendersOf(requests))
+    if (isKey(actor)) add(workspaceId, actor, currency)
+  return [...keys.values()]
+}
+
+function statesOf(
+  ledgers: readonly LockedLedger[],
+  wallets: readonly LoadedWallet[],
+  transfers: readonly FoundTransfer[],
+  holds: readonly HoldState[],
+  { due, hasMore, nextExpiries }: DueHolds,
+  limits: readonly LimitState[],
+): LedgerState[] {
+  const byWorkspace = <Row extends { workspaceId: string }>(rows: readonly Row[]) => {
+    const groups = Map.groupBy(rows, ({ workspaceId }) => workspaceId)
+    return (workspaceId: string) => groups.get(workspaceId) ?? []
+  }
+  const walletsOfWorkspace = byWorkspace(wallets.map(({ wallet }) => wallet))
+  const transfersOfWorkspace = byWorkspace(transfers)
+  const holdsOfWorkspace = byWorkspace([...holds, ...due])
+  const expiriesOfWorkspace = byWorkspace(nextExpiries)
+  const limitsOfWorkspace = byWorkspace(limits)
+  return ledgers.map(ledger => {
+    const own = transfersOfWorkspace(ledger.workspaceId)
+    return {
+      ...ledger,
+      wallets: new Map(walletsOfWorkspace(ledger.workspaceId).map(wallet => [wallet.id, wallet])),
+      byBizId: new Map(own.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
+      byTransferId: new Map(own.map(transfer => [transfer.transferId, transfer])),
+      reversedAmounts: new Map(
+        own.flatMap(({ transferId, reversedAmount }) =>
+          reversedAmount === null ? [] : [[transferId, reversedAmount]],
+        ),
+      ),
+      holds: new Map(holdsOfWorkspace(ledger.workspaceId).map(hold => [hold.id, hold])),
+      limits: new Map(limitsOfWorkspace(ledger.workspaceId).map(limit => [limitKey(limit), limit])),
+      nextExpiries: new Map(expiriesOfWorkspace(ledger.workspaceId).map(({ id, expiresAt }) => [id, expiresAt])),
+      hasMoreDueHolds: hasMore,
+    }
+  })
+}
+
+function isFunding({ commands }: LedgerRequest): boolean {
+  return commands.some(command => command.kind === 'posting' && command.type !== 'TRANSFER')
+}
+
+/** The transfers whose flow does not continue the chain of the source wallet: they were written outside the service. */
+async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
+  const entries = await findEntries(
+    client,
+    existing.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
+      workspaceId,
+      walletId: sourceWalletId,
+      sequence: sourceSequence,
+    })),
+  )
+  return existing.filter((transfer, at) => !continuesChain(chainKey, transfer, 'OUT', entries[at]!))
+}

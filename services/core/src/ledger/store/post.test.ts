@@ -1,0 +1,396 @@
+import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chooseSeed, Random } from '../../../../../cli/processes/random.ts'
+import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { connect, type TestDatabase } from '../../../../../test/setup/database.ts'
+import { ledgerStateOf, postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
+import type { Queryable } from '../../database/statement.ts'
+import { verifyLedger } from '../../integrity/verify/verify.ts'
+import type { Core } from '../../trpc/context.ts'
+import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
+import { decide } from '../decide/decide.ts'
+import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
+import { findEntries, loadWallets, lockLedgers } from './load.ts'
+import { post, type Written } from './post.ts'
+
+/**
+ * Calls the database function `post` with the service role. A batch that does not continue from the stored rows is refused
+ * and writes nothing.
+ */
+const seed = chooseSeed()
+console.log(`post: SEED=${seed}`)
+const random = new Random(seed)
+
+let database: TestDatabase
+let core: Core
+let chainKey: KeyObject
+let testCore: TestCore
+let service: pg.Client
+let owner: pg.Client
+/** Two workspaces, each with two wallets in USD, one in EUR, and the EXTERNAL wallet in USD. IDs are UUIDs. */
+let workspaces: { id: string; own: string[]; euro: string; external: string }[]
+
+beforeAll(async () => {
+  testCore = await openTestCore()
+  ;({ database, core, chainKey } = testCore)
+  service = await connect(database.serviceUrl)
+  owner = await connect(database.ownerUrl)
+  workspaces = [await newWorkspace(), await newWorkspace()]
+})
+afterAll(async () => {
+  await Promise.all([service.end(), owner.end()])
+  await testCore.close()
+})
+
+async function newWorkspace() {
+  const admin = testCore.as('admin')
+  const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
+  const newWallet = async (currency: 'USD' | 'EUR') => {
+    const { walletId } = await admin.wallets.create({ workspaceId, currency, name: 'Wallet' })
+    await admin.wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+    return uuidFromId('wallet', walletId)!
+  }
+  const own = [await newWallet('USD'), await newWallet('USD')]
+  const euro = await newWallet('EUR')
+  const id = uuidFromId('workspace', workspaceId)!
+  const { rows } = await owner.query(
+    `select id from wallet where workspace_id = $1 and kind = 'EXTERNAL' and currency = 'USD'`,
+    [id],
+  )
+  return { id, own, euro, external: rows[0].id as string }
+}
+
+/** A valid batch for these workspaces. */
+function newPostings(among = workspaces): LedgerRequest[] {
+  return Array.from({ length: random.int(6) + 1 }, () => {
+    const { id, own, external } = random.pick(among)
+    const [a, b] = random.chance(0.5) ? own : own.toReversed()
+    const type = random.pick(['TRANSFER', 'TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const)
+    const posting = postingOf({
+      type,
+      sourceWalletId: type === 'DEPOSIT' ? external : a!,
+      targetWalletId: type === 'WITHDRAWAL' ? external : b!,
+      amount: random.pick(['0.01', '1.00', '2.50']),
+    })
+    return requestOf(id, posting)
+  })
+}
+
+/** The rows that core would write; with `status`, as if the ledgers had that status. */
+async function chained(requests: LedgerRequest[], status?: 'OPEN'): Promise<ChainedPostings> {
+  const ledgers = await lockLedgers(service, workspacesOf(requests))
+  const wallets = await loadWallets(service, walletsOf(requests))
+  const decisions = ledgers.map(ledger => {
+    const inLedger = ({ workspaceId }: { workspaceId: string }) => workspaceId === ledger.workspaceId
+    const own = wallets.map(({ wallet }) => wallet).filter(inLedger)
+    const state = ledgerStateOf(own, { ...ledger, ...(status && { status }) })
+    return decide(state, requests.filter(inLedger), wallets[0]!.now, 0)
+  })
+  return chainDecisions(chainKey, decisions).postings
+}
+
+const pick = <Item>(items: readonly Item[]): Item => random.pick(items)
+const anotherWallet = (id: string) =>
+  pick(workspaces.flatMap(({ own, euro, external }) => [...own, euro, external]).filter(each => each !== id))
+const offByOneOrTwo = (value: number) => value + pick([-2, -1, 1, 2])
+
+/** Changes that make a batch invalid, each alone and any two together. */
+const damages: Record<string, (batch: ChainedPostings) => void> = {
+  'an amount': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.amount = pick(['0', '-1.00', 'NaN', 'Infinity', '99.99', '1000000.00', '1e38', '1e-19'])
+  },
+  'a currency': ({ transfers }) => {
+    pick(transfers).transfer.currency = pick(['EUR', 'JPY', 'XXX'])
+  },
+  'a type': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.type = pick((['TRANSFER', 'DEPOSIT', 'WITHDRAWAL'] as const).filter(type => type !== transfer.type))
+  },
+  'a source': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.sourceWalletId = anotherWallet(transfer.sourceWalletId)
+  },
+  'a target': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.targetWalletId = anotherWallet(transfer.targetWalletId)
+  },
+  'a position': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.position = offByOneOrTwo(transfer.position)
+  },
+  'an order count': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.orderCount = offByOneOrTwo(transfer.orderCount)
+  },
+  'a hold that does not exist': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    Object.assign(transfer, { holdId: transfer.transferId, holdRemaining: pick(['0', '1.00']) })
+  },
+  'a reversal of nothing': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    Object.assign(transfer, { reversesId: randomUUID(), reversedTotal: transfer.amount })
+  },
+  'a sequence of a source': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.sourceSequence = offByOneOrTwo(transfer.sourceSequence)
+  },
+  'a sequence of a target': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.targetSequence = offByOneOrTwo(transfer.targetSequence)
+  },
+  'a balance of an entry': ({ transfers }) => {
+    const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
+    entry.balanceAfter = pick([new Decimal(entry.balanceAfter).plus('0.01').toFixed(2), '-0.01', 'NaN', 'Infinity'])
+  },
+  'an order count of an entry': ({ transfers }) => {
+    const entry = pick(pick(transfers.map(({ source, target }) => [source, target])))
+    entry.orderCount = offByOneOrTwo(entry.orderCount)
+  },
+  'a workspace': ({ transfers }) => {
+    const { transfer } = pick(transfers)
+    transfer.workspaceId = workspaces.find(({ id }) => id !== transfer.workspaceId)!.id
+  },
+  'a missing transfer': ({ transfers }) => {
+    transfers.splice(random.int(transfers.length), 1)
+  },
+  'an extra transfer': ({ transfers }) => {
+    const { transfer, source, target } = pick(transfers)
+    const transferId = uuidFromId('transfer', mintId('transfer'))!
+    transfers.push({ transfer: { ...transfer, transferId }, source, target })
+  },
+  'a balance of a wallet': ({ wallets }) => {
+    const wallet = pick(wallets)
+    wallet.balance = pick([wallet.balance.plus('1000'), wallet.balance.minus('0.01')])
+  },
+  'a sequence of a wallet': ({ wallets }) => {
+    const wallet = pick(wallets)
+    wallet.sequence = offByOneOrTwo(wallet.sequence)
+  },
+  'a count of a wallet': ({ wallets }) => {
+    const wallet = pick(wallets)
+    wallet.orderCount = offByOneOrTwo(wallet.orderCount)
+  },
+  'a head': ({ wallets }) => {
+    pick(wallets).head = pick([randomBytes(33), Buffer.alloc(0)])
+  },
+  'a wallet of another version': ({ wallets }) => {
+    const wallet = pick(wallets)
+    wallet.version = String(Number(wallet.version) - 1)
+  },
+  'a missing wallet': ({ wallets }) => {
+    wallets.splice(random.int(wallets.length), 1)
+  },
+  'a duplicate wallet': ({ wallets }) => {
+    wallets.push(pick(wallets))
+  },
+  'a count of a ledger': ({ ledgers }) => {
+    const ledger = pick(ledgers)
+    ledger.orderCount = offByOneOrTwo(ledger.orderCount)
+  },
+  'a position of a ledger': ({ ledgers }) => {
+    const ledger = pick(ledgers)
+    ledger.position = offByOneOrTwo(ledger.position)
+  },
+  'a ledger of another version': ({ ledgers }) => {
+    const ledger = pick(ledgers)
+    ledger.version = String(Number(ledger.version) - 1)
+  },
+  'a duplicate ledger': ({ ledgers }) => {
+    ledgers.push(pick(ledgers))
+  },
+  'a ledger with another MAC': ({ ledgers }) => {
+    pick(ledgers).previousMac = randomBytes(32)
+  },
+  'a wallet with another MAC': ({ wallets }) => {
+    pick(wallets).previousMac = randomBytes(32)
+  },
+  'a time': ({ ledgers }) => {
+    pick(ledgers).lastPostedAt = new Date(Date.now() + pick([-3_600_000, -60_000, 60_000, 3_600_000]))
+  },
+}
+
+/** A deep copy, so that a change affects only one place even where rows are shared. */
+function copyOf({ transfers, wallets, ledgers }: ChainedPostings): ChainedPostings {
+  return {
+    transfers: transfers.map(({ transfer, source, target }) => ({
+      transfer: { ...transfer },
+      source: { ...source },
+      target: { ...target },
+    })),
+    wallets: wallets.map(wallet => ({ ...wallet })),
+    ledgers: ledgers.map(ledger => ({ ...ledger })),
+  }
+}
+
+/** A `notAfter` that does not pass during the test. */
+const soon = () => new Date(Date.now() + 60_000)
+
+/** A hash of all rows of the ledger's tables. */
+async function storedHash(): Promise<string> {
+  const tables = ['ledger', 'wallet', 'transfer'].map(
+    table => `(select string_agg(md5(t::text), '' order by md5(t::text)) from ${table} t)`,
+  )
+  return (await owner.query(`select md5(concat(${tables.join(', ')})) as all`)).rows[0].all
+}
+
+/** Posts a batch; null when it was refused. */
+async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Written | null> {
+  return post(service, batch, notAfter).catch(error => {
+    expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|40001|23502|23505|23514|22P02)$/)
+    return null
+  })
+}
+
+const names = Object.keys(damages)
+const pairs = names.flatMap((first, at) => names.slice(at + 1).map(second => [first, second]))
+
+test('the sequences of wallets are looked up in their own indexes, however few rows the planner expects', async () => {
+  // A new session plans its statements while the tables are almost empty. As in those of core, sequential scans are disabled.
+  const client = await connect(database.serviceUrl)
+  await client.query('set enable_seqscan = off')
+  const batch = await chained(newPostings())
+  await post(client, batch, null)
+  const transfers = batch.transfers.map(({ transfer }) => transfer)
+  const sources = transfers.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
+    workspaceId,
+    walletId: sourceWalletId,
+    sequence: sourceSequence,
+  }))
+  const entries = await findEntries(client, sources)
+  expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac.toString('hex')))
+  await client.query('select pg_stat_force_next_flush()')
+  await client.end()
+  const { rows } = await owner.query(
+    `select indexrelname as name, idx_scan > 0 as used from pg_stat_user_indexes where relname = 'transfer'`,
+  )
+  const used = rows.filter(row => row.used).map(({ name }) => name)
+  expect(used).toEqual(expect.arrayContaining(['transfer_source', 'transfer_target']))
+  expect(used.filter(name => /_amount$/.test(name))).toEqual([])
+})
+
+test('a batch that is invalid in one place, or in two, is refused and writes nothing', async () => {
+  const cases = [...Array.from({ length: 40 }, () => names.map(name => [name])).flat(), ...pairs, ...pairs, ...pairs]
+  const before = await storedHash()
+  let refused = 0
+  for (const chosen of cases) {
+    const batch = copyOf(await chained(newPostings()))
+    try {
+      for (const name of chosen) damages[name]!(batch)
+    } catch {
+      // The first change removed what the second would change.
+      continue
+    }
+    expect(await attempt(batch, random.chance(0.5) ? soon() : null), chosen.join(' and ')).toBeNull()
+    refused++
+  }
+  expect(refused).toBeGreaterThan(1_000)
+  expect(await storedHash()).toBe(before)
+})
+
+const arrayCount = 44
+/** Other shapes for an array of `length` elements, in which subscripts and `unnest` find different elements. */
+const shapes: Record<string, (literal: string, length: number) => string | null> = {
+  'with another lower bound': (literal, length) => `[0:${length - 1}]=${literal}`,
+  'with two dimensions': literal => `{${literal}}`,
+  'with an extra element': literal => `${literal.slice(0, -1)},null}`,
+  'with a missing element': (_, length) => `{${Array.from({ length: length - 1 }, () => 'null').join(',')}}`,
+  'without elements': () => '{}',
+  'that is null': () => null,
+}
+
+/** A connection that sends one of the arrays of a batch in another shape. */
+function reshaping(at: number, reshape: (literal: string, length: number) => string | null): Queryable {
+  const query = ({ values, ...config }: { values: unknown[] }) => {
+    const literal = values[at] as string
+    return service.query({ ...config, values: values.with(at, reshape(literal, literal.split(',').length)) } as never)
+  }
+  return { query } as unknown as Queryable
+}
+
+test.each(Object.keys(shapes))('an array %s is refused and writes nothing', async shape => {
+  const before = await storedHash()
+  for (let at = 0; at < arrayCount; at++) {
+    const batch = await chained(newPostings())
+    const attempted = post(reshaping(at, shapes[shape]!), batch, null)
+    await expect(attempted, `parameter ${at + 1}`).rejects.toMatchObject({ code: '23001' })
+  }
+  expect(await storedHash()).toBe(before)
+})
+
+test('entries are written to the wallets that were checked, whatever the subscripts of the wallets', async () => {
+  const [{ id, own, euro }] = workspaces as [(typeof workspaces)[number]]
+  const key = (walletId: string) => ({ workspaceId: id, id: walletId })
+  const batch = await chained(
+    newPostings([workspaces[0]!])
+      .slice(0, 1)
+      .map(() => requestOf(id, postingOf({ sourceWalletId: own[0]!, targetWalletId: own[1]! }))),
+  )
+  // Adds an unchanged third wallet. With subscripts from 0, entries would go to the second and third wallets.
+  const [third] = await loadWallets(service, [key(euro)])
+  batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
+  const attempted = post(
+    reshaping(8, (literal, length) => `[0:${length - 1}]=${literal}`),
+    batch,
+    null,
+  )
+  await expect(attempted).rejects.toMatchObject({ code: '23001' })
+})
+
+test('valid batches are posted, and the ledger verifies afterwards', async () => {
+  for (let at = 0; at < 50; at++)
+    expect(await attempt(await chained(newPostings()), at % 2 === 0 ? soon() : null)).toMatchObject({
+      now: expect.any(Date),
+    })
+  // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
+  const options = {
+    databaseUrl: core.databaseUrl,
+    chainKey,
+    writers: null,
+    workspaceId: null,
+    checkpoint: null,
+  }
+  for await (const event of verifyLedger(options))
+    if (event.kind === 'result')
+      expect([...new Set(event.report.violations.map(({ rule }) => rule))]).toEqual(['transfer-audit'])
+})
+
+test('a batch that was decided from outdated rows writes nothing: null without locks, an error with them', async () => {
+  const batch = await chained(newPostings())
+  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+  expect(await post(service, batch, soon())).toBeNull()
+  await expect(post(service, batch, null)).rejects.toMatchObject({ code: '40001' })
+})
+
+test('a batch that arrives too late returns null and writes nothing', async () => {
+  const batch = await chained(newPostings())
+  const before = await storedHash()
+  expect(await post(service, batch, new Date(Date.now() - 10))).toBeNull()
+  expect(await storedHash()).toBe(before)
+  expect(await post(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
+})
+
+test('nothing is posted at a time of the past, not even at that of the last posting', async () => {
+  const workspace = await newWorkspace()
+  const hourAgo = new Date(Date.now() - 3_600_000)
+  await owner.query('set session_replication_role = replica')
+  await owner.query('update ledger set last_posted_at = $2 where workspace_id = $1', [workspace.id, hourAgo])
+  await owner.query('reset session_replication_role')
+  const batch = await chained(newPostings([workspace]))
+  const earlier = copyOf(batch)
+  earlier.ledgers[0]!.lastPostedAt = hourAgo
+  await expect(post(service, earlier, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+})
+
+test('nothing is posted to a halted ledger', async () => {
+  const [workspace] = workspaces
+  await service.query(`select change_ledger_status($1, 'HALTED', 'test', mac) from ledger where workspace_id = $1`, [
+    workspace!.id,
+  ])
+  const batch = await chained(newPostings([workspace!]), 'OPEN')
+  expect(batch.transfers).not.toEqual([])
+  expect(await post(service, batch, soon())).toBeNull()
+})

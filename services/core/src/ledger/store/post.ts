@@ -1,0 +1,87 @@
+import { formatBalance } from '@workspace-wallet/contract'
+import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
+import type { Transfer } from '../chain/transfer.ts'
+import type { ChainedPostings } from '../decide/chain-decisions.ts'
+
+const parameters = Array.from({ length: 45 }, (_, at) => `$${at + 1}`).join(', ')
+const postStatement = statement<Written | { now: null }>(
+  'post-transfers',
+  `select now, version::text from post(${parameters})`,
+)
+
+/** The database's time after writing, and the version (`xmin`) of the rows that were written. */
+export type Written = { now: Date; version: string }
+
+/**
+ * Writes decisions with one call of the database function `post`, the only way to write flows (see
+ * database/migrations/initial/posting.ts): inserts transfers with their flows, and updates each wallet and ledger once.
+ *
+ * @param notAfter null when the ledgers are locked; otherwise the latest time to post, by the database's clock
+ * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows
+ * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows
+ */
+export async function post(
+  db: Queryable,
+  { transfers, wallets, ledgers }: ChainedPostings,
+  notAfter: Date | null,
+): Promise<Written | null> {
+  const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
+  const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
+  const placeOfWallet = (row: Transfer, walletId: string) => walletPlaces.get(row.workspaceId + walletId)!
+  const rows = transfers.map(({ transfer }) => transfer)
+  const sources = transfers.map(({ source }) => source)
+  const targets = transfers.map(({ target }) => target)
+  const [posted] = await run(db, postStatement, [
+    plainArray(ledgers.map(row => row.workspaceId)),
+    plainArray(ledgers.map(row => row.version)),
+    bytesArray(ledgers.map(row => row.previousMac)),
+    plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
+    plainArray(ledgers.map(row => row.orderCount)),
+    plainArray(ledgers.map(row => row.position)),
+    bytesArray(ledgers.map(row => row.mac)),
+    plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
+    plainArray(wallets.map(row => row.id)),
+    plainArray(wallets.map(row => row.version)),
+    bytesArray(wallets.map(row => row.previousMac)),
+    plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
+    plainArray(wallets.map(row => row.sequence)),
+    plainArray(wallets.map(row => row.orderCount)),
+    bytesArray(wallets.map(row => row.head)),
+    bytesArray(wallets.map(row => row.mac)),
+    plainArray(rows.map(row => ledgerPlaces.get(row.workspaceId)!)),
+    plainArray(rows.map(row => row.transferId)),
+    plainArray(rows.map(row => row.position)),
+    plainArray(rows.map(row => row.orderCount)),
+    plainArray(rows.map(row => row.type)),
+    textArray(rows.map(row => row.bizId)),
+    textArray(rows.map(row => row.reference)),
+    plainArray(rows.map(row => row.amount)),
+    plainArray(rows.map(row => row.currency)),
+    plainArray(rows.map(row => placeOfWallet(row, row.sourceWalletId))),
+    plainArray(rows.map(row => placeOfWallet(row, row.targetWalletId))),
+    plainArray(rows.map(row => row.sourceSequence)),
+    plainArray(rows.map(row => row.targetSequence)),
+    textArray(rows.map(row => row.remark)),
+    textArray(rows.map(row => row.actor)),
+    textArray(rows.map(row => row.requestId)),
+    textArray(rows.map(row => row.clientAddress)),
+    plainArray(sources.map(entry => entry.balanceAfter)),
+    plainArray(targets.map(entry => entry.balanceAfter)),
+    plainArray(sources.map(entry => entry.orderCount)),
+    plainArray(targets.map(entry => entry.orderCount)),
+    bytesArray(sources.map(entry => entry.mac)),
+    bytesArray(targets.map(entry => entry.mac)),
+    plainArray(rows.map(row => row.holdId)),
+    plainArray(rows.map(row => row.holdRemaining)),
+    plainArray(rows.map(row => row.reversesId)),
+    plainArray(rows.map(row => row.reversedTotal)),
+    plainArray(rows.map(row => row.batchId)),
+    notAfter?.toISOString() ?? null,
+  ])
+  return posted!.now === null ? null : posted!
+}
+
+/** The subscript of each key in a PostgreSQL array, from 1. */
+function placesOf(keys: readonly string[]): Map<string, number> {
+  return new Map(keys.map((key, at) => [key, at + 1]))
+}

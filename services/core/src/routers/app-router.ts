@@ -1,0 +1,33 @@
+import { router } from '../trpc/init.ts'
+import { access, apiKeys } from './api-keys.ts'
+import { audit } from './audit.ts'
+import { events } from './events.ts'
+import { holds } from './holds.ts'
+import { keks } from './keks.ts'
+import { ledger } from './ledger.ts'
+import { limits } from './limits.ts'
+import { receipts } from './receipts.ts'
+import { transfers } from './transfers.ts'
+import { wallets } from './wallets.ts'
+import { courier, webhooks } from './webhooks.ts'
+import { members, workspaces } from './workspaces.ts'
+
+/** All procedures of core. Clients know its type. */
+export const appRouter = router({
+  access,
+  apiKeys,
+  audit,
+  courier,
+  events,
+  holds,
+  keks,
+  ledger,
+  limits,
+  members,
+  receipts,
+  transfers,
+  wallets,
+  webhooks,
+  workspaces,
+})
+export type AppRouter = typeof appRouter
