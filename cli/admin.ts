@@ -1,4 +1,4 @@
-/** `npm run admin -- NOUN VERB …` operates a running service through core's typed client. admin/commands.ts lists the commands. */
+/** `npm run admin -- NOUN VERB …` operates a running service through core's typed client. admin/commands/all.ts lists the commands. */
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { type Command as Group, Help } from 'commander'
 import { type Command, nouns, type Session } from './admin/command.ts'

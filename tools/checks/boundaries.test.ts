@@ -29,7 +29,10 @@ test.each([
   ['packages/contract/src/money.ts', "import { createHash } from 'node:crypto'"],
   ['packages/client/src/signing.ts', "import { createHmac } from 'node:crypto'"],
   ['packages/client/src/errors.ts', "import { errorTable } from '@workspace-wallet/contract'"],
-  ['packages/core-client/src/batch-link.ts', "import { appRouter } from '../../../services/core/src/router.ts'"],
+  [
+    'packages/core-client/src/batch-link.ts',
+    "import { appRouter } from '../../../services/core/src/routers/app-router.ts'",
+  ],
   [
     'packages/core-client/src/pending-call.ts',
     "import type { Context } from '../../../services/core/src/trpc/context.ts'",
@@ -41,6 +44,19 @@ test.each([
   ['services/core/src/wallets/queries.ts', "import { wallets } from '../routers/wallets.ts'"],
   ['services/core/src/wallets/operations.ts', "import { inTransaction } from '../trpc/transactions.ts'"],
   ['services/core/src/routers/wallets.ts', "import { run } from '../database/statement.ts'"],
+  ['services/core/src/ledger/store/load.ts', "import { verifyLedger } from '../../integrity/verify/verify.ts'"],
+  ['services/core/src/ledger/decide/draft.ts', "import type { Written } from '../store/post.ts'"],
+  ['services/core/src/ledger/store/post.ts', "import { postBatch } from '../posting/batch.ts'"],
+  ['services/core/src/audit/queries.ts', "import { findWallet } from '../wallets/queries.ts'"],
+  ['services/core/src/wallets/queries.ts', "import { openCore } from '../compose.ts'"],
+  ['services/core/src/statements/queries.ts', "import { run } from '../database/statement.ts'"],
+  ['services/core/src/ledger/decide/decide.ts', "import { run } from '../../database/statement.ts'"],
+  ['services/core/src/ledger/decide/decide.ts', "import pg from 'pg'"],
+  ['services/core/src/ledger/chain/chain.ts', "import { readFile } from 'node:fs/promises'"],
+  ['services/core/src/database/signed-rows.ts', "import { run } from './statement.ts'"],
+  ['services/core/src/holds/sweeper.ts', "import { TRPCError } from '@trpc/server'"],
+  ['gateway/src/auth/pipeline.ts', "import { sendFailure } from '../http/envelope.ts'"],
+  ['cli/processes/redis.ts', "import { banner } from '../start/banner.ts'"],
   ['services/core/src/main.ts', "import { startSystem } from '../../../test/setup/system.ts'"],
   ['gateway/src/http/app.ts', "const start = await import('../../../cli/start.ts')"],
   ['services/core/src/ledger/chain/chain.ts', "import { createApp } from '../../../../../gateway/src/http/app.ts'"],
@@ -54,7 +70,10 @@ test.each([
 })
 
 test.each([
-  ['packages/core-client/src/index.ts', "import type { AppRouter } from '../../../services/core/src/router.ts'"],
+  [
+    'packages/core-client/src/index.ts',
+    "import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'",
+  ],
   ['services/core/src/config.ts', 'process.env'],
   ['test/crash.test.ts', "import { startPostgres } from '../tools/services/postgres.ts'"],
 ])('an allowed import passes: %s, %s', (path, text) => {
@@ -82,6 +101,14 @@ test.each([
       'services/core/src/ledger/posting/b.ts': "import { c } from '../c.ts'",
     },
     'services/core/src/ledger -> services/core/src/ledger/posting -> services/core/src/ledger',
+  ],
+  [
+    'two folders, through others inside them',
+    {
+      'services/core/src/ledger/chain/a.ts': "import { b } from '../../audit/b.ts'",
+      'services/core/src/audit/c.ts': "import { d } from '../ledger/rows/d.ts'",
+    },
+    'services/core/src/ledger -> services/core/src/audit -> services/core/src/ledger',
   ],
   [
     'two packages',

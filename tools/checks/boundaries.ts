@@ -20,7 +20,6 @@ const layers = [
   'packages/core-client',
   'services/courier',
   'gateway',
-  'cli/processes',
   'cli',
   'deploy',
   'tools/bench',
@@ -31,10 +30,89 @@ const layers = [
 
 const layerOf = (path: string) => layers.findIndex(layer => isIn(path, layer))
 
+/**
+ * The folders of a folder, from bottom to top. A file may import its own folder and those below it. The files beside the folders
+ * are above all of them.
+ */
+const foldersOf: Record<string, readonly string[]> = {
+  'services/core/src': [
+    'database',
+    'signing',
+    'audit',
+    'ledger',
+    'metrics',
+    'access',
+    'holds',
+    'wallets',
+    'workspaces',
+    'api-keys',
+    'transfers',
+    'limits',
+    'receipts',
+    'events',
+    'webhooks',
+    'keks',
+    'integrity',
+    'trpc',
+    'routers',
+    'http',
+  ],
+  'services/core/src/ledger': ['chain', 'rows', 'decide', 'store', 'posting'],
+  'gateway/src': ['core', 'locales', 'network', 'observability', 'api', 'auth', 'docs', 'http', 'internal'],
+  cli: ['processes', 'command-line', 'start', 'admin', 'backup'],
+}
+
+/** The place of a path among the folders of `base`: from 0; above all for a file beside them; -1 for a folder without a place. */
+function placeIn(base: string, path: string): number {
+  const [folder, ...rest] = path.slice(base.length + 1).split('/')
+  return rest.length === 0 ? Number.POSITIVE_INFINITY : foldersOf[base]!.indexOf(folder!)
+}
+
+function runsUpwards({ from, to }: Import): boolean {
+  return Object.keys(foldersOf).some(base => {
+    if (isTest(from) || !isIn(from, base)) return false
+    const place = placeIn(base, from)
+    return place < 0 || (isIn(to, base) && place < placeIn(base, to))
+  })
+}
+
+/** What `decide` is made of: the same result for the same arguments, without input, output or a clock. */
+const pureCode = [
+  'services/core/src/ledger/decide',
+  'services/core/src/ledger/chain/chain.ts',
+  'services/core/src/ledger/chain/journal.ts',
+  'services/core/src/ledger/chain/transfer.ts',
+  'services/core/src/database/signed-rows.ts',
+  'services/core/src/audit/actors.ts',
+]
+const isPure = (path: string) => pureCode.some(each => path === each || isIn(path, each))
+
 const rules: Rule[] = [
   {
-    why: 'imports go down the layers: client, contract, runtime, core, core-client, courier, gateway, cli/processes, cli, other tools',
+    why: 'imports go down the layers: client, contract, runtime, core, core-client, courier, gateway, cli, tools',
     forbids: ({ from, to }) => !isTest(from) && layerOf(from) >= 0 && layerOf(to) > layerOf(from),
+  },
+  {
+    why: 'imports between the folders of core, of its ledger, of the gateway and of cli go down the order in boundaries.ts',
+    forbids: runsUpwards,
+  },
+  {
+    why: 'what decides has no input or output: it imports pure code, the contract and node:crypto',
+    forbids: ({ from, to, isType }) =>
+      isPure(from) &&
+      !isTest(from) &&
+      !isType &&
+      !isPure(to) &&
+      to !== 'node:crypto' &&
+      to !== '@workspace-wallet/contract',
+  },
+  {
+    why: 'only transport knows tRPC: domains hold operations, queries and entities',
+    forbids: ({ from, to }) =>
+      isIn(from, 'services/core/src') &&
+      !isTest(from) &&
+      !isIn(from, 'services/core/src/trpc', 'services/core/src/routers', 'services/core/src/http') &&
+      isPackage(to, '@trpc'),
   },
   {
     why: 'only tests import test, and nothing imports examples',
@@ -75,12 +153,6 @@ const rules: Rule[] = [
       isIn(from, 'services/core') &&
       !isTest(from) &&
       isPackage(to, '@workspace-wallet/gateway', 'express', 'http-proxy-middleware', 'redis'),
-  },
-  {
-    why: 'queries, operations and entities do not know procedures',
-    forbids: ({ from, to }) =>
-      /\/(queries|operations|entities)\.ts$/.test(from) &&
-      isIn(to, 'services/core/src/routers', 'services/core/src/trpc'),
   },
   {
     why: 'SQL is written in queries, in the ledger and in database: procedures and operations call them',
@@ -127,16 +199,31 @@ function fromRoot(path: string, target: string): string {
 }
 
 /**
- * Cycles of imports between files, and between folders, of the product, each as `a -> b -> a`. Tests may import anything.
+ * Cycles of imports, each as `a -> b -> a`: between files, between folders without their subfolders, and at every depth between
+ * folders with all that they contain. Tests may import anything.
  */
 export function cycles(sources: readonly Source[]): string[] {
   const imports = sources
-    .filter(({ path }) => isProduct(path))
+    .filter(({ path }) => !isTest(path) && !isIn(path, 'examples'))
     .flatMap(importsOf)
-    .flatMap(({ from, to }) => ({ from, to: fileOf(to) }))
+    .map(({ from, to }) => ({ from, to: fileOf(to) }))
   const files = graphOf(imports)
   const folders = graphOf(imports.map(({ from, to }) => ({ from: dirname(from), to: dirname(to) })))
-  return [...cyclesOf(files), ...cyclesOf(folders)]
+  const found = [files, folders, wholeFoldersOf(imports)].flatMap(cyclesOf)
+  return [...new Set(found)]
+}
+
+/** For each import, the two folders, or a folder and a file, at which the paths of both files part. */
+function wholeFoldersOf(imports: readonly { from: string; to: string }[]): Graph {
+  return graphOf(
+    imports
+      .filter(({ to }) => to.includes('/') && !to.startsWith('@') && !to.startsWith('node:'))
+      .map(({ from, to }) => {
+        const [ofFrom, ofTo] = [from.split('/'), to.split('/')]
+        const parting = ofFrom.findIndex((part, at) => part !== ofTo[at])
+        return { from: ofFrom.slice(0, parting + 1).join('/'), to: ofTo.slice(0, parting + 1).join('/') }
+      }),
+  )
 }
 
 /** The index file of one of our packages, or the path itself. */

@@ -5,7 +5,7 @@ import { entities } from './entities.ts'
 
 /**
  * What the migrations say and entities do not: constraints, indexes, triggers, functions and defaults, which PostgreSQL enforces and
- * ledger/verify/catalog/expected-catalog.json lists one by one. Tables, columns, types, nullability and primary keys must agree.
+ * integrity/verify/catalog/expected-catalog.json lists one by one. Tables, columns, types, nullability and primary keys must agree.
  */
 const migrationsOnly = [
   /^alter table "\w+" drop constraint "\w+"$/,

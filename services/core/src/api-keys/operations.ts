@@ -186,7 +186,7 @@ async function changeKey(
   return key
 }
 
-/** The state of a key in the audit, without secrets. The verification compares it with the row (ledger/verify/audited-rows.ts). */
+/** The state of a key in the audit, without secrets. The verification compares it with the row (integrity/verify/audited-rows.ts). */
 function auditView(key: ApiKey) {
   const { status, scopes, ipAllowlist, secretVersion } = key
   const { previousSecretUntil = null, expiresAt = null, deletedAt = null } = key

@@ -298,7 +298,7 @@ type Content = readonly (string | number | null | readonly string[])[]
 
 /**
  * HMAC-SHA256 under the chain key. The content begins with the table's name, which no other content under this key begins
- * with (see ledger/chain/chain.ts and ledger/checkpoints/checkpoint.ts), so a MAC of another kind or table is not valid.
+ * with (see ledger/chain/chain.ts and integrity/checkpoints/checkpoint.ts), so a MAC of another kind or table is not valid.
  */
 function rowMac(key: KeyObject, table: SignedTable, content: Content): Buffer {
   return createHmac('sha256', key)
