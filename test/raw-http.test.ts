@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openHeap } from '../tools/bench/heap.ts'
+import { openHeap } from '../tools/bench/measure/heap.ts'
 import { call, createPath, signedHeaders } from './setup/client.ts'
 import { exchange, openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'

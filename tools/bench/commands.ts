@@ -3,15 +3,15 @@
  * captures, and reversals with the transfers that they reverse. Spread wallets are as in the part `transfers`.
  */
 import { sayWithin } from '../../cli/processes/say.ts'
-import { noCpuTimes } from './cpu.ts'
-import { figuresOf, tableOf, totalOf } from './figures.ts'
-import { batchSize, type LoadPlan } from './load.ts'
-import { type Run, startLoadProcess } from './load-process.ts'
-import { walletsEach, workspaces } from './plain/install.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { checkpoint, makeSigner, type Testbed } from './testbed.ts'
+import { batchSize, type LoadPlan } from './load/load.ts'
+import { noCpuTimes } from './measure/cpu.ts'
+import { figuresOf, tableOf, totalOf } from './measure/figures.ts'
+import type { Findings } from './measure/report.ts'
+import { type Contenders, inRounds, ratiosOf } from './measure/rounds.ts'
+import type { Settings } from './measure/settings.ts'
+import { type Run, startLoadProcess } from './testbed/load-process.ts'
+import { walletsEach, workspaces } from './testbed/plain/install.ts'
+import { checkpoint, makeSigner, type Testbed } from './testbed/testbed.ts'
 
 const say = sayWithin('commands')
 const connections = 64

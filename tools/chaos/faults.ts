@@ -5,18 +5,10 @@ import { describeProcess, familyOf, signalProcess } from '../../cli/processes/pr
 import type { Random } from '../../cli/processes/random.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
+import type { Fault } from './fault.ts'
 import { forgedWebhook } from './forged-webhook.ts'
 import { changeSettings, holdLocks } from './role-attacks.ts'
 import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
-
-export type Fault = {
-  /** The name under which the report counts it. */
-  kind: string
-  /** What it does, for the progress lines. */
-  what: string
-  /** Resolves when the fault ends: the time of recovery starts here. `isOver`: killed processes have been replaced. */
-  inject(): Promise<{ isOver: () => Promise<boolean> }>
-}
 
 const say = sayWithin('chaos')
 /** Longer than the deadline of any caller. */

@@ -12,7 +12,8 @@ import { Random } from '../../cli/processes/random.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { nameOf } from './commands.ts'
 import { Deliveries } from './deliveries.ts'
-import { type Fault, roundOf } from './faults.ts'
+import type { Fault } from './fault.ts'
+import { roundOf } from './faults.ts'
 import { watchMemory } from './memory.ts'
 import {
   type Balance,

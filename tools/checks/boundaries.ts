@@ -218,9 +218,11 @@ function wholeFoldersOf(imports: readonly { from: string; to: string }[]): Graph
   return graphOf(
     imports
       .filter(({ to }) => to.includes('/') && !to.startsWith('@') && !to.startsWith('node:'))
-      .map(({ from, to }) => {
+      .flatMap(({ from, to }) => {
         const [ofFrom, ofTo] = [from.split('/'), to.split('/')]
         const parting = ofFrom.findIndex((part, at) => part !== ofTo[at])
+        // The layers order what the top folders contain.
+        if (parting === 0) return []
         return { from: ofFrom.slice(0, parting + 1).join('/'), to: ofTo.slice(0, parting + 1).join('/') }
       }),
   )

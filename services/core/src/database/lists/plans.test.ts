@@ -46,7 +46,7 @@ beforeAll(async () => {
       [workspace, id, at + 1, name.startsWith('dollar') ? 'USD' : 'EUR'],
     )
   const values: Record<string, unknown> = { ...ids, rows, orders, wallets: rows }
-  const sql = await readFile(new URL('../../../../../tools/bench/lists/fill.sql', import.meta.url), 'utf8')
+  const sql = await readFile(new URL('../../../../../tools/bench/parts/lists/fill.sql', import.meta.url), 'utf8')
   client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   await client.query(sql.replaceAll(/@(\w+)@/g, (_, name) => String(values[name])))

@@ -1,6 +1,6 @@
 import { isChainKey } from '../chain/chain-key.ts'
 import { type LedgerRequest, type RequestResult, unavailable } from '../decide/requests.ts'
-import type { LedgerStore } from '../posting/batch.ts'
+import type { LedgerStore } from './batch.ts'
 
 /**
  * Rejects all requests with S002 until the chain key is known to be the ledger's. The check runs with the first batch,

@@ -4,17 +4,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mintKeyId } from '@workspace-wallet/runtime'
-import type { Program } from '../../cli/processes/program.ts'
-import { sayWithin } from '../../cli/processes/say.ts'
-import { noCpuTimes, type Watched } from './cpu.ts'
-import { figuresOf, tableOf } from './figures.ts'
-import type { LoadPlan } from './load.ts'
-import { type Run, startLoadProcess } from './load-process.ts'
-import { type Nginx, startNginx } from './nginx.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { makeSigner, type Testbed } from './testbed.ts'
+import type { Program } from '../../../cli/processes/program.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { LoadPlan } from '../load/load.ts'
+import { noCpuTimes, type Watched } from '../measure/cpu.ts'
+import { figuresOf, tableOf } from '../measure/figures.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { type Run, startLoadProcess } from '../testbed/load-process.ts'
+import { type Nginx, startNginx } from '../testbed/nginx.ts'
+import { makeSigner, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('edge')
 const connections = 64
@@ -23,7 +23,7 @@ const wallets = 100
 export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureMs }: Settings): Promise<Findings> {
   const service = await testbed.startService(await testbed.createDatabase('bench_edge'))
   const signer = await makeSigner(service.admin, wallets)
-  const hello = await testbed.start('tools/bench/servers/hello.ts', { NODE_ENV: 'production' })
+  const hello = await testbed.start('tools/bench/testbed/servers/hello.ts', { NODE_ENV: 'production' })
 
   const memorySigner = {
     ...signer,
@@ -31,7 +31,7 @@ export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureM
     apiSecret: randomBytes(32).toString('base64url'),
   }
   const { keyEncryptionKeys } = testbed
-  const upstream = await testbed.start('tools/bench/servers/upstream.ts', {
+  const upstream = await testbed.start('tools/bench/testbed/servers/upstream.ts', {
     API_KEY: memorySigner.apiKey,
     API_SECRET: memorySigner.apiSecret,
     KEY_ENCRYPTION_KEYS: keyEncryptionKeys,

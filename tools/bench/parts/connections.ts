@@ -2,16 +2,16 @@
  * Signed transfers over one connection to hundreds, beside a service that makes one transaction of plain statements per
  * transfer. Each connection has one request in flight. A checkpoint of PostgreSQL precedes each run.
  */
-import { sayWithin } from '../../cli/processes/say.ts'
-import { drawChart, type Panel } from './chart.ts'
-import { noCpuTimes } from './cpu.ts'
-import { type Figures, figuresOf, tableOf } from './figures.ts'
-import { type Run, startLoadProcess } from './load-process.ts'
-import { type PeerName, peerNames, startPeers } from './peers.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { checkpoint, type Testbed } from './testbed.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import { drawChart, type Panel } from '../measure/chart.ts'
+import { noCpuTimes } from '../measure/cpu.ts'
+import { type Figures, figuresOf, tableOf } from '../measure/figures.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { type Run, startLoadProcess } from '../testbed/load-process.ts'
+import { type PeerName, peerNames, startPeers } from '../testbed/peers.ts'
+import { checkpoint, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('connections')
 const connectionCounts = [1, 4, 16, 64, 256]

@@ -1,12 +1,12 @@
 /** Measures a page in PostgreSQL: core's statements on a connection without other traffic. */
 import pg from 'pg'
-import type { ListDatabase } from '../../../services/core/src/database/lists/list-reader.ts'
-import { type Queryable, run } from '../../../services/core/src/database/statement.ts'
-import { findOrder, listOrders, listOrdersOfWallet } from '../../../services/core/src/transfers/queries.ts'
-import { findWallet, listFlows, listWallets } from '../../../services/core/src/wallets/queries.ts'
-import { readThreadCpuTime } from '../cpu.ts'
-import { inRounds, largestOf, median, ratiosOf } from '../rounds.ts'
-import type { Database } from '../testbed.ts'
+import type { ListDatabase } from '../../../../services/core/src/database/lists/list-reader.ts'
+import { type Queryable, run } from '../../../../services/core/src/database/statement.ts'
+import { findOrder, listOrders, listOrdersOfWallet } from '../../../../services/core/src/transfers/queries.ts'
+import { findWallet, listFlows, listWallets } from '../../../../services/core/src/wallets/queries.ts'
+import { readThreadCpuTime } from '../../measure/cpu.ts'
+import { inRounds, largestOf, median, ratiosOf } from '../../measure/rounds.ts'
+import type { Database } from '../../testbed/testbed.ts'
 import type { Filled } from './fill.ts'
 
 const warmUps = 200

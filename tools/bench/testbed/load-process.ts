@@ -2,8 +2,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type CpuTimes, costPerOperation, readCpuTimes, type Watched } from './cpu.ts'
-import type { LoadPlan, LoadResult } from './load.ts'
+import type { LoadPlan, LoadResult } from '../load/load.ts'
+import { type CpuTimes, costPerOperation, readCpuTimes, type Watched } from '../measure/cpu.ts'
 
 /** `cpuMicros`: the CPU time of one request in each watched process, in microseconds. */
 export type Run = LoadResult & { cpuMicros: CpuTimes | null }
@@ -15,7 +15,7 @@ export type LoadProcess = {
 }
 
 export function startLoadProcess(): LoadProcess {
-  const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
+  const child = fork(fileURLToPath(new URL('../load/load.ts', import.meta.url)))
   const exited = once(child, 'exit')
   return {
     async run(plan, watched = {}) {

@@ -1,5 +1,5 @@
 /** Contenders alternate in several rounds, so that changes in the speed of the machine affect all of them alike. */
-import type { Say } from '../../cli/processes/say.ts'
+import type { Say } from '../../../cli/processes/say.ts'
 
 export type Contenders<Sample> = Record<string, () => Promise<Sample>>
 

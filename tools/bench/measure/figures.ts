@@ -1,7 +1,7 @@
 /** The figures of each contender in the report. */
-import { table } from '../../cli/admin/table.ts'
+import { table } from '../../../cli/admin/table.ts'
+import type { LoadResult } from '../load/load.ts'
 import type { CpuTimes } from './cpu.ts'
-import type { LoadResult } from './load.ts'
 import { type Spread, spreadOf, textOfSpread } from './spread.ts'
 
 /** pgbench reports no percentiles. `cpuMicros`: the CPU time of one request in each process, in microseconds. */

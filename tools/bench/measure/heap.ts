@@ -1,5 +1,5 @@
 /** Measures the heap of a program that was started with `--inspect=127.0.0.1:0`. */
-import type { Program } from '../../cli/processes/program.ts'
+import type { Program } from '../../../cli/processes/program.ts'
 
 export type Heap = {
   /** Collects garbage. Returns the size of the heap afterwards, in bytes. */

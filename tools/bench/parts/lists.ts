@@ -4,18 +4,18 @@
  */
 import { signedHeaders } from '@workspace-wallet/client'
 import type { Page } from '@workspace-wallet/contract'
-import { table } from '../../cli/admin/table.ts'
-import { query } from '../../cli/processes/database.ts'
-import { sayWithin } from '../../cli/processes/say.ts'
+import { table } from '../../../cli/admin/table.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { rounded, spreadOf } from '../measure/spread.ts'
+import { type LoadProcess, startLoadProcess } from '../testbed/load-process.ts'
+import type { Service, Testbed } from '../testbed/testbed.ts'
 import { type Filled, fill } from './lists/fill.ts'
 import { timePageReads } from './lists/page-reads.ts'
 import { signEvents } from './lists/sign.ts'
-import { type LoadProcess, startLoadProcess } from './load-process.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { rounded, spreadOf } from './spread.ts'
-import type { Service, Testbed } from './testbed.ts'
 
 const say = sayWithin('lists')
 const pageSize = 20

@@ -7,15 +7,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/contract'
-import { table } from '../../cli/admin/table.ts'
-import { query } from '../../cli/processes/database.ts'
-import { sayWithin } from '../../cli/processes/say.ts'
-import type { Findings } from './report.ts'
-import type { Settings } from './settings.ts'
-import type { Database, Service, Testbed } from './testbed.ts'
+import { table } from '../../../cli/admin/table.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { Findings } from '../measure/report.ts'
+import type { Settings } from '../measure/settings.ts'
+import type { Database, Service, Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('export')
-const script = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../cli/admin.ts', import.meta.url))
 /** A command that kept its lines would need more for the largest wallet. */
 const heapLimit = '--max-old-space-size=64'
 

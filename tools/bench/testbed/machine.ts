@@ -3,22 +3,10 @@ import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { query } from '../../cli/processes/database.ts'
-import { median } from './rounds.ts'
+import { query } from '../../../cli/processes/database.ts'
+import type { Machine } from '../measure/report.ts'
+import { median } from '../measure/rounds.ts'
 import type { Testbed } from './testbed.ts'
-
-/** The machine of a run. Absolute figures of different machines cannot be compared. */
-export type Machine = {
-  cpu: string
-  cores: number
-  memoryGiB: number
-  kernel: string
-  node: string
-  postgres: string
-  redis: string
-  /** The time to make one block durable on the disk of the database, in microseconds. */
-  fsyncMicros: number
-}
 
 export async function describeMachine({ postgres, redis, directory }: Testbed): Promise<Machine> {
   const [version] = await query(postgres.url('postgres'), 'show server_version')

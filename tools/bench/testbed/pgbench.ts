@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Postgres } from '../../cli/processes/postgres.ts'
-import { findProgram } from '../../cli/processes/programs.ts'
-import { type CpuTimes, costPerOperation, readCpuTimes, readEndedCpuTime } from './cpu.ts'
+import type { Postgres } from '../../../cli/processes/postgres.ts'
+import { findProgram } from '../../../cli/processes/programs.ts'
+import { type CpuTimes, costPerOperation, readCpuTimes, readEndedCpuTime } from '../measure/cpu.ts'
 
 /** The path of pgbench. @throws Error when it is not installed and cannot be installed */
 export function findPgbench(): Promise<string> {

@@ -4,17 +4,17 @@
  * down the transfers of another one.
  */
 import { maxEvents, maxPageSize } from '@workspace-wallet/contract'
-import { sayWithin } from '../../cli/processes/say.ts'
-import { noCpuTimes } from './cpu.ts'
-import { figuresOf, tableOf } from './figures.ts'
-import type { LoadPlan, LoadResult } from './load.ts'
-import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { LoadPlan, LoadResult } from '../load/load.ts'
+import { noCpuTimes } from '../measure/cpu.ts'
+import { figuresOf, tableOf } from '../measure/figures.ts'
+import type { Findings } from '../measure/report.ts'
+import { inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { spreadOf } from '../measure/spread.ts'
+import { type LoadProcess, type Run, startLoadProcess } from '../testbed/load-process.ts'
+import { makeSigner, type Service, type Signer, type Testbed } from '../testbed/testbed.ts'
 import { underAttack } from './neighbours.ts'
-import type { Findings } from './report.ts'
-import { inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { spreadOf } from './spread.ts'
-import { makeSigner, type Service, type Signer, type Testbed } from './testbed.ts'
 
 const say = sayWithin('events')
 const wallets = 100

@@ -2,9 +2,9 @@
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isListenedOn, pickFreePort } from '../../cli/processes/ports.ts'
-import { findProgram } from '../../cli/processes/programs.ts'
-import { startServer } from '../../cli/processes/server.ts'
+import { isListenedOn, pickFreePort } from '../../../cli/processes/ports.ts'
+import { findProgram } from '../../../cli/processes/programs.ts'
+import { startServer } from '../../../cli/processes/server.ts'
 import type { Signer, Testbed } from './testbed.ts'
 
 export type Nginx = { port: number; pid: number; stop(): Promise<void> }

@@ -1,7 +1,19 @@
-import { table } from '../../cli/admin/table.ts'
-import type { Machine } from './machine.ts'
+import { table } from '../../../cli/admin/table.ts'
 import { type Spread, spreadOf, textOfSpread } from './spread.ts'
 import { isReached, targets } from './targets.ts'
+
+/** The machine of a run. Absolute figures of different machines cannot be compared. */
+export type Machine = {
+  cpu: string
+  cores: number
+  memoryGiB: number
+  kernel: string
+  node: string
+  postgres: string
+  redis: string
+  /** The time to make one block durable on the disk of the database, in microseconds. */
+  fsyncMicros: number
+}
 
 /** The results of one part. `ratios`: those of every round. `missing`: the reason why a key has no ratio. */
 export type Findings = {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { query } from '../../../cli/processes/database.ts'
+import { query } from '../../../../cli/processes/database.ts'
 
 /** Workspaces and wallets of each, as in wallets.sql. */
 export const workspaces = 8

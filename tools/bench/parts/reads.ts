@@ -3,14 +3,14 @@
  * that a team could write instead. Both workspaces have the same number of orders.
  */
 import { createWalletClient } from '@workspace-wallet/client'
-import { sayWithin } from '../../cli/processes/say.ts'
-import { figuresOf, tableOf } from './figures.ts'
-import { type Run, startLoadProcess } from './load-process.ts'
-import { type Peer, peerNames, startPeers } from './peers.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import type { Testbed } from './testbed.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import { figuresOf, tableOf } from '../measure/figures.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { type Run, startLoadProcess } from '../testbed/load-process.ts'
+import { type Peer, peerNames, startPeers } from '../testbed/peers.ts'
+import type { Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('reads')
 const connectionCounts = [1, 16]

@@ -1,7 +1,7 @@
 /** The service, and what a team could write instead of it (servers/transaction.ts), each with the same wallets. */
 import { randomBytes } from 'node:crypto'
 import { mintKeyId } from '@workspace-wallet/runtime'
-import type { Watched } from './cpu.ts'
+import type { Watched } from '../measure/cpu.ts'
 import { benchId, installPlainSchema, walletIds, walletsEach } from './plain/install.ts'
 import { makeSigner, type Signer, type Testbed } from './testbed.ts'
 
@@ -51,7 +51,7 @@ async function startTransaction(testbed: Testbed, name: string, workspaces: numb
     workspaceId: benchId(at + 1),
     wallets: walletIds(at + 1),
   }))
-  const program = await testbed.start('tools/bench/servers/transaction.ts', {
+  const program = await testbed.start('tools/bench/testbed/servers/transaction.ts', {
     NODE_ENV: 'production',
     DATABASE_URL: ownerUrl,
     REDIS_URL: testbed.redis.url,

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { uuidFromId } from '@workspace-wallet/contract'
-import { query } from '../../../cli/processes/database.ts'
-import { sayWithin } from '../../../cli/processes/say.ts'
-import { type Database, makeSigner, type Service, type Signer } from '../testbed.ts'
+import { query } from '../../../../cli/processes/database.ts'
+import { sayWithin } from '../../../../cli/processes/say.ts'
+import { type Database, makeSigner, type Service, type Signer } from '../../testbed/testbed.ts'
 
 const say = sayWithin('lists')
 /** The largest number of wallets in a workspace. */

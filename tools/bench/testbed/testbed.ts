@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
-import { query } from '../../cli/processes/database.ts'
-import { type Postgres, startPostgres } from '../../cli/processes/postgres.ts'
-import { type Program, startProgram } from '../../cli/processes/program.ts'
-import { type Redis, startRedis } from '../../cli/processes/redis.ts'
-import { retryUnavailable } from '../../cli/processes/retry.ts'
-import { makeSecrets } from '../../cli/start/secrets.ts'
-import type { LoadPlan } from './load.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { type Postgres, startPostgres } from '../../../cli/processes/postgres.ts'
+import { type Program, startProgram } from '../../../cli/processes/program.ts'
+import { type Redis, startRedis } from '../../../cli/processes/redis.ts'
+import { retryUnavailable } from '../../../cli/processes/retry.ts'
+import { makeSecrets } from '../../../cli/start/secrets.ts'
+import type { LoadPlan } from '../load/load.ts'
 
 export type Testbed = {
   directory: string
@@ -42,7 +42,7 @@ export type Signer = LoadPlan['signers'][number] & { workspaceId: string }
 
 const template = 'bench_template'
 const serviceRole = 'wallet_service'
-const root = new URL('../../', import.meta.url)
+const root = new URL('../../../', import.meta.url)
 
 export async function startTestbed(parentDirectory: string): Promise<Testbed> {
   const directory = await mkdtemp(join(parentDirectory, 'wallet-bench-'))

@@ -8,19 +8,19 @@
  * one of them, and behind two gateways with one core each, so that both cores post to the same ledger.
  */
 import { verifyLedger } from '@workspace-wallet/core-client'
-import { table } from '../../cli/admin/table.ts'
-import type { Program } from '../../cli/processes/program.ts'
-import { sayWithin } from '../../cli/processes/say.ts'
-import { noCpuTimes, type Watched } from './cpu.ts'
-import { figuresOf, type Sample, tableOf, totalOf } from './figures.ts'
-import { type LoadProcess, type Run, startLoadProcess } from './load-process.ts'
-import { findPgbench, runPgbench } from './pgbench.ts'
-import { installPlainSchema, walletsEach, workspaces } from './plain/install.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, median, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { type Spread, spreadOf, textOfSpread } from './spread.ts'
-import { checkpoint, type Database, makeSigner, type Signer, type Testbed } from './testbed.ts'
+import { table } from '../../../cli/admin/table.ts'
+import type { Program } from '../../../cli/processes/program.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import { noCpuTimes, type Watched } from '../measure/cpu.ts'
+import { figuresOf, type Sample, tableOf, totalOf } from '../measure/figures.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, median, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { type Spread, spreadOf, textOfSpread } from '../measure/spread.ts'
+import { type LoadProcess, type Run, startLoadProcess } from '../testbed/load-process.ts'
+import { findPgbench, runPgbench } from '../testbed/pgbench.ts'
+import { installPlainSchema, walletsEach, workspaces } from '../testbed/plain/install.ts'
+import { checkpoint, type Database, makeSigner, type Signer, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('transfers')
 const kinds = ['uniform', 'hot'] as const

@@ -3,13 +3,13 @@
  * pauses during a measurement, so that requests in flight do not count.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sayWithin } from '../../cli/processes/say.ts'
-import { type Heap, openHeap } from './heap.ts'
-import type { LoadPlan } from './load.ts'
-import { type LoadProcess, startLoadProcess } from './load-process.ts'
-import type { Findings } from './report.ts'
-import type { Settings } from './settings.ts'
-import { makeSigner, type Testbed } from './testbed.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { LoadPlan } from '../load/load.ts'
+import { type Heap, openHeap } from '../measure/heap.ts'
+import type { Findings } from '../measure/report.ts'
+import type { Settings } from '../measure/settings.ts'
+import { type LoadProcess, startLoadProcess } from '../testbed/load-process.ts'
+import { makeSigner, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('memory')
 const connections = 64

@@ -2,16 +2,16 @@
  * How much the expensive lists of some workspaces slow down another workspace: the 95th percentile of the latency of a
  * list while four workspaces with many orders request the most expensive lists, compared with the same list alone.
  */
-import { query } from '../../cli/processes/database.ts'
-import { sayWithin } from '../../cli/processes/say.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import type { LoadPlan, LoadResult } from '../load/load.ts'
+import type { Findings } from '../measure/report.ts'
+import { type Contenders, inRounds, largestOf, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { spreadOf } from '../measure/spread.ts'
+import { type LoadProcess, startLoadProcess } from '../testbed/load-process.ts'
+import type { Testbed } from '../testbed/testbed.ts'
 import { type Filled, fill } from './lists/fill.ts'
-import type { LoadPlan, LoadResult } from './load.ts'
-import { type LoadProcess, startLoadProcess } from './load-process.ts'
-import type { Findings } from './report.ts'
-import { type Contenders, inRounds, largestOf, ratiosOf } from './rounds.ts'
-import type { Settings } from './settings.ts'
-import { spreadOf } from './spread.ts'
-import type { Testbed } from './testbed.ts'
 
 const say = sayWithin('neighbours')
 const neighbours = 4
