@@ -1,5 +1,5 @@
 import { TRPCError } from '@trpc/server'
-import { type Scope, workspaceCall } from '@workspace-wallet/contract'
+import type { Scope } from '@workspace-wallet/contract'
 import { actorOfKey } from '../audit/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { CallContext, Context } from './context.ts'
@@ -45,11 +45,11 @@ function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): s
  */
 async function identify({ core, token }: Context, { scope }: Meta, rawInput: unknown): Promise<Caller> {
   if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
-  const { data: call, error } = workspaceCall.safeParse(rawInput)
-  if (error) throw new TRPCError({ code: 'BAD_REQUEST', cause: error })
-  const { apiKey } = call.caller
-  if (apiKey === undefined) throw new TRPCError({ code: 'FORBIDDEN', message: 'a gateway must name an API key' })
-  if ((await core.access.require(apiKey, scope)) !== call.workspaceId)
+  // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
+  const { workspaceId, caller } = (rawInput ?? {}) as { workspaceId?: unknown; caller?: { apiKey?: unknown } | null }
+  const apiKey = caller?.apiKey
+  if (typeof apiKey !== 'string') throw new TRPCError({ code: 'FORBIDDEN', message: 'a gateway must name an API key' })
+  if ((await core.access.require(apiKey, scope)) !== workspaceId)
     throw new TRPCError({ code: 'FORBIDDEN', message: 'the API key does not belong to this workspace' })
   return {
     actor: actorOfKey(apiKey),
