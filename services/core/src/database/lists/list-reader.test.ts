@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import { statement } from '../statement.ts'
+import type { Statement } from '../statement.ts'
 import { ListReader } from './list-reader.ts'
 
 let database: TestDatabase
@@ -20,16 +20,17 @@ afterAll(async () => {
 })
 
 type Answer = { answer: string }
+const pageStatement: Statement<Answer> = { name: 'test-page', text: "select 'page' as answer" }
 const page = (workspace: string) => ({
   workspace,
   cost: 'bounded' as const,
-  statement: statement<Answer>('test-page', "select 'page' as answer"),
+  statement: pageStatement,
   values: [],
 })
 const search = (workspace: string, text: string) => ({
   workspace,
   cost: 'search' as const,
-  statement: statement<Answer>('', text),
+  statement: { name: '', text } as Statement<Answer>,
   values: [],
   blamed: 'currency',
 })
