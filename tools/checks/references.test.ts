@@ -35,6 +35,10 @@ test.each([
   ['docs/page.md', '| named SQL | `http/queries.ts`, `http/app.ts` |', 'http/queries.ts'],
   ['docs/page.md', 'One file for each: `gateway/src/*/queries.ts`.', 'gateway/src/*/queries.ts'],
   ['docs/page.md', 'In `gateway/src/locales/`.', 'gateway/src/locales'],
+  ['docs/page.md', 'The steps are in `http/auth`.', 'http/auth'],
+  ['docs/page.md', 'The steps are in `gateway/src/auth/`.', 'gateway/src/auth'],
+  ['docs/page.md', '    gateway/src/http/server.ts   the server', 'gateway/src/http/server.ts'],
+  ['docs/page.md', '```\nnode gateway/src/main.ts\n```', 'gateway/src/main.ts'],
   ['docs/page.md', 'Call `createServer(app)`.', 'createServer'],
   ['docs/page.md', 'See `sendSuccess` in `http/app.ts`.', '`sendSuccess` in `http/app.ts`'],
   ['docs/page.md', 'See [the code](../gateway/src/http/server.ts).', '../gateway/src/http/server.ts'],
@@ -46,14 +50,17 @@ test.each([
   ['Dockerfile', '# See docs/deployment.md', 'docs/deployment.md'],
   ['gateway/src/a.sql', '-- as in gateway/src/b.sql', 'gateway/src/b.sql'],
 ])('a reference to nothing is detected: %s, %s', (path, text, name) => {
-  expect(missingReferences({ path, text: `\n${text}` }, names)).toEqual([`${path}:2 ${name}`])
+  const line = text.split('\n').findIndex(each => each.includes(name)) + 2
+  expect(missingReferences({ path, text: `\n${text}` }, names)).toEqual([`${path}:${line} ${name}`])
 })
 
 test.each([
   ['docs/page.md', 'See `gateway/src/http/app.ts`, `app.ts`, `gateway/src/http` and `gateway/src/{http,api}/*.ts`.'],
   ['docs/page.md', 'See `createApp` in `http/app.ts`, and [below](#what-we-do-and-why).'],
   ['docs/page.md', 'It writes `.data/demo.json`; call `response.json()`.'],
-  ['docs/page.md', '```\nconst a = "`gateway/src/http/server.ts`"\n```'],
+  ['docs/page.md', '```\nimport "./server.ts"\n```'],
+  ['docs/page.md', '    gateway/src/http/app.ts   the app'],
+  ['docs/page.md', 'See `src/http/`, and send `application/json`.'],
   ['docs/page.md', 'See [the site](https://example.com/a.md#b).'],
   ['gateway/src/http/app.ts', "import { serve } from './server.ts'"],
   ['gateway/src/http/app.ts', '/** Why: docs/decisions/0003. */'],

@@ -14,7 +14,7 @@ export function readSources(): Promise<Source[]> {
   return readAll([`${folders}/**/*.ts`])
 }
 
-/** Code, configuration and documentation, without the vocabulary check itself. */
+/** Code, configuration and documentation. */
 export async function readTexts(): Promise<Source[]> {
   const patterns = [
     `${folders}/**/*.{ts,cjs,sh,sql,json,lua,yml,cfg,py,md}`,
@@ -23,7 +23,7 @@ export async function readTexts(): Promise<Source[]> {
     'Dockerfile',
   ]
   const texts = await readAll([...patterns, '.env.example', '.github/**/*'])
-  return texts.filter(({ path }) => !path.startsWith('tools/checks/vocabulary') && path !== 'package-lock.json')
+  return texts.filter(({ path }) => path !== 'package-lock.json')
 }
 
 /** The paths of all files, relative to the root. */
