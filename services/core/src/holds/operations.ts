@@ -9,7 +9,7 @@ import {
 } from '@workspace-wallet/contract'
 import type { HoldRow } from '../database/signed-rows.ts'
 import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
-import { type Made, malformedWallet } from '../ledger/decide/requests.ts'
+import { malformedWallet } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }
@@ -37,7 +37,7 @@ export async function createHold({ shards }: Ledger, actor: string, input: Creat
       },
     ]),
   )
-  return holdOf(made!)
+  return toHold(made.hold)
 }
 
 /**
@@ -48,11 +48,6 @@ export async function createHold({ shards }: Ledger, actor: string, input: Creat
 export async function releaseHold({ shards }: Ledger, actor: string, input: ReleaseHoldInput): Promise<Hold> {
   const hold = nameOf('hold', input.holdId)
   const [made] = await shards.post(requestOf(input, [{ kind: 'hold release', hold, ...callerOf(actor, input) }]))
-  return holdOf(made!)
-}
-
-function holdOf(made: Made): Hold {
-  if (!made || !('hold' in made)) throw new Error('a command about a hold made no hold')
   return toHold(made.hold)
 }
 

@@ -15,7 +15,7 @@ import {
 } from '@workspace-wallet/contract'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
-import { type Made, malformedWallet, type Posting, type Reversal } from '../ledger/decide/requests.ts'
+import { type MadeTransfer, malformedWallet, type Posting, type Reversal } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }
@@ -36,7 +36,7 @@ export async function createTransfer(
   const transferId = newId('transfer', input.transferId)
   const given = { transferId, batchId: null, ...callerOf(actor, input) }
   const [made] = await shards.post(requestOf(input, [postingOf(input.order, given)]))
-  return orderOf(made!)
+  return orderOf(made)
 }
 
 /**
@@ -67,7 +67,7 @@ export async function reverseTransfer(
   const transferId = newId('transfer', input.transferId)
   const given = { transferId, batchId: null, ...callerOf(actor, input) }
   const [made] = await shards.post(requestOf(input, [reversalOf(input.reversal, given)]))
-  return orderOf(made!)
+  return orderOf(made)
 }
 
 function commandOf(item: BatchItem, given: Given): Posting | Reversal {
@@ -105,9 +105,8 @@ function reversalOf(reversal: ReverseTransferBody, given: Given): Reversal {
   }
 }
 
-function orderOf(made: Made): TransferOrder {
-  if (!made || !('transfer' in made)) throw new Error('a command about a transfer made no transfer')
-  return toOrder({ ...made.transfer, reversedAmount: made.reversedAmount })
+function orderOf({ transfer, reversedAmount }: MadeTransfer): TransferOrder {
+  return toOrder({ ...transfer, reversedAmount })
 }
 
 /** The columns of a transfer that its order contains. */

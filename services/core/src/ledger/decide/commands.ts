@@ -7,7 +7,10 @@ const defaultBudgetMs = 10_000
 type CommandCall = { workspaceId: string; caller: Caller; resend?: boolean | undefined; budgetMs?: number | undefined }
 
 /** A request with these commands. @throws DomainError GA2032 if the workspace ID is malformed */
-export function requestOf(input: CommandCall, commands: Command[]): LedgerRequest {
+export function requestOf<const Given extends readonly Command[]>(
+  input: CommandCall,
+  commands: Given,
+): LedgerRequest<Given> {
   const workspaceId = uuidFromId('workspace', input.workspaceId)
   if (!workspaceId) throw new DomainError('GA2032')
   return {

@@ -1,7 +1,7 @@
 import { Decimal, DomainError } from '@workspace-wallet/contract'
 import { currencyMismatch } from './currency-mismatch.ts'
 import type { Draft } from './draft.ts'
-import { coreItself, type HoldCreation, type HoldRelease, type Made } from './requests.ts'
+import { coreItself, type HoldCreation, type HoldRelease, type MadeHold } from './requests.ts'
 import { exceededByHold } from './spending.ts'
 import type { HoldState } from './state.ts'
 
@@ -20,7 +20,7 @@ export function expireDueHolds(draft: Draft): void {
 }
 
 /** A new hold: W001, W002, T003, T008, T002. */
-export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made | DomainError {
+export function decideHoldCreation(draft: Draft, creation: HoldCreation): MadeHold | DomainError {
   const { holdId, bizId, walletId, amount, currency, expiresInSeconds, reference, remark } = creation
   const wallet = draft.wallet(walletId)
   if (wallet?.kind !== 'CUSTOMER') return new DomainError('W001', { field: 'walletId' })
@@ -49,7 +49,7 @@ export function decideHoldCreation(draft: Draft, creation: HoldCreation): Made |
 }
 
 /** The release of an open hold, on a frozen wallet too: H001, H002. */
-export function decideHoldRelease(draft: Draft, release: HoldRelease): Made | DomainError {
+export function decideHoldRelease(draft: Draft, release: HoldRelease): MadeHold | DomainError {
   const hold = draft.hold(release.hold)
   if (!hold) return new DomainError('H001')
   if (hold.status !== 'OPEN') return new DomainError('H002', { status: hold.status })

@@ -2,7 +2,7 @@ import { Decimal, DomainError, decimalsOf } from '@workspace-wallet/contract'
 import { currencyMismatch } from './currency-mismatch.ts'
 import { drawOnHold } from './decide-hold.ts'
 import type { Draft } from './draft.ts'
-import type { Made, Posting, Reversal } from './requests.ts'
+import type { MadeTransfer, Posting, Reversal } from './requests.ts'
 import { exceededByTransfer } from './spending.ts'
 import type { WalletState } from './state.ts'
 
@@ -10,7 +10,7 @@ import type { WalletState } from './state.ts'
  * A transfer, deposit or withdrawal, with or without the capture of a hold. The checks are in the order of section 4 of the
  * specification: T004, W001 (source, target), H001, H004, W002, H002, T003, H003, T008, T002.
  */
-export function decidePosting(draft: Draft, posting: Posting): Made | DomainError {
+export function decidePosting(draft: Draft, posting: Posting): MadeTransfer | DomainError {
   const { type, currency, draw } = posting
   if (posting.sourceWalletId === posting.targetWalletId) return new DomainError('T004')
   const source = draft.wallet(posting.sourceWalletId)
@@ -53,7 +53,7 @@ export function decidePosting(draft: Draft, posting: Posting): Made | DomainErro
 }
 
 /** A reversal: T001, T006, W002, T003, T007, T008, T002. */
-export function decideReversal(draft: Draft, reversal: Reversal): Made | DomainError {
+export function decideReversal(draft: Draft, reversal: Reversal): MadeTransfer | DomainError {
   const { currency } = reversal
   const original = draft.transfer(reversal.reverses)
   if (original?.type !== 'TRANSFER') return new DomainError('T001')

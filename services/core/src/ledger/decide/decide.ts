@@ -5,10 +5,12 @@ import { Draft } from './draft.ts'
 import { repeatedBy } from './replays.ts'
 import {
   type Command,
+  type CommandKind,
   isAboutHolds,
   isBatch,
   type LedgerRequest,
   type Made,
+  type MadeByKind,
   type RequestResult,
   refusal,
   unavailable,
@@ -66,20 +68,17 @@ function decideBatch(draft: Draft, { commands }: LedgerRequest): RequestResult {
   return { kind: 'posted', made: records }
 }
 
-/** A check of a command comes before any of its effects. */
-function decideCommand(draft: Draft, command: Command): Made | DomainError {
-  switch (command.kind) {
-    case 'posting':
-      return decidePosting(draft, command)
-    case 'reversal':
-      return decideReversal(draft, command)
-    case 'hold creation':
-      return decideHoldCreation(draft, command)
-    case 'hold release':
-      return decideHoldRelease(draft, command)
-    case 'expiry':
-      return null
-  }
+/** How a command of each kind is decided. The checks of a command come before its effects. */
+const deciders: { [Kind in CommandKind]: (draft: Draft, command: Command<Kind>) => MadeByKind[Kind] | DomainError } = {
+  posting: decidePosting,
+  reversal: decideReversal,
+  'hold creation': decideHoldCreation,
+  'hold release': decideHoldRelease,
+  expiry: () => null,
+}
+
+function decideCommand<Kind extends CommandKind>(draft: Draft, command: Command<Kind>): MadeByKind[Kind] | DomainError {
+  return deciders[command.kind](draft, command)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Decimal, DomainError, decimalsOf, mintId, uuidFromId } from '@workspace-wallet/contract'
 import type { JournalEntry, JournalType } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
-import type { Made, Name, RequestResult } from './requests.ts'
+import type { MadeTransfer, Name, RequestResult } from './requests.ts'
 import { isSet, limitKey, subjectsOf, withSpent } from './spending.ts'
 import type { Decision, HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
@@ -73,7 +73,7 @@ export class Draft {
     return 'id' in name ? this.#byTransferId.get(name.id) : this.#byBizId.get(name.bizId)
   }
 
-  made(transfer: Transfer): Made {
+  made(transfer: Transfer): MadeTransfer {
     return { transfer, reversedAmount: this.reversedAmount(transfer).toFixed(decimalsOf(transfer.currency)) }
   }
 
@@ -94,7 +94,7 @@ export class Draft {
   }
 
   /** Moves the amount of a transfer from its source to its target. */
-  addTransfer(given: GivenTransfer): Made {
+  addTransfer(given: GivenTransfer): MadeTransfer {
     const isOrder = given.type === 'TRANSFER'
     const amount = new Decimal(given.amount)
     const source = this.#addEntry(given.sourceWalletId, amount.negated(), isOrder)

@@ -1,31 +1,49 @@
 import { Decimal } from '@workspace-wallet/contract'
 import type { Transfer } from '../chain/transfer.ts'
 import type { Draft } from './draft.ts'
-import type { Command, HoldCreation, Made, Name, Posting, Reversal } from './requests.ts'
+import type {
+  Command,
+  CommandKind,
+  HoldCreation,
+  MadeByKind,
+  MadeTransfer,
+  Name,
+  Posting,
+  Reversal,
+} from './requests.ts'
 import type { HoldState } from './state.ts'
 
+type Repeated<Kind extends CommandKind> = NonNullable<MadeByKind[Kind]> | 'different' | null
+
+const finders: { [Kind in CommandKind]: (draft: Draft, command: Command<Kind>) => Repeated<Kind> } = {
+  posting: (draft, posting) => repeatedTransfer(draft, posting, existing => isSamePosting(draft, existing, posting)),
+  reversal: (draft, reversal) =>
+    repeatedTransfer(draft, reversal, existing => isSameReversal(draft, existing, reversal)),
+  'hold creation': (draft, creation) => {
+    const hold = findExisting(creation, name => draft.hold(name), creation.holdId)
+    if (!hold) return null
+    return isSameHold(hold, creation) ? { hold } : 'different'
+  },
+  'hold release': (draft, release) => {
+    const hold = draft.hold(release.hold)
+    return hold?.status === 'RELEASED' ? { hold } : null
+  },
+  expiry: () => null,
+}
+
 /** What a command made when it was sent before; 'different' if its name belongs to something else; null if it is new. */
-export function repeatedBy(draft: Draft, command: Command): NonNullable<Made> | 'different' | null {
-  switch (command.kind) {
-    case 'posting':
-    case 'reversal': {
-      const existing = findExisting(command, name => draft.transfer(name), command.transferId)
-      if (!existing) return null
-      const isSame = command.kind === 'posting' ? isSamePosting : isSameReversal
-      return isSame(draft, existing, command as never) ? draft.made(existing)! : 'different'
-    }
-    case 'hold creation': {
-      const hold = findExisting(command, name => draft.hold(name), command.holdId)
-      if (!hold) return null
-      return isSameHold(hold, command) ? { hold } : 'different'
-    }
-    case 'hold release': {
-      const hold = draft.hold(command.hold)
-      return hold?.status === 'RELEASED' ? { hold } : null
-    }
-    case 'expiry':
-      return null
-  }
+export function repeatedBy<Kind extends CommandKind>(draft: Draft, command: Command<Kind>): Repeated<Kind> {
+  return finders[command.kind](draft, command)
+}
+
+function repeatedTransfer(
+  draft: Draft,
+  command: Posting | Reversal,
+  isSame: (existing: Transfer) => boolean,
+): MadeTransfer | 'different' | null {
+  const existing = findExisting(command, name => draft.transfer(name), command.transferId)
+  if (!existing) return null
+  return isSame(existing) ? draft.made(existing) : 'different'
 }
 
 function findExisting<Row>({ bizId }: { bizId: string | null }, find: (name: Name) => Row | undefined, id: string) {

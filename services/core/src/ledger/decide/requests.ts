@@ -74,20 +74,41 @@ export type HoldRelease = Caller & { kind: 'hold release'; hold: Name }
 /** A wallet whose due holds expire. Every request does this for the wallets that it uses; this one does nothing else. */
 export type Expiry = Caller & { kind: 'expiry'; walletId: string }
 
-export type Command = Posting | Reversal | HoldCreation | HoldRelease | Expiry
+/** The commands by their kind. */
+type Commands = {
+  posting: Posting
+  reversal: Reversal
+  'hold creation': HoldCreation
+  'hold release': HoldRelease
+  expiry: Expiry
+}
+export type CommandKind = keyof Commands
+export type Command<Kind extends CommandKind = CommandKind> = { [Each in Kind]: { kind: Each } & Commands[Each] }[Kind]
 
 /** Commands of one caller, which are applied all or none, in order. */
-export type LedgerRequest = {
+export type LedgerRequest<Given extends readonly Command[] = readonly Command[]> = {
   workspaceId: string
-  commands: readonly Command[]
+  commands: Given
   /** Whether this may already be posted, so that the IDs of its transfers must be looked up first. */
   mayBePosted: boolean
   /** How long the caller waits, as a time of `performance.now()`. */
   deadlineMs: number
 }
 
-/** The record that a command made or found. */
-export type Made = { transfer: Transfer; reversedAmount: string } | { hold: HoldRow } | null
+export type MadeTransfer = { transfer: Transfer; reversedAmount: string }
+export type MadeHold = { hold: HoldRow }
+
+/** The record that a command of each kind makes, or finds when it is a replay. */
+export type MadeByKind = {
+  posting: MadeTransfer
+  reversal: MadeTransfer
+  'hold creation': MadeHold
+  'hold release': MadeHold
+  expiry: null
+}
+export type Made = MadeByKind[CommandKind]
+/** What these commands make, in their order. */
+export type MadeBy<Given extends readonly Command[]> = { -readonly [At in keyof Given]: MadeByKind[Given[At]['kind']] }
 
 export type RequestResult = { kind: 'posted' | 'replayed'; made: Made[] } | { kind: 'refused'; error: DomainError }
 

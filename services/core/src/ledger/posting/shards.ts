@@ -1,5 +1,5 @@
 import { DomainError, FairQueue, hashText, type QueueItem } from '@workspace-wallet/contract'
-import type { LedgerRequest, Made, RequestResult } from '../decide/requests.ts'
+import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
 
 type WaitingRequest = QueueItem & {
   request: LedgerRequest
@@ -38,9 +38,11 @@ export class Shards {
    * @throws DomainError the ledger's rejection, or S002 when the queue is full, the deadline passed before the request was
    *   taken into a batch, or the shards are closed
    */
-  post(request: LedgerRequest): Promise<Made[]> {
+  post<const Given extends readonly Command[]>(request: LedgerRequest<Given>): Promise<MadeBy<Given>> {
     if (this.#closed) return Promise.reject(unavailable())
-    return this.#shards[hashText(request.workspaceId) % this.#shards.length]!.add(request)
+    const made = this.#shards[hashText(request.workspaceId) % this.#shards.length]!.add(request)
+    // One record for each command, in order, of the kind that `decide` makes. The queue holds requests of all kinds.
+    return made as Promise<MadeBy<Given>>
   }
 
   /** How many commands wait, and how many are in batches in flight. */
