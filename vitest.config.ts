@@ -1,9 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { testFiles } from './test/setup/projects.ts'
+
+const { unit, system } = testFiles()
 
 export default defineConfig({
   test: {
-    include: ['{packages,services,gateway,cli,tools,test,examples}/**/*.test.ts'],
-    globalSetup: ['test/setup/global.ts'],
+    projects: [
+      { extends: true, test: { name: 'unit', include: unit } },
+      { extends: true, test: { name: 'system', include: system, globalSetup: ['test/setup/global.ts'] } },
+    ],
     environment: 'node',
     // Processes, not threads: tests start servers, send signals and read environments.
     pool: 'forks',

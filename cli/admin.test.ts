@@ -3,16 +3,17 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { batchType, scopes, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { afterAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { connect, execute, query } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { signRows } from '../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
+import { makeTempDir } from '../test/setup/temp.ts'
 import { until } from '../test/setup/until.ts'
 import { commands } from './admin/commands/all.ts'
 
@@ -24,7 +25,7 @@ interface Ran {
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
-const dataDir = await mkdtemp(join(inject('runDir'), 'admin-'))
+const dataDir = await makeTempDir('admin')
 const system = await startSystem({ gateways: 0 })
 const { coreUrl, adminToken, admin: core } = system
 const throughCore = { CORE_URL: coreUrl, CORE_TOKEN: adminToken }
@@ -1312,8 +1313,8 @@ describe('shell completion', () => {
 })
 
 test('wallet-admin finds the service of the checkout that it is linked from, in any directory, unless DATA_DIR is set', async () => {
-  const checkout = await mkdtemp(join(inject('runDir'), 'checkout-'))
-  const elsewhere = await mkdtemp(join(inject('runDir'), 'elsewhere-'))
+  const checkout = await makeTempDir('checkout')
+  const elsewhere = await makeTempDir('elsewhere')
   await mkdir(join(checkout, 'cli'))
   await copyFile(join(root, 'cli/wallet-admin'), join(checkout, 'cli/wallet-admin'))
   for (const name of ['admin.ts', 'node-version.cjs'])

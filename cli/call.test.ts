@@ -1,10 +1,11 @@
 /** Runs `npm run call` as its users do: in a separate process, against a running service. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSystem } from '../test/setup/system.ts'
+import { makeTempDir } from '../test/setup/temp.ts'
 
 interface Ran {
   exitCode: number
@@ -13,7 +14,7 @@ interface Ran {
 }
 
 const script = fileURLToPath(new URL('./call.ts', import.meta.url))
-const dataDir = await mkdtemp(join(inject('runDir'), 'call-'))
+const dataDir = await makeTempDir('call')
 const system = await startSystem()
 const { baseUrl, apiKey, apiSecret, wallets } = system
 const createPath = '/api/v1/transfer/command/create'

@@ -6,11 +6,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/contract'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execute } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { moveTransfersToPast } from '../test/setup/past.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
+import { makeTempDir } from '../test/setup/temp.ts'
 import { csvLine } from './admin/statement-export.ts'
 import { retryUnavailable } from './processes/retry.ts'
 
@@ -37,7 +38,8 @@ afterAll(() => system.stop())
 const newWallet = (name: string) => system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name })
 const deposit = (amount: string, to = walletId) =>
   retryUnavailable(() => system.admin.wallets.deposit.mutate({ workspaceId, walletId: to, amount }))
-const newFile = (name: string) => join(inject('runDir'), `${randomUUID()}-${name}`)
+const directory = await makeTempDir('statements')
+const newFile = (name: string) => join(directory, `${randomUUID()}-${name}`)
 
 type Ran = { exitCode: number; stdout: string; stderr: string }
 

@@ -1,6 +1,6 @@
 /** Runs the example clients as their users do, against a running service. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect, createServer, type Server } from 'node:net'
@@ -8,12 +8,13 @@ import { basename, delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findPrograms } from '../cli/processes/programs.ts'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Answer, type Credentials, call, createPath, type Envelope } from '../test/setup/client.ts'
 import { listen } from '../test/setup/listen.ts'
 import { startSystem } from '../test/setup/system.ts'
+import { makeTempDir } from '../test/setup/temp.ts'
 import { createTenant, createWallet } from '../test/setup/workspaces.ts'
 
 interface Ran {
@@ -25,7 +26,7 @@ interface Ran {
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const vectorsFile = here('../test/vectors/signing.json')
 const system = await startSystem()
-const directory = await mkdtemp(join(inject('runDir'), 'examples-'))
+const directory = await makeTempDir('examples')
 
 /** A language, the program that runs its client, and what to compile before. */
 interface Language {
@@ -313,7 +314,7 @@ describe.concurrent.each(languages)('$name', ({ name, file, bizId, prepare }) =>
 
 test('the client in shell shows neither key, signature nor body to other users of the machine', async () => {
   const tenant = await newTenant(['A', 'USD', '10'], ['B', 'USD', '0'])
-  const folder = await mkdtemp(join(directory, 'seen-'))
+  const folder = await makeTempDir('seen')
   const seen = join(folder, 'command-lines')
   const paths = (process.env.PATH ?? '').split(delimiter).map(each => join(each, 'curl'))
   await writeFile(

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createWalletClient, type WalletClient, type Webhook } from '@workspace-wallet/client'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pickFreePort } from '../cli/processes/ports.ts'
 import { findPrograms } from '../cli/processes/programs.ts'
 import { type Demo, ensureDemo } from '../cli/start/demo.ts'
@@ -10,6 +10,7 @@ import { hourMs, moveTransfersToPast } from './setup/past.ts'
 import { Shell, type ShellName } from './setup/shell.ts'
 import { ShownOutputs } from './setup/shown-output.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 
 /**
@@ -78,7 +79,7 @@ class Reader {
 
   /** @param known without it, a new demo workspace */
   static async create(shell: ShellName, known?: Omit<Demo, 'coreUrl'>): Promise<Reader> {
-    const directory = await mkdtemp(join(inject('runDir'), 'guide-'))
+    const directory = await makeTempDir('guide')
     for (const name of ['node_modules', 'cli', 'examples', 'test'])
       await symlink(join(root, name), join(directory, name))
     await mkdir(join(directory, '.data'))

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type ReceiptClaims, type ReceiptKeys, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { type Browser, chromium } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findProgram, findPrograms } from '../cli/processes/programs.ts'
 import { signReceipt } from '../services/core/src/signing/jws.ts'
 import { parseSigningKeys } from '../services/core/src/signing/signing-keys.ts'
@@ -16,6 +16,7 @@ import { logLines } from './setup/log-lines.ts'
 import { readMetric } from './setup/metrics.ts'
 import { javaScriptVerifier, verifierInJavaScript, verifyInPython, writeKeys } from './setup/receipt-verifiers.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { createKey, createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -133,7 +134,7 @@ describe('anybody can verify it with the public keys', () => {
     const jwks = await getKeys()
     const { verifyReceipt } = await verifierInJavaScript()
     expect(await verifyReceipt(receipt, jwks)).toEqual(claimsOf(receipt))
-    expect(await verifyInPython(receipt, await writeKeys(inject('runDir'), jwks))).toEqual(claimsOf(receipt))
+    expect(await verifyInPython(receipt, await writeKeys(jwks))).toEqual(claimsOf(receipt))
   })
 
   test('in a browser, on a page of another origin', async () => {
@@ -204,7 +205,7 @@ const script = fileURLToPath(new URL('../cli/admin.ts', import.meta.url))
 
 /** Runs `receipt check` on a file with this text, and on standard input. Returns its exit code, its result and its text. */
 async function check(receipt: string, coreUrl = system.coreUrl) {
-  const file = join(inject('runDir'), `receipt-${++count}.txt`)
+  const file = join(await makeTempDir('receipt'), 'receipt.txt')
   await writeFile(file, `${receipt}\n`)
   const { PATH, NODE_COMPILE_CACHE } = process.env
   const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }

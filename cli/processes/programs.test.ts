@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, expect, inject, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { makeTempDir } from '../../test/setup/temp.ts'
 import { isRoot } from './unprivileged.ts'
 
 const module = new URL('programs.ts', import.meta.url).href
@@ -26,7 +27,7 @@ rmdir running
 let directory: string
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(inject('runDir'), 'programs-'))
+  directory = await makeTempDir('programs')
   await mkdir(join(directory, 'bin'))
 })
 

@@ -11,6 +11,8 @@ export const templateDatabase = 'wallet_template'
 export interface DatabaseServer {
   ownerUrl: string
   serviceUrl: string
+  /** Its files belong to the user that PostgreSQL runs as. */
+  dataDir: string
 }
 
 export interface TestDatabase {

@@ -18,13 +18,12 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseServer: DatabaseServer
     redisUrl: string
-    /** A directory for the files of this test run, removed at its end. */
-    runDir: string
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'wallet-test-'))
+  const dataDir = join(runDir, 'postgres')
   // The tests start hundreds of processes.
   const compileCache = join(runDir, 'compiled')
   process.env.NODE_COMPILE_CACHE = compileCache
@@ -40,7 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const redis = process.env.REDIS_URL ? undefined : await startRedis()
     if (redis) stops.push(redis.stop)
     const postgres = await startPostgres({
-      dataDir: join(runDir, 'postgres'),
+      dataDir,
       port: 0,
       durable: false,
       superuserPassword: randomUUID(),
@@ -49,9 +48,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
       removeWhenStopped: [runDir],
     })
     stops.push(postgres.stop)
-    project.provide('runDir', runDir)
     project.provide('redisUrl', redis?.url ?? process.env.REDIS_URL!)
-    project.provide('databaseServer', await migrateTemplate(postgres))
+    project.provide('databaseServer', await migrateTemplate(postgres, dataDir))
   } catch (error) {
     await stopAll()
     throw error
@@ -59,10 +57,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return stopAll
 }
 
-async function migrateTemplate(postgres: Postgres): Promise<DatabaseServer> {
+async function migrateTemplate(postgres: Postgres, dataDir: string): Promise<DatabaseServer> {
   const server = {
     ownerUrl: postgres.url('postgres'),
     serviceUrl: postgres.url('postgres', 'wallet_service', randomUUID()),
+    dataDir,
   }
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
   await execute(adminUrl, `create database ${templateDatabase}`)

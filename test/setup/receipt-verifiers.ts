@@ -1,11 +1,11 @@
 /** The verifiers of receipts in examples/receipts. */
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { ReceiptClaims, ReceiptKeys } from '@workspace-wallet/contract'
+import { makeTempDir } from './temp.ts'
 
 const example = (name: string) => new URL(`../../examples/receipts/${name}`, import.meta.url)
 export const javaScriptVerifier = example('verify-receipt.js')
@@ -18,8 +18,8 @@ export function verifierInJavaScript(): Promise<Verifier> {
 }
 
 /** Writes the public keys to a file, as a verifier stores them. */
-export async function writeKeys(directory: string, jwks: ReceiptKeys): Promise<string> {
-  const file = join(directory, `jwks-${randomUUID()}.json`)
+export async function writeKeys(jwks: ReceiptKeys): Promise<string> {
+  const file = join(await makeTempDir('receipt-keys'), 'jwks.json')
   await writeFile(file, JSON.stringify(jwks))
   return file
 }

@@ -20,7 +20,7 @@ export interface SmallDisk {
 /** Null when this user may not mount a disk. */
 export async function mountSmallDisk(): Promise<SmallDisk | null> {
   const path = await makeTempDir('disk')
-  const { uid, gid } = await stat(join(inject('runDir'), 'postgres'))
+  const { uid, gid } = await stat(inject('databaseServer').dataDir)
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=2m,mode=755,uid=${uid},gid=${gid}`, 'tmpfs', path])
   } catch {

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { ReceiptKeys } from '@workspace-wallet/contract'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { signReceipt, verifyReceipt } from '../../services/core/src/signing/jws.ts'
 import { parseSigningKeys, publicKeysOf } from '../../services/core/src/signing/signing-keys.ts'
 import { findPrograms } from '../../cli/processes/programs.ts'
@@ -31,7 +31,7 @@ function withNextCharacter(text: string, at: number): string {
 let keysFile: string
 beforeAll(async () => {
   await findPrograms(['python3', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
-  keysFile = await writeKeys(inject('runDir'), jwks)
+  keysFile = await writeKeys(jwks)
 })
 
 test.each(vectors)('$name: the service writes exactly this receipt', ({ kid, seed, payload, receipt }) => {

@@ -1,4 +1,4 @@
-import { dirname, relative, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Source } from './sources.ts'
 
 type Import = { from: string; to: string; isType: boolean; isPath: boolean }
@@ -190,12 +190,8 @@ export function importsOf({ path, text }: Source): Import[] {
   return [...text.matchAll(importPattern)].map(([, type, target, dynamic]) => {
     const to = (target ?? dynamic)!
     const isPath = to.startsWith('.')
-    return { from: path, to: isPath ? fromRoot(path, to) : to, isType: type !== undefined, isPath }
+    return { from: path, to: isPath ? join(dirname(path), to) : to, isType: type !== undefined, isPath }
   })
-}
-
-function fromRoot(path: string, target: string): string {
-  return relative('/', resolve('/', dirname(path), target))
 }
 
 /**

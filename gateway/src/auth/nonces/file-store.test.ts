@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { copyFile, cp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createLog } from '@workspace-wallet/runtime'
@@ -35,7 +35,9 @@ const nowSeconds = () => Math.floor(Date.now() / 1000)
 const claim = (nonce: string) => store.claim('ak_1', nonce, nowSeconds())
 
 beforeEach(async () => {
-  path = join(await makeTempDir('nonce-file'), 'nonces.db')
+  // In a directory that tests may move.
+  path = join(await makeTempDir('nonce-file'), 'directory', 'nonces.db')
+  await mkdir(join(path, '..'))
   begun = []
   await open()
 })
