@@ -72,6 +72,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     max: config.LEDGER_SHARDS,
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
+    // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
+    settings: { statement_timeout: '3s' },
     chainKey,
   })
   const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey })

@@ -29,7 +29,8 @@ export function grants(role: string, database: string): string[] {
 
     // Only these functions write ledgers, wallets, holds, limits, transfers and the journal. They check every change.
     `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,
-       change_ledger_status, repair_wallet, repair_ledger, change_holds, set_limit, count_spending, post to ${role}`,
+       change_ledger_status, repair_wallet, repair_ledger, change_holds, set_limit, count_spending, post, post_transfer
+       to ${role}`,
 
     // Append to the audit. A trigger checks the position and the time, and PostgreSQL assigns the id.
     `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,

@@ -5,8 +5,8 @@ import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.
 import { decide } from '../decide/decide.ts'
 import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from '../decide/requests.ts'
 import type { Decision } from '../decide/state.ts'
-import { post, type Written } from '../store/post.ts'
-import { beginFor, committed, withConnection } from '../store/transaction.ts'
+import { post, postSingle, singleOf, type Written } from '../store/post.ts'
+import { batchName, beginFor, committed, withConnection } from '../store/transaction.ts'
 import type { Outcome } from './post-locked.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 
@@ -14,6 +14,8 @@ import type { RememberedLedgers } from './remembered-ledgers.ts'
 const maxTransitMs = 3_000
 /** The SQLSTATE of `post` for a decision that does not continue from the stored rows. */
 const restrictViolation = '23001'
+/** The SQLSTATE of `post_transfer` for a transfer that comes too late. */
+const serializationFailure = '40001'
 
 /**
  * Posts a batch in one round trip, from the remembered ledgers and without reading first.
@@ -40,7 +42,7 @@ export async function postRemembered(
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
   const rows = chainDecisions(chainKey, decisions)
-  const written = await postUnlocked(pool, rows.postings, beginFor(requests), postableUntil(requests, now))
+  const written = await postUnlocked(pool, rows.postings, batchName(requests), postableUntil(requests, now))
   if (!written) remembered.distrust(workspacesOf(requests))
   return written && { results, written: { ...written, rows }, breaches: [] }
 }
@@ -58,18 +60,26 @@ function postableUntil(requests: readonly LedgerRequest[], now: Date): Date {
 async function postUnlocked(
   pool: Pool,
   postings: ChainedPostings,
-  begin: string,
+  name: string,
   notAfter: Date,
 ): Promise<Written | null> {
   try {
     return await withConnection(pool, async client => {
-      const writes = [client.query(begin), post(client, postings, notAfter)] as const
-      await committed([...writes], client.query('commit'))
+      const single = singleOf(postings)
+      // A statement outside a transaction commits by itself.
+      const writes = single
+        ? ([null, postSingle(client, single, notAfter, name)] as const)
+        : ([client.query(beginFor(name)), post(client, postings, notAfter)] as const)
+      await committed(
+        writes.filter(each => each !== null),
+        single ? Promise.resolve() : client.query('commit'),
+      )
       return await writes[1]
     })
   } catch (error) {
     // A row was modified outside the service. `postLocked` reads the rows and finds out which.
-    if ((error as { code?: unknown }).code === restrictViolation) return null
+    const { code } = error as { code?: unknown }
+    if (code === restrictViolation || code === serializationFailure) return null
     throw error
   }
 }

@@ -33,7 +33,7 @@ import {
   loadWalletsOf,
   lockLedgers,
 } from './load.ts'
-import { beginFor } from './transaction.ts'
+import { batchName, beginFor } from './transaction.ts'
 
 type Loaded = {
   ledgers: Map<string, LedgerState>
@@ -50,7 +50,7 @@ export async function loadLedgers(client: PoolClient, chainKey: KeyObject, reque
   const reversedNames = reversedNamesOf(requests)
   const audited = workspacesOf(requests.filter(isFunding))
   const queries = [
-    client.query(beginFor(requests)),
+    client.query(beginFor(batchName(requests))),
     lockLedgers(client, workspacesOf(requests)),
     loadWallets(client, walletsOf(requests)),
     holdNames.length + reversedNames.length > 0 ? loadWalletsOf(client, holdNames, reversedNames) : [],

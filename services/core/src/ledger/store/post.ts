@@ -1,7 +1,9 @@
 import { formatBalance } from '@workspace-wallet/contract'
+import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { Transfer } from '../chain/transfer.ts'
-import type { ChainedPostings } from '../decide/chain-decisions.ts'
+import type { ChainedPostings, ChainedTransfer } from '../decide/chain-decisions.ts'
+import type { Replacing } from '../decide/state.ts'
 
 const parameters = Array.from({ length: 45 }, (_, at) => `$${at + 1}`).join(', ')
 const postStatement = statement<Written | { now: null }>(
@@ -77,6 +79,92 @@ export async function post(
     plainArray(rows.map(row => row.reversedTotal)),
     plainArray(rows.map(row => row.batchId)),
     notAfter?.toISOString() ?? null,
+  ])
+  return posted!.now === null ? null : posted!
+}
+
+type Single = {
+  transfer: Transfer
+  ledger: Replacing<LedgerRow>
+  source: Replacing<WalletRow>
+  target: Replacing<WalletRow>
+}
+
+/**
+ * The rows of one transfer between two wallets that captures no hold, reverses nothing and is not part of a batch of the API; null
+ * for any others. The flows of such a transfer say the same as its wallets.
+ */
+export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Single | null {
+  const [first, ...others] = transfers
+  const [ledger] = ledgers
+  if (!first || !ledger || others.length > 0 || ledgers.length > 1 || wallets.length !== 2) return null
+  const { transfer } = first
+  const walletOf = (id: string, sequence: number, { balanceAfter, orderCount, mac }: ChainedTransfer['source']) =>
+    wallets.find(
+      wallet =>
+        wallet.id === id &&
+        wallet.workspaceId === transfer.workspaceId &&
+        wallet.currency === transfer.currency &&
+        wallet.sequence === sequence &&
+        wallet.orderCount === orderCount &&
+        formatBalance(wallet.balance, wallet.currency) === balanceAfter &&
+        wallet.head.equals(mac),
+    )
+  const source = walletOf(transfer.sourceWalletId, transfer.sourceSequence, first.source)
+  const target = walletOf(transfer.targetWalletId, transfer.targetSequence, first.target)
+  const { type, holdId, holdRemaining, reversesId, reversedTotal, batchId } = transfer
+  const isPlain = type === 'TRANSFER' && (holdId ?? holdRemaining ?? reversesId ?? reversedTotal ?? batchId) === null
+  const isOfLedger =
+    ledger.workspaceId === transfer.workspaceId &&
+    ledger.orderCount === transfer.orderCount &&
+    ledger.position === transfer.position
+  return source && target && isPlain && isOfLedger ? { transfer, ledger, source, target } : null
+}
+
+const singleParameters = Array.from({ length: 34 }, (_, at) => `$${at + 1}`).join(', ')
+const postTransferStatement = statement<Written | { now: null }>(
+  'post-transfer',
+  `select now, version::text from post_transfer(${singleParameters})`,
+)
+
+export async function postSingle(
+  db: Queryable,
+  { transfer, ledger, source, target }: Single,
+  notAfter: Date,
+  name: string,
+): Promise<Written | null> {
+  const valuesOf = ({
+    id,
+    version,
+    previousMac,
+    balance,
+    currency,
+    sequence,
+    orderCount,
+    head,
+    mac,
+  }: Single['source']) => [id, version, previousMac, formatBalance(balance, currency), sequence, orderCount, head, mac]
+  const [posted] = await run(db, postTransferStatement, [
+    ledger.workspaceId,
+    ledger.version,
+    ledger.previousMac,
+    ledger.lastPostedAt.toISOString(),
+    ledger.orderCount,
+    ledger.position,
+    ledger.mac,
+    ...valuesOf(source),
+    ...valuesOf(target),
+    transfer.transferId,
+    transfer.bizId,
+    transfer.reference,
+    transfer.amount,
+    transfer.currency,
+    transfer.remark,
+    transfer.actor,
+    transfer.requestId,
+    transfer.clientAddress,
+    notAfter.toISOString(),
+    name,
   ])
   return posted!.now === null ? null : posted!
 }

@@ -56,13 +56,7 @@ export function batchName(requests: readonly LedgerRequest[]): string {
   return name.slice(0, 63 - more.length) + more
 }
 
-/**
- * The SQL that begins the transaction of a batch. The settings are in the same message, so they cost no round trip.
- *
- * The statement timeout is shorter than the query timeout of the connection pool (see compose.ts), so that PostgreSQL
- * reports a canceled statement, and thus that nothing was written, before core closes the connection.
- */
-export function beginFor(requests: readonly LedgerRequest[]): string {
-  const name = pg.escapeLiteral(batchName(requests))
-  return `begin; set local statement_timeout = 3000; set local application_name = ${name}`
+/** The SQL that begins the transaction of a batch. The setting is in the same message, so it costs no round trip. */
+export function beginFor(name: string): string {
+  return `begin; set local application_name = ${pg.escapeLiteral(name)}`
 }

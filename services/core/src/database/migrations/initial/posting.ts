@@ -178,4 +178,72 @@ export const posting = `
     now := clock_timestamp();
     version := pg_current_xact_id()::xid;
   end $$;
+
+  -- One transfer between two wallets, posted from memory: the same checks and the same result as \`post\` with \`not_after\`, in a
+  -- quarter of the time. Its rows are updated by their keys, and each of its statements has no plan to set up.
+  create function post_transfer(
+    -- The ledger: its version (xmin) and MAC now, the time, and its counters and MAC afterwards.
+    workspace uuid, ledger_version xid, old_ledger_mac bytea, posted_at timestamptz, ledger_orders bigint,
+    ledger_position bigint, ledger_mac bytea,
+    -- Each wallet: its version and MAC now, and its row afterwards, which is also what its flow says.
+    source uuid, source_version xid, old_source_mac bytea, source_balance numeric, source_sequence bigint,
+    source_orders bigint, source_head bytea, source_mac bytea,
+    target uuid, target_version xid, old_target_mac bytea, target_balance numeric, target_sequence bigint,
+    target_orders bigint, target_head bytea, target_mac bytea,
+    id uuid, biz_id text, reference text, amount numeric, currency text, remark text, actor text, request_id text,
+    client_address text,
+    -- As in \`post\`; and the application_name of the session during the transaction.
+    not_after timestamptz, name text,
+    out now timestamptz, out version xid) language plpgsql
+    security definer set search_path = pg_catalog, pg_temp as $$
+  #variable_conflict use_variable
+  begin
+    perform set_config('application_name', name, true);
+    update public.ledger l
+    set order_count = ledger_orders, position = ledger_position, last_posted_at = posted_at, revision = l.revision + 1,
+      mac = ledger_mac
+    where l.workspace_id = workspace and l.status = 'OPEN' and l.xmin = ledger_version and l.mac = old_ledger_mac
+      and l.order_count + 1 = ledger_orders and l.position + 1 = ledger_position
+      -- As in is_now, which PostgreSQL cannot inline.
+      and posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s')
+        and greatest(l.last_posted_at, clock_timestamp());
+    if not found then
+      return;
+    end if;
+    -- The update may have waited for a lock.
+    if (clock_timestamp() <= not_after) is not true then
+      raise exception 'post_transfer rejects this transfer: it is too late' using errcode = 'serialization_failure';
+    end if;
+
+    update public.wallet w
+    set balance = source_balance, sequence = source_sequence, order_count = source_orders, head = source_head,
+      updated_at = posted_at, revision = w.revision + 1, mac = source_mac
+    where w.workspace_id = workspace and w.id = source and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
+      and w.currency = post_transfer.currency and w.xmin = source_version and w.mac = old_source_mac
+      and w.balance - amount = source_balance and source_balance >= 0 and w.sequence + 1 = source_sequence
+      and w.order_count + 1 = source_orders;
+    if not found then
+      perform public.refuse_write('a transfer');
+    end if;
+    update public.wallet w
+    set balance = target_balance, sequence = target_sequence, order_count = target_orders, head = target_head,
+      updated_at = posted_at, revision = w.revision + 1, mac = target_mac
+    where w.workspace_id = workspace and w.id = target and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
+      and w.currency = post_transfer.currency and w.xmin = target_version and w.mac = old_target_mac
+      and w.balance + amount = target_balance and w.sequence + 1 = target_sequence
+      and w.order_count + 1 = target_orders;
+    if not found then
+      perform public.refuse_write('a transfer');
+    end if;
+
+    insert into public.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
+      actor, request_id, client_address, created_at, source_wallet_id, source_sequence, source_order_count, source_balance,
+      source_mac, target_wallet_id, target_sequence, target_order_count, target_balance, target_mac)
+    values (workspace, post_transfer.id, ledger_position, ledger_orders, 'TRANSFER', post_transfer.biz_id,
+      post_transfer.reference, post_transfer.amount, post_transfer.currency, post_transfer.remark, post_transfer.actor,
+      post_transfer.request_id, post_transfer.client_address, posted_at, source, source_sequence, source_orders,
+      source_balance, source_head, target, target_sequence, target_orders, target_balance, target_head);
+    now := clock_timestamp();
+    version := pg_current_xact_id()::xid;
+  end $$;
 `
