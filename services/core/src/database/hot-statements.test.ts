@@ -65,6 +65,8 @@ class Ledger {
   main = ''
   savings = ''
   apiKey = ''
+  /** A workspace without limits, whose transfers core posts from memory. */
+  #unlimited = { workspaceId: '', order: { sourceWalletId: '', targetWalletId: '', amount: '0.01', currency: 'USD' } }
   #names = 0
 
   constructor(core: TestCore) {
@@ -75,13 +77,20 @@ class Ledger {
     const admin = this.#core.as('admin')
     this.workspaceId = (await admin.workspaces.create({ name: 'Test' })).workspaceId
     const { workspaceId } = this
-    const newWallet = async () =>
-      (await admin.wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+    const newWallet = async (of = workspaceId) =>
+      (await admin.wallets.create({ workspaceId: of, currency: 'USD', name: 'Wallet' })).walletId
     this.main = await newWallet()
     this.savings = await newWallet()
     await admin.members.add({ workspaceId, userId: 'ada' })
     const scopes = ['wallet:read', 'transfer:create', 'hold:create'] as const
     this.apiKey = (await admin.apiKeys.create({ workspaceId, ownerUserId: 'ada', scopes: [...scopes] })).apiKey
+    const unlimited = (await admin.workspaces.create({ name: 'Test' })).workspaceId
+    const [sourceWalletId, targetWalletId] = [await newWallet(unlimited), await newWallet(unlimited)]
+    await admin.wallets.deposit({ workspaceId: unlimited, walletId: sourceWalletId, amount: '1000.00' })
+    this.#unlimited = {
+      workspaceId: unlimited,
+      order: { sourceWalletId, targetWalletId, amount: '0.01', currency: 'USD' },
+    }
     await admin.limits.set({ workspaceId, subject: { apiKey: this.apiKey }, currency: 'USD', perDay: '1000000' })
   }
 
@@ -120,6 +129,10 @@ class Ledger {
       caller,
       reversal: { reversesTransferId: transferId, amount: '0.50', currency: 'USD', bizId: this.#name() },
     })
+    const fromMemory = () => service.transfers.create({ ...this.#unlimited, caller })
+    await fromMemory()
+    await fromMemory()
+    await times(10, fromMemory)
     const items = [this.#name(), this.#name()].map(name => ({ ...order, bizId: name }))
     for (const _ of ['first', 'replay'])
       await service.transfers.batch({ workspaceId, caller, batch: { transfers: items } })
@@ -212,6 +225,7 @@ class Ledger {
     const order = { sourceWalletId: main, targetWalletId: savings, amount: '0.01', currency: 'USD' }
     const hold = { walletId: main, amount: '0.01', currency: 'USD', expiresInSeconds: 3600 }
     await times(filled, () => service.transfers.create({ workspaceId, caller, order }))
+    await times(filled, () => service.transfers.create({ ...this.#unlimited, caller }))
     const holds = await times(filled, () =>
       service.holds.create({ workspaceId, caller, hold: { ...hold, bizId: this.#name() } }),
     )

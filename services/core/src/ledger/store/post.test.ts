@@ -13,7 +13,7 @@ import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.
 import { decide } from '../decide/decide.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
 import { findEntries, loadWallets, lockLedgers } from './load.ts'
-import { post, type Written } from './post.ts'
+import { post, postSingle, singleOf, type Written } from './post.ts'
 
 /**
  * Calls the database function `post` with the service role. A batch that does not continue from the stored rows is refused
@@ -288,6 +288,91 @@ test('a batch that is invalid in one place, or in two, is refused and writes not
   }
   expect(refused).toBeGreaterThan(1_000)
   expect(await storedHash()).toBe(before)
+})
+
+/** Posts as `postRemembered` does: one transfer by its own function. */
+async function attemptFromMemory(batch: ChainedPostings): Promise<Written | null> {
+  const single = singleOf(batch)
+  if (!single) return attempt(batch, soon())
+  return postSingle(service, single, soon(), 'test').catch(error => {
+    expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|23502|23503|23505|23514|22P02)$/)
+    return null
+  })
+}
+
+/** A valid transfer between two wallets, which is posted by its own function. */
+function newSingle(): Promise<ChainedPostings> {
+  const { id, own } = random.pick(workspaces)
+  const [a, b] = random.chance(0.5) ? own : own.toReversed()
+  const amount = random.pick(['0.01', '1.00', '2.50'])
+  return chained([requestOf(id, postingOf({ type: 'TRANSFER', sourceWalletId: a!, targetWalletId: b!, amount }))])
+}
+
+test('a single transfer that is invalid in one place, or in two, is refused and writes nothing', async () => {
+  const before = await storedHash()
+  let refused = 0
+  for (const chosen of [...Array.from({ length: 20 }, () => names.map(name => [name])).flat(), ...pairs, ...pairs]) {
+    const batch = copyOf(await newSingle())
+    for (const name of chosen) if (batch.transfers.length > 0) damages[name]!(batch)
+    expect(await attemptFromMemory(batch), chosen.join(' and ')).toBeNull()
+    refused++
+  }
+  expect(refused).toBeGreaterThan(1_000)
+  expect(await storedHash()).toBe(before)
+})
+
+/** What is not money may be anything that the columns accept: the MACs, which only core can check, cover it. */
+const notMoney = new Set([
+  ...['ledger_mac', 'source_head', 'source_mac', 'target_head', 'target_mac'],
+  ...['id', 'biz_id', 'reference', 'remark', 'actor', 'request_id', 'client_address', 'not_after', 'name'],
+])
+
+test('no argument of post_transfer can be null or another one, whatever its caller knows', async () => {
+  const { rows: parameters } = await owner.query(
+    `select name, type from unnest(
+       (select proargnames from pg_proc where proname = 'post_transfer'),
+       (select proargtypes::oid[]::regtype[]::text[] from pg_proc where proname = 'post_transfer')) as p (name, type)
+     where type is not null`,
+  )
+  expect(parameters).toHaveLength(34)
+  const others: Record<string, string[]> = {
+    uuid: [randomUUID(), workspaces[0]!.external, workspaces[0]!.euro, workspaces[1]!.own[0]!],
+    xid: ['1'],
+    bytea: ['\\x', '\\x00'],
+    bigint: ['-1', '0', '1', '9223372036854775807'],
+    numeric: ['-1', '0', '0.005', '1e30', 'NaN', 'Infinity', '-Infinity'],
+    text: ['EUR', 'XXX', ''],
+    'timestamp with time zone': ['infinity', '-infinity', '2000-01-01', '2100-01-01'],
+  }
+  const before = await storedHash()
+  for (const [at, { name, type }] of parameters.entries()) {
+    if (notMoney.has(name)) continue
+    for (const value of [null, ...others[type]!]) {
+      const single = singleOf(await newSingle())!
+      const changing = {
+        query: ({ values, ...config }: { values: unknown[] }) => {
+          // The value may be the right one by chance.
+          const other = String(values[at]) === value ? null : value
+          return service.query({ ...config, values: values.with(at, other) } as never)
+        },
+      } as unknown as Queryable
+      const written = await postSingle(changing, single, soon(), 'test').catch(error => {
+        expect((error as pg.DatabaseError).code, `${name} ${value}: ${error}`).toMatch(/^(23\d{3}|22\w{3})$/)
+        return null
+      })
+      expect(written, `${name} ${value}`).toBeNull()
+    }
+  }
+  expect(await storedHash()).toBe(before)
+})
+
+test('a single transfer is posted once, and not after its time', async () => {
+  const single = singleOf(await newSingle())!
+  const before = await storedHash()
+  await expect(postSingle(service, single, new Date(Date.now() - 1), 'test')).rejects.toMatchObject({ code: '40001' })
+  expect(await storedHash()).toBe(before)
+  expect(await postSingle(service, single, soon(), 'test')).toMatchObject({ version: expect.any(String) })
+  expect(await postSingle(service, single, soon(), 'test')).toBeNull()
 })
 
 const arrayCount = 44
