@@ -5,11 +5,9 @@ import {
   type HoldStatus,
   idFromUuid,
   type ReleaseHoldInput,
-  uuidFromId,
 } from '@workspace-wallet/contract'
 import type { HoldRow } from '../database/signed-rows.ts'
-import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
-import { malformedWallet } from '../ledger/decide/requests.ts'
+import { callerOf, nameOf, newId, requestOf, walletRefOf } from '../ledger/decide/commands.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }
@@ -27,7 +25,7 @@ export async function createHold({ shards }: Ledger, actor: string, input: Creat
         kind: 'hold creation',
         holdId: newId('hold', input.holdId),
         bizId,
-        walletId: uuidFromId('wallet', walletId) ?? malformedWallet(walletId),
+        walletId: walletRefOf(walletId),
         amount,
         currency,
         expiresInSeconds,

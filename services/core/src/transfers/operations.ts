@@ -11,11 +11,10 @@ import {
   type ReverseTransferInput,
   type TransferBatch,
   type TransferOrder,
-  uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Transfer } from '../ledger/chain/transfer.ts'
-import { callerOf, nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
-import { type MadeTransfer, malformedWallet, type Posting, type Reversal } from '../ledger/decide/requests.ts'
+import { callerOf, nameOf, newId, requestOf, walletRefOf } from '../ledger/decide/commands.ts'
+import type { MadeTransfer, Posting, Reversal } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
 type Ledger = { shards: Shards }
@@ -81,8 +80,8 @@ function postingOf(order: CreateTransferBody, given: Given): Posting {
     type: 'TRANSFER',
     ...given,
     bizId: bizId ?? null,
-    sourceWalletId: walletKey(sourceWalletId),
-    targetWalletId: walletKey(targetWalletId),
+    sourceWalletId: walletRefOf(sourceWalletId),
+    targetWalletId: walletRefOf(targetWalletId),
     amount,
     currency,
     remark: remark ?? null,
@@ -151,8 +150,4 @@ export function toCompletedOrder(transfer: ShownTransfer): CompletedOrder {
     updatedAt: transfer.createdAt,
     completedAt: transfer.createdAt,
   }
-}
-
-function walletKey(walletId: string): string {
-  return uuidFromId('wallet', walletId) ?? malformedWallet(walletId)
 }

@@ -1,5 +1,5 @@
 import { type Caller, DomainError, type IdKind, mintId, uuidFromId } from '@workspace-wallet/contract'
-import type { Command, LedgerRequest, Name } from './requests.ts'
+import type { Command, LedgerRequest, Name, WalletRef } from './requests.ts'
 
 const defaultBudgetMs = 10_000
 
@@ -30,6 +30,11 @@ export function newId(kind: 'hold' | 'transfer', given: string | undefined): str
   const id = uuidFromId(kind, given ?? mintId(kind))
   if (!id) throw new DomainError('S012', { field: `${kind}Id`, reason: 'NOT_A_BIZ_ID' })
   return id
+}
+
+/** A wallet, by the ID that was sent. */
+export function walletRefOf(text: string): WalletRef {
+  return uuidFromId('wallet', text) ?? { malformed: text }
 }
 
 /** An ID of this kind, or a bizId, which never has the form of such an ID. */

@@ -21,8 +21,8 @@ export function expireDueHolds(draft: Draft): void {
 
 /** A new hold: W001, W002, T003, T008, T002. */
 export function decideHoldCreation(draft: Draft, creation: HoldCreation): MadeHold | DomainError {
-  const { holdId, bizId, walletId, amount, currency, expiresInSeconds, reference, remark } = creation
-  const wallet = draft.wallet(walletId)
+  const { holdId, bizId, amount, currency, expiresInSeconds, reference, remark } = creation
+  const wallet = draft.wallet(creation.walletId)
   if (wallet?.kind !== 'CUSTOMER') return new DomainError('W001', { field: 'walletId' })
   if (wallet.status !== 'ACTIVE') return new DomainError('W002', { field: 'walletId', status: wallet.status })
   const mismatch = currencyMismatch(currency, wallet, 'walletId')
@@ -34,7 +34,7 @@ export function decideHoldCreation(draft: Draft, creation: HoldCreation): MadeHo
   const hold = draft.addHold({
     id: holdId,
     bizId,
-    walletId,
+    walletId: wallet.id,
     currency,
     amount,
     captured: zero,

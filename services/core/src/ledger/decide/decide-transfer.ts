@@ -2,7 +2,7 @@ import { Decimal, DomainError, decimalsOf } from '@workspace-wallet/contract'
 import { currencyMismatch } from './currency-mismatch.ts'
 import { drawOnHold } from './decide-hold.ts'
 import type { Draft } from './draft.ts'
-import type { MadeTransfer, Posting, Reversal } from './requests.ts'
+import { isSameWallet, type MadeTransfer, type Posting, type Reversal } from './requests.ts'
 import { exceededByTransfer } from './spending.ts'
 import type { WalletState } from './state.ts'
 
@@ -12,7 +12,7 @@ import type { WalletState } from './state.ts'
  */
 export function decidePosting(draft: Draft, posting: Posting): MadeTransfer | DomainError {
   const { type, currency, draw } = posting
-  if (posting.sourceWalletId === posting.targetWalletId) return new DomainError('T004')
+  if (isSameWallet(posting.sourceWalletId, posting.targetWalletId)) return new DomainError('T004')
   const source = draft.wallet(posting.sourceWalletId)
   if (source?.kind !== (type === 'DEPOSIT' ? 'EXTERNAL' : 'CUSTOMER'))
     return new DomainError('W001', { field: 'sourceWalletId' })

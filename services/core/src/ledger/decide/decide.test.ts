@@ -9,11 +9,11 @@ import {
   type HoldCreation,
   isAboutHolds,
   type LedgerRequest,
-  malformedWallet,
   type Name,
   type Posting,
   type RequestResult,
   type Reversal,
+  type WalletRef,
 } from './requests.ts'
 import { limitKey } from './spending.ts'
 import type { HoldState, LedgerState, LimitState, WalletState } from './state.ts'
@@ -85,7 +85,7 @@ class Model {
       const { bizId, walletId, amount, currency, expiresInSeconds } = command
       const hold = this.holds.get(bizId)
       if (!hold) return 'new'
-      const terms = [walletId, centsOf(amount), currency, expiresInSeconds]
+      const terms = [textOf(walletId), centsOf(amount), currency, expiresInSeconds]
       return isEqual(terms, [hold.wallet, hold.cents, hold.currency, hold.seconds]) ? 'same' : 'different'
     }
     const order = command.bizId === null ? undefined : this.orders.get(command.bizId)
@@ -98,7 +98,13 @@ class Model {
             [order.reverses, cents, currency],
           )
         : isEqual(
-            [command.type, command.sourceWalletId, command.targetWalletId, centsOf(command.amount), command.currency],
+            [
+              command.type,
+              textOf(command.sourceWalletId),
+              textOf(command.targetWalletId),
+              centsOf(command.amount),
+              command.currency,
+            ],
             [order.type, order.source, order.target, cents, currency],
           ) &&
           order.reverses === null &&
@@ -128,7 +134,9 @@ class Model {
 
   #post(posting: Posting): string {
     const cents = centsOf(posting.amount)
-    const { type, sourceWalletId, targetWalletId, currency, draw } = posting
+    const { type, currency, draw } = posting
+    const sourceWalletId = textOf(posting.sourceWalletId)
+    const targetWalletId = textOf(posting.targetWalletId)
     if (sourceWalletId === targetWalletId) return 'T004'
     const source = this.wallets.get(sourceWalletId)
     const target = this.wallets.get(targetWalletId)
@@ -165,7 +173,8 @@ class Model {
     return 'posted'
   }
 
-  #reserve({ bizId, walletId, amount, currency, expiresInSeconds }: HoldCreation): string {
+  #reserve({ bizId, walletId: ref, amount, currency, expiresInSeconds }: HoldCreation): string {
+    const walletId = textOf(ref)
     const wallet = this.wallets.get(walletId)
     const cents = centsOf(amount)
     if (wallet?.kind !== 'CUSTOMER') return 'W001'
@@ -235,6 +244,10 @@ function nameIn(name: Name): string {
   return 'bizId' in name ? name.bizId : name.id
 }
 
+function textOf(ref: WalletRef): string {
+  return typeof ref === 'string' ? ref : ref.malformed
+}
+
 function isEqual(some: readonly unknown[], others: readonly unknown[]): boolean {
   return some.every((value, at) => value === others[at])
 }
@@ -252,7 +265,12 @@ const amount = fc
 const small = fc.integer({ min: 1, max: 3000 }).map(cents => (cents / 100).toFixed(2))
 
 const caller = { actor: 'key:test', requestId: 'request', clientAddress: null }
-const wallet = fc.constantFrom(...Object.values(ids), ids.a, ids.a, ids.b, malformedWallet('nonsense'))
+// Each is an object of its own, so that only the texts can be equal.
+const malformedWallet = fc.constantFrom('nonsense', 'nonsense', 'gibberish').map(malformed => ({ malformed }))
+const wallet = fc.oneof(
+  { weight: 11, arbitrary: fc.constantFrom(...Object.values(ids), ids.a, ids.a, ids.b) },
+  { weight: 2, arbitrary: malformedWallet },
+)
 const currency = fc.constantFrom('USD', 'USD', 'USD', 'EUR')
 const orderName = fc.constantFrom('p', 'q', 'r', 's', 't', 'u')
 const holdName = fc.constantFrom('h', 'i', 'j', 'k')

@@ -1,7 +1,7 @@
 import { Decimal, DomainError, decimalsOf, mintId, uuidFromId } from '@workspace-wallet/contract'
 import type { JournalEntry, JournalType } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
-import type { MadeTransfer, Name, RequestResult } from './requests.ts'
+import type { MadeTransfer, Name, RequestResult, WalletRef } from './requests.ts'
 import { isSet, limitKey, subjectsOf, withSpent } from './spending.ts'
 import type { Decision, HoldState, LedgerState, LimitState, WalletState } from './state.ts'
 
@@ -48,8 +48,9 @@ export class Draft {
     this.#holdCount = ledger.holdCount
   }
 
-  wallet(id: string): WalletState | undefined {
-    return this.#wallets.get(id)
+  /** The wallet, if the batch has loaded it. No wallet has a malformed ID. */
+  wallet(ref: WalletRef): WalletState | undefined {
+    return typeof ref === 'string' ? this.#wallets.get(ref) : undefined
   }
 
   hold(name: Name): HoldState | undefined {

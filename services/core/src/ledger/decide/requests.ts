@@ -3,16 +3,12 @@ import { coreActor } from '../../audit/actors.ts'
 import type { HoldRow } from '../../database/signed-rows.ts'
 import type { Transfer } from '../chain/transfer.ts'
 
-/**
- * Replaces a wallet ID that is malformed. No wallet has such a key, so the posting fails with W001. Equal texts have equal
- * keys, because T004 is checked before W001.
- */
-export function malformedWallet(text: string): string {
-  return `?${text}`
-}
+/** A wallet that a command names: its UUID, or the text that was sent if that is not the ID of a wallet. */
+export type WalletRef = string | { malformed: string }
 
-function isMalformedWallet(key: string): boolean {
-  return key.startsWith('?')
+/** Whether two names are the same, malformed ones too: a transfer to the wallet it comes from is T004, before W001. */
+export function isSameWallet(a: WalletRef, b: WalletRef): boolean {
+  return typeof a === 'object' && typeof b === 'object' ? a.malformed === b.malformed : a === b
 }
 
 /** What names a transfer or a hold: its UUID, or its bizId. */
@@ -31,8 +27,8 @@ export type Posting = Caller & {
   transferId: string
   /** The client's idempotency key; null when the client sent none. */
   bizId: string | null
-  sourceWalletId: string
-  targetWalletId: string
+  sourceWalletId: WalletRef
+  targetWalletId: WalletRef
   amount: string
   currency: string
   remark: string | null
@@ -60,7 +56,7 @@ export type HoldCreation = Caller & {
   kind: 'hold creation'
   holdId: string
   bizId: string
-  walletId: string
+  walletId: WalletRef
   amount: string
   currency: string
   expiresInSeconds: number
@@ -129,17 +125,17 @@ export function workspacesOf(requests: readonly LedgerRequest[]): string[] {
 /** A row of a workspace, by its UUID. */
 export type RowKey = { workspaceId: string; id: string }
 
-/** The wallets that these requests name by ID, each once, without malformed IDs. */
+/** The wallets that these requests name by ID, each once. */
 export function walletsOf(requests: readonly LedgerRequest[]): RowKey[] {
   const wallets = new Map<string, RowKey>()
   for (const { workspaceId, commands } of requests)
     for (const command of commands)
       for (const id of walletIdsOf(command))
-        if (!isMalformedWallet(id)) wallets.set(`${workspaceId}/${id}`, { workspaceId, id })
+        if (typeof id === 'string') wallets.set(`${workspaceId}/${id}`, { workspaceId, id })
   return [...wallets.values()]
 }
 
-function walletIdsOf(command: Command): string[] {
+function walletIdsOf(command: Command): WalletRef[] {
   if (command.kind === 'posting') return [command.sourceWalletId, command.targetWalletId]
   return 'walletId' in command ? [command.walletId] : []
 }
