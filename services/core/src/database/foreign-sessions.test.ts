@@ -94,3 +94,21 @@ test('a session for which nobody waits is counted, and not ended', async () => {
   expect(await isAlive(idle)).toBe(true)
   idle.client.release(true)
 })
+
+test('a session that has locked rows for five seconds is ended, although nobody waits for it', async () => {
+  const attacker = openAs('ledger')
+  const [locking, reading, core] = await Promise.all([
+    hold(attacker, 21),
+    hold(attacker, 22),
+    hold(openAs('ledger', chainKey), 23),
+  ])
+  await reading.client.query('select from webhook')
+  for (const { client } of [locking, core]) await client.query('select from webhook for update')
+  await until('it is ended', async () => {
+    await foreign.look()
+    return !(await isAlive(locking))
+  })
+  expect(foreign.ended).toBe(1)
+  expect([await isAlive(reading), await isAlive(core)]).toEqual([true, true])
+  for (const { client } of [locking, reading, core]) client.release(true)
+})

@@ -25,6 +25,11 @@ type Session = BlockingSession & {
   marks: string[]
   /** The pids of the sessions that wait for it. */
   blocks: number[]
+  /**
+   * Whether it has been holding a lock on a table, or on rows of it, for five seconds. Core skips locked webhooks: it would never wait
+   * for this session, and never deliver their events.
+   */
+  hasLocked: boolean
 }
 
 type Blocking = { session: Session; sinceMs: number; isLogged: boolean }
@@ -41,7 +46,12 @@ const findSessionsStatement = statement<Session>(
      coalesce(extract(epoch from clock_timestamp() - a.backend_start) * 1000, 0)::float8 as "ageMs",
      array(select ((l.classid::bigint << 32) | l.objid::bigint)::text from lock l
        where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted) as marks,
-     array(select waiting from blocking where blocking.pid = a.pid) as blocks
+     array(select waiting from blocking where blocking.pid = a.pid) as blocks,
+     a.xact_start < clock_timestamp() - interval '5 s' and exists (
+       select from lock l join pg_class c on c.oid = l.relation
+       where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
+         and l.database = (select oid from pg_database where datname = current_database())
+         and c.relnamespace = 'public'::regnamespace) as "hasLocked"
    from pg_stat_activity a
    where a.datname = current_database() and a.pid <> pg_backend_pid()
      and (a.usename = session_user or a.pid in (select pid from blocking))`,
@@ -59,8 +69,8 @@ const findPreparedStatement = statement<{ name: string }>(
 )
 
 /**
- * Sessions that no core has opened and that other sessions wait for. Whoever has the password of the service's role can hold any
- * lock that core needs; so core ends such sessions of its own role. Those of other roles it can only name.
+ * Sessions that no core has opened and that hold locks. Whoever has the password of the service's role can hold any lock that core
+ * needs; so core ends such sessions of its own role. Those of other roles that block a core it can only name.
  */
 export class ForeignSessions {
   /** Opens one connection, which it keeps: it must not wait for one when all others wait for locks. */
@@ -88,13 +98,13 @@ export class ForeignSessions {
     }
   }
 
-  /** Ends those that block others, and notes those that it may not end. */
+  /** Ends those that block others or have locked something, and notes those that it may not end. */
   async look(): Promise<void> {
     const sessions = await run(this.#db, findSessionsStatement, [])
     const ours = sessions.filter(({ hasRoleOfCore }) => hasRoleOfCore)
     const foreign = ours.filter(session => !this.#isMarked(session))
     this.found = foreign.filter(({ ageMs }) => ageMs > unmarkedMs).length
-    await this.#end(foreign.filter(({ blocks }) => blocks.length > 0))
+    await this.#end(foreign.filter(({ blocks, hasLocked }) => blocks.length > 0 || hasLocked))
     await this.#rollBackPrepared()
     const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
     this.#note(sessions.filter(({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid))))
@@ -122,7 +132,7 @@ export class ForeignSessions {
     const about = ended.map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
     this.#log.error(
       { sessions: about },
-      "sessions of the service's role that no core has opened blocked others, and were ended: change the password of the role",
+      "sessions of the service's role that no core has opened held locks, and were ended: change the password of the role",
     )
   }
 
