@@ -9,7 +9,7 @@ import type { Role } from './service-token.ts'
 
 /**
  * The base of all procedures. Its one middleware checks `meta`, sets `ctx.actor` and `ctx.requireScope`, logs and counts the
- * answer, and maps errors, including those of a streamed response. Each middleware takes 3 µs of a call (docs/decisions/0013).
+ * answer, and maps errors, including those of a streamed response. Each middleware takes 3 µs of a call (docs/measurements.md).
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
