@@ -22,6 +22,13 @@ test('documentation and comments name files and symbols that exist', async () =>
   expect(read).toEqual(expect.arrayContaining(['README.md', 'docs/decisions/0020-mikro-orm-packages.md', 'Dockerfile']))
 })
 
+test('the index of the decisions links each of them', async () => {
+  const paths = (await readPaths()).filter(path => /^docs\/decisions\/\d/.test(path))
+  const index = (await readTexts()).find(({ path }) => path === 'docs/decisions/README.md')!
+  const linked = [...index.text.matchAll(/\((\d[^)]+\.md)\)/g)].map(([, file]) => `docs/decisions/${file}`)
+  expect(linked.sort()).toEqual(paths.sort())
+})
+
 const page = { path: 'docs/page.md', text: '# A page\n\n## What we do, and why\n' }
 const file = { path: 'gateway/src/http/app.ts', text: 'export function createApp() {}' }
 const other = { path: 'gateway/src/http/envelope.ts', text: 'export const sendSuccess = 1' }
