@@ -2,6 +2,7 @@ import { callTRPCProcedure, TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
 import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Context } from '../../services/core/src/trpc/context.ts'
+import type { Meta } from '../../services/core/src/trpc/init.ts'
 
 export type Procedure = {
   path: string
@@ -17,13 +18,13 @@ export function findProcedures(): Promise<Procedure[]> {
     proceduresIn('', appRouter).map(async ([path, { meta }]) => ({
       path,
       type: await typeOf(path),
-      roles: meta?.roles,
-      scope: meta?.scope,
+      roles: meta?.callers?.roles,
+      scope: meta?.callers?.scope,
     })),
   )
 }
 
-type Declared = { meta?: { roles?: readonly string[]; scope?: Scope | null } }
+type Declared = { meta?: Meta }
 
 /** A router is a tree: routers contain routers and procedures, and procedures are functions. */
 function proceduresIn(parent: string, router: object): [path: string, procedure: Declared][] {

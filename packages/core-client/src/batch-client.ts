@@ -1,4 +1,5 @@
 import { batchCallLimit, hashText } from '@workspace-wallet/contract'
+import type { ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { CoreConnection } from './core-connection.ts'
 import type { PendingCall } from './pending-call.ts'
@@ -23,7 +24,7 @@ type Kind = keyof typeof limits
 const commandKinds = ['postings', 'transferBatches', 'commands'] as const
 type CommandKind = (typeof commandKinds)[number]
 
-const kindOfPath: Record<string, Kind> = {
+const kindOfPath: Readonly<Record<string, Kind>> = {
   'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
   'access.lookup': 'access',
@@ -39,7 +40,7 @@ const kindOfPath: Record<string, Kind> = {
   'wallets.changeStatus': 'commands',
   'wallets.create': 'commands',
   'wallets.get': 'reads',
-}
+} satisfies Partial<Record<ProcedurePath, Kind>>
 
 const tickMs = 250
 

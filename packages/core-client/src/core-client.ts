@@ -1,6 +1,6 @@
 import { createTRPCClient, splitLink, type TRPCClient } from '@trpc/client'
 import { createTRPCFlatProxy } from '@trpc/server'
-import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
+import type { AppRouter, ProcedureOutput, ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
 import { BatchClient, type CoreLoad } from './batch-client.ts'
 import { batchLink } from './batch-link.ts'
 import { streamLink } from './stream-link.ts'
@@ -37,7 +37,7 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
   const client = createTRPCClient<AppRouter>({
     links: [
       splitLink({
-        condition: ({ path }) => streamedPaths.has(path),
+        condition: ({ path }) => Object.hasOwn(streams, path),
         true: streamLink({ cores: batches.cores, token }),
         false: batchLink({ client: batches }),
       }),
@@ -47,7 +47,18 @@ export function createCoreClient({ url, token }: CoreClientOptions): CoreClient 
   return createTRPCFlatProxy<CoreClient>(key => (key in own ? own[key as keyof typeof own] : client[key as never]))
 }
 
-const streamedPaths = new Set(['ledger.verify', 'ledger.reopen', 'ledger.repair', 'ledger.checkpoint'])
+/** The procedures that stream their responses. */
+type StreamedPath = {
+  [Path in ProcedurePath]: ProcedureOutput<Path> extends AsyncIterable<unknown> ? Path : never
+}[ProcedurePath]
+
+// The type of the router knows them, and nothing of it exists when this program runs.
+const streams: Record<StreamedPath, true> = {
+  'ledger.checkpoint': true,
+  'ledger.reopen': true,
+  'ledger.repair': true,
+  'ledger.verify': true,
+}
 
 /** @throws TypeError */
 function originsOf(urls: string[]): string[] {

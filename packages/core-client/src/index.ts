@@ -34,7 +34,7 @@ export {
   type WalletBalance,
   type WalletStatus,
 } from '@workspace-wallet/contract'
-export type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
+export type { AppRouter, ProcedureOutput, ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
 export {
   type CoreDomainError,
   type CoreErrorData,

@@ -103,6 +103,7 @@ export const access = router({
     .query(({ ctx, input }) => findAccess(ctx.core, input.apiKeys)),
 
   changes: gatewayProcedure
+    .meta({ logLevel: 'debug' })
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({
@@ -111,6 +112,7 @@ export const access = router({
     })),
 
   markUsed: gatewayProcedure
+    .meta({ logLevel: 'debug' })
     .input(usedKeysInput)
     .output(z.void())
     .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),

@@ -1,3 +1,4 @@
+import type { inferRouterOutputs } from '@trpc/server'
 import { router } from '../trpc/init.ts'
 import { access, apiKeys } from './api-keys.ts'
 import { audit } from './audit.ts'
@@ -31,3 +32,14 @@ export const appRouter = router({
   workspaces,
 })
 export type AppRouter = typeof appRouter
+
+type Outputs = inferRouterOutputs<AppRouter>
+type RouterName = keyof Outputs & string
+
+/** The path of a procedure, such as `transfers.create`. */
+export type ProcedurePath = { [Name in RouterName]: `${Name}.${keyof Outputs[Name] & string}` }[RouterName]
+
+/** What the procedure at a path returns. */
+export type ProcedureOutput<Path extends ProcedurePath> = Path extends `${infer Name extends RouterName}.${infer Own}`
+  ? Outputs[Name][Own & keyof Outputs[Name]]
+  : never

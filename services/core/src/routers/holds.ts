@@ -14,11 +14,13 @@ import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure }
 
 export const holds = router({
   create: workspaceProcedure('hold:create')
+    .meta({ logLevel: 'debug' })
     .input(createHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => createHold(ctx.core, ctx.actor, input)),
 
   release: workspaceCommandProcedure('hold:create')
+    .meta({ logLevel: 'debug' })
     .input(releaseHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => releaseHold(ctx.core, ctx.actor, input)),

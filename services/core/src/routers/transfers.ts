@@ -17,6 +17,7 @@ import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure }
 
 export const transfers = router({
   create: workspaceProcedure('transfer:create')
+    .meta({ logLevel: 'debug' })
     .input(createTransferInput)
     .output(transferOrder)
     .mutation(async ({ ctx, input }) => {
@@ -25,6 +26,7 @@ export const transfers = router({
     }),
 
   batch: workspaceProcedure('transfer:create')
+    .meta({ logLevel: 'debug' })
     .input(createBatchInput)
     .output(transferBatch)
     .mutation(async ({ ctx, input }) => {
@@ -33,6 +35,7 @@ export const transfers = router({
     }),
 
   reverse: workspaceCommandProcedure('transfer:reverse')
+    .meta({ logLevel: 'debug' })
     .input(reverseTransferInput)
     .output(transferOrder)
     .mutation(({ ctx, input }) => reverseTransfer(ctx.core, ctx.actor, input)),

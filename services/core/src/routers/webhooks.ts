@@ -118,6 +118,7 @@ export const webhooks = router({
 /** What couriers call. They receive events that core has signed, and have no secret themselves. */
 export const courier = router({
   lease: courierProcedure
+    .meta({ logLevel: 'debug' })
     .input(leaseInput)
     .output(lease)
     .mutation(async ({ ctx, input: { size, held } }) => {
@@ -130,6 +131,7 @@ export const courier = router({
     }),
 
   report: courierProcedure
+    .meta({ logLevel: 'debug' })
     .input(deliveryReport)
     .output(deliveryReportAnswer)
     .mutation(({ ctx, input }) =>

@@ -1,31 +1,22 @@
 import type { Context } from './context.ts'
+import type { Meta } from './init.ts'
 
-export type Call = { path: string; requestId: string | undefined; startedAt: number }
-
-/**
- * Calls that are logged at level debug: gateways and couriers make the first four several times a second, and the others are
- * logged with their batch (ledger/posting/batch-log.ts).
- */
-const logsAtDebug = new Set([
-  'access.changes',
-  'access.markUsed',
-  'courier.lease',
-  'courier.report',
-  'holds.create',
-  'holds.release',
-  'transfers.batch',
-  'transfers.create',
-  'transfers.reverse',
-])
+export type Call = {
+  path: string
+  requestId: string | undefined
+  startedAt: number
+  logLevel: Meta['logLevel'] | undefined
+}
 
 const slowMs = 1_000
 
 /** Logs and counts the response to a call. `code` is `ok` or the code of the error. */
-export function recordAnswer({ core, token }: Context, { path, requestId, startedAt }: Call, code: string): void {
+export function recordAnswer({ core, token }: Context, call: Call, code: string): void {
+  const { path, requestId, startedAt, logLevel = 'info' } = call
   const milliseconds = performance.now() - startedAt
   core.metrics.answered(path, code, milliseconds)
   const isSlow = milliseconds >= slowMs
-  const level = isSlow ? 'warn' : code === 'ok' && logsAtDebug.has(path) ? 'debug' : 'info'
+  const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
   if (!core.log.isLevelEnabled(level)) return
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller: token.name }
   core.log[level](line, isSlow ? 'a call was slow' : 'a call was answered')

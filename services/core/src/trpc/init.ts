@@ -5,7 +5,17 @@ import { errorShape } from './error-shape.ts'
 import type { Role } from './service-token.ts'
 
 export type Meta = {
-  /** The roles of service tokens that may call the procedure. Without them, nobody may. */
+  /** Who may call the procedure. Without this, nobody may. */
+  callers?: Callers
+  /**
+   * The level at which successful calls are logged; info by default. Debug is for calls that gateways and couriers make several
+   * times a second, and for those that are logged with their batch (ledger/posting/batch-log.ts).
+   */
+  logLevel?: 'debug'
+}
+
+export type Callers = {
+  /** The roles of service tokens that may call the procedure. */
   roles: readonly Role[]
   /**
    * The scope that an API key needs for which a gateway calls. The input is then a `workspaceCall` on the workspace of that key.

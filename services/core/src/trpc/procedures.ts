@@ -4,7 +4,7 @@ import { actorOfKey } from '../audit/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { CallContext, Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
-import { type Meta, t } from './init.ts'
+import { type Callers, t } from './init.ts'
 import type { Role } from './service-token.ts'
 
 /**
@@ -13,21 +13,22 @@ import type { Role } from './service-token.ts'
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
+  const { callers, logLevel } = meta ?? {}
   const startedAt = performance.now()
-  if (!meta?.roles.includes(token.role)) {
-    recordAnswer(ctx, { path, requestId: undefined, startedAt }, 'FORBIDDEN')
-    throw new TRPCError({ code: 'FORBIDDEN', message: roleMessage(token.role, path, meta?.roles) })
+  if (!callers?.roles.includes(token.role)) {
+    recordAnswer(ctx, { path, requestId: undefined, startedAt, logLevel }, 'FORBIDDEN')
+    throw new TRPCError({ code: 'FORBIDDEN', message: roleMessage(token.role, path, callers?.roles) })
   }
   const rawInput = await getRawInput()
   const requestId = requestIdOf(rawInput)
   const fail = (thrown: unknown): never => {
     const error = toTRPCError(thrown, core.log, { path, requestId })
-    recordAnswer(ctx, { path, requestId, startedAt }, codeOf(error))
+    recordAnswer(ctx, { path, requestId, startedAt, logLevel }, codeOf(error))
     throw error
   }
-  const result = await next({ ctx: await identify(ctx, meta, rawInput).catch(fail) })
+  const result = await next({ ctx: await identify(ctx, callers, rawInput).catch(fail) })
   if (!result.ok) return fail(result.error)
-  recordAnswer(ctx, { path, requestId, startedAt }, 'ok')
+  recordAnswer(ctx, { path, requestId, startedAt, logLevel }, 'ok')
   if (!isStream(result.data)) return result
   return { ...result, data: mapErrors(result.data, ctx, { path, requestId }, signal) }
 })
@@ -43,7 +44,7 @@ function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): s
  * @throws DomainError if the key may not make the call (see `AccessCache.require`)
  * @throws TRPCError FORBIDDEN if a gateway names no key, or another workspace than that of the key
  */
-async function identify({ core, token }: Context, { scope }: Meta, rawInput: unknown): Promise<Caller> {
+async function identify({ core, token }: Context, { scope }: Callers, rawInput: unknown): Promise<Caller> {
   if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
   // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
   const { workspaceId, caller } = (rawInput ?? {}) as { workspaceId?: unknown; caller?: { apiKey?: unknown } | null }
@@ -62,7 +63,7 @@ type Caller = Pick<CallContext, 'actor' | 'requireScope'>
 async function allow(): Promise<void> {}
 
 function procedureFor(...roles: [Role, ...Role[]]) {
-  return procedure.meta({ roles, scope: null })
+  return procedure.meta({ callers: { roles, scope: null } })
 }
 
 /** For operators. */
@@ -104,7 +105,7 @@ export function walletReadProcedure(scope: Scope) {
 }
 
 function onWorkspace(scope: Scope, ...roles: [Role, ...Role[]]) {
-  return procedure.meta({ roles, scope })
+  return procedure.meta({ callers: { roles, scope } })
 }
 
 /** Whether a procedure streams its response. */

@@ -17,6 +17,7 @@ import {
   unpackBatch,
   type WalletBalance,
 } from '@workspace-wallet/contract'
+import type { ProcedureOutput, ProcedurePath } from '@workspace-wallet/core-client'
 import { encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
 
 const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
@@ -50,14 +51,14 @@ const balance: WalletBalance = {
   updatedAt: new Date(),
 }
 
-const procedures: Record<string, unknown> = {
+const procedures: Readonly<Record<string, unknown>> = {
   'access.beginNonceGeneration': { isFirst: true, isLatest: true },
   'access.nonceKey': { nonceKey: 'bench' },
   'access.changes': { revision: 1, epoch, complete: true, apiKeys: [], checksumKey: 'bench' },
   'access.lookup': { revision: 1, keys: [access] },
   'access.markUsed': undefined,
   'wallets.balance': balance,
-}
+} satisfies { [Path in ProcedurePath]?: ProcedureOutput<Path> }
 
 function answer({ path }: BatchCall): BatchAnswer {
   if (!Object.hasOwn(procedures, path))
