@@ -98,11 +98,14 @@ type Hold = {
   updatedAt: string
 }
 
-/** What the key of all requests may spend, by currency. */
-export const keyLimits: Partial<Record<Currency, { perTransfer?: string; perDay?: string }>> = {
-  JPY: { perDay: '250' },
-  ETH: { perTransfer: '14' },
-}
+/** What may leave a wallet in a currency, or, if `walletId` is null, what the key of all requests may spend in it. */
+export type Limit = { walletId: string | null; currency: Currency; perTransfer?: string; perDay?: string }
+
+/** The limits of the model test. */
+export const keyLimits: readonly Limit[] = [
+  { walletId: null, currency: 'JPY', perDay: '250' },
+  { walletId: null, currency: 'ETH', perTransfer: '14' },
+]
 
 type RecordData = Record<string, unknown>
 /** `new`: the request is carried out now. `data`: what a replay or a read answers. */
@@ -121,8 +124,13 @@ export class Books {
   readonly orders: string[] = []
   readonly flows = new Map<string, Flow[]>()
   readonly #open = new Map<string, Hold>()
-  /** By currency and day. */
+  readonly #limits: readonly Limit[]
+  /** By limit and day. */
   readonly #spent = new Map<string, bigint>()
+
+  constructor(limits: readonly Limit[] = []) {
+    this.#limits = limits
+  }
 
   /** The answer to a request at a time, in milliseconds. */
   answer(request: Request, time: number): Outcome {
@@ -147,7 +155,7 @@ export class Books {
   }
 
   #answerPosting(posting: Posting, time: number): Outcome {
-    if (posting.kind === 'deposit' || posting.kind === 'withdrawal') {
+    if ((posting.kind === 'deposit' || posting.kind === 'withdrawal') && posting.currency === undefined) {
       const wallet = this.wallets.get(posting.walletId)
       if (!wallet) return { code: 'W001' }
       if (isMalformedAmount(posting.amount, wallet.currency)) return { code: 'S012' }
@@ -172,7 +180,12 @@ export class Books {
     for (const [index, item] of transfers.entries()) {
       const outcome = draft.#answerPosting(item, time)
       if (outcome !== 'new') return { code: outcome.code, index }
-      draft.post(item, { id: item.bizId!, at: new Date(time).toISOString(), position: 0, batchId: null })
+      draft.post(item, {
+        id: item.bizId ?? `item ${index}`,
+        at: new Date(time).toISOString(),
+        position: 0,
+        batchId: null,
+      })
     }
     return 'new'
   }
@@ -186,7 +199,7 @@ export class Books {
   /** Whether a request is for this movement of money. Amounts are compared as numbers, and references not at all. */
   isSame(existing: Movement, posting: Posting): boolean {
     if (unitsOf(existing.amount) !== unitsOf(posting.amount)) return false
-    if ('currency' in posting && existing.currency !== posting.currency) return false
+    if (posting.currency !== undefined && existing.currency !== posting.currency) return false
     if (posting.kind === 'reversal')
       return existing.reverses !== null && existing.reverses === this.#movement(posting.reversesTransferId)?.transferId
     const { type, source, target } = sidesOf(posting)
@@ -210,9 +223,11 @@ export class Books {
     if (hold && hold.walletId !== source) return 'H004'
     if (wallets.some(({ status }) => status !== 'ACTIVE')) return 'W002'
     if (hold && hold.status !== 'OPEN') return 'H002'
-    if ('currency' in posting && wallets.some(({ currency }) => currency !== posting.currency)) return 'T003'
+    const { currency } = posting
+    if (currency !== undefined && wallets.some(wallet => wallet.currency !== currency)) return 'T003'
     if (hold && hold.remaining < unitsOf(posting.amount)) return 'H003'
-    if (posting.kind === 'transfer' && this.#isOverLimit(posting, time)) return 'T008'
+    const limits = source === null ? [] : this.#limitsOf(source, wallets[0]!.currency, posting.kind === 'transfer')
+    if (this.#isOverAny(limits, posting.amount, time)) return 'T008'
     if (hold) return null
     return source !== null && this.available(source, time) < unitsOf(posting.amount) ? 'T002' : null
   }
@@ -225,19 +240,36 @@ export class Books {
     if (source.status !== 'ACTIVE' || target.status !== 'ACTIVE') return 'W002'
     if (original.currency !== currency) return 'T003'
     if (unitsOf(original.amount) - original.reversed < unitsOf(amount)) return 'T007'
-    if (this.#isOverLimit({ amount, currency }, time)) return 'T008'
+    if (this.#isOverAny(this.#limitsOf(source.walletId, currency, true), amount, time)) return 'T008'
     return this.available(source.walletId, time) < unitsOf(amount) ? 'T002' : null
   }
 
-  #isOverLimit({ amount, currency }: Pick<Transfer, 'amount' | 'currency'>, time: number): boolean {
-    const { perTransfer, perDay } = keyLimits[currency] ?? {}
-    const units = unitsOf(amount)
-    if (perTransfer !== undefined && units > unitsOf(perTransfer)) return true
-    return perDay !== undefined && this.#spentOn(currency, time) + units > unitsOf(perDay)
+  /** The limits on what leaves a wallet. Those of the key do not apply to withdrawals, which operators make. */
+  #limitsOf(walletId: string, currency: Currency, isByKey: boolean): Limit[] {
+    return this.#limits.filter(
+      limit =>
+        limit.currency === currency &&
+        (limit.walletId === null ? isByKey : limit.walletId === walletId) &&
+        // Without both, it was cleared.
+        (limit.perTransfer ?? limit.perDay) !== undefined,
+    )
   }
 
-  #spentOn(currency: Currency, time: number): bigint {
-    return this.#spent.get(dayKey(currency, time)) ?? 0n
+  #isOverAny(limits: readonly Limit[], amount: string, time: number): boolean {
+    const units = unitsOf(amount)
+    return limits.some(
+      limit => isOver(limit.perTransfer, units) || isOver(limit.perDay, this.spentUnder(limit, time) + units),
+    )
+  }
+
+  /** What counts towards a limit on the day of a time. */
+  spentUnder(limit: Limit, time: number): bigint {
+    return this.#spent.get(spentKey(limit, time)) ?? 0n
+  }
+
+  /** Counts an amount towards a limit. */
+  spend(limit: Limit, units: bigint, time: number): void {
+    this.#spent.set(spentKey(limit, time), this.spentUnder(limit, time) + units)
   }
 
   #answerHold({ walletId, amount, currency, expiresInSeconds, bizId }: HoldCreation, time: number): Outcome {
@@ -254,8 +286,9 @@ export class Books {
     if (!wallet) return { code: 'W001' }
     if (wallet.status !== 'ACTIVE') return { code: 'W002' }
     if (wallet.currency !== currency) return { code: 'T003' }
-    const { perTransfer } = keyLimits[currency] ?? {}
-    if (perTransfer !== undefined && unitsOf(amount) > unitsOf(perTransfer)) return { code: 'T008' }
+    // What captures the hold counts towards the day.
+    const limits = this.#limitsOf(walletId, currency, true)
+    if (limits.some(({ perTransfer }) => isOver(perTransfer, unitsOf(amount)))) return { code: 'T008' }
     return this.available(walletId, time) < unitsOf(amount) ? { code: 'T002' } : 'new'
   }
 
@@ -381,11 +414,9 @@ export class Books {
     }
     this.#keep(movement)
     if (original) this.#keep({ ...original, reversed: original.reversed + unitsOf(amount) })
-    if (type === 'TRANSFER') {
-      this.orders.push(id)
-      const time = Date.parse(at)
-      this.#spent.set(dayKey(movement.currency, time), this.#spentOn(movement.currency, time) + unitsOf(amount))
-    }
+    if (type === 'TRANSFER') this.orders.push(id)
+    const limits = source === null ? [] : this.#limitsOf(source, movement.currency, type === 'TRANSFER')
+    for (const limit of limits) this.spend(limit, unitsOf(amount), Date.parse(at))
     for (const [side, flow] of Object.entries(balances)) this.#addFlow(movement, side, flow)
     return movement
   }
@@ -517,7 +548,7 @@ export class Books {
   }
 
   #copy(): Books {
-    const copy = new Books()
+    const copy = new Books(this.#limits)
     for (const [id, wallet] of this.wallets) copy.wallets.set(id, wallet)
     for (const [name, movement] of this.movements) copy.movements.set(name, movement)
     for (const [name, hold] of this.holds) copy.holds.set(name, hold)
@@ -554,8 +585,12 @@ export class Books {
 }
 
 /** Days are of UTC. */
-function dayKey(currency: Currency, time: number): string {
-  return `${currency} ${new Date(time).toISOString().slice(0, 10)}`
+function spentKey({ walletId, currency }: Limit, time: number): string {
+  return `${walletId} ${currency} ${new Date(time).toISOString().slice(0, 10)}`
+}
+
+function isOver(bound: string | undefined, units: bigint): boolean {
+  return bound !== undefined && units > unitsOf(bound)
 }
 
 export function holdRecordOf(hold: Hold): RecordData {

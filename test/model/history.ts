@@ -7,7 +7,7 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { ReceiptClaims, ReceiptKeys } from '@workspace-wallet/contract'
-import { Books, type Hold, holdRecordOf, type Movement, type Outcome, textOf } from './books.ts'
+import { Books, type Hold, holdRecordOf, keyLimits, type Movement, type Outcome, textOf } from './books.ts'
 import type { Answer, HoldCreation, Posting, Request, WalletCreation } from './requests.ts'
 import type { LoggedEvent, TransferMacs } from './world.ts'
 
@@ -33,7 +33,7 @@ type Pending = { exchange: Exchange; low: number; high: number; last?: Outcome }
 export class History {
   readonly #exchanges: Exchange[]
   readonly #found: Found
-  readonly #books = new Books()
+  readonly #books = new Books(keyLimits)
   readonly #sources = new Map<string, Source>()
   readonly #contradictions: string[] = []
 

@@ -31,10 +31,18 @@ export type Reversal = {
   reference?: string
 }
 export type Item = Transfer | Reversal
-export type Batch = { kind: 'batch'; transfers: Item[] }
-export type Funding = Draw & { kind: 'deposit' | 'withdrawal'; walletId: string; amount: string; bizId?: string }
+/** In `currency`, or else in that of the wallet. The public API has no such requests. */
+export type Funding = Draw & {
+  kind: 'deposit' | 'withdrawal'
+  walletId: string
+  amount: string
+  currency?: Currency
+  bizId?: string
+}
 /** What moves money by one transfer. */
 export type Posting = Item | Funding
+/** The public API accepts batches of transfers and reversals, all with a bizId. */
+export type Batch = { kind: 'batch'; transfers: Posting[] }
 
 export type HoldCreation = {
   kind: 'hold'
@@ -64,7 +72,8 @@ export type Answer = { code: string; data: Record<string, unknown> | null; index
 export function malformedIndex({ transfers }: Batch): number | undefined {
   const malformed = transfers.findIndex(isMalformed)
   const names = transfers.map(({ bizId }) => bizId)
-  const at = malformed >= 0 ? malformed : names.findIndex((bizId, place) => names.indexOf(bizId) < place)
+  const at =
+    malformed >= 0 ? malformed : names.findIndex((bizId, place) => bizId !== undefined && names.indexOf(bizId) < place)
   return at >= 0 ? at : undefined
 }
 

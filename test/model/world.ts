@@ -76,8 +76,8 @@ export class World {
   static async open(system: System): Promise<World> {
     const cores = system.cores.map(core => createCoreClient({ url: core.url, token: system.adminToken }))
     const { workspaceId, apiKey, ...secret } = await createTenant(system)
-    for (const [currency, bounds] of Object.entries(keyLimits))
-      await system.admin.limits.set.mutate({ workspaceId, subject: { apiKey }, currency, ...bounds })
+    for (const { walletId: _, ...limit } of keyLimits)
+      await system.admin.limits.set.mutate({ workspaceId, subject: { apiKey }, ...limit })
     return new World(system, cores, { workspaceId, apiKey, ...secret })
   }
 
