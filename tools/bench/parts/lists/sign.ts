@@ -1,4 +1,4 @@
-/** Signs rows of a filled workspace, so that core returns its events: it checks their MACs. */
+/** Signs rows of a filled workspace, so that core returns them: it checks their MACs. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { maxEvents, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'

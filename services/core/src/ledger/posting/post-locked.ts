@@ -11,9 +11,9 @@ import { type LedgerRequest, type RequestResult, refusal, resultsByWorkspace, un
 import type { Decision } from '../decide/state.ts'
 import { changeHolds } from '../store/change-holds.ts'
 import { countSpending } from '../store/count-spending.ts'
-import type { Breach } from '../store/halt.ts'
 import { loadLedgers } from '../store/load-ledgers.ts'
 import { post, type Written } from '../store/post.ts'
+import type { Breach } from '../store/require-signed.ts'
 import { committed, withConnection } from '../store/transaction.ts'
 
 /** The outcome of a batch. Results are in the order of its requests. */

@@ -12,7 +12,7 @@ import type { Core } from '../../trpc/context.ts'
 import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
-import { findEntries, loadWallets, lockLedgers } from './load.ts'
+import { findTransfers, loadWallets, lockLedgers } from './load.ts'
 import { post, postSingle, singleOf, type Written } from './post.ts'
 
 /**
@@ -253,14 +253,14 @@ test('the sequences of wallets are looked up in their own indexes, however few r
   await client.query('set enable_seqscan = off')
   const batch = await chained(newPostings())
   await post(client, batch, null)
-  const transfers = batch.transfers.map(({ transfer }) => transfer)
-  const sources = transfers.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
-    workspaceId,
-    walletId: sourceWalletId,
-    sequence: sourceSequence,
+  const names = batch.transfers.map(({ transfer }) => ({
+    workspaceId: transfer.workspaceId,
+    name: { id: transfer.transferId },
   }))
-  const entries = await findEntries(client, sources)
-  expect(entries.map(({ mac }) => mac)).toEqual(batch.transfers.map(({ source }) => source.mac.toString('hex')))
+  const found = await findTransfers(client, names)
+  expect(found.map(({ source }) => source.mac).toSorted()).toEqual(
+    batch.transfers.map(({ source }) => source.mac.toString('hex')).toSorted(),
+  )
   await client.query('select pg_stat_force_next_flush()')
   await client.end()
   const { rows } = await owner.query(
