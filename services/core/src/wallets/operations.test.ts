@@ -444,7 +444,8 @@ test('reads of a modified wallet that wait for a locked ledger leave connections
     expect(await waitingReads()).toBe(1)
     await locker.query('commit')
     expect(new Set(await Promise.all(reads))).toEqual(new Set(['S002']))
-    expect((await admin().ledger.halted()).ledgers).toMatchObject([{ workspaceId: busy }])
+    const { ledgers } = await admin().ledger.halted()
+    expect(ledgers.map(each => each.workspaceId)).toContain(busy)
   } finally {
     await locker.end()
   }
