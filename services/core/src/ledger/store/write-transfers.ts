@@ -6,7 +6,7 @@ import type { ChainedPostings, ChainedTransfer } from '../decide/chain-decisions
 import type { Replacing } from '../decide/state.ts'
 
 const parameters = Array.from({ length: 45 }, (_, at) => `$${at + 1}`).join(', ')
-const postStatement = statement<Written | { now: null }>(
+const writeTransfersStatement = statement<Written | { now: null }>(
   'post-transfers',
   `select now, version::text from post(${parameters})`,
 )
@@ -22,7 +22,7 @@ export type Written = { now: Date; version: string }
  * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows
  * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows
  */
-export async function post(
+export async function writeTransfers(
   db: Queryable,
   { transfers, wallets, ledgers }: ChainedPostings,
   notAfter: Date | null,
@@ -33,7 +33,7 @@ export async function post(
   const rows = transfers.map(({ transfer }) => transfer)
   const sources = transfers.map(({ source }) => source)
   const targets = transfers.map(({ target }) => target)
-  const [posted] = await run(db, postStatement, [
+  const [posted] = await run(db, writeTransfersStatement, [
     plainArray(ledgers.map(row => row.workspaceId)),
     plainArray(ledgers.map(row => row.version)),
     bytesArray(ledgers.map(row => row.previousMac)),
@@ -122,12 +122,12 @@ export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Sing
 }
 
 const singleParameters = Array.from({ length: 34 }, (_, at) => `$${at + 1}`).join(', ')
-const postTransferStatement = statement<Written | { now: null }>(
+const writeSingleStatement = statement<Written | { now: null }>(
   'post-transfer',
   `select now, version::text from post_transfer(${singleParameters})`,
 )
 
-export async function postSingle(
+export async function writeSingle(
   db: Queryable,
   { transfer, ledger, source, target }: Single,
   notAfter: Date,
@@ -144,7 +144,7 @@ export async function postSingle(
     head,
     mac,
   }: Single['source']) => [id, version, previousMac, formatBalance(balance, currency), sequence, orderCount, head, mac]
-  const [posted] = await run(db, postTransferStatement, [
+  const [posted] = await run(db, writeSingleStatement, [
     ledger.workspaceId,
     ledger.version,
     ledger.previousMac,
