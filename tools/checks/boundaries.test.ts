@@ -14,7 +14,7 @@ test('no files or folders import one another in a cycle', async () => {
 })
 
 test.each([
-  ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/posting/decide.ts'"],
+  ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/decide/decide.ts'"],
   ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],
   ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/routers/app-router.ts'"],
   ['gateway/src/auth/keys/key-cache.ts', "import pg from 'pg'"],
@@ -75,7 +75,7 @@ test.each([
     "import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'",
   ],
   ['services/core/src/config.ts', 'process.env'],
-  ['test/crash.test.ts', "import { startPostgres } from '../tools/services/postgres.ts'"],
+  ['test/crash.test.ts', "import { startPostgres } from '../cli/processes/postgres.ts'"],
 ])('an allowed import passes: %s, %s', (path, text) => {
   expect(violations([{ path, text }])).toEqual([])
 })

@@ -47,7 +47,7 @@ const findSessionsStatement = statement<Session>(
      array(select ((l.classid::bigint << 32) | l.objid::bigint)::text from lock l
        where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted) as marks,
      array(select waiting from blocking where blocking.pid = a.pid) as blocks,
-     a.xact_start < clock_timestamp() - interval '5 s' and exists (
+     coalesce(a.xact_start < clock_timestamp() - interval '5 s', false) and exists (
        select from lock l join pg_class c on c.oid = l.relation
        where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
          and l.database = (select oid from pg_database where datname = current_database())

@@ -148,7 +148,8 @@ const requests = fc
   .map(drawn =>
     drawn.reduce<Request[]>((made, each) => {
       const request = typeof each === 'number' ? made[each % made.length] : each
-      return request ? [...made, request] : made
+      if (request) made.push(request)
+      return made
     }, []),
   )
 

@@ -66,15 +66,11 @@ async function postUnlocked(
   try {
     return await withConnection(pool, async client => {
       const single = singleOf(postings)
-      // A statement outside a transaction commits by itself.
-      const writes = single
-        ? ([null, postSingle(client, single, notAfter, name)] as const)
-        : ([client.query(beginFor(name)), post(client, postings, notAfter)] as const)
-      await committed(
-        writes.filter(each => each !== null),
-        single ? Promise.resolve() : client.query('commit'),
-      )
-      return await writes[1]
+      const begun = single ? null : client.query(beginFor(name))
+      const posting = single ? postSingle(client, single, notAfter, name) : post(client, postings, notAfter)
+      // A statement outside a transaction commits by itself: its result is that of COMMIT.
+      await committed(begun ? [begun, posting] : [posting], begun ? client.query('commit') : posting)
+      return await posting
     })
   } catch (error) {
     // A row was modified outside the service. `postLocked` reads the rows and finds out which.

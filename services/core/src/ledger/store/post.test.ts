@@ -238,8 +238,13 @@ async function storedHash(): Promise<string> {
 
 /** Posts a batch; null when it was refused. */
 async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Written | null> {
-  return post(service, batch, notAfter).catch(error => {
-    expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|40001|23502|23505|23514|22P02)$/)
+  return nullIfRefused(post(service, batch, notAfter), /^(23001|40001|23502|23505|23514|22P02)$/)
+}
+
+/** @param codes the SQLSTATEs of a refusal */
+async function nullIfRefused(posting: Promise<Written | null>, codes: RegExp, what = ''): Promise<Written | null> {
+  return posting.catch(error => {
+    expect((error as pg.DatabaseError).code, `${what} ${error}`).toMatch(codes)
     return null
   })
 }
@@ -294,10 +299,7 @@ test('a batch that is invalid in one place, or in two, is refused and writes not
 async function attemptFromMemory(batch: ChainedPostings): Promise<Written | null> {
   const single = singleOf(batch)
   if (!single) return attempt(batch, soon())
-  return postSingle(service, single, soon(), 'test').catch(error => {
-    expect((error as pg.DatabaseError).code, String(error)).toMatch(/^(23001|23502|23503|23505|23514|22P02)$/)
-    return null
-  })
+  return nullIfRefused(postSingle(service, single, soon(), 'test'), /^(23001|23502|23503|23505|23514|22P02)$/)
 }
 
 /** A valid transfer between two wallets, which is posted by its own function. */
@@ -356,11 +358,9 @@ test('no argument of post_transfer can be null or another one, whatever its call
           return service.query({ ...config, values: values.with(at, other) } as never)
         },
       } as unknown as Queryable
-      const written = await postSingle(changing, single, soon(), 'test').catch(error => {
-        expect((error as pg.DatabaseError).code, `${name} ${value}: ${error}`).toMatch(/^(23\d{3}|22\w{3})$/)
-        return null
-      })
-      expect(written, `${name} ${value}`).toBeNull()
+      const posting = postSingle(changing, single, soon(), 'test')
+      const what = `${name} ${value}`
+      expect(await nullIfRefused(posting, /^(23\d{3}|22\w{3})$/, what), what).toBeNull()
     }
   }
   expect(await storedHash()).toBe(before)

@@ -5,10 +5,10 @@ import type { Transfer } from '../chain/transfer.ts'
 import type { ChainedPostings, ChainedTransfer } from '../decide/chain-decisions.ts'
 import type { Replacing } from '../decide/state.ts'
 
-const parameters = Array.from({ length: 45 }, (_, at) => `$${at + 1}`).join(', ')
+const parametersOf = (count: number) => Array.from({ length: count }, (_, at) => `$${at + 1}`).join(', ')
 const postStatement = statement<Written | { now: null }>(
   'post-transfers',
-  `select now, version::text from post(${parameters})`,
+  `select now, version::text from post(${parametersOf(45)})`,
 )
 
 /** The database's time after writing, and the version (`xmin`) of the rows that were written. */
@@ -121,12 +121,20 @@ export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Sing
   return source && target && isPlain && isOfLedger ? { transfer, ledger, source, target } : null
 }
 
-const singleParameters = Array.from({ length: 34 }, (_, at) => `$${at + 1}`).join(', ')
 const postTransferStatement = statement<Written | { now: null }>(
   'post-transfer',
-  `select now, version::text from post_transfer(${singleParameters})`,
+  `select now, version::text from post_transfer(${parametersOf(34)})`,
 )
 
+/**
+ * Posts one transfer with one call of the database function `post_transfer`, which commits by itself outside a transaction.
+ *
+ * @param notAfter the latest time to post, by the database's clock
+ * @param name the name of the batch (see transaction.ts)
+ * @returns null when nothing was written, because another transaction has changed the row of the ledger
+ * @throws DatabaseError restrict_violation when the transfer does not continue from the rows of its wallets,
+ *   serialization_failure when it is too late
+ */
 export async function postSingle(
   db: Queryable,
   { transfer, ledger, source, target }: Single,
