@@ -7,7 +7,7 @@ import { readPage } from '../database/lists/page.ts'
 import { run, statement } from '../database/statement.ts'
 import { nameOf } from '../ledger/decide/commands.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
-import { namesAsArrays, rowBy } from '../ledger/store/load.ts'
+import { namesAsArrays, rowBy } from '../ledger/store/queries.ts'
 import { readSettled, type SettledReads } from './due-holds.ts'
 import { type ShownHold, toHold } from './operations.ts'
 

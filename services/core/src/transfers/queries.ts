@@ -5,7 +5,7 @@ import type { List, ListRequest, Search, Sequence, SortField } from '../database
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import type { Queryable } from '../database/statement.ts'
-import { type FoundTransfer, findTransfers, reversedAmountOf } from '../ledger/store/load.ts'
+import { type FoundTransfer, findTransfers, reversedAmountOf } from '../ledger/store/queries.ts'
 import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
 import { toOrder } from './operations.ts'
 

@@ -8,7 +8,7 @@ import { runOn } from '../../database/run.ts'
 import { ledgerMac, type SignedTable } from '../../database/signed-rows.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
-import { lockLedgers } from './load.ts'
+import { lockLedgers } from './queries.ts'
 
 /** A workspace whose rows were modified outside the service, and which row shows it. */
 export type Breach = { workspaceId: string; reason: string }
