@@ -86,11 +86,22 @@ describe('money', () => {
   test('from a forged deposit cannot be spent, although every row except the MACs is consistent', async () => {
     const books = await newBooks()
     await forgeDeposit(books, books.b)
-    // Core shows the rows, and rejects every transfer from or to the wallet.
     expect((await pay(books, books.b, books.a)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
     expect((await pay(books)).body.code).toBe('S002')
     expect(await broken(books)).toEqual(expect.arrayContaining(['flow-chain', 'wallet-mac']))
+  })
+
+  test('a forged deposit is not shown in the balance', async () => {
+    const books = await newBooks()
+    await forgeDeposit(books, books.b)
+    const { status, body } = await call(
+      { ...books.key, baseUrl: system.baseUrl },
+      'GET',
+      `/api/v1/wallets/${books.b}/balance`,
+    )
+    expect([status, body.code, body.data]).toEqual([503, 'S002', null])
+    await expectHalted(books, wasModified)
   })
 
   test('a balance that was raised without a transfer cannot be spent', async () => {

@@ -56,10 +56,22 @@ function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
   })
 }
 
+/**
+ * PostgreSQL would plan the look-up of one row again each time, because it expects more rows of the plan that it keeps, for any
+ * number of keys. Planning takes several times as long as the look-up.
+ */
+const readSettings = { plan_cache_mode: 'force_generic_plan' }
+
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const { LEDGER_CHAIN_KEY: chainKey } = config
-  const orm = await openOrm(config.DATABASE_URL, { name: 'reads', max: config.DATABASE_READ_POOL, entities, chainKey })
+  const orm = await openOrm(config.DATABASE_URL, {
+    name: 'reads',
+    max: config.DATABASE_READ_POOL,
+    settings: readSettings,
+    entities,
+    chainKey,
+  })
   const reads = await poolOf(orm)
   const listPool = openPool(config.DATABASE_URL, {
     name: 'lists',
@@ -89,7 +101,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const shards = new Shards({
     shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
-    postBatch: metrics.measured(
+    post: metrics.measured(
       requireChainKey(
         ledger,
         withBatchLog(log, postings => postBatch(ledger, postings)),
@@ -102,7 +114,10 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  const events = new EventReader({ lists, reads, chainKey: config.LEDGER_CHAIN_KEY, log, metrics })
+  // A third for each of the two kinds of waiting calls. From three connections on, at least a third remains for other reads.
+  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
+  const lockWaits = limitLockWaits(waitingSlots)
+  const events = new EventReader({ lists, reads, lockWaits, chainKey, log, metrics })
   const allLists = {
     get load() {
       return { ...lists.load, events: events.load }
@@ -121,9 +136,6 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   )
   watchWebhooks(metrics, reads)
   metrics.watchSessions(foreignSessions)
-  // A third for each of the two kinds of waiting calls. From three connections on, at least a third remains for other reads.
-  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
-  const lockWaits = limitLockWaits(waitingSlots)
   return {
     databaseUrl: config.DATABASE_URL,
     orm,

@@ -84,7 +84,7 @@ export async function measureLists(testbed: Testbed, settings: Settings): Promis
   const costs = await timeQueries(service, load, workspaces)
   load.stop()
   say('measuring first pages in PostgreSQL')
-  const reads = await timePageReads(database, largest, settings.rounds)
+  const reads = await timePageReads(testbed, database, largest, settings.rounds)
   await service.gateway.stop()
   await service.core.stop()
 

@@ -64,7 +64,11 @@ export class AccessCache {
       const { revision, now, keys } = await findAccess({ reads: db, ...parts }, apiKeys)
       return keys.map(({ secrets, ipAllowlist, ...access }) => ({ ...access, revision, now }))
     }
-    const read = batched(readMany, { key: (apiKey: string) => apiKey, row: ({ apiKey }) => apiKey })
+    const read = batched({
+      readMany,
+      nameOf: { key: (apiKey: string) => apiKey, row: ({ apiKey }) => apiKey },
+      resultOf: (_, access) => access,
+    })
     this.#read = apiKey => read(reads, apiKey)
   }
 

@@ -1,31 +1,50 @@
 import DataLoader from 'dataloader'
-import type { Queryable } from './statement.ts'
+import { inTurns } from './turns.ts'
 
 /** The maximum number of keys in one statement. */
 const batchLimit = 256
 
+type Batched<Source, Key, Row, Result> = {
+  /** Returns the existing rows of these keys, which are all different, in any order. */
+  readMany: (source: Source, keys: readonly Key[]) => Promise<Row[]>
+  /** Maps a key, and the row of that key, to the same unique text. */
+  nameOf: { key: (key: Key) => string; row: (row: Row) => string }
+  /** Returns what is read. If it throws, only the reads of this row fail. */
+  resultOf: (source: Source, row: Row) => Result | Promise<Result>
+}
+
 /**
  * Makes a function that reads one row by its key. Reads of the same turn of the event loop share one statement, so a
  * hundred balances are one round trip. Nothing is cached.
- *
- * @param readMany returns the existing rows of these keys, in any order
- * @param nameOf maps a key, and the row of that key, to the same unique text
  */
-export function batched<Key, Row>(
-  readMany: (db: Queryable, keys: readonly Key[]) => Promise<Row[]>,
-  nameOf: { key: (key: Key) => string; row: (row: Row) => string },
-): (db: Queryable, key: Key) => Promise<Row | null> {
-  const loaders = new WeakMap<Queryable, DataLoader<Key, Row | null>>()
+export function batched<Source extends object, Key, Row, Result>({
+  readMany,
+  nameOf,
+  resultOf,
+}: Batched<Source, Key, Row, Result>): (source: Source, key: Key) => Promise<Result | null> {
+  const loaders = new WeakMap<Source, DataLoader<Key, Result | null>>()
 
-  function loaderFor(db: Queryable): DataLoader<Key, Row | null> {
+  function loaderFor(source: Source): DataLoader<Key, Result | null> {
     const readAll = async (keys: readonly Key[]) => {
-      const rows = new Map((await readMany(db, keys)).map(row => [nameOf.row(row), row]))
-      return keys.map(key => rows.get(nameOf.key(key)) ?? null)
+      const asked = new Map(keys.map(key => [nameOf.key(key), key]))
+      const results = new Map<string, Result | Error>()
+      await inTurns(await readMany(source, [...asked.values()]), async row => {
+        results.set(nameOf.row(row), await settle(() => resultOf(source, row)))
+      })
+      return keys.map(key => results.get(nameOf.key(key)) ?? null)
     }
     const loader = new DataLoader(readAll, { cache: false, maxBatchSize: batchLimit })
-    loaders.set(db, loader)
+    loaders.set(source, loader)
     return loader
   }
 
-  return (db, key) => (loaders.get(db) ?? loaderFor(db)).load(key)
+  return (source, key) => (loaders.get(source) ?? loaderFor(source)).load(key)
+}
+
+async function settle<Result>(work: () => Result | Promise<Result>): Promise<Result | Error> {
+  try {
+    return await work()
+  } catch (error) {
+    return error as Error
+  }
 }

@@ -164,6 +164,13 @@ class Ledger {
     await until('the hold expires', async () => (await statusOf(expiring.bizId)) === 'EXPIRED')
     await service.wallets.balance({ workspaceId, caller, walletId: main })
     await service.transfers.create({ workspaceId, caller, order })
+    // Due holds are looked for from the expiry of a hold on, also if it was released.
+    await service.holds.release({ workspaceId, caller, holdId: (await create(1)).holdId })
+    const { text } = statements.get('find-wallets-and-due-holds')!
+    await until('due holds are looked for', async () => {
+      await service.wallets.balance({ workspaceId, caller, walletId: main })
+      return reads.has(text)
+    })
   }
 
   async #read(): Promise<void> {

@@ -20,6 +20,9 @@ export type SignedTable =
   | 'webhook'
   | 'workspace'
 
+/** A row with the MAC that is stored with it. */
+export type WithMac<Row> = Row & { mac: Buffer }
+
 export type WalletRow = Signed & {
   workspaceId: string
   id: string

@@ -1,25 +1,18 @@
-import type { KeyObject } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { DomainError, type Event, type EventPage, type ReadEventsInput, uuidFromId } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
-import type { Pool } from 'pg'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
+import { inTurns } from '../database/turns.ts'
 import { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
-import { haltIfModified } from '../ledger/store/halt.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import { type Halting, haltIfModified } from '../ledger/store/halt.ts'
 import { PageChecks } from './page-checks.ts'
 import { readStoredPage } from './queries.ts'
 import { toEvent } from './records.ts'
 
-type Parts = { lists: ListDatabase; reads: Pool; chainKey: KeyObject; log: Log; metrics: Metrics }
+type Parts = Halting & { lists: ListDatabase }
 type PageRequest = Pick<ReadEventsInput, 'after' | 'size' | 'types'>
 
 /** An event as JSON text, which is what webhooks deliver and what the API answers. */
 export type BuiltEvent = Pick<Event, 'eventId' | 'position' | 'type'> & { text: string }
 export type BuiltPage = Omit<EventPage, 'content'> & { events: BuiltEvent[] }
-
-/** Events that are checked and built in one turn of the event loop. They take less than a millisecond, or some on a slow machine. */
-const eventsPerTurn = 50
 
 /** Pages that are read at a time, over all workspaces. Connections for the pages of other lists remain. */
 const pages = 2
@@ -61,9 +54,8 @@ export class EventReader {
   async read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
     const workspace = uuidFromId('workspace', workspaceId)
     if (!workspace) throw new DomainError('GA2032')
-    const { reads } = this.#core
     return this.#pages.run(workspace, () =>
-      haltIfModified(this.#core, reads, () => this.#readPage(workspaceId, workspace, request)),
+      haltIfModified(this.#core, () => this.#readPage(workspaceId, workspace, request)),
     )
   }
 
@@ -79,13 +71,12 @@ export class EventReader {
     if (info.after > head) throw new DomainError('E001', { position: head })
     checks.requirePositions()
     const built: BuiltEvent[] = []
-    for (const [at, stored] of page.events.entries()) {
-      if (at % eventsPerTurn === 0) await setImmediate()
+    await inTurns(page.events, stored => {
       checks.require(stored)
       const event = toEvent(workspaceId, stored)
       const { eventId, position, type } = event
       built.push({ eventId, position, type, text: JSON.stringify(event) })
-    }
+    })
     const isWanted = ({ position, type }: BuiltEvent) =>
       position > info.after && (types.length === 0 || types.includes(type))
     const idAt = (end: number) => built.find(({ position }) => position === end)?.eventId ?? null

@@ -1,9 +1,16 @@
 import type { KeyObject } from 'node:crypto'
-import { Decimal, idFromUuid } from '@workspace-wallet/contract'
-import { holdMac, ledgerMac, walletMac } from '../database/signed-rows.ts'
-import { continueChains } from '../ledger/chain/chain.ts'
+import { idFromUuid } from '@workspace-wallet/contract'
 import { journalMac } from '../ledger/chain/journal.ts'
-import { ModifiedRow, type ModifiedTable } from '../ledger/store/halt.ts'
+import {
+  ModifiedRow,
+  modifiedRow,
+  requireChained,
+  requireSignedHold,
+  requireSignedLedger,
+  requireSignedWallet,
+  unchainedRow,
+} from '../ledger/store/require-signed.ts'
+import { holdFrom, ledgerFrom, walletFrom } from '../ledger/store/row-json.ts'
 import { positionOf, type StoredEntry, type StoredEvent, type StoredPage, type StoredTransfer } from './queries.ts'
 
 /**
@@ -32,14 +39,7 @@ export class PageChecks {
 
   /** @throws ModifiedRow */
   requireLedger(): void {
-    const { mac, lastPostedAt, journalHead, ...row } = this.#page.info.ledger
-    const ledger = {
-      ...row,
-      workspaceId: this.#workspaceId,
-      lastPostedAt: new Date(lastPostedAt),
-      journalHead: Buffer.from(journalHead, 'hex'),
-    }
-    if (!isMac(ledgerMac(this.#chainKey, ledger), mac)) throw this.#modified('ledger', 'its ledger')
+    requireSignedLedger(this.#chainKey, ledgerFrom(this.#page.info.ledger, this.#workspaceId))
   }
 
   /**
@@ -69,12 +69,11 @@ export class PageChecks {
 
   #requireTransfer({ transfer, source, target }: StoredTransfer): void {
     const { sourceWalletId, sourceSequence, targetWalletId, targetSequence } = transfer
-    const entries = {
+    requireChained(this.#chainKey, {
+      transfer,
       source: { ...source, previous: this.#macBefore(sourceWalletId, sourceSequence) },
       target: { ...target, previous: this.#macBefore(targetWalletId, targetSequence) },
-    }
-    if (!continueChains(this.#chainKey, transfer, entries))
-      throw this.#unchained('transfer', `transfer ${idFromUuid('transfer', transfer.transferId)}`)
+    })
     this.#heads.set(sourceWalletId, { sequence: sourceSequence, mac: source.mac })
     this.#heads.set(targetWalletId, { sequence: targetSequence, mac: target.mac })
   }
@@ -88,64 +87,26 @@ export class PageChecks {
 
   #requireEntry({ entry, mac, previous, hold, wallet }: StoredEntry): void {
     const before = previous ?? (this.#isFiltered ? '' : this.#journalHead)
-    if (!isMac(journalMac(this.#chainKey, entry, Buffer.from(before, 'hex')), mac))
-      throw this.#unchained('journal', `event ${idFromUuid('event', entry.id)}`)
+    if (journalMac(this.#chainKey, entry, Buffer.from(before, 'hex')).toString('hex') !== mac)
+      throw unchainedRow('journal', this.#workspaceId, `event ${idFromUuid('event', entry.id)}`)
     this.#journalHead = mac
     if (entry.holdId === null) this.#requireWallet(entry.walletId, wallet)
     else this.#requireHold(entry.holdId, hold)
   }
 
   #requireHold(id: string, hold: StoredEntry['hold']): void {
-    if (hold) {
-      const { mac, captured, remaining, expiresAt, createdAt, updatedAt, ...row } = hold
-      const stored = {
-        ...row,
-        workspaceId: this.#workspaceId,
-        id,
-        captured: new Decimal(captured),
-        remaining: new Decimal(remaining),
-        expiresAt: new Date(expiresAt),
-        createdAt: new Date(createdAt),
-        updatedAt: new Date(updatedAt),
-      }
-      if (isMac(holdMac(this.#chainKey, stored), mac)) return
-    }
-    throw this.#modified('hold', `hold ${idFromUuid('hold', id)}`)
+    const workspaceId = this.#workspaceId
+    if (!hold) throw modifiedRow('hold', workspaceId, `hold ${idFromUuid('hold', id)}`)
+    requireSignedHold(this.#chainKey, holdFrom(hold, { workspaceId, id }))
   }
 
   #requireWallet(id: string, wallet: StoredEntry['wallet']): void {
-    if (wallet) {
-      const { mac, balance, held, heldUntil, head, createdAt, updatedAt, ...row } = wallet
-      const stored = {
-        ...row,
-        workspaceId: this.#workspaceId,
-        id,
-        balance: new Decimal(balance),
-        held: new Decimal(held),
-        heldUntil: heldUntil === null ? null : new Date(heldUntil),
-        head: Buffer.from(head, 'hex'),
-        createdAt: new Date(createdAt),
-        updatedAt: new Date(updatedAt),
-      }
-      if (isMac(walletMac(this.#chainKey, stored), mac)) return
-    }
-    throw this.#modified('wallet', `wallet ${idFromUuid('wallet', id)}`)
-  }
-
-  #modified(table: ModifiedTable, what: string): ModifiedRow {
-    return new ModifiedRow(table, this.#workspaceId, `the row of ${what} was modified outside the service`)
-  }
-
-  #unchained(table: ModifiedTable, what: string): ModifiedRow {
-    const reason = `${what}, or the one before it in its chain, was written outside the service`
-    return new ModifiedRow(table, this.#workspaceId, reason)
+    const workspaceId = this.#workspaceId
+    if (!wallet) throw modifiedRow('wallet', workspaceId, `wallet ${idFromUuid('wallet', id)}`)
+    requireSignedWallet(this.#chainKey, walletFrom(wallet, { workspaceId, id }))
   }
 }
 
 function entryKey(wallet: string, sequence: number): string {
   return `${wallet}:${sequence}`
-}
-
-function isMac(mac: Buffer, stored: string): boolean {
-  return mac.toString('hex') === stored
 }

@@ -1,9 +1,10 @@
-import { type Decimal, type EventType, eventTypes, maxPassedPositions } from '@workspace-wallet/contract'
+import { type EventType, eventTypes, maxPassedPositions } from '@workspace-wallet/contract'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import type { HoldRow, LedgerRow, WalletRow } from '../database/signed-rows.ts'
 import { arrayStatement, plainArray } from '../database/statement.ts'
 import type { JournalEntry, JournalType } from '../ledger/chain/journal.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
+import { hex, holdJson, type JsonOf, ledgerJson, milliseconds, walletJson } from '../ledger/store/row-json.ts'
 
 /** The transfers that are events of these types. Events of all other types are rows of the journal. */
 const transferTypes: Partial<Record<EventType, string>> = {
@@ -11,10 +12,6 @@ const transferTypes: Partial<Record<EventType, string>> = {
   'wallet.deposited': 'DEPOSIT',
   'wallet.withdrawn': 'WITHDRAWAL',
 }
-
-/** A signed row as JSON: decimals are text, times are milliseconds, bytes are hex. */
-export type JsonOf<Row> = { [Name in keyof Omit<Row, 'workspaceId' | 'id'>]: JsonValue<Row[Name]> } & { mac: string }
-type JsonValue<Value> = Value extends Decimal | Buffer ? string : Value extends Date ? number : Value
 
 /**
  * What a page is about. `previous`: wallet, sequence and MAC of the entries before those of the page that are not in the page.
@@ -86,9 +83,6 @@ type Columns = {
   wallet: JsonOf<WalletRow> | null
 }
 
-const milliseconds = (column: string) => `round(date_part('epoch', ${column}) * 1000)`
-const hex = (column: string) => `encode(${column}, 'hex')`
-
 /** What the columns select, of `transfer t` and of `journal j`. */
 const columns: Record<Exclude<keyof Columns, 'info'>, [ofTransfer: string, ofJournal: string]> = {
   position: ['t.position', 'j.position'],
@@ -130,66 +124,6 @@ const columns: Record<Exclude<keyof Columns, 'info'>, [ofTransfer: string, ofJou
 }
 const columnNames = Object.keys(columns) as (keyof typeof columns)[]
 const columnsOf = (table: 0 | 1) => columnNames.map(name => `${columns[name][table]} as "${name}"`).join(', ')
-
-/** A row as `JsonOf`. */
-const jsonOf = <Row>(values: Record<keyof JsonOf<Row>, string>) =>
-  `json_build_object(${Object.entries(values)
-    .map(([name, value]) => `'${name}', ${value}`)
-    .join(', ')})`
-
-const ledgerJson = jsonOf<LedgerRow>({
-  status: 'l.status',
-  walletCount: 'l.wallet_count',
-  orderCount: 'l.order_count',
-  holdCount: 'l.hold_count',
-  limitCount: 'l.limit_count',
-  position: 'l.position',
-  journalHead: hex('l.journal_head'),
-  lastPostedAt: milliseconds('l.last_posted_at'),
-  haltReason: 'l.halt_reason',
-  revision: 'l.revision',
-  mac: hex('l.mac'),
-})
-
-const holdJson = jsonOf<HoldRow>({
-  number: 'number',
-  walletNumber: 'wallet_number',
-  bizId: 'biz_id',
-  walletId: 'wallet_id',
-  currency: 'currency',
-  amount: 'amount::text',
-  captured: 'captured::text',
-  remaining: 'remaining::text',
-  status: 'status',
-  expiresAt: milliseconds('expires_at'),
-  reference: 'reference',
-  remark: 'remark',
-  createdAt: milliseconds('created_at'),
-  updatedAt: milliseconds('updated_at'),
-  revision: 'revision',
-  mac: hex('mac'),
-})
-
-const walletJson = jsonOf<WalletRow>({
-  number: 'number',
-  kind: 'kind',
-  bizId: 'biz_id',
-  name: 'name',
-  currency: 'currency',
-  status: 'status',
-  frozenBy: 'frozen_by',
-  balance: 'balance::text',
-  held: 'held::text',
-  heldUntil: milliseconds('held_until'),
-  sequence: 'sequence',
-  orderCount: 'order_count',
-  holdCount: 'hold_count',
-  head: hex('head'),
-  createdAt: milliseconds('created_at'),
-  updatedAt: milliseconds('updated_at'),
-  revision: 'revision',
-  mac: hex('mac'),
-})
 
 /** Selects rows of one table in the span, at most a page. */
 const rowsInSpan = (table: 'transfer' | 'journal', types: string) => `

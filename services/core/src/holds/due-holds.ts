@@ -1,8 +1,8 @@
-import type { Queryable } from '../database/statement.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
+import type { CheckedReads } from '../ledger/store/require-signed.ts'
 
 /** What `readSettled` needs to read from a pool. */
-export type SettledReads = { reads: Queryable; ledgerWaits: Pick<LedgerWaits, 'wait'> }
+export type SettledReads = CheckedReads & { ledgerWaits: Pick<LedgerWaits, 'wait'> }
 
 /**
  * Reads something that shows due holds as expired. If it shows one that is not written yet, a transaction in progress may

@@ -1,4 +1,4 @@
-import { type Hold, type HoldFilter, type Page, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, type Hold, type HoldFilter, type Page, uuidFromId } from '@workspace-wallet/contract'
 import { batched } from '../database/batched.ts'
 import { textBeginsWith, Values } from '../database/lists/conditions.ts'
 import type { List, ListRequest, Sequence } from '../database/lists/list.ts'
@@ -7,7 +7,8 @@ import { readPage } from '../database/lists/page.ts'
 import { run, statement } from '../database/statement.ts'
 import { nameOf } from '../ledger/decide/commands.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
-import { namesAsArrays, rowBy } from '../ledger/store/queries.ts'
+import { namesAsArrays, rowBy, type StoredHold, signedHoldColumns, toSignedHold } from '../ledger/store/load.ts'
+import { type CheckedReads, requireSignedHold } from '../ledger/store/require-signed.ts'
 import { readSettled, type SettledReads } from './due-holds.ts'
 import { type ShownHold, toHold } from './operations.ts'
 
@@ -27,20 +28,33 @@ const holdColumns = `
 
 type FoundHold = ShownHold & { isDue: boolean }
 
-const findHoldsStatement = statement<FoundHold & { key: string }>(
+const findHoldsStatement = statement<StoredHold & { key: string; isDue: boolean }>(
   'find-current-holds',
-  `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${holdColumns}
+  `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${signedHoldColumns}, ${isDue} as "isDue"
    from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
    cross join lateral (
      ${rowBy('id', 'hold')} union all ${rowBy('biz_id', 'hold')}) h`,
 )
 
-const readHold = batched((db, keys: readonly NameKey[]) => run(db, findHoldsStatement, namesAsArrays(keys)), {
-  key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
-  row: row => row.key,
+const readHold = batched({
+  readMany: ({ reads }: CheckedReads, keys: readonly NameKey[]) => run(reads, findHoldsStatement, namesAsArrays(keys)),
+  nameOf: {
+    key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
+    row: ({ key }) => key,
+  },
+  resultOf({ chainKey }, { isDue, ...stored }): FoundHold {
+    const hold = toSignedHold(stored)
+    requireSignedHold(chainKey, hold)
+    const expired = { status: 'EXPIRED', remaining: new Decimal(0), updatedAt: hold.expiresAt }
+    return { ...hold, ...(isDue && expired), isDue }
+  },
 })
 
-/** A hold by its holdId or bizId, which never have the same form; null if it is absent or of another workspace. */
+/**
+ * A hold by its holdId or bizId, which never have the same form; null if it is absent or of another workspace.
+ *
+ * @throws ModifiedRow
+ */
 export async function findHold(core: SettledReads, workspaceId: string, name: string): Promise<Hold | null> {
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace) return null
@@ -48,7 +62,7 @@ export async function findHold(core: SettledReads, workspaceId: string, name: st
   const row = await readSettled(
     core,
     workspaceId,
-    () => readHold(core.reads, key),
+    () => readHold(core, key),
     found => found?.isDue ?? false,
   )
   return row && toHold(row)

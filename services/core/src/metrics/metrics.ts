@@ -7,7 +7,8 @@ import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
-import { findHaltedLedgers, type ModifiedTable } from '../ledger/store/halt.ts'
+import { findHaltedLedgers } from '../ledger/store/halt.ts'
+import type { ModifiedTable } from '../ledger/store/require-signed.ts'
 
 type ListLoad = { running: number; waiting: number }
 
@@ -53,13 +54,13 @@ export class Metrics {
     })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
-      help: 'Rows that were modified outside the service: of refused keys, members, workspaces and webhooks, of transfers without a receipt, of events and changes that were refused',
+      help: 'Rows that were modified outside the service: of refused keys, members, workspaces and webhooks, of transfers without a receipt, of reads and changes that were refused',
       labelNames: ['table'],
       registers,
     })
   }
 
-  /** Counts a key, member, workspace or webhook that was refused, or a transfer without a receipt, because of a modified row. */
+  /** Counts a row that was modified outside the service, each time that core refuses something because of it. */
   modifiedRow(table: ModifiedTable): void {
     this.#modifiedRows.inc({ table })
   }

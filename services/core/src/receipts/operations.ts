@@ -2,12 +2,12 @@ import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid, type ReceiptCheck, type ReceiptClaims } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
-import { continueChains } from '../ledger/chain/chain.ts'
-import { findEntries } from '../ledger/store/queries.ts'
+import type { TransferWithEntries } from '../ledger/chain/chain.ts'
+import { ModifiedRow } from '../ledger/store/require-signed.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { payloadOf, signReceipt, verifyReceipt } from '../signing/jws.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
-import { toOrder } from '../transfers/operations.ts'
+import { toCompletedOrder } from '../transfers/operations.ts'
 import { findOrder } from '../transfers/queries.ts'
 
 type Parts = { reads: Pool; chainKey: KeyObject; receiptKeys: SigningKeys; log: Log; metrics: Metrics }
@@ -34,31 +34,31 @@ export async function checkReceipt(core: Parts, receipt: string): Promise<Receip
   return { verdict: payloadOf(found) === payload ? 'CONFIRMED' : 'TRANSFER_DIFFERENT', claims }
 }
 
-/** The claims of an order, read from the ledger. A flow that was modified outside the service is logged. */
+/** The claims of an order, read from the ledger. A transfer that was modified outside the service is logged. */
 async function findClaims(
-  { reads, chainKey, log, metrics }: Parts,
+  core: Parts,
   workspaceId: string,
   name: string,
 ): Promise<ReceiptClaims | 'MISSING' | 'MODIFIED'> {
-  const transfer = await findOrder(reads, workspaceId, name)
-  if (!transfer) return 'MISSING'
-  const { workspaceId: workspace, sourceWalletId, sourceSequence, targetWalletId, targetSequence, position } = transfer
-  const [source, target] = await findEntries(reads, [
-    { workspaceId: workspace, walletId: sourceWalletId, sequence: sourceSequence },
-    { workspaceId: workspace, walletId: targetWalletId, sequence: targetSequence },
-  ])
-  const order = toOrder(transfer)
-  const { transferId, bizId, amount, currency, completedAt, reversesTransferId } = order
-  if (!continueChains(chainKey, transfer, { source: source!, target: target! })) {
-    metrics.modifiedRow('transfer')
-    log.fatal(
-      { workspaceId, transferId },
+  try {
+    const found = await findOrder(core, workspaceId, name)
+    return found ? claimsOf(found) : 'MISSING'
+  } catch (error) {
+    if (!(error instanceof ModifiedRow)) throw error
+    core.metrics.modifiedRow(error.table)
+    core.log.fatal(
+      { workspaceId, transfer: name, reason: error.message },
       'a transfer was modified outside the service: it gets no receipt; run ledger verify',
     )
     return 'MODIFIED'
   }
+}
+
+function claimsOf({ transfer, source, target }: TransferWithEntries): ReceiptClaims {
+  const order = toCompletedOrder(transfer)
+  const { transferId, bizId, amount, currency, completedAt, reversesTransferId } = order
   return {
-    workspaceId: idFromUuid('workspace', workspace),
+    workspaceId: idFromUuid('workspace', transfer.workspaceId),
     transferId,
     bizId,
     amount,
@@ -66,10 +66,10 @@ async function findClaims(
     sourceWalletId: order.sourceWalletId,
     targetWalletId: order.targetWalletId,
     completedAt: completedAt.toISOString(),
-    position,
+    position: transfer.position,
     reversesTransferId,
-    source: { sequence: sourceSequence, mac: base64url(source!.mac!) },
-    target: { sequence: targetSequence, mac: base64url(target!.mac!) },
+    source: { sequence: transfer.sourceSequence, mac: base64url(source.mac!) },
+    target: { sequence: transfer.targetSequence, mac: base64url(target.mac!) },
   }
 }
 

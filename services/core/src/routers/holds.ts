@@ -9,6 +9,7 @@ import {
 } from '@workspace-wallet/contract'
 import { createHold, releaseHold } from '../holds/operations.ts'
 import { findHold, listHolds } from '../holds/queries.ts'
+import { haltIfModified } from '../ledger/store/halt.ts'
 import { router } from '../trpc/init.ts'
 import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
 
@@ -29,7 +30,7 @@ export const holds = router({
     .input(getHoldInput)
     .output(hold)
     .query(async ({ ctx, input }) => {
-      const found = await findHold(ctx.core, input.workspaceId, input.bizId)
+      const found = await haltIfModified(ctx.core, () => findHold(ctx.core, input.workspaceId, input.bizId))
       if (!found) throw new DomainError('H001')
       return found
     }),

@@ -10,6 +10,7 @@ import {
   transferOrder,
   transferPage,
 } from '@workspace-wallet/contract'
+import { haltIfModified } from '../ledger/store/halt.ts'
 import { createBatch, createTransfer, reverseTransfer, toOrder } from '../transfers/operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from '../transfers/queries.ts'
 import { router } from '../trpc/init.ts'
@@ -44,9 +45,9 @@ export const transfers = router({
     .input(getTransferInput)
     .output(transferOrder)
     .query(async ({ ctx, input }) => {
-      const order = await findOrder(ctx.core.reads, input.workspaceId, input.bizId)
-      if (!order) throw new DomainError('T001')
-      return toOrder(order)
+      const found = await haltIfModified(ctx.core, () => findOrder(ctx.core, input.workspaceId, input.bizId))
+      if (!found) throw new DomainError('T001')
+      return toOrder({ ...found.transfer, reversedAmount: found.reversedAmount })
     }),
 
   list: workspaceReadProcedure('transfer:read')

@@ -46,7 +46,7 @@ export const wallets = router({
     .input(walletInput)
     .output(wallet)
     .query(async ({ ctx, input }) => {
-      const found = await findWallet(ctx.core.reads, input.workspaceId, input.walletId)
+      const found = await haltIfModified(ctx.core, () => findWallet(ctx.core, input.workspaceId, input.walletId))
       if (!found) throw new DomainError('W001', { field: 'walletId' })
       return found
     }),
@@ -55,7 +55,7 @@ export const wallets = router({
     .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
-      const balance = await findBalance(ctx.core, input.workspaceId, input.walletId)
+      const balance = await haltIfModified(ctx.core, () => findBalance(ctx.core, input.workspaceId, input.walletId))
       if (!balance) throw new DomainError('W001', { field: 'walletId' })
       return balance
     }),
@@ -137,14 +137,15 @@ async function changeWallets<Result>(
   { caller, ...action }: WorkspaceAction & { caller: Caller | undefined },
   change: (em: Em, administration: Administration) => Promise<Result>,
 ): Promise<Result> {
-  const { reads, chainKey } = ctx.core
+  const { chainKey } = ctx.core
   const by = changerOf(ctx.actor)
   // Thrown for clients only.
-  return haltIfModified(ctx.core, reads, () =>
+  return haltIfModified(ctx.core, () =>
     inWorkspaceTransaction(ctx, action, (em, actor) => change(em, { actor, by, caller, chainKey })),
   )
 }
 
 function fund(ctx: CallContext, type: Funding['type'], { caller, ...input }: WithdrawalInput): Promise<FundingReceipt> {
-  return fundWallet(ctx.core, { ...input, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() })
+  const funding = { ...input, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() }
+  return haltIfModified(ctx.core, () => fundWallet(ctx.core, funding))
 }

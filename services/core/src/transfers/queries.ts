@@ -1,49 +1,63 @@
-import { type Page, type TransferFilter, type TransferOrder, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type Page, type TransferFilter, type TransferOrder, uuidFromId } from '@workspace-wallet/contract'
 import { batched } from '../database/batched.ts'
 import { idBeginsWith, idEquals, isPrefixOfFewIds, textBeginsWith, Values } from '../database/lists/conditions.ts'
 import type { List, ListRequest, Search, Sequence, SortField } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
-import type { Queryable } from '../database/statement.ts'
-import { type FoundTransfer, findTransfers, reversedAmountOf } from '../ledger/store/queries.ts'
+import type { TransferWithEntries } from '../ledger/chain/chain.ts'
+import type { Transfer } from '../ledger/chain/transfer.ts'
+import { nameOf } from '../ledger/decide/commands.ts'
+import type { NameKey } from '../ledger/decide/requests.ts'
+import { type FoundTransfer, findTransfers, lastReversalsOf } from '../ledger/store/load.ts'
+import { type CheckedReads, requireChained, unchainedRow } from '../ledger/store/require-signed.ts'
 import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
 import { toOrder } from './operations.ts'
 
-const readById = batched(
-  (db, keys: readonly { workspaceId: string; id: string }[]) =>
-    findTransfers(
-      db,
-      keys.map(({ workspaceId, id }) => ({ workspaceId, name: { id } })),
-    ),
-  {
-    key: key => key.workspaceId + key.id,
-    row: row => row.workspaceId + row.transferId,
-  },
-)
-const readByBizId = batched(
-  (db, keys: readonly { workspaceId: string; bizId: string }[]) =>
-    findTransfers(
-      db,
-      keys.map(({ workspaceId, bizId }) => ({ workspaceId, name: { bizId } })),
-    ),
-  {
-    key: key => key.workspaceId + key.bizId,
-    row: row => row.workspaceId + row.bizId,
-  },
-)
+/** Reads transfers by names of one kind. `kept` returns the name of this kind that a transfer has. */
+function readTransfers(kept: (transfer: Transfer) => string | null) {
+  return batched({
+    readMany: ({ reads }: CheckedReads, names: readonly NameKey[]) => findTransfers(reads, names),
+    nameOf: {
+      key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : name.bizId),
+      row: ({ transfer }) => transfer.workspaceId + kept(transfer),
+    },
+    resultOf({ chainKey }, found) {
+      requireChained(chainKey, found)
+      return found
+    },
+  })
+}
+
+const readById = readTransfers(({ transferId }) => transferId)
+const readByBizId = readTransfers(({ bizId }) => bizId)
+
+/** An order, and the sum of its reversals; null without any. */
+export type FoundOrder = TransferWithEntries & { reversedAmount: string | null }
 
 /**
  * A transfer order by its transferId or bizId, which never have the same form (section 2.4). Null if it is absent, of
  * another workspace, or a deposit or withdrawal.
+ *
+ * @throws ModifiedRow
  */
-export async function findOrder(db: Queryable, workspaceId: string, name: string): Promise<FoundTransfer | null> {
+export async function findOrder(core: CheckedReads, workspaceId: string, name: string): Promise<FoundOrder | null> {
   const workspace = uuidFromId('workspace', workspaceId)
-  if (!workspace || name.includes('\u0000')) return null
-  const id = uuidFromId('transfer', name)
-  const transfer = id
-    ? await readById(db, { workspaceId: workspace, id })
-    : await readByBizId(db, { workspaceId: workspace, bizId: name })
-  return transfer?.type === 'TRANSFER' ? transfer : null
+  if (!workspace) return null
+  const key = { workspaceId: workspace, name: nameOf('transfer', name) }
+  const found = 'id' in key.name ? await readById(core, key) : await readByBizId(core, key)
+  if (found?.transfer.type !== 'TRANSFER') return null
+  return { ...found, reversedAmount: await readReversedAmount(core, found) }
+}
+
+/** Transfers are never changed or removed, so the last reversal is read after its order without a race. */
+async function readReversedAmount(core: CheckedReads, found: FoundTransfer): Promise<string | null> {
+  const [name] = lastReversalsOf([found])
+  if (!name) return null
+  const reversal = (await readById(core, name))?.transfer
+  const { workspaceId, transferId } = found.transfer
+  if (reversal?.reversesId !== transferId)
+    throw unchainedRow('transfer', workspaceId, `the last reversal of transfer ${idFromUuid('transfer', transferId)}`)
+  return reversal.reversedTotal
 }
 
 const ordersOfWorkspace: Sequence = {
@@ -67,12 +81,17 @@ function othersBefore(nth: string, table: 'transfer' | 'journal', condition = 't
     order by order_count desc, position desc limit 1)`
 }
 
+/** Selects the sum of the reversals of an order, which its last reversal has; null without any. */
+const reversedAmount = (workspaceId: string, transferId: string) =>
+  `(select r.reversed_total from transfer r where r.workspace_id = ${workspaceId}
+    and r.reverses_id = ${transferId} order by r.position desc limit 1)`
+
 /** The columns of an order: of `transfer t`, or of `flow f`. */
 const orderColumns = (table: 't' | 'f') => `
   ${table === 't' ? 't.id' : 'f.transfer_id'} as "transferId", ${table}.biz_id as "bizId", ${table}.amount,
   ${table}.currency, ${table}.source_wallet_id as "sourceWalletId", ${table}.target_wallet_id as "targetWalletId",
   ${table}.remark, ${table}.reference, ${table}.hold_id as "holdId", ${table}.batch_id as "batchId",
-  ${table}.reverses_id as "reversesId", ${reversedAmountOf(`${table}.workspace_id`, table === 't' ? 't.id' : 'f.transfer_id')} as "reversedAmount",
+  ${table}.reverses_id as "reversesId", ${reversedAmount(`${table}.workspace_id`, table === 't' ? 't.id' : 'f.transfer_id')} as "reversedAmount",
   ${table}.created_at as "createdAt"`
 
 /** A page of a workspace's transfer orders (section 4); null if there is no such workspace. */

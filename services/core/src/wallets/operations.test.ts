@@ -414,16 +414,10 @@ test('changes that wait for a locked ledger leave connections for the reads of o
       `begin; select from ledger where workspace_id = '${uuidFromId('workspace', busy)}' for no key update`,
     )
     const creates = Array.from({ length: 20 }, (_, at) => codeOf(create({ workspaceId: busy, bizId: `new-${at}` })))
-    const waiting = () =>
-      query(
-        ownerUrl(),
-        `select from pg_stat_activity
-         where datname = current_database() and application_name = 'core reads' and wait_event_type = 'Lock'`,
-      )
-    await until('a create waits for the ledger', async () => (await waiting()).length > 0)
+    await until('a create waits for the ledger', async () => (await waitingReads()) > 0)
     expect(await codeOf(client().wallets.balance({ ...wallet, caller }))).toBe('ok')
     expect(await codeOf(change(wallet, 'FROZEN'))).toBe('ok')
-    expect((await waiting()).length).toBeLessThan(2)
+    expect(await waitingReads()).toBeLessThan(2)
     await locker.query('commit')
     for (const code of await Promise.all(creates)) expect(['ok', 'S002']).toContain(code)
     const { positions, last } = await positionsOf(busy)
@@ -432,6 +426,40 @@ test('changes that wait for a locked ledger leave connections for the reads of o
     await locker.end()
   }
 })
+
+test('reads of a modified wallet that wait for a locked ledger leave connections for the reads of other workspaces', async () => {
+  const [busy, other] = [await newWorkspace(), await newWorkspace()]
+  const { walletId } = await create({ workspaceId: busy })
+  const wallet = { workspaceId: other, walletId: (await create({ workspaceId: other })).walletId }
+  await damage(`update wallet set balance = 5 where id = '${uuidFromId('wallet', walletId)}'`)
+  const locker = await connect(ownerUrl())
+  try {
+    await locker.query(
+      `begin; select from ledger where workspace_id = '${uuidFromId('workspace', busy)}' for no key update`,
+    )
+    const read = () => codeOf(client().wallets.balance({ workspaceId: busy, walletId, caller }))
+    const reads = Array.from({ length: 50 }, read)
+    await until('a read waits for the ledger', async () => (await waitingReads()) > 0)
+    expect(await codeOf(client().wallets.balance({ ...wallet, caller }))).toBe('ok')
+    expect(await waitingReads()).toBe(1)
+    await locker.query('commit')
+    expect(new Set(await Promise.all(reads))).toEqual(new Set(['S002']))
+    const { ledgers } = await admin().ledger.halted()
+    expect(ledgers.map(each => each.workspaceId)).toContain(busy)
+  } finally {
+    await locker.end()
+  }
+})
+
+/** The number of connections for reads that wait for a lock. */
+async function waitingReads(): Promise<number> {
+  const rows = await query(
+    ownerUrl(),
+    `select from pg_stat_activity
+     where datname = current_database() and application_name = 'core reads' and wait_event_type = 'Lock'`,
+  )
+  return rows.length
+}
 
 test("the service's role can add an event of a wallet only with a change that leads to its status", async () => {
   const workspaceId = await newWorkspace()

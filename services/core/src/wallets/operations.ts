@@ -21,7 +21,6 @@ import type { Em } from '../database/orm.ts'
 import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { WalletRow } from '../database/signed-rows.ts'
-import type { Queryable } from '../database/statement.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
@@ -31,7 +30,7 @@ import type { Shards } from '../ledger/posting/shards.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeWalletStatus, type EventAuthor, insertWallet } from '../ledger/rows/functions.ts'
 import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
-import { ModifiedRow } from '../ledger/store/halt.ts'
+import { type CheckedReads, modifiedRow } from '../ledger/store/require-signed.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -118,7 +117,10 @@ export async function setWalletStatus(
   const { actor, by, chainKey } = administration
   const locked = await lockLedger(em, workspaceId)
   const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
-  if (wallet?.status === status && !(by === 'OPERATOR' && wallet.frozenBy === 'WORKSPACE')) return toRecord(wallet.row)
+  if (wallet?.status === status && !(by === 'OPERATOR' && wallet.frozenBy === 'WORKSPACE')) {
+    requireUnmodified(wallet, administration, `wallet ${walletId}`)
+    return toRecord(wallet.row)
+  }
   const ledger = requireOpen(locked, administration, workspaceId)
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   if (by === 'OPERATOR') requireOperatorMayChange(wallet, status)
@@ -175,18 +177,15 @@ export type Funding = {
  *
  * @throws DomainError W001, S012, T005, W002, T002; with a hold H001, H004, H002, H003; S002 not posted; S003 outcome unknown
  */
-export async function fundWallet(
-  { reads, shards }: { reads: Queryable; shards: Shards },
-  funding: Funding,
-): Promise<FundingReceipt> {
+export async function fundWallet(core: CheckedReads & { shards: Shards }, funding: Funding): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding
-  const wallet = await findWallet(reads, workspaceId, walletId)
+  const wallet = await findWallet(core, workspaceId, walletId)
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   const fault = amountFault(amount, wallet.currency)
   if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
   const workspace = uuidFromId('workspace', workspaceId)!
   const own = uuidFromId('wallet', walletId)!
-  const external = await findExternalWallet(reads, workspace, wallet.currency)
+  const external = await findExternalWallet(core.reads, workspace, wallet.currency)
   const { holdId, holdRemainder } = funding
   const posting: Posting = {
     kind: 'posting',
@@ -205,7 +204,7 @@ export async function fundWallet(
     requestId,
     clientAddress: null,
   }
-  const [made] = await shards.post(requestOf({ workspaceId, caller: { requestId } }, [posting]))
+  const [made] = await core.shards.post(requestOf({ workspaceId, caller: { requestId } }, [posting]))
   return toReceipt({ ...made.transfer, type })
 }
 
@@ -246,11 +245,7 @@ function requireOpen(ledger: Ledger | null, administration: Administration, work
 /** @throws ModifiedRow for a client; AdminError NOT_ALLOWED for an operator */
 function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
   if (by === 'WORKSPACE' && !isGenuine(row))
-    throw new ModifiedRow(
-      row instanceof Wallet ? 'wallet' : 'ledger',
-      uuidFromId('workspace', row.workspaceId)!,
-      `the row of ${what} was modified outside the service`,
-    )
+    throw modifiedRow(row instanceof Wallet ? 'wallet' : 'ledger', uuidFromId('workspace', row.workspaceId)!, what)
   requireGenuine(row)
 }
 

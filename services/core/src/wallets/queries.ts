@@ -1,5 +1,6 @@
 import {
   Decimal,
+  DomainError,
   type Flow,
   type FlowDirection,
   type FlowFilter,
@@ -26,28 +27,33 @@ import {
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { type Em, kyselyOf } from '../database/orm.ts'
+import type { HoldRow } from '../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import { inTurns } from '../database/turns.ts'
 import { readSettled, type SettledReads } from '../holds/due-holds.ts'
+import { type SignedWallet, type StoredWallet, signedWalletColumns, toSignedWallet } from '../ledger/store/load.ts'
+import { type CheckedReads, requireSignedHold, requireSignedWallet } from '../ledger/store/require-signed.ts'
+import { holdFrom, holdJson, type JsonOf } from '../ledger/store/row-json.ts'
 import { Wallet as WalletEntity } from './entities.ts'
 
-export type WalletRow = {
+/** The columns of a wallet that its record contains. */
+type ShownWallet = {
   id: string
   bizId: string | null
   name: string
   currency: string
   status: WalletStatus
-  balance: string
-  sequence: number
+  balance: Decimal | string
   createdAt: Date
   updatedAt: Date
 }
 
-/** The columns of a wallet, in the shape of `WalletRow`. */
-export const walletColumns = `
-  w.id, w.biz_id as "bizId", w.name, w.currency, w.status, w.balance, w.sequence, w.created_at as "createdAt",
+/** The columns of a wallet, in the shape of `ShownWallet`. */
+const walletColumns = `
+  w.id, w.biz_id as "bizId", w.name, w.currency, w.status, w.balance, w.created_at as "createdAt",
   w.updated_at as "updatedAt"`
 
-export function toWallet({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: WalletRow): Wallet {
+function toWallet({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: ShownWallet): Wallet {
   return {
     walletId: idFromUuid('wallet', id),
     bizId,
@@ -62,68 +68,122 @@ export function toWallet({ id, bizId, name, currency, status, balance, createdAt
 
 type WalletKey = { workspace: string; wallet: string }
 
-/**
- * What due holds of a wallet would reserve if they had not expired. They reserve nothing, whether or not that is written. They
- * are summed only if some may be due.
- */
-const due = `
-  case when w.held_until <= statement_timestamp() then (
-    select coalesce(sum(remaining), 0) from (
-      select h.remaining from hold h
-      where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
-        and h.expires_at <= statement_timestamp()
-      order by h.expires_at) h)
-  else 0 end`
+const asked = `
+  unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id) cross join lateral (
+    select * from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`
 
-type FoundWallet = WalletRow & { workspace: string; held: string; due: string }
-
-const findWalletsStatement = statement<FoundWallet>(
-  'find-wallets',
-  `select w.workspace_id as workspace, ${walletColumns}, w.held, ${due} as due
-   from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
-   cross join lateral (
-     select * from wallet
-     where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id and wallet.kind = 'CUSTOMER' limit 1) w`,
-)
-
-const readWallet = batched(
-  (db, keys: readonly WalletKey[]) =>
-    run(db, findWalletsStatement, [
-      plainArray(keys.map(key => key.workspace)),
-      plainArray(keys.map(key => key.wallet)),
-    ]),
-  { key: key => key.workspace + key.wallet, row: row => row.workspace + row.id },
-)
-
-/** One of the workspace's own wallets; null if it is absent, malformed, of another workspace or EXTERNAL. */
-export async function findWallet(db: Queryable, workspaceId: string, walletId: string): Promise<Wallet | null> {
-  const row = await findWalletRow(db, workspaceId, walletId)
-  return row && toWallet(row)
+const valuesOf = (keys: readonly WalletKey[]) => [
+  plainArray(keys.map(({ workspace }) => workspace)),
+  plainArray(keys.map(({ wallet }) => wallet)),
+]
+const nameOf = {
+  key: ({ workspace, wallet }: WalletKey) => workspace + wallet,
+  row: ({ workspaceId, id }: StoredWallet) => workspaceId + id,
 }
 
-/** The balance of a wallet that `findWallet` finds. */
+/** `mayHoldLess`: whether holds of the wallet may be due. */
+type FoundWallet = SignedWallet & { mayHoldLess: boolean | null }
+
+const findWalletsStatement = statement<StoredWallet & Pick<FoundWallet, 'mayHoldLess'>>(
+  'find-wallets',
+  `select ${signedWalletColumns}, w.held_until <= statement_timestamp() as "mayHoldLess" from ${asked}`,
+)
+
+const readWallet = batched({
+  readMany: ({ reads }: CheckedReads, keys: readonly WalletKey[]) => run(reads, findWalletsStatement, valuesOf(keys)),
+  nameOf,
+  resultOf({ chainKey }, row): FoundWallet {
+    const wallet = toSignedWallet(row)
+    requireSignedWallet(chainKey, wallet)
+    return wallet
+  },
+})
+
+/** Due holds of a wallet that a read takes into account. It checks the MAC of each of them. */
+const dueHoldLimit = 1_000
+
+/** One statement, so that a wallet and its due holds are of the same moment. `dueHolds`: by ID; null without any. */
+const findWalletsWithDueHoldsStatement = statement<StoredWallet & { dueHolds: Record<string, JsonOf<HoldRow>> | null }>(
+  'find-wallets-and-due-holds',
+  `select ${signedWalletColumns}, (
+     select json_object_agg(id, ${holdJson}) from (
+       select * from hold h
+       where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
+         and h.expires_at <= statement_timestamp()
+       order by h.expires_at limit ${dueHoldLimit + 1}) h) as "dueHolds"
+   from ${asked}`,
+)
+
+/** A wallet, and what its due holds would reserve if they had not expired; null if more are due than one read checks. */
+type WalletNow = { wallet: SignedWallet; due: Decimal | null }
+
+const readWalletWithDueHolds = batched({
+  readMany: ({ reads }: CheckedReads, keys: readonly WalletKey[]) =>
+    run(reads, findWalletsWithDueHoldsStatement, valuesOf(keys)),
+  nameOf,
+  async resultOf({ chainKey }, { dueHolds, ...row }): Promise<WalletNow> {
+    const wallet = toSignedWallet(row)
+    requireSignedWallet(chainKey, wallet)
+    const { workspaceId } = wallet
+    const holds = Object.entries(dueHolds ?? {})
+    if (holds.length > dueHoldLimit) return { wallet, due: null }
+    let due = new Decimal(0)
+    await inTurns(holds, ([id, json]) => {
+      const hold = holdFrom(json, { workspaceId, id })
+      requireSignedHold(chainKey, hold)
+      due = due.plus(hold.remaining)
+    })
+    return { wallet, due }
+  },
+})
+
+/**
+ * One of the workspace's own wallets; null if it is absent, malformed, of another workspace or EXTERNAL.
+ *
+ * @throws ModifiedRow
+ */
+export async function findWallet(core: CheckedReads, workspaceId: string, walletId: string): Promise<Wallet | null> {
+  const key = keyOf(workspaceId, walletId)
+  const wallet = key && (await readWallet(core, key))
+  return wallet?.kind === 'CUSTOMER' ? toWallet(wallet) : null
+}
+
+/**
+ * The balance of a wallet that `findWallet` finds. Due holds reserve nothing, whether or not their expiry is written. They are read
+ * only if some may be due.
+ *
+ * @throws ModifiedRow; DomainError S002 if more holds of the wallet are due than one read checks: their expiry is being written
+ */
 export async function findBalance(
   core: SettledReads,
   workspaceId: string,
   walletId: string,
 ): Promise<WalletBalance | null> {
-  const row = await readSettled(
-    core,
-    workspaceId,
-    () => findWalletRow(core.reads, workspaceId, walletId),
-    found => found !== null && new Decimal(found.due).greaterThan(0),
-  )
-  if (!row) return null
-  const { currency, sequence, updatedAt } = row
-  const balance = new Decimal(row.balance)
-  const held = new Decimal(row.held).minus(row.due)
+  const key = keyOf(workspaceId, walletId)
+  if (!key) return null
+  const found = await readSettled(core, workspaceId, () => readNow(core, key), isHoldingLess)
+  if (found?.wallet.kind !== 'CUSTOMER') return null
+  const { wallet, due } = found
+  if (due === null) throw new DomainError('S002', { retryAfterSeconds: 1 })
+  const { currency, balance, sequence, updatedAt } = wallet
+  const held = wallet.held.minus(due)
   return { walletId, currency, balance, held, available: balance.minus(held), sequence, updatedAt }
 }
 
-async function findWalletRow(db: Queryable, workspaceId: string, walletId: string): Promise<FoundWallet | null> {
+async function readNow(core: CheckedReads, key: WalletKey): Promise<WalletNow | null> {
+  const wallet = await readWallet(core, key)
+  if (!wallet?.mayHoldLess) return wallet && { wallet, due: new Decimal(0) }
+  return readWalletWithDueHolds(core, key)
+}
+
+function isHoldingLess(found: WalletNow | null): boolean {
+  return found?.due?.greaterThan(0) ?? false
+}
+
+function keyOf(workspaceId: string, walletId: string): WalletKey | null {
   const workspace = uuidFromId('workspace', workspaceId)
   const wallet = uuidFromId('wallet', walletId)
-  return workspace && wallet ? readWallet(db, { workspace, wallet }) : null
+  return workspace && wallet ? { workspace, wallet } : null
 }
 
 const findExternalWalletStatement = statement<{ id: string }>(

@@ -1,4 +1,5 @@
 /** Measures a page in PostgreSQL: core's statements on a connection without other traffic. */
+import { createSecretKey } from 'node:crypto'
 import pg from 'pg'
 import type { ListDatabase } from '../../../../services/core/src/database/lists/list-reader.ts'
 import { type Queryable, run } from '../../../../services/core/src/database/statement.ts'
@@ -6,7 +7,7 @@ import { findOrder, listOrders, listOrdersOfWallet } from '../../../../services/
 import { findWallet, listFlows, listWallets } from '../../../../services/core/src/wallets/queries.ts'
 import { readThreadCpuTime } from '../../measure/cpu.ts'
 import { inRounds, largestOf, median, ratiosOf } from '../../measure/rounds.ts'
-import type { Database } from '../../testbed/testbed.ts'
+import type { Database, Testbed } from '../../testbed/testbed.ts'
 import type { Filled } from './fill.ts'
 
 const warmUps = 200
@@ -22,7 +23,12 @@ type Query = { name: string; text: string; values: unknown[] }
 type Sample = { answered: number; executed: number; cpu: number | null }
 
 /** `ratios`: the time of the slowest page over that of reading one order by its ID, by round. `micros`: the medians. */
-export async function timePageReads(database: Database, { signer, wallet }: Filled, rounds: number) {
+export async function timePageReads(
+  { ledgerChainKey }: Testbed,
+  database: Database,
+  { signer, wallet }: Filled,
+  rounds: number,
+) {
   const client = new pg.Client({ connectionString: database.serviceUrl })
   await client.connect()
   try {
@@ -33,6 +39,7 @@ export async function timePageReads(database: Database, { signer, wallet }: Fill
         return client.query(query)
       },
     } as unknown as Queryable
+    const core = { reads: recorder, chainKey: createSecretKey(Buffer.from(ledgerChainKey, 'base64')) }
     const lists: ListDatabase = { read: ({ statement, values }) => run(recorder, statement, values) }
     const recorded = async (call: Promise<unknown>): Promise<Query> => {
       await call
@@ -41,8 +48,8 @@ export async function timePageReads(database: Database, { signer, wallet }: Fill
     const { workspaceId } = signer
     const newest = (await listOrders(lists, workspaceId, firstPage))!.content[0]!.transferId
     const queries: Record<string, Query> = {
-      'one order by its id': await recorded(findOrder(recorder, workspaceId, newest)),
-      'one wallet by its id': await recorded(findWallet(recorder, workspaceId, wallet)),
+      'one order by its id': await recorded(findOrder(core, workspaceId, newest)),
+      'one wallet by its id': await recorded(findWallet(core, workspaceId, wallet)),
       wallet_flows: await recorded(listFlows(lists, workspaceId, wallet, firstPage)),
       wallet_transfers: await recorded(listOrdersOfWallet(lists, workspaceId, wallet, firstPage)),
       orders: await recorded(listOrders(lists, workspaceId, firstPage)),

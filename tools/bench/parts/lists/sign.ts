@@ -1,4 +1,4 @@
-/** Signs rows of a filled workspace, so that core returns its events: it checks their MACs. */
+/** Signs rows of a filled workspace, so that core returns them: it checks their MACs. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { maxEvents, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
@@ -7,7 +7,7 @@ import { ledgerMac, walletMac } from '../../../../services/core/src/database/sig
 import { run } from '../../../../services/core/src/database/statement.ts'
 import { readStoredPage } from '../../../../services/core/src/events/queries.ts'
 import { entryMac, transferDigest } from '../../../../services/core/src/ledger/chain/chain.ts'
-import { loadWallets, lockLedgers } from '../../../../services/core/src/ledger/store/queries.ts'
+import { loadWallets, lockLedgers } from '../../../../services/core/src/ledger/store/load.ts'
 import type { Database, Testbed } from '../../testbed/testbed.ts'
 import type { Filled } from './fill.ts'
 

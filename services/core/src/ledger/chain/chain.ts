@@ -66,22 +66,11 @@ export type StoredEntry = {
   previous: string | null
 }
 
-/** Whether the stored flow of a transfer continues the chain of its wallet. If not, it was written outside the service. */
-export function continuesChain(
-  key: KeyObject,
-  transfer: Transfer,
-  direction: Entry['direction'],
-  entry: StoredEntry,
-): boolean {
-  return isEntryOf(key, transferDigest(transfer), direction, entry)
-}
+/** A transfer with both of its entries. */
+export type TransferWithEntries = { transfer: Transfer; source: StoredEntry; target: StoredEntry }
 
-/** Whether both entries of a transfer continue the chains of their wallets. */
-export function continueChains(
-  key: KeyObject,
-  transfer: Transfer,
-  { source, target }: { source: StoredEntry; target: StoredEntry },
-): boolean {
+/** Whether both entries of a transfer continue the chains of their wallets. If not, it was written outside the service. */
+export function continueChains(key: KeyObject, { transfer, source, target }: TransferWithEntries): boolean {
   const digest = transferDigest(transfer)
   return isEntryOf(key, digest, 'OUT', source) && isEntryOf(key, digest, 'IN', target)
 }

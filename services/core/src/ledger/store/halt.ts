@@ -5,31 +5,21 @@ import type { Pool, PoolClient } from 'pg'
 import { coreActor } from '../../audit/actors.ts'
 import { appendActions, lockAudit } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { ledgerMac, type SignedTable } from '../../database/signed-rows.ts'
+import { ledgerMac } from '../../database/signed-rows.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
+import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
-import { lockLedgers } from './queries.ts'
+import { lockLedgers } from './load.ts'
+import { type Breach, ModifiedRow, type ModifiedTable } from './require-signed.ts'
 
-/** A workspace whose rows were modified outside the service, and which row shows it. */
-export type Breach = { workspaceId: string; reason: string }
-
-/** Something that core was about to answer or to change was written outside the service. */
-export class ModifiedRow extends Error {
-  readonly table: ModifiedTable
-  readonly breach: Breach
-
-  /** @param workspaceId a UUID */
-  constructor(table: ModifiedTable, workspaceId: string, reason: string) {
-    super(reason)
-    this.table = table
-    this.breach = { workspaceId, reason }
-  }
+/** What `haltIfModified` needs to halt a workspace. `lockWaits` limits what waits for the lock of a ledger on `reads`. */
+export type Halting = {
+  reads: Pool
+  lockWaits: Pick<WorkspaceConcurrencyLimit, 'run'>
+  chainKey: KeyObject
+  log: Log
+  metrics: { modifiedRow(table: ModifiedTable): void }
 }
-
-/** The tables of signed rows, and of rows in chains. */
-export type ModifiedTable = SignedTable | 'journal' | 'transfer'
-
-type Halting = { chainKey: KeyObject; log: Log; metrics: { modifiedRow(table: ModifiedTable): void } }
 
 const haltedRetrySeconds = 60
 
@@ -39,8 +29,7 @@ const haltedRetrySeconds = 60
  * @throws DomainError S002 instead of ModifiedRow
  */
 export async function haltIfModified<Result>(
-  { chainKey, log, metrics }: Halting,
-  pool: Pool,
+  { reads, lockWaits, chainKey, log, metrics }: Halting,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -48,7 +37,8 @@ export async function haltIfModified<Result>(
   } catch (error) {
     if (!(error instanceof ModifiedRow)) throw error
     metrics.modifiedRow(error.table)
-    await halt({ pool, chainKey, log }, error.breach)
+    const { breach } = error
+    await lockWaits.run(idFromUuid('workspace', breach.workspaceId), () => halt({ pool: reads, chainKey, log }, breach))
     throw new DomainError('S002', { retryAfterSeconds: haltedRetrySeconds })
   }
 }

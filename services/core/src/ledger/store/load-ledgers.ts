@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { isKey } from '../../audit/actors.ts'
 import { type AuditHead, lockAudit } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { continuesChain } from '../chain/chain.ts'
+import { continueChains } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import { postingTime } from '../decide/draft.ts'
 import {
@@ -22,17 +22,17 @@ import {
   type DueHolds,
   type FoundTransfer,
   findDueHolds,
-  findEntries,
   findHolds,
   findLimits,
   findTransfers,
   type LimitKey,
   type LoadedWallet,
   type LockedLedger,
+  lastReversalsOf,
   loadWallets,
   loadWalletsOf,
   lockLedgers,
-} from './queries.ts'
+} from './load.ts'
 import { batchName, beginFor } from './transaction.ts'
 
 type Loaded = {
@@ -64,14 +64,19 @@ export async function loadLedgers(client: PoolClient, chainKey: KeyObject, reque
   const loadedWallets = [...wallets, ...namedWallets]
   const now = loadedWallets.reduce((latest, wallet) => (wallet.now > latest ? wallet.now : latest), new Date(0))
   const readings = [
-    transfers.length > 0 ? findForged(client, chainKey, transfers) : [],
+    findTransfers(client, lastReversalsOf(transfers)),
     findDueHolds(client, dueWallets(ledgers, loadedWallets, now)),
     findLimits(client, limitKeys(ledgers, loadedWallets, requests)),
   ] as const
   await Promise.allSettled(readings)
-  const [forged, dueHolds, limits] = await Promise.all(readings)
-  const states = statesOf(ledgers, loadedWallets, transfers, holds, dueHolds, limits)
-  return { ledgers: new Map(states.map(state => [state.workspaceId, state])), forged, audit, now }
+  const [reversals, dueHolds, limits] = await Promise.all(readings)
+  const states = statesOf(ledgers, loadedWallets, transfers, reversals, holds, dueHolds, limits)
+  return {
+    ledgers: new Map(states.map(state => [state.workspaceId, state])),
+    forged: forgedOf(chainKey, [...transfers, ...reversals]),
+    audit,
+    now,
+  }
 }
 
 /** The wallets with holds that may be due at the posting time. */
@@ -109,6 +114,7 @@ function statesOf(
   ledgers: readonly LockedLedger[],
   wallets: readonly LoadedWallet[],
   transfers: readonly FoundTransfer[],
+  reversals: readonly FoundTransfer[],
   holds: readonly HoldState[],
   { due, hasMore, nextExpiries }: DueHolds,
   limits: readonly LimitState[],
@@ -118,7 +124,8 @@ function statesOf(
     return (workspaceId: string) => groups.get(workspaceId) ?? []
   }
   const walletsOfWorkspace = byWorkspace(wallets.map(({ wallet }) => wallet))
-  const transfersOfWorkspace = byWorkspace(transfers)
+  const transfersOfWorkspace = byWorkspace(transfers.map(({ transfer }) => transfer))
+  const reversalsOfWorkspace = byWorkspace(reversals.map(({ transfer }) => transfer))
   const holdsOfWorkspace = byWorkspace([...holds, ...due])
   const expiriesOfWorkspace = byWorkspace(nextExpiries)
   const limitsOfWorkspace = byWorkspace(limits)
@@ -130,9 +137,7 @@ function statesOf(
       byBizId: new Map(own.flatMap(transfer => (transfer.bizId === null ? [] : [[transfer.bizId, transfer]]))),
       byTransferId: new Map(own.map(transfer => [transfer.transferId, transfer])),
       reversedAmounts: new Map(
-        own.flatMap(({ transferId, reversedAmount }) =>
-          reversedAmount === null ? [] : [[transferId, reversedAmount]],
-        ),
+        reversalsOfWorkspace(ledger.workspaceId).map(({ reversesId, reversedTotal }) => [reversesId!, reversedTotal!]),
       ),
       holds: new Map(holdsOfWorkspace(ledger.workspaceId).map(hold => [hold.id, hold])),
       limits: new Map(limitsOfWorkspace(ledger.workspaceId).map(limit => [limitKey(limit), limit])),
@@ -146,15 +151,7 @@ function isFunding({ commands }: LedgerRequest): boolean {
   return commands.some(command => command.kind === 'posting' && command.type !== 'TRANSFER')
 }
 
-/** The transfers whose flow does not continue the chain of the source wallet: they were written outside the service. */
-async function findForged(client: PoolClient, chainKey: KeyObject, existing: Transfer[]): Promise<Transfer[]> {
-  const entries = await findEntries(
-    client,
-    existing.map(({ workspaceId, sourceWalletId, sourceSequence }) => ({
-      workspaceId,
-      walletId: sourceWalletId,
-      sequence: sourceSequence,
-    })),
-  )
-  return existing.filter((transfer, at) => !continuesChain(chainKey, transfer, 'OUT', entries[at]!))
+/** Which of these transfers were written outside the service. */
+function forgedOf(chainKey: KeyObject, found: readonly FoundTransfer[]): Transfer[] {
+  return found.filter(each => !continueChains(chainKey, each)).map(({ transfer }) => transfer)
 }

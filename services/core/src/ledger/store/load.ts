@@ -1,7 +1,7 @@
 import { Decimal } from '@workspace-wallet/contract'
-import type { LedgerRow } from '../../database/signed-rows.ts'
+import type { LedgerRow, WithMac } from '../../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
-import type { StoredEntry } from '../chain/chain.ts'
+import type { TransferWithEntries } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { NameKey, RowKey } from '../decide/requests.ts'
 import type { HoldState, LedgerState, LimitState, WalletState } from '../decide/state.ts'
@@ -37,27 +37,33 @@ export async function findLockable(db: Queryable, workspaceIds: string[]): Promi
 /** A wallet as stored, and the database's clock when it was read. */
 export type LoadedWallet = { wallet: WalletState; now: Date }
 
-type StoredWallet = Omit<WalletState, 'balance' | 'held' | 'heldUntil' | 'createdAt' | 'updatedAt'> & {
+/** A wallet as stored. */
+export type SignedWallet = Omit<WalletState, 'version'>
+
+/** A row of a wallet as PostgreSQL returns it. */
+export type StoredWallet = Omit<SignedWallet, 'balance' | 'held' | 'heldUntil' | 'createdAt' | 'updatedAt'> & {
   balance: string
   held: string
   heldUntilMs: number | null
   createdMs: number
   updatedMs: number
-  now: Date
 }
+type VersionedWallet = StoredWallet & { version: string; now: Date }
 
 // Times as milliseconds: reading two more as dates takes longer than the rest of the row.
 const milliseconds = (column: string) => `round(extract(epoch from ${column}) * 1000)::float8`
-const walletColumns = `
+/** The columns of a wallet, in the shape of `StoredWallet`. */
+export const signedWalletColumns = `
   w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.biz_id as "bizId", w.name, w.currency, w.status,
   w.frozen_by as "frozenBy", w.balance, w.held, ${milliseconds('w.held_until')} as "heldUntilMs", w.sequence,
   w.order_count as "orderCount", w.hold_count as "holdCount", w.head, ${milliseconds('w.created_at')} as "createdMs",
-  ${milliseconds('w.updated_at')} as "updatedMs", w.revision, w.mac, w.xmin::text as version,
+  ${milliseconds('w.updated_at')} as "updatedMs", w.revision, w.mac`
+const walletColumns = `${signedWalletColumns}, w.xmin::text as version,
   date_trunc('milliseconds', clock_timestamp()) as now`
 
 // Separate from the statement that locks: it sees what was committed while that one waited, and its clock is read after
 // the locks were granted.
-const loadWalletsStatement = statement<StoredWallet>(
+const loadWalletsStatement = statement<VersionedWallet>(
   'load-wallets',
   `select ${walletColumns}
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
@@ -71,7 +77,7 @@ export async function loadWallets(db: Queryable, keys: readonly RowKey[]): Promi
     plainArray(keys.map(key => key.workspaceId)),
     plainArray(keys.map(key => key.id)),
   ])
-  return rows.map(toWallet)
+  return rows.map(toLoadedWallet)
 }
 
 /**
@@ -93,7 +99,7 @@ function rowsNamed(table: 'hold' | 'transfer', first = 1): string {
        ${rowBy('id', table)} union all ${rowBy('biz_id', table)}) named)`
 }
 
-const loadNamedWalletsStatement = statement<StoredWallet>(
+const loadNamedWalletsStatement = statement<VersionedWallet>(
   'load-wallets-of-holds-and-orders',
   `select ${walletColumns}
    from (
@@ -112,12 +118,16 @@ export async function loadWalletsOf(
   transfers: readonly NameKey[],
 ): Promise<LoadedWallet[]> {
   const rows = await run(db, loadNamedWalletsStatement, [...namesAsArrays(holds), ...namesAsArrays(transfers)])
-  return rows.map(toWallet)
+  return rows.map(toLoadedWallet)
 }
 
-function toWallet(row: StoredWallet): LoadedWallet {
-  const { now, balance, held, heldUntilMs, createdMs, updatedMs, ...rest } = row
-  const wallet = {
+function toLoadedWallet({ now, ...row }: VersionedWallet): LoadedWallet {
+  return { wallet: toSignedWallet(row), now }
+}
+
+export function toSignedWallet<Row extends StoredWallet>(row: Row) {
+  const { balance, held, heldUntilMs, createdMs, updatedMs, ...rest } = row
+  return {
     ...rest,
     balance: new Decimal(balance),
     held: new Decimal(held),
@@ -125,50 +135,80 @@ function toWallet(row: StoredWallet): LoadedWallet {
     createdAt: new Date(createdMs),
     updatedAt: new Date(updatedMs),
   }
-  return { wallet, now }
 }
 
-/** A transfer, and the sum of its reversals; null without any. */
-export type FoundTransfer = Transfer & { reversedAmount: string | null }
+/** A transfer as stored. Its last reversal has the sum of all of them; null without any. */
+export type FoundTransfer = TransferWithEntries & { lastReversalId: string | null }
 
-/** The columns of a transfer, in the shape of `FoundTransfer`. */
+/** Selects the MAC of the entry before this one on its wallet, in hex; null for the first. In order: see the function `post`. */
+const macBefore = (side: 'source' | 'target') => `(
+  select encode(f.mac, 'hex') from flow f where f.workspace_id = t.workspace_id and f.wallet_id = t.${side}_wallet_id
+    and f.sequence < t.${side}_sequence order by f.sequence desc limit 1)`
+
+/** The columns of an entry. */
+const sideColumns = (side: 'source' | 'target') => `
+  t.${side}_balance as "${side}Balance", t.${side}_order_count as "${side}OrderCount",
+  encode(t.${side}_mac, 'hex') as "${side}Mac", ${macBefore(side)} as "${side}Previous"`
+
+type SideColumns<Side extends 'source' | 'target'> = Record<`${Side}Balance` | `${Side}Mac`, string> &
+  Record<`${Side}OrderCount`, number> &
+  Record<`${Side}Previous`, string | null>
+
+type StoredTransfer = Transfer & SideColumns<'source'> & SideColumns<'target'> & { lastReversalId: string | null }
+
 const transferColumns = `
+  ${sideColumns('source')}, ${sideColumns('target')},
   t.workspace_id as "workspaceId", t.id as "transferId", t.position, t.order_count as "orderCount", t.type,
   t.biz_id as "bizId", t.reference, t.amount, t.currency, t.source_wallet_id as "sourceWalletId",
   t.target_wallet_id as "targetWalletId", t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence",
   t.remark, t.hold_id as "holdId", t.hold_remaining as "holdRemaining", t.reverses_id as "reversesId",
   t.reversed_total as "reversedTotal", t.batch_id as "batchId", t.actor, t.request_id as "requestId",
-  t.client_address as "clientAddress", t.created_at as "createdAt", ${reversedAmountOf('t.workspace_id', 't.id')} as "reversedAmount"`
+  t.client_address as "clientAddress", t.created_at as "createdAt", (
+    select r.id from transfer r where r.workspace_id = t.workspace_id and r.reverses_id = t.id
+    order by r.position desc limit 1) as "lastReversalId"`
 
-/** Selects the sum of the reversals of an order, which its last reversal has; null without any. */
-export function reversedAmountOf(workspaceId: string, transferId: string): string {
-  return `(select r.reversed_total from transfer r where r.workspace_id = ${workspaceId}
-    and r.reverses_id = ${transferId} order by r.position desc limit 1)`
-}
-
-const findTransfersStatement = statement<FoundTransfer>(
+const findTransfersStatement = statement<StoredTransfer>(
   'find-transfers',
   `select ${transferColumns} from ${rowsNamed('transfer')} t`,
 )
 
 /** The existing transfers with these names. */
 export async function findTransfers(db: Queryable, names: readonly NameKey[]): Promise<FoundTransfer[]> {
-  return names.length === 0 ? [] : run(db, findTransfersStatement, namesAsArrays(names))
+  return names.length === 0 ? [] : (await run(db, findTransfersStatement, namesAsArrays(names))).map(toFoundTransfer)
 }
 
-type StoredHold = Omit<HoldState, 'captured' | 'remaining'> & { captured: string; remaining: string }
+function toFoundTransfer(row: StoredTransfer): FoundTransfer {
+  const { sourceBalance, sourceOrderCount, sourceMac, sourcePrevious, lastReversalId, ...rest } = row
+  const { targetBalance, targetOrderCount, targetMac, targetPrevious, ...transfer } = rest
+  const source = { balanceAfter: sourceBalance, orderCount: sourceOrderCount, mac: sourceMac, previous: sourcePrevious }
+  const target = { balanceAfter: targetBalance, orderCount: targetOrderCount, mac: targetMac, previous: targetPrevious }
+  return { transfer, source, target, lastReversalId }
+}
+
+/** The names of the last reversals of these transfers. */
+export function lastReversalsOf(found: readonly FoundTransfer[]): NameKey[] {
+  return found.flatMap(({ transfer: { workspaceId }, lastReversalId }) =>
+    lastReversalId === null ? [] : [{ workspaceId, name: { id: lastReversalId } }],
+  )
+}
+
+/** A row of a hold as PostgreSQL returns it. */
+export type StoredHold = Omit<WithMac<HoldState>, 'captured' | 'remaining'> & { captured: string; remaining: string }
 
 /** The columns of a hold, in the shape of `StoredHold`. */
-const holdColumns = `
+export const signedHoldColumns = `
   h.workspace_id as "workspaceId", h.id, h.number, h.wallet_number as "walletNumber", h.biz_id as "bizId",
   h.wallet_id as "walletId", h.currency, h.amount, h.captured, h.remaining, h.status, h.expires_at as "expiresAt",
   h.reference, h.remark, h.created_at as "createdAt", h.updated_at as "updatedAt", h.revision, h.mac`
 
-const findHoldsStatement = statement<StoredHold>('find-holds', `select ${holdColumns} from ${rowsNamed('hold')} h`)
+const findHoldsStatement = statement<StoredHold>(
+  'find-holds',
+  `select ${signedHoldColumns} from ${rowsNamed('hold')} h`,
+)
 
 /** The existing holds with these names. */
 export async function findHolds(db: Queryable, names: readonly NameKey[]): Promise<HoldState[]> {
-  return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
+  return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toSignedHold)
 }
 
 /** Maximum number of holds that a batch expires. */
@@ -176,7 +216,7 @@ export const dueHoldLimit = 1000
 
 const findDueHoldsStatement = statement<StoredHold>(
   'find-due-holds',
-  `select ${holdColumns}
+  `select ${signedHoldColumns}
    from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
    cross join lateral (
      select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
@@ -210,10 +250,10 @@ export async function findDueHolds(db: Queryable, wallets: readonly (RowKey & { 
     run(db, findDueHoldsStatement, values),
     run(db, findNextExpiriesStatement, values),
   ])
-  return { due: due.slice(0, dueHoldLimit).map(toHold), hasMore: due.length > dueHoldLimit, nextExpiries }
+  return { due: due.slice(0, dueHoldLimit).map(toSignedHold), hasMore: due.length > dueHoldLimit, nextExpiries }
 }
 
-function toHold({ captured, remaining, ...row }: StoredHold): HoldState {
+export function toSignedHold({ captured, remaining, ...row }: StoredHold): WithMac<HoldState> {
   return { ...row, captured: new Decimal(captured), remaining: new Decimal(remaining) }
 }
 
@@ -264,31 +304,4 @@ export function namesAsArrays(names: readonly NameKey[]): [string, string, strin
     plainArray(names.map(({ name }) => ('id' in name ? name.id : null))),
     textArray(names.map(({ name }) => ('bizId' in name ? name.bizId : null))),
   ]
-}
-
-// Ranges in order, so that the planner uses the indexes of sequences: see the function `post`.
-const findEntriesStatement = statement<StoredEntry>(
-  'find-entries',
-  `select f.balance_after as "balanceAfter", f.order_count as "orderCount", encode(f.mac, 'hex') as mac,
-     encode(p.mac, 'hex') as previous
-   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality as asked (workspace_id, wallet_id, sequence, place)
-   left join lateral (
-     select * from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
-       and flow.sequence >= asked.sequence order by flow.sequence limit 1) f on f.sequence = asked.sequence
-   left join lateral (
-     select sequence, mac from flow where flow.workspace_id = asked.workspace_id and flow.wallet_id = asked.wallet_id
-       and flow.sequence < asked.sequence order by flow.sequence desc limit 1) p on p.sequence = asked.sequence - 1
-   order by place`,
-)
-
-/** Where a flow is. IDs are UUIDs. */
-export type EntryKey = { workspaceId: string; walletId: string; sequence: number }
-
-/** The flows with these keys, in order, each with the MAC of the flow before it. */
-export function findEntries(db: Queryable, keys: readonly EntryKey[]): Promise<StoredEntry[]> {
-  return run(db, findEntriesStatement, [
-    plainArray(keys.map(key => key.workspaceId)),
-    plainArray(keys.map(key => key.walletId)),
-    plainArray(keys.map(key => key.sequence)),
-  ])
 }

@@ -1,0 +1,16 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** Rows that are checked in one turn of the event loop. They take less than a millisecond, or some on a slow machine. */
+const rowsPerTurn = 50
+
+/** Works on rows in order, in several turns of the event loop, so that many rows delay no other call. */
+export async function inTurns<Row>(rows: Iterable<Row>, work: (row: Row) => void | Promise<void>): Promise<void> {
+  let left = rowsPerTurn
+  for (const row of rows) {
+    if (left-- === 0) {
+      await setImmediate()
+      left = rowsPerTurn - 1
+    }
+    await work(row)
+  }
+}

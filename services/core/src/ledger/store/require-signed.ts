@@ -1,0 +1,69 @@
+import type { KeyObject } from 'node:crypto'
+import { idFromUuid } from '@workspace-wallet/contract'
+import {
+  type HoldRow,
+  holdMac,
+  type LedgerRow,
+  ledgerMac,
+  type SignedTable,
+  type WalletRow,
+  type WithMac,
+  walletMac,
+} from '../../database/signed-rows.ts'
+import type { Queryable } from '../../database/statement.ts'
+import { continueChains, type TransferWithEntries } from '../chain/chain.ts'
+
+/** What reads rows and checks that the service wrote them. */
+export type CheckedReads = { reads: Queryable; chainKey: KeyObject }
+
+/** A workspace whose rows were modified outside the service, and which row shows it. */
+export type Breach = { workspaceId: string; reason: string }
+
+/** Something that core was about to answer or to change was written outside the service. */
+export class ModifiedRow extends Error {
+  readonly table: ModifiedTable
+  readonly breach: Breach
+
+  /** @param workspaceId a UUID */
+  constructor(table: ModifiedTable, workspaceId: string, reason: string) {
+    super(reason)
+    this.table = table
+    this.breach = { workspaceId, reason }
+  }
+}
+
+/** The tables of signed rows, and of rows in chains. */
+export type ModifiedTable = SignedTable | 'journal' | 'transfer'
+
+/** @throws ModifiedRow */
+export function requireSignedLedger(chainKey: KeyObject, ledger: WithMac<LedgerRow>): void {
+  if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) throw modifiedRow('ledger', ledger.workspaceId, 'its ledger')
+}
+
+/** @throws ModifiedRow */
+export function requireSignedWallet(chainKey: KeyObject, wallet: WithMac<WalletRow>): void {
+  if (!walletMac(chainKey, wallet).equals(wallet.mac))
+    throw modifiedRow('wallet', wallet.workspaceId, `wallet ${idFromUuid('wallet', wallet.id)}`)
+}
+
+/** @throws ModifiedRow */
+export function requireSignedHold(chainKey: KeyObject, hold: WithMac<HoldRow>): void {
+  if (!holdMac(chainKey, hold).equals(hold.mac))
+    throw modifiedRow('hold', hold.workspaceId, `hold ${idFromUuid('hold', hold.id)}`)
+}
+
+/** @throws ModifiedRow if an entry does not continue the chain of its wallet */
+export function requireChained(chainKey: KeyObject, stored: TransferWithEntries): void {
+  const { transfer } = stored
+  if (!continueChains(chainKey, stored))
+    throw unchainedRow('transfer', transfer.workspaceId, `transfer ${idFromUuid('transfer', transfer.transferId)}`)
+}
+
+export function modifiedRow(table: ModifiedTable, workspaceId: string, what: string): ModifiedRow {
+  return new ModifiedRow(table, workspaceId, `the row of ${what} was modified outside the service`)
+}
+
+export function unchainedRow(table: ModifiedTable, workspaceId: string, what: string): ModifiedRow {
+  const reason = `${what}, or the one before it in its chain, was written outside the service`
+  return new ModifiedRow(table, workspaceId, reason)
+}
