@@ -101,7 +101,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const shards = new Shards({
     shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
-    post: metrics.measured(
+    postBatch: metrics.measured(
       requireChainKey(
         ledger,
         withBatchLog(log, postings => postBatch(ledger, postings)),

@@ -7,7 +7,7 @@ import { ledgerMac, walletMac } from '../../../../services/core/src/database/sig
 import { run } from '../../../../services/core/src/database/statement.ts'
 import { readStoredPage } from '../../../../services/core/src/events/queries.ts'
 import { entryMac, transferDigest } from '../../../../services/core/src/ledger/chain/chain.ts'
-import { loadWallets, lockLedgers } from '../../../../services/core/src/ledger/store/load.ts'
+import { loadWallets, lockLedgers } from '../../../../services/core/src/ledger/store/queries.ts'
 import type { Database, Testbed } from '../../testbed/testbed.ts'
 import type { Filled } from './fill.ts'
 

@@ -13,10 +13,10 @@ import {
   workspacesOf,
 } from '../decide/requests.ts'
 import { halt } from '../store/halt.ts'
-import { findLockable } from '../store/load.ts'
+import { findLockable } from '../store/queries.ts'
 import { CommitUnknown } from '../store/transaction.ts'
-import { postLocked } from './post-locked.ts'
-import { postRemembered } from './post-remembered.ts'
+import { commitFromMemory } from './commit-from-memory.ts'
+import { commitUnderLock } from './commit-under-lock.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 
 export type LedgerStore = {
@@ -31,41 +31,98 @@ export type LedgerStore = {
 const maxAttempts = 5
 
 /**
- * Posts a batch in one transaction. Returns one result per request, in order, after the transaction is durable.
+ * Posts a batch. Returns one result for each request, in order, after what was posted is durable. Never throws.
  *
- * Never throws: a request fails with S002 when it was certainly not posted, with S003 when its outcome is unknown, and
- * with S001 on an unexpected error. Conflicts are retried. When one request makes the whole batch fail, the batch is
- * split in half repeatedly until that request fails alone.
+ * What a result promises:
+ *
+ * - `posted`, `replayed`: certainly posted, by this batch or before it.
+ * - S003: unknown. To repeat the command with the same bizId resolves it.
+ * - Any other rejection: certainly not posted. With S002 the command may be repeated as it is; S001 is an unexpected error.
+ *
+ * A batch is in one of these states. Each attempt to commit is one transaction, so that all of it is committed or nothing:
+ *
+ * - FROM MEMORY
+ * - UNDER LOCK
+ * - LOOKED UP
+ * - LOCKABLE ONLY
+ * - IN HALVES
+ * - HALTED
+ * - COMMIT UNKNOWN
+ *
+ * ## FROM MEMORY
+ *
+ * The first state: `commitFromMemory` decides from the remembered ledgers, and writes in one round trip without a lock.
+ *
+ * - Committed: all requests are posted. None is rejected in this state.
+ * - Nothing was written, because memory does not suffice or is out of date: UNDER LOCK.
+ * - An error: as in UNDER LOCK.
+ *
+ * ## UNDER LOCK
+ *
+ * `commitUnderLock` locks the ledgers, reads what the decision needs, decides, and writes.
+ *
+ * - Committed: each request is posted, replayed or rejected. If rows of a workspace were modified outside the service, its
+ *   requests have failed with S002, and it is HALTED.
+ * - The connection was lost after COMMIT was sent: COMMIT UNKNOWN.
+ * - Any other error: nothing is posted, and the ledgers of the batch are forgotten. After
+ *   - a conflict with another transaction: FROM MEMORY again, up to `maxAttempts` attempts in all, then S002 for all;
+ *   - a duplicate, if something was not looked up yet: LOOKED UP;
+ *   - a database that is unavailable: S002 for all;
+ *   - a timeout, while another session has locked some of the ledgers: LOCKABLE ONLY;
+ *   - anything else: IN HALVES. For a request that is alone, a number that is taken already: HALTED, with S002; a timeout: S002;
+ *     otherwise: S001.
+ *
+ * ## LOOKED UP
+ *
+ * `retryWithLookup` posts the batch UNDER LOCK, and looks up transferIds too. What exists already is replayed or T005, and no
+ * longer makes the batch fail. Later batches of these ledgers are not decided from memory for a while.
+ *
+ * ## LOCKABLE ONLY
+ *
+ * `retryLockable` posts the requests whose ledgers can be locked, as a batch of their own. The others fail with S002.
+ *
+ * ## IN HALVES
+ *
+ * `retryInHalves` posts each half as a batch of its own, one after the other, until the request that fails is alone.
+ *
+ * ## HALTED
+ *
+ * `halt` closes one ledger to postings until an operator reopens it. This is a transaction of its own, after those of the batch,
+ * and changes no result.
+ *
+ * ## COMMIT UNKNOWN
+ *
+ * `resolveCommit` looks up the transferIds UNDER LOCK, which waits until the lost session has ended: that session cannot commit
+ * afterwards. What it has committed is replayed, and the rest is posted now.
+ *
+ * - Committed: results as in UNDER LOCK.
+ * - An error: COMMIT UNKNOWN again, up to `maxAttempts` attempts in all, then S003 for all.
  */
 export async function postBatch(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await postOnce(store, requests)
+      return await commitOnce(store, requests)
     } catch (error) {
       if (error instanceof CommitUnknown) return resolveCommit(store, requests, attempt)
       if (classifyDatabaseError(error) !== 'conflict' || attempt >= maxAttempts)
-        return postAfterFailure(store, requests, error)
+        return handleFailure(store, requests, error)
       await backOff(attempt)
     }
   }
 }
 
-/** Posts what can be posted of a batch that failed as a whole, and was rolled back. */
-async function postAfterFailure(
-  store: LedgerStore,
-  requests: LedgerRequest[],
-  error: unknown,
-): Promise<RequestResult[]> {
+/** Posts what can be posted of a batch that was rolled back. */
+async function handleFailure(store: LedgerStore, requests: LedgerRequest[], error: unknown): Promise<RequestResult[]> {
   const fault = classifyDatabaseError(error)
-  if (fault === 'duplicate' && requests.some(request => !request.mayBePosted)) return postRepeated(store, requests)
+  if (fault === 'duplicate' && requests.some(request => !request.mayBePosted)) return retryWithLookup(store, requests)
   if (fault === 'unavailable' || fault === 'conflict') {
     store.log.warn({ err: error, requests: requests.length }, 'a batch could not be posted')
     return requests.map(unavailable)
   }
   const lockable = fault === 'timeout' ? await findLockable(store.pool, workspacesOf(requests)).catch(() => null) : null
   if (lockable && requests.some(({ workspaceId }) => !lockable.has(workspaceId)))
-    return postLockable(store, requests, lockable)
-  if (requests.length > 1) return postHalves(store, requests)
+    return retryLockable(store, requests, lockable)
+  if (requests.length > 1) return retryInHalves(store, requests)
   if (isDuplicateNumber(error)) {
     const reason = 'a counter of the workspace or of a wallet was set back: its next number is already taken'
     await halt(store, { workspaceId: requests[0]!.workspaceId, reason })
@@ -75,10 +132,9 @@ async function postAfterFailure(
   return requests.map(fault === 'timeout' ? unavailable : internalError)
 }
 
-/** Posts a batch in which something exists already, after looking that up. */
-async function postRepeated(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
+async function retryWithLookup(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   const results = await postBatch(store, withLookup(requests))
-  // From now on these ledgers are read first: a client that often repeats a bizId must not make every batch run twice.
+  // From now on these ledgers are locked and loaded: a client that often repeats a bizId must not make every batch run twice.
   const repeated = requests.filter((_, at) => results[at]!.kind !== 'posted')
   store.remembered.distrust(workspacesOf(repeated))
   return results
@@ -103,8 +159,7 @@ const numberConstraints = [
   'transfer_target',
 ]
 
-/** Posts to the lockable workspaces; requests of the others fail with S002, because their locks timed out. */
-async function postLockable(
+async function retryLockable(
   store: LedgerStore,
   requests: LedgerRequest[],
   lockable: ReadonlySet<string>,
@@ -115,8 +170,7 @@ async function postLockable(
   return requests.map(request => (isLockable(request) ? results.next().value! : unavailable()))
 }
 
-/** Posts each half in its own transaction, so that one bad request does not make the others fail. */
-async function postHalves(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
+async function retryInHalves(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   // Grouped by workspace, so that few splits isolate a locked one. Within a workspace the order is kept.
   const order = requests.map((_, at) => at)
   order.sort((a, b) => compareText(requests[a]!.workspaceId, requests[b]!.workspaceId) || a - b)
@@ -132,16 +186,11 @@ async function postHalves(store: LedgerStore, requests: LedgerRequest[]): Promis
   return results
 }
 
-/**
- * Resolves a COMMIT whose result was lost. Locking the ledgers waits until the old session has ended. Postings that
- * it committed are then found by transferId and returned as replays; the others are posted now. S003 if every
- * attempt fails.
- */
 async function resolveCommit(store: LedgerStore, requests: LedgerRequest[], attempt: number): Promise<RequestResult[]> {
   if (attempt >= maxAttempts) return requests.map(outcomeUnknown)
   await backOff(attempt)
   try {
-    return await postOnce(store, withLookup(requests))
+    return await commitOnce(store, withLookup(requests))
   } catch (error) {
     store.log.warn({ err: error, attempt }, 'the outcome of COMMIT is still unknown')
     return resolveCommit(store, requests, attempt + 1)
@@ -161,11 +210,13 @@ function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
   return refusal(new DomainError('S003', { transferId: idFromUuid('transfer', first.transferId) }))
 }
 
-async function postOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
+/** One attempt. @throws CommitUnknown; after any other error nothing was posted */
+async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   const { pool, chainKey, remembered } = store
   try {
     const { results, written, breaches } =
-      (await postRemembered(pool, chainKey, remembered, requests)) ?? (await postLocked(pool, chainKey, requests))
+      (await commitFromMemory(pool, chainKey, remembered, requests)) ??
+      (await commitUnderLock(pool, chainKey, requests))
     if (written) {
       remembered.remember(written.rows, written)
       store.onWritten?.(written.rows)

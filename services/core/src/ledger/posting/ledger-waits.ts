@@ -1,7 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import type { Queryable } from '../../database/statement.ts'
 import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
-import { lockLedgers } from '../store/load.ts'
+import { lockLedgers } from '../store/queries.ts'
 
 /**
  * Waits for transactions that are writing to a ledger. Reads of a workspace that wait at the same time share one

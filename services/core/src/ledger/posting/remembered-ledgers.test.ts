@@ -10,8 +10,8 @@ import { until } from '../../../../../test/setup/until.ts'
 import { openPool } from '../../database/pool.ts'
 import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
-import type { Outcome } from './post-locked.ts'
-import { postRemembered } from './post-remembered.ts'
+import { commitFromMemory } from './commit-from-memory.ts'
+import type { Outcome } from './commit-under-lock.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
 
 /** When a core posts from memory, without reading first, and when it reads again. */
@@ -77,7 +77,7 @@ async function payFromMemory(
   given?: Partial<Posting>,
   changes?: Partial<LedgerRequest>,
 ): Promise<Outcome | null> {
-  const outcome = await postRemembered(pool, chainKey, store.remembered, [request(given, changes)])
+  const outcome = await commitFromMemory(pool, chainKey, store.remembered, [request(given, changes)])
   if (outcome?.written) store.remembered.remember(outcome.written.rows, outcome.written)
   return outcome
 }
@@ -111,7 +111,7 @@ test('no posting is refused from memory, because its bizId was not looked up', a
   expect(kinds(await postBatch(ours, [again]))).toEqual(['posted'])
   const second = resent(again)
   // The balance of 40.00 is too low, but this is a replay.
-  expect(await postRemembered(pool, chainKey, ours.remembered, [second])).toBeNull()
+  expect(await commitFromMemory(pool, chainKey, ours.remembered, [second])).toBeNull()
   expect(kinds(await postBatch(ours, [second]))).toEqual(['replayed'])
   // With a sufficient balance, writing finds the duplicate bizId.
   const rent = request({ bizId: 'rent' })
@@ -139,7 +139,7 @@ test('a delayed batch is not written after its callers may have received S002', 
   await locker.query('select from ledger where workspace_id = $1 for update', [uuidFromId('workspace', workspaceId)])
   const late = request({}, { deadlineMs: performance.now() + 500 - postingGraceMs })
   // On a busy machine, the wait for the lock may time out.
-  const sent = postRemembered(pool, chainKey, ours.remembered, [late]).catch(() => null)
+  const sent = commitFromMemory(pool, chainKey, ours.remembered, [late]).catch(() => null)
   await until('the posting is too late', () => performance.now() > late.deadlineMs + postingGraceMs)
   await locker.end()
   expect(await sent).toBeNull()

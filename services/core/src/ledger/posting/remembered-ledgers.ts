@@ -1,7 +1,7 @@
 import type { ChainedDecisions } from '../decide/chain-decisions.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
 import { type LedgerState, nothingLoaded, type WalletState } from '../decide/state.ts'
-import type { Written } from '../store/post.ts'
+import type { Written } from '../store/write-transfers.ts'
 
 /** Maximum number of wallets in memory, over all ledgers. Each takes about 1 kB. */
 const defaultWalletLimit = 20_000

@@ -9,7 +9,7 @@ function heldShard(queueLimit = 100) {
   const shards = new Shards({
     shards: 1,
     queueLimit,
-    post: requests =>
+    postBatch: requests =>
       new Promise(resolve => {
         const results = requests.map((): RequestResult => ({ kind: 'posted', made: [] }))
         const names = requests.map(({ commands }) => (commands[0] as Posting).remark!)

@@ -11,7 +11,7 @@ export type ShardOptions = {
   shards: number
   /** Maximum number of commands that wait in one shard. */
   queueLimit: number
-  post: (requests: LedgerRequest[]) => Promise<RequestResult[]>
+  postBatch: (requests: LedgerRequest[]) => Promise<RequestResult[]>
 }
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
@@ -28,8 +28,8 @@ export class Shards {
   readonly #shards: Shard[]
   #closed = false
 
-  constructor({ shards, queueLimit, post }: ShardOptions) {
-    this.#shards = Array.from({ length: shards }, () => new Shard(queueLimit, post))
+  constructor({ shards, queueLimit, postBatch }: ShardOptions) {
+    this.#shards = Array.from({ length: shards }, () => new Shard(queueLimit, postBatch))
   }
 
   /**
@@ -61,15 +61,15 @@ export class Shards {
 }
 
 class Shard {
-  readonly #post: ShardOptions['post']
+  readonly #postBatch: ShardOptions['postBatch']
   readonly #queue: FairQueue<WaitingRequest>
   #run: Promise<void> | undefined
   #sweeper: NodeJS.Timeout | undefined
   posting = 0
 
-  constructor(queueLimit: number, post: ShardOptions['post']) {
+  constructor(queueLimit: number, postBatch: ShardOptions['postBatch']) {
     this.#queue = new FairQueue(queueLimit)
-    this.#post = post
+    this.#postBatch = postBatch
   }
 
   get waiting(): number {
@@ -100,7 +100,7 @@ class Shard {
     while (this.waiting > 0) {
       const batch = this.#queue.take(batchLimit)
       this.posting = batch.reduce((sum, { weight }) => sum + weight, 0)
-      if (batch.length > 0) await this.#postAll(batch)
+      if (batch.length > 0) await this.#settle(batch)
       this.posting = 0
     }
     this.#run = undefined
@@ -108,9 +108,10 @@ class Shard {
     this.#sweeper = undefined
   }
 
-  async #postAll(batch: WaitingRequest[]): Promise<void> {
+  /** Posts a batch, and gives each of its requests its result. */
+  async #settle(batch: WaitingRequest[]): Promise<void> {
     try {
-      const results = await this.#post(batch.map(({ request }) => request))
+      const results = await this.#postBatch(batch.map(({ request }) => request))
       for (const [at, { resolve, reject }] of batch.entries()) {
         const result = results[at]!
         if (result.kind === 'refused') reject(result.error)

@@ -70,7 +70,7 @@ beforeAll(async () => {
     // Fewer than there are wallets, so that some are evicted.
     const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
     const post = (requests: LedgerRequest[]) => postBatch(store, requests)
-    return { shards: new Shards({ shards: 2, queueLimit: 1_000, post }), pool, remembered: store.remembered }
+    return { shards: new Shards({ shards: 2, queueLimit: 1_000, postBatch: post }), pool, remembered: store.remembered }
   })
   workspaces = await Promise.all(Array.from({ length: 4 }, (_, at) => newWorkspace(at % 2)))
 })

@@ -14,7 +14,7 @@ import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } fro
 
 /**
  * Database functions write the rows of ledgers and wallets and check each change (see
- * database/migrations/initial/ledger-rows.ts; for postings, store/post.ts). Callers lock the ledger first and pass rows
+ * database/migrations/initial/ledger-rows.ts; for postings, store/write-transfers.ts). Callers lock the ledger first and pass rows
  * whose MACs they have checked. IDs are UUIDs. Functions that return rows return the new ones.
  *
  * All throw a DatabaseError, restrict_violation, when a change does not continue from the stored rows.

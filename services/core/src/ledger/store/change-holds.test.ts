@@ -10,7 +10,7 @@ import { type ChainedHolds, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
 import type { Command, LedgerRequest } from '../decide/requests.ts'
 import { changeHolds } from './change-holds.ts'
-import { findHolds, loadWallets, lockLedgers } from './load.ts'
+import { findHolds, loadWallets, lockLedgers } from './queries.ts'
 
 /**
  * Calls the database function `change_holds` with the service role. A change that does not continue from the stored rows

@@ -1,7 +1,7 @@
 import { formatBalance } from '@workspace-wallet/contract'
 import { bytesText, type Queryable, run, statement } from '../../database/statement.ts'
 import type { ChainedHolds } from '../decide/chain-decisions.ts'
-import type { Written } from './post.ts'
+import type { Written } from './write-transfers.ts'
 
 const changeHoldsStatement = statement<Written>(
   'change-holds',

@@ -9,7 +9,7 @@ import { ledgerMac } from '../../database/signed-rows.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
-import { lockLedgers } from './load.ts'
+import { lockLedgers } from './queries.ts'
 import { type Breach, ModifiedRow, type ModifiedTable } from './require-signed.ts'
 
 /** What `haltIfModified` needs to halt a workspace. `lockWaits` limits what waits for the lock of a ledger on `reads`. */

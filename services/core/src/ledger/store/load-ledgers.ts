@@ -32,7 +32,7 @@ import {
   loadWallets,
   loadWalletsOf,
   lockLedgers,
-} from './load.ts'
+} from './queries.ts'
 import { batchName, beginFor } from './transaction.ts'
 
 type Loaded = {

@@ -12,8 +12,8 @@ import type { Core } from '../../trpc/context.ts'
 import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
-import { findTransfers, loadWallets, lockLedgers } from './load.ts'
-import { post, postSingle, singleOf, type Written } from './post.ts'
+import { findTransfers, loadWallets, lockLedgers } from './queries.ts'
+import { singleOf, type Written, writeSingle, writeTransfers } from './write-transfers.ts'
 
 /**
  * Calls the database function `post` with the service role. A batch that does not continue from the stored rows is refused
@@ -238,7 +238,7 @@ async function storedHash(): Promise<string> {
 
 /** Posts a batch; null when it was refused. */
 async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Written | null> {
-  return nullIfRefused(post(service, batch, notAfter), /^(23001|40001|23502|23505|23514|22P02)$/)
+  return nullIfRefused(writeTransfers(service, batch, notAfter), /^(23001|40001|23502|23505|23514|22P02)$/)
 }
 
 /** @param codes the SQLSTATEs of a refusal */
@@ -257,7 +257,7 @@ test('the sequences of wallets are looked up in their own indexes, however few r
   const client = await connect(database.serviceUrl)
   await client.query('set enable_seqscan = off')
   const batch = await chained(newPostings())
-  await post(client, batch, null)
+  await writeTransfers(client, batch, null)
   const names = batch.transfers.map(({ transfer }) => ({
     workspaceId: transfer.workspaceId,
     name: { id: transfer.transferId },
@@ -295,11 +295,11 @@ test('a batch that is invalid in one place, or in two, is refused and writes not
   expect(await storedHash()).toBe(before)
 })
 
-/** Posts as `postRemembered` does: one transfer by its own function. */
+/** Posts as `commitFromMemory` does: one transfer by its own function. */
 async function attemptFromMemory(batch: ChainedPostings): Promise<Written | null> {
   const single = singleOf(batch)
   if (!single) return attempt(batch, soon())
-  return nullIfRefused(postSingle(service, single, soon(), 'test'), /^(23001|23502|23503|23505|23514|22P02)$/)
+  return nullIfRefused(writeSingle(service, single, soon(), 'test'), /^(23001|23502|23503|23505|23514|22P02)$/)
 }
 
 /** A valid transfer between two wallets, which is posted by its own function. */
@@ -358,7 +358,7 @@ test('no argument of post_transfer can be null or another one, whatever its call
           return service.query({ ...config, values: values.with(at, other) } as never)
         },
       } as unknown as Queryable
-      const posting = postSingle(changing, single, soon(), 'test')
+      const posting = writeSingle(changing, single, soon(), 'test')
       const what = `${name} ${value}`
       expect(await nullIfRefused(posting, /^(23\d{3}|22\w{3})$/, what), what).toBeNull()
     }
@@ -369,10 +369,10 @@ test('no argument of post_transfer can be null or another one, whatever its call
 test('a single transfer is posted once, and not after its time', async () => {
   const single = singleOf(await newSingle())!
   const before = await storedHash()
-  await expect(postSingle(service, single, new Date(Date.now() - 1), 'test')).rejects.toMatchObject({ code: '40001' })
+  await expect(writeSingle(service, single, new Date(Date.now() - 1), 'test')).rejects.toMatchObject({ code: '40001' })
   expect(await storedHash()).toBe(before)
-  expect(await postSingle(service, single, soon(), 'test')).toMatchObject({ version: expect.any(String) })
-  expect(await postSingle(service, single, soon(), 'test')).toBeNull()
+  expect(await writeSingle(service, single, soon(), 'test')).toMatchObject({ version: expect.any(String) })
+  expect(await writeSingle(service, single, soon(), 'test')).toBeNull()
 })
 
 const arrayCount = 44
@@ -399,7 +399,7 @@ test.each(Object.keys(shapes))('an array %s is refused and writes nothing', asyn
   const before = await storedHash()
   for (let at = 0; at < arrayCount; at++) {
     const batch = await chained(newPostings())
-    const attempted = post(reshaping(at, shapes[shape]!), batch, null)
+    const attempted = writeTransfers(reshaping(at, shapes[shape]!), batch, null)
     await expect(attempted, `parameter ${at + 1}`).rejects.toMatchObject({ code: '23001' })
   }
   expect(await storedHash()).toBe(before)
@@ -416,7 +416,7 @@ test('entries are written to the wallets that were checked, whatever the subscri
   // Adds an unchanged third wallet. With subscripts from 0, entries would go to the second and third wallets.
   const [third] = await loadWallets(service, [key(euro)])
   batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
-  const attempted = post(
+  const attempted = writeTransfers(
     reshaping(8, (literal, length) => `[0:${length - 1}]=${literal}`),
     batch,
     null,
@@ -444,17 +444,17 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
 
 test('a batch that was decided from outdated rows writes nothing: null without locks, an error with them', async () => {
   const batch = await chained(newPostings())
-  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
-  expect(await post(service, batch, soon())).toBeNull()
-  await expect(post(service, batch, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await writeTransfers(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+  expect(await writeTransfers(service, batch, soon())).toBeNull()
+  await expect(writeTransfers(service, batch, null)).rejects.toMatchObject({ code: '40001' })
 })
 
 test('a batch that arrives too late returns null and writes nothing', async () => {
   const batch = await chained(newPostings())
   const before = await storedHash()
-  expect(await post(service, batch, new Date(Date.now() - 10))).toBeNull()
+  expect(await writeTransfers(service, batch, new Date(Date.now() - 10))).toBeNull()
   expect(await storedHash()).toBe(before)
-  expect(await post(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
+  expect(await writeTransfers(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
 })
 
 test('nothing is posted at a time of the past, not even at that of the last posting', async () => {
@@ -466,8 +466,8 @@ test('nothing is posted at a time of the past, not even at that of the last post
   const batch = await chained(newPostings([workspace]))
   const earlier = copyOf(batch)
   earlier.ledgers[0]!.lastPostedAt = hourAgo
-  await expect(post(service, earlier, null)).rejects.toMatchObject({ code: '40001' })
-  expect(await post(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+  await expect(writeTransfers(service, earlier, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await writeTransfers(service, batch, null)).toMatchObject({ now: expect.any(Date) })
 })
 
 test('nothing is posted to a halted ledger', async () => {
@@ -477,5 +477,5 @@ test('nothing is posted to a halted ledger', async () => {
   ])
   const batch = await chained(newPostings([workspace!]), 'OPEN')
   expect(batch.transfers).not.toEqual([])
-  expect(await post(service, batch, soon())).toBeNull()
+  expect(await writeTransfers(service, batch, soon())).toBeNull()
 })

@@ -6,7 +6,7 @@ import type { ChainedPostings, ChainedTransfer } from '../decide/chain-decisions
 import type { Replacing } from '../decide/state.ts'
 
 const parametersOf = (count: number) => Array.from({ length: count }, (_, at) => `$${at + 1}`).join(', ')
-const postStatement = statement<Written | { now: null }>(
+const writeTransfersStatement = statement<Written | { now: null }>(
   'post-transfers',
   `select now, version::text from post(${parametersOf(45)})`,
 )
@@ -22,7 +22,7 @@ export type Written = { now: Date; version: string }
  * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows
  * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows
  */
-export async function post(
+export async function writeTransfers(
   db: Queryable,
   { transfers, wallets, ledgers }: ChainedPostings,
   notAfter: Date | null,
@@ -33,7 +33,7 @@ export async function post(
   const rows = transfers.map(({ transfer }) => transfer)
   const sources = transfers.map(({ source }) => source)
   const targets = transfers.map(({ target }) => target)
-  const [posted] = await run(db, postStatement, [
+  const [posted] = await run(db, writeTransfersStatement, [
     plainArray(ledgers.map(row => row.workspaceId)),
     plainArray(ledgers.map(row => row.version)),
     bytesArray(ledgers.map(row => row.previousMac)),
@@ -121,13 +121,13 @@ export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Sing
   return source && target && isPlain && isOfLedger ? { transfer, ledger, source, target } : null
 }
 
-const postTransferStatement = statement<Written | { now: null }>(
+const writeSingleStatement = statement<Written | { now: null }>(
   'post-transfer',
   `select now, version::text from post_transfer(${parametersOf(34)})`,
 )
 
 /**
- * Posts one transfer with one call of the database function `post_transfer`, which commits by itself outside a transaction.
+ * Writes one transfer with one call of the database function `post_transfer`, which commits by itself outside a transaction.
  *
  * @param notAfter the latest time to post, by the database's clock
  * @param name the name of the batch (see transaction.ts)
@@ -135,7 +135,7 @@ const postTransferStatement = statement<Written | { now: null }>(
  * @throws DatabaseError restrict_violation when the transfer does not continue from the rows of its wallets,
  *   serialization_failure when it is too late
  */
-export async function postSingle(
+export async function writeSingle(
   db: Queryable,
   { transfer, ledger, source, target }: Single,
   notAfter: Date,
@@ -152,7 +152,7 @@ export async function postSingle(
     head,
     mac,
   }: Single['source']) => [id, version, previousMac, formatBalance(balance, currency), sequence, orderCount, head, mac]
-  const [posted] = await run(db, postTransferStatement, [
+  const [posted] = await run(db, writeSingleStatement, [
     ledger.workspaceId,
     ledger.version,
     ledger.previousMac,

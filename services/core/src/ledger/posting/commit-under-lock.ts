@@ -12,9 +12,9 @@ import type { Decision } from '../decide/state.ts'
 import { changeHolds } from '../store/change-holds.ts'
 import { countSpending } from '../store/count-spending.ts'
 import { loadLedgers } from '../store/load-ledgers.ts'
-import { post, type Written } from '../store/post.ts'
 import type { Breach } from '../store/require-signed.ts'
 import { committed, withConnection } from '../store/transaction.ts'
+import { type Written, writeTransfers } from '../store/write-transfers.ts'
 
 /** The outcome of a batch. Results are in the order of its requests. */
 export type Outcome = {
@@ -26,7 +26,7 @@ export type Outcome = {
 }
 
 /** Posts a batch in one transaction of two round trips: lock and load, then write and commit. */
-export async function postLocked(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
+export async function commitUnderLock(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
   return withConnection(pool, async client => {
     const { ledgers, forged, audit, now } = await loadLedgers(client, chainKey, requests)
     const decisions: Decision[] = []
@@ -58,7 +58,7 @@ async function write(
   const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
   const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
   const counting = rows.limits.length > 0 ? countSpending(client, rows.limits) : null
-  const posting = rows.postings.transfers.length > 0 ? post(client, rows.postings, null) : null
+  const posting = rows.postings.transfers.length > 0 ? writeTransfers(client, rows.postings, null) : null
   // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
   const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
   const writes = [changing, counting, posting, appending].filter(each => each !== null)

@@ -5,9 +5,9 @@ import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.
 import { decide } from '../decide/decide.ts'
 import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from '../decide/requests.ts'
 import type { Decision } from '../decide/state.ts'
-import { post, postSingle, singleOf, type Written } from '../store/post.ts'
 import { batchName, beginFor, committed, withConnection } from '../store/transaction.ts'
-import type { Outcome } from './post-locked.ts'
+import { singleOf, type Written, writeSingle, writeTransfers } from '../store/write-transfers.ts'
+import type { Outcome } from './commit-under-lock.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 
 /** Maximum time, in milliseconds, for a batch that was decided from memory to reach PostgreSQL. */
@@ -20,11 +20,11 @@ const serializationFailure = '40001'
 /**
  * Posts a batch in one round trip, from the remembered ledgers and without reading first.
  *
- * @returns null when nothing was posted and the batch must be posted with `postLocked`: a ledger or wallet is not
+ * @returns null when nothing was posted and the batch must be posted with `commitUnderLock`: a ledger or wallet is not
  *   remembered, another core has posted since, it is too late, or a request would be rejected. Such a rejection may be
  *   wrong, because existing transfers with the same bizId were not looked up.
  */
-export async function postRemembered(
+export async function commitFromMemory(
   pool: Pool,
   chainKey: KeyObject,
   remembered: RememberedLedgers,
@@ -42,7 +42,7 @@ export async function postRemembered(
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
   const rows = chainDecisions(chainKey, decisions)
-  const written = await postUnlocked(pool, rows.postings, batchName(requests), postableUntil(requests, now))
+  const written = await writeUnlocked(pool, rows.postings, batchName(requests), writableUntil(requests, now))
   if (!written) remembered.distrust(workspacesOf(requests))
   return written && { results, written: { ...written, rows }, breaches: [] }
 }
@@ -51,13 +51,13 @@ export async function postRemembered(
  * The latest time at which PostgreSQL may write a batch that is decided from memory now. No lock is held while the batch
  * is in transit, and a stalled connection may deliver it late: after its callers have received S002, "not posted".
  */
-function postableUntil(requests: readonly LedgerRequest[], now: Date): Date {
+function writableUntil(requests: readonly LedgerRequest[], now: Date): Date {
   const leftMs = requests.map(({ deadlineMs }) => deadlineMs + postingGraceMs - performance.now())
   return new Date(now.getTime() + Math.min(...leftMs, maxTransitMs))
 }
 
 /** Returns null when nothing was written: the stored rows differ from the remembered ones, or it is too late. */
-async function postUnlocked(
+async function writeUnlocked(
   pool: Pool,
   postings: ChainedPostings,
   name: string,
@@ -67,13 +67,13 @@ async function postUnlocked(
     return await withConnection(pool, async client => {
       const single = singleOf(postings)
       const begun = single ? null : client.query(beginFor(name))
-      const posting = single ? postSingle(client, single, notAfter, name) : post(client, postings, notAfter)
+      const posting = single ? writeSingle(client, single, notAfter, name) : writeTransfers(client, postings, notAfter)
       // A statement outside a transaction commits by itself: its result is that of COMMIT.
       await committed(begun ? [begun, posting] : [posting], begun ? client.query('commit') : posting)
       return await posting
     })
   } catch (error) {
-    // A row was modified outside the service. `postLocked` reads the rows and finds out which.
+    // A row was modified outside the service. `commitUnderLock` reads the rows and finds out which.
     const { code } = error as { code?: unknown }
     if (code === restrictViolation || code === serializationFailure) return null
     throw error
