@@ -16,7 +16,7 @@ import { halt } from '../store/halt.ts'
 import { findLockable } from '../store/queries.ts'
 import { CommitUnknown } from '../store/transaction.ts'
 import { commitFromMemory } from './commit-from-memory.ts'
-import { commitUnderLock } from './commit-under-lock.ts'
+import { commitUnderLock, type Outcome } from './commit-under-lock.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
 
 export type LedgerStore = {
@@ -24,7 +24,7 @@ export type LedgerStore = {
   chainKey: KeyObject
   log: Log
   remembered: RememberedLedgers
-  /** Called after each commit with the rows that were written. */
+  /** Called after each commit with the rows that were written. If it throws, the error is logged. */
   onWritten?: (rows: ChainedDecisions) => void
 }
 
@@ -212,22 +212,39 @@ function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
 
 /** One attempt. @throws CommitUnknown; after any other error nothing was posted */
 async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
+  const { results, written, breaches } = await commitOrForget(store, requests)
+  if (written) noteWritten(store, requests, written)
+  // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
+  for (const breach of breaches) await halt(store, breach)
+  return results
+}
+
+/** Remembers and counts the rows of a batch. They are committed: an error is logged and changes no result. */
+function noteWritten(store: LedgerStore, requests: LedgerRequest[], written: NonNullable<Outcome['written']>): void {
+  try {
+    store.remembered.remember(written.rows, written)
+    store.onWritten?.(written.rows)
+  } catch (error) {
+    forgetAll(store, requests)
+    store.log.error({ err: error }, 'the rows of a posted batch could not be remembered or counted')
+  }
+}
+
+async function commitOrForget(store: LedgerStore, requests: LedgerRequest[]): Promise<Outcome> {
   const { pool, chainKey, remembered } = store
   try {
-    const { results, written, breaches } =
+    return (
       (await commitFromMemory(pool, chainKey, remembered, requests)) ??
       (await commitUnderLock(pool, chainKey, requests))
-    if (written) {
-      remembered.remember(written.rows, written)
-      store.onWritten?.(written.rows)
-    }
-    // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
-    for (const breach of breaches) await halt(store, breach)
-    return results
+    )
   } catch (error) {
-    for (const workspaceId of workspacesOf(requests)) remembered.forget(workspaceId)
+    forgetAll(store, requests)
     throw error
   }
+}
+
+function forgetAll({ remembered }: LedgerStore, requests: LedgerRequest[]): void {
+  for (const workspaceId of workspacesOf(requests)) remembered.forget(workspaceId)
 }
 
 function compareText(a: string, b: string): number {

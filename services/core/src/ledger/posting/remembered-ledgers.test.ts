@@ -192,6 +192,39 @@ test('transfer times come from the database and never decrease', async () => {
   expect(rows).toEqual(Array.from({ length: 20 }, () => ({ sound: true })))
 })
 
+/** Remembers a batch like any other, and then fails. */
+class FailingMemory extends RememberedLedgers {
+  override remember(...given: Parameters<RememberedLedgers['remember']>): void {
+    super.remember(...given)
+    throw new TypeError('a fault of the memory')
+  }
+}
+
+test.each<[string, () => LedgerStore]>([
+  ['remembered', () => ({ ...newStore(), remembered: new FailingMemory() })],
+  [
+    'counted',
+    () => ({
+      ...newStore(),
+      onWritten: () => {
+        throw new TypeError('a fault of the metrics')
+      },
+    }),
+  ],
+])(
+  'a batch is answered as posted if its rows cannot be %s after the commit, and they are read again',
+  async (_, failing) => {
+    const store = failing()
+    const [one, ...two] = [request(), request(), request()]
+    expect(kinds(await postBatch(store, [one!]))).toEqual(['posted'])
+    expect(kinds(await postBatch(store, two))).toEqual(['posted', 'posted'])
+    expect(isRecalled(store)).toBe(false)
+    const posted = [one!, ...two].map(({ commands }) => `'${(commands[0] as Posting).transferId}'`)
+    const rows = await query(database.ownerUrl, `select from transfer where id in (${posted})`)
+    expect(rows).toHaveLength(3)
+  },
+)
+
 test('only the most recently used wallets are remembered, up to the limit', async () => {
   const small: LedgerStore = { ...newStore(), remembered: new RememberedLedgers(3) }
   expect(await pay(small)).toEqual(['posted'])
