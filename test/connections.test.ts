@@ -64,9 +64,12 @@ test('an idle connection is closed, even if its client never closes it', async (
   )
 })
 
-test('garbage after a create does not change its answer', async () => {
+test.each([
+  ['garbage', 'GARBAGE\r\n\r\n'],
+  ['a CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'],
+])('%s after a create does not change its answer', async (_, rest) => {
   const body = JSON.stringify(transferOrder(system, { bizId: `pipelined-${randomUUID()}` }))
-  const socket = await open(`${await signedRequest('POST', createPath, body)}GARBAGE\r\n\r\n`)
+  const socket = await open((await signedRequest('POST', createPath, body)) + rest)
   const answer = await received(socket)
   expect(answer).not.toContain('S012')
   expect(await isServed()).toBe(true)

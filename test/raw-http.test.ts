@@ -80,6 +80,9 @@ test.each([
   ['chunked after an empty coding', head(line, 'Host: x', 'Transfer-Encoding: , chunked')],
   ['chunked in two headers', head(line, 'Host: x', 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')],
   ['chunked in HTTP/1.0', head(line.replace('1.1', '1.0'), 'Host: x', 'Transfer-Encoding: chunked')],
+  ['an authority with a bracket', head(line.replace('/api', 'http://[x/api'), 'Host: x', 'Content-Length: 0')],
+  ['another scheme, without a path', head('GET foo://x HTTP/1.1', 'Host: x')],
+  ['a fragment after an authority', head('GET //x@y#z HTTP/1.1', 'Host: x')],
 ])('a request that RFC 9112 forbids gets 400, and its connection is closed: %s', async (_, request) => {
   for (const sent of [request, request.replace(createPath, '/healthz')]) {
     const answer = await exchange(system.baseUrl, `${sent}0\r\n\r\n${hidden}`)

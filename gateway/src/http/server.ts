@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
 import { limitPieces } from '@workspace-wallet/runtime'
-import type { Express } from 'express'
-import { failureBody, mintRequestId } from './envelope.ts'
+import type { Express, Request, Response } from 'express'
+import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
 
 /**
  * Maximum number of pipelined requests of one connection. One read of a socket can contain two thousand small requests, which
@@ -44,7 +44,17 @@ export function createGuardedServer(app: Express): Server {
     pendingRequests.set(socket, pending)
     limitPieces(request)
     response.once('close', () => pendingRequests.set(socket, pendingRequests.get(socket)! - 1))
-    app(request, response)
+    // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
+    app(request as Request, response as Response, () => {
+      response.setHeader('Connection', 'close')
+      sendFailure(request, response, mintRequestId(), notHttp('BAD_CHARACTER'))
+    })
+  }
+
+  /** If an earlier request is pending, its client must not mistake this response for the response to that request. */
+  function reject(socket: Duplex, reason: Reason): void {
+    if ((pendingRequests.get(socket) ?? 0) > 0) socket.destroy()
+    else rejectConnection(socket, reason)
   }
 
   const server = createServer(options, handle)
@@ -58,22 +68,26 @@ export function createGuardedServer(app: Express): Server {
     handle(request, response)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // If an earlier request is pending, its client must not mistake this response for the response to that request.
-    const isPending = (pendingRequests.get(socket) ?? 0) > 0
-    if (error.code === 'ECONNRESET' || !socket.writable || isPending) socket.destroy()
-    else rejectConnection(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else reject(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')
   })
   server.on('connect', (_request, socket: Socket) => {
     // Node has removed its own error listener. Without one, a reset would end the process.
     socket.on('error', () => socket.destroy())
-    rejectConnection(socket, 'BAD_CHARACTER')
+    reject(socket, 'BAD_CHARACTER')
   })
   return server
 }
 
+type Reason = 'TOO_SLOW' | 'BAD_CHARACTER'
+
+function notHttp(reason: Reason): DomainError {
+  return new DomainError('S012', { field: 'request', reason })
+}
+
 /** Answers bytes that are not a valid HTTP request, which Express never sees, and closes the connection. */
-function rejectConnection(socket: Duplex, reason: 'TOO_SLOW' | 'BAD_CHARACTER'): void {
-  const body = failureBody(new DomainError('S012', { field: 'request', reason }))
+function rejectConnection(socket: Duplex, reason: Reason): void {
+  const body = failureBody(notHttp(reason))
   const answer =
     'HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n' +
     `X-Request-Id: ${mintRequestId()}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
