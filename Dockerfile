@@ -1,4 +1,4 @@
-# One stage for each program, on a common base. There is no build step: Node runs the TypeScript directly.
+# One stage for each program, on a common base. Only the console is built: Node runs the other TypeScript directly.
 #
 # Every COPY from the checkout sets a mode, because the user of the container cannot read files that were checked out
 # under umask 077. Every BuildKit supports 755; not every one supports symbolic modes such as a+rX.
@@ -13,6 +13,7 @@ COPY --chmod=755 packages/runtime/package.json packages/runtime/
 COPY --chmod=755 services/core/package.json services/core/
 COPY --chmod=755 services/courier/package.json services/courier/
 COPY --chmod=755 gateway/package.json gateway/
+COPY --chmod=755 gateway/console/package.json gateway/console/
 COPY --chmod=755 examples/payouts/package.json examples/payouts/
 COPY --chmod=755 examples/shop/package.json examples/shop/
 COPY --chmod=755 deploy/containers/install-dependencies.sh /usr/local/bin/install-dependencies
@@ -29,6 +30,13 @@ RUN install-dependencies --workspace gateway
 
 FROM manifests AS tools-dependencies
 RUN install-dependencies --workspace gateway --include-workspace-root
+
+# The operators' pages. The builder has a binary for each platform, in an optional dependency.
+FROM manifests AS console
+RUN npm ci --ignore-scripts --no-audit --no-fund --workspace gateway/console
+COPY --chmod=755 packages/contract packages/contract
+COPY --chmod=755 gateway gateway
+RUN NODE_ENV=production node gateway/console/build/main.ts /console
 
 FROM node:24.21.0-trixie-slim AS base
 WORKDIR /app
@@ -62,8 +70,9 @@ CMD ["node", "services/courier/src/main.ts"]
 
 # The internal listener is on loopback unless INTERNAL_HOST is set.
 FROM base AS gateway
-ENV GATEWAY_HOST=0.0.0.0
+ENV GATEWAY_HOST=0.0.0.0 CONSOLE_DIR=/console
 COPY --from=gateway-dependencies /app/node_modules node_modules
+COPY --from=console /console /console
 COPY --chmod=755 gateway gateway
 EXPOSE 8080 8082
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --start-interval=1s CMD ["is-ready", "8080"]

@@ -2,10 +2,12 @@
  * `npm start` runs the whole service on one machine. PostgreSQL, core, the courier and the gateway are separate
  * processes, as root under separate users: started in this order, restarted after a crash, and stopped in reverse order on Ctrl-C.
  */
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endProgram, storedDataExitCode } from '@workspace-wallet/runtime'
+import { consoleFolder } from '../gateway/console/build/folder.ts'
 import { createCommand, runProgram } from './command-line/program.ts'
 import { query } from './processes/database.ts'
 import { keepRotated, rotateLog } from './processes/logs.ts'
@@ -32,7 +34,7 @@ const notes = `Environment:
   CORE_PORT      port of core, 0 for any free one (default: 8081)
   CORE_HOST      address that core listens on (default: 127.0.0.1)
   REDIS_URL      Redis that stores the nonces (default: none; a file in DATA_DIR stores them)
-  INTERNAL_PORT  port of the gateway's internal listener with metrics, 0 for any free one (default: 0)
+  INTERNAL_PORT  port of the gateway's internal listener with the console and metrics, 0 for any free one (default: 0)
   LOG_LEVEL      debug, info, warn, error or silent (default: info)
   WEBHOOK_ALLOWED_NETWORKS
                  networks that webhooks may lead to, besides public addresses (default: this machine if GATEWAY_HOST is a
@@ -50,6 +52,7 @@ const scripts = {
   core: join(root, 'services/core/src/main.ts'),
   courier: join(root, 'services/courier/src/main.ts'),
   gateway: join(root, 'gateway/src/main.ts'),
+  console: join(root, 'gateway/console/build/main.ts'),
 }
 const dataDir = resolve(process.env.DATA_DIR || '.data')
 const inDataDir = (...names: string[]) => join(dataDir, ...names)
@@ -114,6 +117,7 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   const secrets = await loadSecrets(dataDir, postgresDir)
   await openLogs()
 
+  const consoleBuilt = buildConsole(interrupted)
   const databaseUrl = await startDatabase(secrets, interrupted)
   const ownerUrl = databaseUrl('postgres', secrets.superuserPassword)
   const serviceUrl = databaseUrl(serviceRole, secrets.servicePassword)
@@ -137,9 +141,11 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   await mkdir(inDataDir('nonces'), { recursive: true, mode: 0o700 })
   const gatewayIdentity = await identityOf('gateway', needs)
   await giveTo(gatewayIdentity, inDataDir('nonces'))
-  const gateway = program('gateway', gatewayEnvironment(settings, secrets), gatewayIdentity)
+  const consoleDir = await consoleBuilt
+  const gateway = program('gateway', gatewayEnvironment(settings, secrets, consoleDir), gatewayIdentity)
   await keepRunning('gateway', signal => startService(gateway, signal), interrupted)
-  log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir, process.env.DOCS !== 'off'))
+  const has = { docs: process.env.DOCS !== 'off', console: consoleDir !== undefined }
+  log.show(banner(demo, isNew, inDataDir('demo.json'), dataDir, has))
   if (isNew && exposure) log.say(exposure)
 }
 
@@ -151,11 +157,30 @@ async function lockDataDirAndPorts(settings: Settings): Promise<void> {
 }
 
 async function openLogs(): Promise<void> {
-  const logFiles = ['supervisor', 'postgres', 'migrate', 'core', 'courier', 'gateway'].map(logFile)
+  const logFiles = ['supervisor', 'postgres', 'migrate', 'console', 'core', 'courier', 'gateway'].map(logFile)
   for (const path of logFiles) await rotateLog(path)
   log.openFile(logFile('supervisor'))
   const rotation = keepRotated(logFiles)
   running.push({ stop: rotation.end, forceStop: () => {} })
+}
+
+/**
+ * Builds the console if its sources have changed, while PostgreSQL and core start. Returns its folder; undefined if it cannot be
+ * built, because the service runs without it.
+ */
+async function buildConsole(interrupted: AbortSignal): Promise<string | undefined> {
+  const folder = await consoleFolder()
+  if (existsSync(folder)) return folder
+  log.say('Building the console')
+  try {
+    await runTask(program('console', { NODE_ENV: 'production' }, undefined), interrupted)
+    log.say('The console is built')
+    return folder
+  } catch (error) {
+    log.note((error as Error).message)
+    if (!interrupted.aborted) log.say(`The console cannot be built, and is not served: see ${logFile('console')}`)
+    return undefined
+  }
 }
 
 /** Starts PostgreSQL and creates the database. Returns its URL for a role and password. */
@@ -225,12 +250,17 @@ function courierEnvironment({ coreUrl, webhookNetworks }: Settings, secrets: Sec
   }
 }
 
-function gatewayEnvironment({ gatewayHost, gatewayPort, coreUrl }: Settings, secrets: Secrets) {
+function gatewayEnvironment(
+  { gatewayHost, gatewayPort, internalHost, internalPort, coreUrl }: Settings,
+  secrets: Secrets,
+  consoleDir: string | undefined,
+) {
   return {
     GATEWAY_HOST: gatewayHost,
     GATEWAY_PORT: String(gatewayPort),
-    // The log of the gateway shows the port that it picked.
-    INTERNAL_PORT: process.env.INTERNAL_PORT || '0',
+    INTERNAL_HOST: internalHost,
+    INTERNAL_PORT: String(internalPort),
+    ...(consoleDir !== undefined && { CONSOLE_DIR: consoleDir }),
     CORE_URL: coreUrl,
     ...gatewaySecrets(secrets),
     // Nonces must survive a restart of the gateway, so without Redis a file stores them.

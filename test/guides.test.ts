@@ -78,15 +78,16 @@ class Reader {
   }
 
   /** @param known without it, a new demo workspace */
-  static async create(shell: ShellName, known?: Omit<Demo, 'coreUrl'>): Promise<Reader> {
+  static async create(shell: ShellName, known?: Omit<Demo, 'coreUrl' | 'consoleUrl'>): Promise<Reader> {
     const directory = await makeTempDir('guide')
     for (const name of ['node_modules', 'cli', 'examples', 'test'])
       await symlink(join(root, name), join(directory, name))
     await mkdir(join(directory, '.data'))
     const { baseUrl, coreUrl, adminToken } = system
+    const consoleUrl = `${system.gateways[0]!.internalUrl}/console`
     const file = join(directory, '.data/demo.json')
     if (known) await writeFile(file, JSON.stringify(known))
-    const { demo } = await ensureDemo(file, { baseUrl, coreUrl }, adminToken)
+    const { demo } = await ensureDemo(file, { baseUrl, coreUrl, consoleUrl }, adminToken)
     await writeFile(join(directory, '.data/core.json'), JSON.stringify({ coreUrl, adminToken }))
     const ports = { 4000: String(await pickFreePort()), 4001: String(await pickFreePort()) }
     const { PATH, NODE_COMPILE_CACHE } = process.env

@@ -31,6 +31,8 @@ test('the call in the banner can be pasted into bash and has a valid signature',
   const demo: Demo = {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     coreUrl: 'http://127.0.0.1:1',
+    consoleUrl: 'http://127.0.0.1:2/console',
+    adminToken: randomBytes(32).toString('base64url'),
     workspaceId: 'wsp_1',
     apiKey: 'ak_1',
     apiSecret: randomBytes(32).toString('base64url'),
@@ -38,7 +40,7 @@ test('the call in the banner can be pasted into bash and has a valid signature',
   }
   await writePrivateJson(demoFile, demo)
   try {
-    const text = banner(demo, false, demoFile, '/data', true)
+    const text = banner(demo, false, demoFile, '/data', { docs: true, console: true })
     const pasted = text.slice(text.indexOf('\n(\n'), text.indexOf('\n)\n') + 3)
     // Each nonce gives another signature; some contain characters that a shell treats specially.
     for (let round = 0; round < 5; round++) {
@@ -51,7 +53,20 @@ test('the call in the banner can be pasted into bash and has a valid signature',
 })
 
 test('the banner contains the secret on the first start only', () => {
-  const demo = { baseUrl: '', coreUrl: '', workspaceId: '', apiKey: 'ak_1', apiSecret: 'the-secret', wallets: [] }
-  expect(banner(demo, true, '/demo.json', '/data', true)).toContain('the-secret')
-  expect(banner(demo, false, '/demo.json', '/data', true)).not.toContain('the-secret')
+  const addresses = { baseUrl: '', coreUrl: '', consoleUrl: 'http://127.0.0.1:2/console' }
+  const demo = {
+    ...addresses,
+    adminToken: 'the-token',
+    workspaceId: '',
+    apiKey: 'ak_1',
+    apiSecret: 'the-secret',
+    wallets: [],
+  }
+  const has = { docs: true, console: true }
+  expect(banner(demo, true, '/demo.json', '/data', has)).toContain('the-secret')
+  const later = banner(demo, false, '/demo.json', '/data', has)
+  expect(later).not.toContain('the-secret')
+  expect(later).toContain(demo.consoleUrl)
+  expect(later).not.toContain(demo.adminToken)
+  expect(banner(demo, false, '/demo.json', '/data', { docs: true, console: false })).not.toContain(demo.consoleUrl)
 })

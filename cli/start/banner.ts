@@ -1,12 +1,14 @@
 import { resolve } from 'node:path'
 import type { Demo } from './demo.ts'
 
+type Pages = { docs: boolean; console: boolean }
+
 /**
  * What `npm start` prints when everything is running. It contains the secret on the first start only.
  *
- * @param hasDocs whether the gateway serves the documentation
+ * @param has whether the gateway serves the documentation and the console
  */
-export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string, hasDocs: boolean): string {
+export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string, has: Pages): string {
   const variable = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
   return `
 The wallet service is ready.
@@ -16,7 +18,7 @@ The wallet service is ready.
   API secret  ${isNew ? `${demo.apiSecret} (also in the file below)` : 'in the file below'}
   Demo        ${demoFile}
   Data, logs  ${dataDir}
-${hasDocs ? `\nMake a signed transfer in the browser, with this key and secret: ${demo.baseUrl}/docs\n` : ''}
+${has.docs ? `\nMake a signed transfer in the browser, with this key and secret: ${demo.baseUrl}/docs\n` : ''}${has.console ? `\nWatch and administer it in the browser, with the adminToken in the demo file: ${demo.consoleUrl}\n` : ''}
 Make a signed call, from this directory:
 
 ${variable}npm run call -- GET /api/v1/wallets

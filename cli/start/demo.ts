@@ -1,4 +1,5 @@
 /** The demo workspace that the first start creates, and demo.json, which describes it. */
+import { isDeepStrictEqual } from 'node:util'
 import { scopes } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { readJson, writePrivateJson } from './private-file.ts'
@@ -6,16 +7,17 @@ import { readJson, writePrivateJson } from './private-file.ts'
 export interface Demo {
   baseUrl: string
   coreUrl: string
+  consoleUrl: string
+  /** The service token of an operator. */
+  adminToken: string
   workspaceId: string
   apiKey: string
   apiSecret: string
   wallets: { walletId: string; name: string; currency: string; balance: string }[]
 }
 
-interface Addresses {
-  baseUrl: string
-  coreUrl: string
-}
+type Addresses = Pick<Demo, 'baseUrl' | 'coreUrl' | 'consoleUrl'>
+type Known = keyof Addresses | 'adminToken'
 
 const walletPlans = [
   { name: 'Main', currency: 'USD', balance: '1000.00' },
@@ -29,18 +31,18 @@ const walletPlans = [
  */
 export async function ensureDemo(
   path: string,
-  { baseUrl, coreUrl }: Addresses,
+  { baseUrl, coreUrl, consoleUrl }: Addresses,
   adminToken: string,
 ): Promise<{ demo: Demo; isNew: boolean }> {
   const known = (await readJson(path)) as Demo | undefined
-  const addresses = { baseUrl, coreUrl }
-  // The addresses go first in the file, and override those of an earlier start.
-  const demo = { ...addresses, ...(known ?? (await createDemo(coreUrl, adminToken))), ...addresses }
-  if (known?.baseUrl !== demo.baseUrl || known.coreUrl !== demo.coreUrl) await writePrivateJson(path, demo)
+  const current = { baseUrl, coreUrl, consoleUrl, adminToken }
+  // These go first in the file, and override those of an earlier start.
+  const demo = { ...current, ...(known ?? (await createDemo(coreUrl, adminToken))), ...current }
+  if (!isDeepStrictEqual(known, demo)) await writePrivateJson(path, demo)
   return { demo, isNew: known === undefined }
 }
 
-async function createDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, keyof Addresses>> {
+async function createDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, Known>> {
   const core = createCoreClient({ url: coreUrl, token: adminToken })
   try {
     return await fillWorkspace(core)
@@ -51,7 +53,7 @@ async function createDemo(coreUrl: string, adminToken: string): Promise<Omit<Dem
   }
 }
 
-async function fillWorkspace(core: CoreClient): Promise<Omit<Demo, keyof Addresses>> {
+async function fillWorkspace(core: CoreClient): Promise<Omit<Demo, Known>> {
   const { workspaceId } = await core.workspaces.create.mutate({ name: 'Demo' })
   const userId = 'demo'
   await core.members.add.mutate({ workspaceId, userId })

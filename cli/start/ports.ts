@@ -11,9 +11,10 @@ import type { Settings } from './settings.ts'
  */
 export async function requireFreePorts(settings: Settings, wasKilled: boolean): Promise<void> {
   const deadline = Date.now() + (wasKilled ? 15_000 : 0)
-  const { gatewayHost, gatewayPort, coreHost, corePort } = settings
+  const { gatewayHost, gatewayPort, coreHost, corePort, internalHost, internalPort } = settings
   await requireFreePort('GATEWAY_PORT', gatewayHost, gatewayPort, deadline)
   await requireFreePort('CORE_PORT', coreHost, corePort, deadline)
+  await requireFreePort('INTERNAL_PORT', internalHost, internalPort, deadline)
 }
 
 async function requireFreePort(variable: string, host: string, port: number, deadline: number): Promise<void> {

@@ -6,9 +6,13 @@ export interface Settings {
   gatewayPort: number
   coreHost: string
   corePort: number
+  internalHost: string
+  internalPort: number
   /** URL of the gateway for clients on this machine. */
   baseUrl: string
   coreUrl: string
+  /** URL of the operators' console. */
+  consoleUrl: string
   /** WEBHOOK_ALLOWED_NETWORKS of core and the courier. */
   webhookNetworks: string
 }
@@ -22,15 +26,29 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const gatewayPort = await readPort('GATEWAY_PORT', env.GATEWAY_PORT || '8080')
   const coreHost = env.CORE_HOST || '127.0.0.1'
   const corePort = await readPort('CORE_PORT', env.CORE_PORT || '8081')
+  const internalHost = env.INTERNAL_HOST || '127.0.0.1'
+  const internalPort = await readPort('INTERNAL_PORT', env.INTERNAL_PORT || '0')
   if (gatewayPort === corePort)
     throw new Error(`GATEWAY_PORT and CORE_PORT are both ${corePort}: set one of them to another port.`)
   const baseUrl = localUrl(gatewayHost, gatewayPort)
   const coreUrl = localUrl(coreHost, corePort)
+  const consoleUrl = `${localUrl(internalHost, internalPort)}/console`
   // Webhooks can be tried without a public address, unless other machines reach the gateway, directly or through a proxy:
   // their webhooks would reach the services of this machine.
   const isLocal = loopbackHosts.includes(gatewayHost) && !env.TRUSTED_PROXIES && !env.TRUSTED_PROXIES_FILE
   const webhookNetworks = env.WEBHOOK_ALLOWED_NETWORKS ?? (isLocal ? loopbackNetworks : '')
-  return { gatewayHost, gatewayPort, coreHost, corePort, baseUrl, coreUrl, webhookNetworks }
+  return {
+    gatewayHost,
+    gatewayPort,
+    coreHost,
+    corePort,
+    internalHost,
+    internalPort,
+    baseUrl,
+    coreUrl,
+    consoleUrl,
+    webhookNetworks,
+  }
 }
 
 async function readPort(variable: string, text: string): Promise<number> {

@@ -21,6 +21,12 @@ export const gatewaySchema = z.object({
     .describe(
       'Memory for all request bodies whose signature is not verified yet, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
     ),
+  CONSOLE_DIR: z
+    .string()
+    .optional()
+    .describe(
+      'Folder of the built console, which the internal listener then serves at /console. Not served by default',
+    ),
   CORE_TOKEN: z.string().min(32, 'must have 32 characters or more').describe('Service token with the role gateway'),
   CORE_URL: coreUrls,
   DOCS: z

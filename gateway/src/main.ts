@@ -26,6 +26,7 @@ import { createApp } from './http/app.ts'
 import { defaultConnectionLimit, limitConnections } from './http/connection-limit.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
+import { serveConsole } from './internal/console.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { Denials } from './observability/denials.ts'
 
@@ -82,7 +83,10 @@ async function main(config: GatewayConfig): Promise<void> {
   server.prependListener('request', (_request, response) => {
     if (isStopping) response.setHeader('Connection', 'close')
   })
-  const internal = createServer(createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log }))
+  const consolePages = config.CONSOLE_DIR === undefined ? undefined : await serveConsole(config.CONSOLE_DIR)
+  const internal = createServer(
+    createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log, console: consolePages }),
+  )
   async function close(): Promise<void> {
     // First, so that readiness and metrics are available for as long as the gateway serves.
     internal.close()

@@ -19,6 +19,10 @@ test.each([
   ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/routers/app-router.ts'"],
   ['gateway/src/auth/keys/key-cache.ts', "import pg from 'pg'"],
   ['services/core/src/http/server.ts', "import express from 'express'"],
+  ['gateway/src/internal/app.ts', "import { consoleFolder } from '../../console/build/folder.ts'"],
+  ['gateway/console/src/api/client.ts', "import { createCoreClient } from '@workspace-wallet/core-client'"],
+  ['gateway/console/src/main.tsx', "import { sign } from '@workspace-wallet/gateway/signing'"],
+  ['gateway/console/src/main.tsx', "import { hash } from 'node:crypto'"],
   ['services/core/src/http/server.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
   [
     'services/core/src/wallets/queries.ts',
@@ -74,6 +78,7 @@ test.each([
     'packages/core-client/src/index.ts',
     "import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'",
   ],
+  ['gateway/console/src/api/client.ts', "import type { AppRouter } from '@workspace-wallet/core-client'"],
   ['services/core/src/config.ts', 'process.env'],
   ['test/crash.test.ts', "import { startPostgres } from '../cli/processes/postgres.ts'"],
 ])('an allowed import passes: %s, %s', (path, text) => {

@@ -124,9 +124,11 @@ const rules: Rule[] = [
       isProduct(from) && isIn(to, 'packages') && !isIn(from, to.split('/').slice(0, 2).join('/')),
   },
   {
-    why: 'the contract and the scripts of the documentation run in browsers: they import no node: module',
+    why: 'the contract, the console and the scripts of the documentation run in browsers: they import no node: module',
     forbids: ({ from, to }) =>
-      isIn(from, 'packages/contract', 'gateway/src/docs/browser') && !isTest(from) && to.startsWith('node:'),
+      isIn(from, 'packages/contract', 'gateway/console/src', 'gateway/src/docs/browser') &&
+      !isTest(from) &&
+      to.startsWith('node:'),
   },
   {
     why: 'the client of the public API runs in browsers and has no dependencies: it imports its own files only',
@@ -146,6 +148,15 @@ const rules: Rule[] = [
       isIn(from, 'gateway', 'services/courier') &&
       ((!isTest(from) && isIn(to, isIn(from, 'gateway') ? 'services' : 'services/core')) ||
         isPackage(to, 'pg', 'kysely', '@mikro-orm', '@workspace-wallet/core')),
+  },
+  {
+    why: 'the console knows of the gateway its error texts, and of core the type of its router; the gateway serves what it is built into',
+    forbids: ({ from, to, isType }) =>
+      (isIn(from, 'gateway/src') && isIn(to, 'gateway/console')) ||
+      (isIn(from, 'gateway/console') &&
+        (isIn(to, 'gateway/src') ||
+          (isPackage(to, '@workspace-wallet/gateway') && to !== '@workspace-wallet/gateway/locales') ||
+          (isPackage(to, '@workspace-wallet/core-client') && !isType))),
   },
   {
     why: 'core never sees the public HTTP API',

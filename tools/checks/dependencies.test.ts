@@ -32,6 +32,7 @@ const manifests: Manifest[] = [
     dependencies: { zod: '1' },
     devDependencies: { ajv: '1' },
   },
+  { folder: 'packages/contract/pages', name: '@workspace-wallet/pages', dependencies: { react: '1' } },
 ]
 
 test.each([
@@ -44,6 +45,7 @@ test.each([
   ['of a package for development, by code', 'packages/contract/src/money.ts', "import Ajv from 'ajv'"],
   ['of a package of the root for development, by code', 'packages/contract/src/money.ts', "import 'vitest'"],
   ['by import()', 'packages/contract/src/money.ts', "const pg = await import('pg')"],
+  ['of a package that the folder around it declares', 'packages/contract/pages/main.tsx', "import { z } from 'zod'"],
   ['by the root', 'cli/admin.ts', "import { z } from 'zod'"],
 ])('an undeclared import is detected: %s', (_, path, text) => {
   expect(undeclaredImports([{ path, text }], manifests)).toEqual([expect.stringContaining(path)])
@@ -51,6 +53,7 @@ test.each([
 
 test.each([
   ['packages/contract/src/money.ts', "import { z } from 'zod/mini'"],
+  ['packages/contract/pages/main.tsx', "import { useState } from 'react'"],
   ['packages/contract/src/money.ts', "import { b } from './b.ts'"],
   ['packages/contract/src/money.ts', "import { open } from 'node:fs'"],
   ['packages/contract/src/money.test.ts', "import { test } from 'vitest'"],

@@ -32,7 +32,10 @@ export function undeclaredImports(sources: readonly Source[], manifests: readonl
 }
 
 function manifestOf(path: string, manifests: readonly Manifest[]): Manifest | undefined {
-  return manifests.find(({ folder }) => path.startsWith(`${folder}/`))
+  // The console is a workspace within that of the gateway.
+  return manifests
+    .filter(({ folder }) => path.startsWith(`${folder}/`))
+    .reduce<Manifest | undefined>((found, each) => (found && found.folder > each.folder ? found : each), undefined)
 }
 
 /** "@trpc/server" of "@trpc/server/http". */

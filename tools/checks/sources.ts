@@ -11,13 +11,13 @@ const folders = '{packages,services,gateway,cli,tools,deploy,test,examples}'
 
 /** All TypeScript files. */
 export function readSources(): Promise<Source[]> {
-  return readAll([`${folders}/**/*.ts`])
+  return readAll([`${folders}/**/*.{ts,tsx}`])
 }
 
 /** Code, configuration and documentation. */
 export async function readTexts(): Promise<Source[]> {
   const patterns = [
-    `${folders}/**/*.{ts,cjs,sh,sql,json,lua,yml,cfg,py,md}`,
+    `${folders}/**/*.{ts,tsx,cjs,sh,sql,json,lua,yml,cfg,py,md}`,
     'docs/**/*.md',
     '*.{md,yml,json}',
     'Dockerfile',
@@ -32,7 +32,7 @@ export async function readPaths(): Promise<string[]> {
   return files.filter(entry => entry.isFile()).map(entry => relative(root, join(entry.parentPath, entry.name)))
 }
 
-const exclude = ({ name }: Dirent) => ['node_modules', '.git', '.data'].includes(name)
+const exclude = ({ name }: Dirent) => ['node_modules', '.git', '.data', 'dist'].includes(name)
 
 async function readAll(patterns: string[]): Promise<Source[]> {
   const sources: Source[] = []

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
 import { type Log, limitPieces, type Readiness, shareRuns } from '@workspace-wallet/runtime'
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
 import type { GatewayMetrics } from './metrics.ts'
@@ -13,6 +13,8 @@ export type InternalOptions = {
   readiness: () => Promise<Readiness>
   metrics: GatewayMetrics
   log: Log
+  /** The pages for operators, if they are served. */
+  console: RequestHandler | undefined
 }
 
 /** How long an event stream may be silent. */
@@ -30,10 +32,10 @@ const forwardedHeaders = [
 ]
 
 /**
- * The application of the internal listener, for operators and internal callers: health, metrics, and a proxy to core. The
- * listener is bound to loopback by default. The proxy adds no rights: callers send their own service token.
+ * The application of the internal listener, for operators and internal callers: health, metrics, the console, and a proxy to
+ * core. The listener is bound to loopback by default. The proxy adds no rights: callers send their own service token.
  */
-export function createInternalApp({ coreUrls, readiness, metrics, log }: InternalOptions): Express {
+export function createInternalApp({ coreUrls, readiness, metrics, log, console }: InternalOptions): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
@@ -51,6 +53,7 @@ export function createInternalApp({ coreUrls, readiness, metrics, log }: Interna
   app.get('/metrics', async (_request, response) => {
     response.type(metrics.registry.contentType).send(await readMetrics())
   })
+  if (console) app.use(console)
   app.use(coreProxy(coreUrls, log))
   app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))
   return app

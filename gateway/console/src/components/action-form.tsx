@@ -1,0 +1,88 @@
+import { Alert, Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
+import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { useText } from '../preferences/preferences.tsx'
+import { FailureAlert } from './failure.tsx'
+
+type ActionFormProps = {
+  title: string
+  /** What the action will do. */
+  about: ReactNode
+  submit: string
+  /** What cannot be undone, or stops others from working: it is red, and asks for a reason. */
+  isDangerous?: boolean
+  children?: ReactNode
+  /** The form stays open, with the failure, if this rejects. `reason`: empty unless asked for. */
+  onSubmit: (reason: string) => Promise<unknown>
+  /** Instead of closing the form: what the action has returned. */
+  onDone?: () => void
+  onClose: () => void
+}
+
+/**
+ * The dialog of an action. It is submitted once: a second click waits for the answer to the first. Mount it when it opens, so that
+ * each opening has a state, and a bizId, of its own.
+ */
+export function ActionForm(props: ActionFormProps) {
+  const { title, about, submit, isDangerous = false, children, onSubmit, onDone, onClose } = props
+  const { actions } = useText()
+  const [reason, setReason] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const [isPending, setPending] = useState(false)
+  const isSubmitted = useRef(false)
+
+  async function run(event: FormEvent): Promise<void> {
+    event.preventDefault()
+    if (isSubmitted.current) return
+    isSubmitted.current = true
+    setPending(true)
+    setError(null)
+    try {
+      await onSubmit(reason.trim())
+      ;(onDone ?? onClose)()
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      isSubmitted.current = false
+      setPending(false)
+    }
+  }
+
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': actions.close }} size="lg">
+      <form onSubmit={run}>
+        <Stack gap="md">
+          {isDangerous ? (
+            <Alert color="red" variant="outline">
+              {about}
+            </Alert>
+          ) : (
+            <Text component="div" size="sm">
+              {about}
+            </Text>
+          )}
+          {children}
+          {isDangerous && (
+            <Textarea
+              label={actions.reason}
+              description={actions.reasonAbout}
+              required
+              maxLength={256}
+              autosize
+              value={reason}
+              onChange={event => setReason(event.currentTarget.value)}
+            />
+          )}
+          {error !== null && <FailureAlert error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {actions.cancel}
+            </Button>
+            <Button type="submit" color={isDangerous ? 'red' : 'brand'} loading={isPending}>
+              {submit}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,101 @@
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { type FormEvent, useState } from 'react'
+import { useText } from '../preferences/preferences.tsx'
+
+export type FilterField = {
+  name: string
+  label: string
+  placeholder?: string
+  /** A time is kept as ISO 8601 in UTC, and entered in the zone of the browser. */
+  type?: 'text' | 'time'
+  /** The values to choose from, with their words. */
+  options?: readonly (readonly [value: string, label: string])[]
+}
+
+type Values = Record<string, string | undefined>
+
+/** Filters of a list. They are part of the address, so that a list can be shared. */
+export function Filters({
+  fields,
+  values,
+  onChange,
+}: {
+  fields: readonly FilterField[]
+  values: Values
+  onChange: (values: Values) => void
+}) {
+  const { filters } = useText()
+  const [entered, setEntered] = useState(values)
+  const set = (name: string, value: string) => setEntered(before => ({ ...before, [name]: value }))
+
+  function apply(event: FormEvent): void {
+    event.preventDefault()
+    onChange(Object.fromEntries(fields.map(({ name }) => [name, entered[name]?.trim() || undefined])))
+  }
+  function clear(): void {
+    const empty = Object.fromEntries(fields.map(({ name }) => [name, undefined]))
+    setEntered(empty)
+    onChange(empty)
+  }
+  const hasAny = fields.some(({ name }) => values[name])
+
+  return (
+    <form onSubmit={apply} aria-label={filters.label}>
+      <Group gap="sm" align="flex-end">
+        {fields.map(field => (
+          <Field key={field.name} field={field} value={entered[field.name] ?? ''} onChange={set} />
+        ))}
+        <Button type="submit" variant="default">
+          {filters.apply}
+        </Button>
+        {hasAny && (
+          <Button variant="subtle" onClick={clear}>
+            {filters.clear}
+          </Button>
+        )}
+      </Group>
+    </form>
+  )
+}
+
+type FieldProps = { field: FilterField; value: string; onChange: (name: string, value: string) => void }
+
+function Field({ field: { name, label, placeholder, type, options }, value, onChange }: FieldProps) {
+  const { filters } = useText()
+  if (options)
+    return (
+      <NativeSelect
+        label={label}
+        value={value}
+        onChange={event => onChange(name, event.currentTarget.value)}
+        data={[{ value: '', label: filters.any }, ...options.map(([each, words]) => ({ value: each, label: words }))]}
+      />
+    )
+  if (type === 'time')
+    return (
+      <TextInput
+        label={label}
+        type="datetime-local"
+        value={value && toLocalInput(value)}
+        onChange={event => onChange(name, toUtc(event.currentTarget.value))}
+      />
+    )
+  return (
+    <TextInput
+      label={label}
+      placeholder={placeholder ?? ''}
+      value={value}
+      onChange={event => onChange(name, event.currentTarget.value)}
+    />
+  )
+}
+
+/** The value of a `datetime-local` field, which has no zone. */
+export function toLocalInput(utc: string): string {
+  const at = new Date(utc)
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+export function toUtc(local: string): string {
+  return local === '' ? '' : new Date(local).toISOString()
+}

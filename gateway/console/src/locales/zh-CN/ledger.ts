@@ -1,0 +1,46 @@
+import type { Catalogue } from '../catalogue.ts'
+
+export const ledger: Catalogue['ledger'] = {
+  about: '每一笔金额是否都有据可查：验证账本，在账本之外保存检查点，并重新开放工作空间。',
+  halted: '已停止的工作空间',
+  noneHalted: '没有已停止的工作空间。当 core 发现数据行在服务之外被修改时，会停止该工作空间。',
+  reason: '原因',
+  wayBack: '恢复方式',
+  repair: '修复',
+  repairTitle: '修复已停止的工作空间',
+  repairAbout:
+    '根据流水、预授权和日志重建该工作空间的钱包行与计数器；如果之后账本无误，则重新开放。流水受损时不做任何更改。请先试运行，查看将会更改什么。',
+  dryRun: '显示将会更改的内容',
+  repaired: (count, isReopened) =>
+    `已更改 ${count} 行。${isReopened ? '工作空间已开放。' : '工作空间仍处于停止状态。'}`,
+  wouldRepair: count => `未做任何更改。修复将会更改 ${count} 行。`,
+  reopen: '重新开放',
+  reopenTitle: '重新开放已停止的工作空间',
+  reopenAbout: '验证该工作空间；如果账本无误，则重新接受其转账。',
+  force: '即使有规则不成立也重新开放。此后它会带着错误的余额运行。',
+  reopened: '工作空间已开放。',
+  notReopened: count => `工作空间仍处于停止状态：发现 ${count} 处违规。请先修复。`,
+  verification: '验证',
+  verificationAbout: '重新计算每条链和每个余额。数百万条流水需要几分钟，不会延误任何转账。',
+  verifyAll: '验证所有工作空间',
+  verifyWorkspace: '验证所选工作空间',
+  progress: (flows, total) => `${flows} / ${total} 条流水`,
+  sound: '账本无误。',
+  broken: count => `${count} 条规则不成立。`,
+  counts: ({ workspaces, wallets, transfers, flows, holds }) =>
+    `${workspaces} 个工作空间、${wallets} 个钱包、${transfers} 笔转账、${flows} 条流水、${holds} 笔预授权`,
+  brokenRules: '不成立的规则',
+  rule: '规则',
+  violations: '违规',
+  meaning: '规则内容',
+  where: '位置',
+  finding: '发现',
+  notes: count => `${count} 项内容需与您对数据库的预期核对`,
+  object: '对象',
+  what: '内容',
+  checkpoints: '检查点',
+  checkpointsAbout:
+    '每条链末端的签名记录。请保存在数据库之外：之后可用 npm run admin -- ledger verify --against FILE 检查历史是否被删除。',
+  takeCheckpoint: '生成检查点',
+  checkpointTaken: name => `检查点已保存为 ${name}。`,
+}
