@@ -1034,7 +1034,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, operator, session, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -1043,7 +1043,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, operator, session, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
@@ -1141,6 +1141,58 @@ describe('key-encryption keys', () => {
   })
 })
 
+describe('operators', () => {
+  const token = expect.stringMatching(/^opr_[\w-]{55}$/)
+
+  test('operator create prints a token once, with which commands run under the name of the operator', async () => {
+    const issued = await json('operator create --name ada --role admin --expires 90d')
+    expect(issued).toEqual({ name: 'ada', token, expiresAt: isoTime, role: 'admin' })
+    const asAda = (...args: string[]) => run(args, { CORE_URL: coreUrl, CORE_TOKEN: String(issued.token) })
+    expect((await asAda('session', 'whoami')).stdout).toBe(
+      `operator:ada, with the role admin. The token expires at ${issued.expiresAt}.\n`,
+    )
+    const { stdout } = await asAda('workspace', 'create', '--name', 'Hers', '--json')
+    const { workspaceId } = JSON.parse(stdout)
+    expect(await text(`audit list --actor operator:ada`)).toContain(`workspace.create  ${workspaceId}`)
+    expect(await json('session whoami')).toEqual({ actor: 'admin:a', name: 'a', role: 'admin', expiresAt: null })
+  })
+
+  test('operator rotate, list and disable', async () => {
+    expect(await text('operator create --name bob@example.com --role viewer')).toMatch(
+      /^Operator {2}bob@example.com\nToken {5}opr_\S+\n\nStore the token now. It is not shown again.\n$/,
+    )
+    expect(await json('operator rotate --name bob@example.com')).toEqual({
+      name: 'bob@example.com',
+      token,
+      expiresAt: null,
+    })
+    expect(await text('operator rotate --name bob@example.com --expires 2099-01-01')).toContain(
+      'It expires at 2099-01-01T',
+    )
+    expect(await text('operator list')).toMatch(
+      /^NAME +ROLE +STATUS +EXPIRES +CREATED +CHANGED\n[\s\S]*bob@example.com +viewer +ACTIVE +2099-01-01T/,
+    )
+    expect(await json('operator disable --name bob@example.com')).toEqual({ name: 'bob@example.com', disabled: true })
+    expect((await json('operator list')).operators).toContainEqual(
+      expect.objectContaining({ name: 'bob@example.com', status: 'DISABLED', isModified: false }),
+    )
+    expect(await fails(1, 'operator disable --name nobody')).toBe('There is no operator nobody.')
+    expect(await fails(2, 'operator create --name Bob --role admin')).toContain('must be 1 to 64 lower-case letters')
+    expect(await fails(2, 'operator create --name bob --role root')).toContain('not a valid role')
+  })
+
+  test('a viewer who changes something is told which role it takes', async () => {
+    const { token } = await core.operators.create.mutate({ name: 'eve', role: 'viewer' })
+    const asEve = (args: string[]) => run(args, { CORE_URL: coreUrl, CORE_TOKEN: token })
+    expect((await asEve(['ledger', 'verify', '--json'])).exitCode).toBe(0)
+    expect(sentence(1, await asEve(['workspace', 'create', '--name', 'Hers']))).toBe(
+      'The token of CORE_TOKEN does not have a role that may do this: use one of the role admin.',
+    )
+    await core.operators.disable.mutate({ name: 'eve' })
+    expect(sentence(1, await asEve(['key', 'list']))).toContain('rejects the token of CORE_TOKEN')
+  })
+})
+
 describe('a core that cannot be called', () => {
   const command = ['key', 'list']
 
@@ -1160,11 +1212,11 @@ describe('a core that cannot be called', () => {
 
   test('the token is wrong, or has another role', async () => {
     const wrong = { CORE_URL: coreUrl, CORE_TOKEN: 'x'.repeat(43) }
-    const unknown = `The core at ${coreUrl} does not know the token of CORE_TOKEN: use one of its service tokens with the role admin.`
+    const unknown = `The core at ${coreUrl} rejects the token of CORE_TOKEN, which is unknown, expired or disabled: use a service token of the role admin, or that of an operator.`
     expect(sentence(1, await run(command, wrong))).toBe(unknown)
     expect(sentence(1, await run(['ledger', 'verify'], wrong))).toBe(unknown)
     const lesser = { CORE_URL: coreUrl, CORE_TOKEN: system.serviceToken }
-    expect(sentence(1, await run(command, lesser))).toContain('does not have the role admin')
+    expect(sentence(1, await run(command, lesser))).toContain('does not have a role that may do this')
   })
 
   test('the URL is the public one of a gateway', async () => {

@@ -124,6 +124,10 @@ test('every procedure that changes something is tested here or named as an excep
     'limits.set',
     'members.add',
     'members.remove',
+    // Tested in test/operators.test.ts.
+    'operators.create',
+    'operators.disable',
+    'operators.rotate',
     'wallets.changeStatus',
     'wallets.create',
     'wallets.deposit',

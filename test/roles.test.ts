@@ -28,6 +28,7 @@ const tokens = {
   funding: [secret(), secret()],
   courier: [secret(), secret()],
   admin: [secret(), secret()],
+  viewer: [secret(), secret()],
 }
 beforeAll(async () => {
   const named = Object.entries(tokens).flatMap(([role, ofRole]) => ofRole.map((token, at) => `n${at}:${role}:${token}`))
@@ -86,6 +87,36 @@ const reach: Record<string, string[]> = {
   funding: ['wallets.balance', 'wallets.balanceAt', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
   // Reads the events of all workspaces, and changes nothing but the state of deliveries.
   courier: ['courier.lease', 'courier.report'],
+  // Everything that operators read. ledger.checkpoint and ledger.verify are recorded; nothing else changes.
+  viewer: [
+    'apiKeys.list',
+    'audit.list',
+    'events.read',
+    'holds.get',
+    'holds.list',
+    'keks.status',
+    'ledger.checkpoint',
+    'ledger.halted',
+    'ledger.verify',
+    'limits.list',
+    'operators.list',
+    'receipts.check',
+    'receipts.get',
+    'receipts.keys',
+    'session.whoami',
+    'transfers.get',
+    'transfers.list',
+    'wallets.balance',
+    'wallets.balanceAt',
+    'wallets.flows',
+    'wallets.flowsAfter',
+    'wallets.get',
+    'wallets.list',
+    'wallets.statement',
+    'webhooks.get',
+    'webhooks.list',
+    'webhooks.modified',
+  ],
 }
 
 test('docs/roles.md is up to date: npm run golden writes it', async () => {
@@ -99,10 +130,15 @@ test('docs/roles.md is up to date: npm run golden writes it', async () => {
   await expect(`${rolesIntroduction}\n${table.join('\n')}\n`).toMatchFileSnapshot('../docs/roles.md')
 })
 
-const rolesIntroduction = `# Roles of service tokens
+const rolesIntroduction = `# Roles of tokens
 
-Generated from core's router by \`npm run golden\`. Every caller of core presents a token of \`SERVICE_TOKENS\`. Its role
-decides which procedures it may call. \`test/roles.test.ts\` tests each procedure with each role.
+Generated from core's router by \`npm run golden\`. Every caller of core presents a token: programs one of \`SERVICE_TOKENS\`,
+operators one of their own, which \`npm run admin -- operator create\` issues. Its role decides which procedures it may call.
+\`test/roles.test.ts\` tests each procedure with each role.
+
+A viewer reads everything that an admin reads, and changes nothing. Two of these calls leave a record nevertheless:
+\`ledger.checkpoint\`, whose export is in the audit, and \`ledger.verify\`. To compare with a checkpoint file, which is uploaded
+first, takes an admin.
 
 A gateway calls on behalf of an API key. Core checks the key again: that it is neither disabled, expired nor deleted, that its owner
 is a member of the workspace, and that it has the scope in the column \`gateway\`. A transfer that captures a hold also needs
@@ -116,6 +152,7 @@ themselves.
 | courier | couriers, which deliver webhooks | all |
 | funding | the service that brings money into workspaces and out of them | all |
 | admin | operators | all |
+| viewer | operators who only read, such as auditors and support | all |
 `
 
 /** What a gateway may do depends on the API key that it calls for. */
@@ -126,7 +163,7 @@ test('every procedure names its roles', () => {
   for (const { path, roles } of procedures) expect(roles?.length, path).toBeGreaterThan(0)
 })
 
-const roles = ['gateway', 'service', 'funding', 'courier', 'admin'] as const
+const roles = ['gateway', 'service', 'funding', 'courier', 'admin', 'viewer'] as const
 /** Administrators may call everything except what needs an API key or is for gateways. */
 const notForAdmin = [
   'access.beginNonceGeneration',
@@ -192,6 +229,12 @@ async function trpc(token: string, path: string, type: Type): Promise<CoreAnswer
   expect(answers).toHaveLength(2)
   return answers[1]!.error ? { error: answers[1]!.error.json } : {}
 }
+
+test('a viewer may call every query of an administrator, and no mutation', () => {
+  const [mutations, queries] = ['mutation', 'query'].map(type => procedures.filter(each => each.type === type))
+  for (const { path, roles } of mutations!) expect(roles, path).not.toContain('viewer')
+  for (const { path, roles } of queries!) expect(roles!.includes('viewer'), path).toBe(roles!.includes('admin'))
+})
 
 test('a token can be replaced: the new one works next to the old one, then alone', async () => {
   const [old, replacement] = [secret(), secret()]

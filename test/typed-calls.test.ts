@@ -149,7 +149,7 @@ describe('a call whose input the schema of core refuses', () => {
 test('a token of another role is refused with the roles that may call the procedure', async () => {
   const core = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
   await expect(core.workspaces.create.mutate({ name: 'Test' })).rejects.toMatchObject({
-    message: 'a service token of the role service may not call workspaces.create: use a token of the role admin',
+    message: 'a token of the role service may not call workspaces.create: use a token of the role admin',
     data: { code: 'FORBIDDEN', httpStatus: 403 },
   })
   await core.close()

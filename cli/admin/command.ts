@@ -17,6 +17,8 @@ export const nouns = {
   event: 'The event log',
   webhook: 'Webhooks',
   audit: 'The audit log',
+  operator: 'Operators',
+  session: 'The token of this command',
   kek: 'Key-encryption keys',
 } as const
 

@@ -45,7 +45,8 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
   if (appError?.kind === 'domain' && !isErrorCode(appError.code))
     return `Core answered with an unknown error code (${message}): use the admin command of core's version.`
   if (appError?.kind === 'domain') return domainSentence(appError.code, appError.details)
-  if (code === 'FORBIDDEN') return `The token of ${core.source} does not have the role admin: use one that has it.`
+  if (code === 'FORBIDDEN')
+    return `The token of ${core.source} does not have a role that may do this: use one of the role admin.`
   if (code === 'NOT_FOUND')
     return `The core at ${core.urls.join(', ')} has another version (${message}): restart it from this checkout.`
   if (data.inputFaults) return `Core rejected a value: ${describe(data.inputFaults[0]!)}.`
@@ -116,7 +117,7 @@ function noAnswerSentence(failure: NoAnswerError, core: CoreAddress): string {
 }
 
 function wrongToken(core: CoreAddress): string {
-  return `The core at ${core.urls.join(', ')} does not know the token of ${core.source}: use one of its service tokens with the role admin.`
+  return `The core at ${core.urls.join(', ')} rejects the token of ${core.source}, which is unknown, expired or disabled: use a service token of the role admin, or that of an operator.`
 }
 
 function dataOf(error: unknown): CoreErrorData | undefined {

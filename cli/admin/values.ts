@@ -142,7 +142,7 @@ function isRealDay(day: string): boolean {
   return new Date(day).toISOString().startsWith(day)
 }
 
-function parserFor<Value>(schema: Schema<Value>, requirement: string): (text: string) => Value {
+export function parserFor<Value>(schema: Schema<Value>, requirement: string): (text: string) => Value {
   return text => {
     const result = schema.safeParse(text)
     if (!result.success) throw new Error(`${requirement}, not "${text}"`)

@@ -46,6 +46,7 @@ const foldersOf: Record<string, readonly string[]> = {
     'wallets',
     'workspaces',
     'api-keys',
+    'operators',
     'transfers',
     'limits',
     'receipts',

@@ -6,6 +6,7 @@ import { kekCommands } from './keks.ts'
 import { keyCommands } from './keys.ts'
 import { ledgerCommands } from './ledger.ts'
 import { limitCommands } from './limits.ts'
+import { operatorCommands, sessionCommands } from './operators.ts'
 import { receiptCommands } from './receipts.ts'
 import { statementCommands } from './statements.ts'
 import { transferCommands } from './transfers.ts'
@@ -28,5 +29,7 @@ export const commands: readonly Command[] = [
   ...eventCommands,
   ...webhookCommands,
   ...auditCommands,
+  ...operatorCommands,
+  ...sessionCommands,
   ...kekCommands,
 ]

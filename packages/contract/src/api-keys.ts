@@ -27,7 +27,7 @@ const scopeList = z
 const ipAllowlist = z.array(z.string()).max(256)
 
 /** A time that PostgreSQL can store. The range of Date is larger. */
-const storableTime = z.date().min(new Date(0)).max(new Date('9999-12-31T23:59:59.999Z'))
+export const storableTime = z.date().min(new Date(0)).max(new Date('9999-12-31T23:59:59.999Z'))
 
 export const createKeyInput = z.object({
   workspaceId: z.string(),

@@ -20,6 +20,9 @@ export const auditActions = [
   'member.add',
   'member.remove',
   'nonces.begin',
+  'operator.create',
+  'operator.disable',
+  'operator.rotate',
   'wallet.close',
   'wallet.create',
   'wallet.deposit',
@@ -44,7 +47,7 @@ export const auditEntry = z.object({
   id: z.int(),
   /** By the clock of the database. */
   at: z.date(),
-  /** `key:ak_…` of the API key, `role:name` of the service token, or `core`. */
+  /** `key:ak_…` of the API key, `operator:name`, `role:name` of the service token, or `core`. */
   actor: z.string(),
   /** One of `auditActions`. */
   action: z.string(),

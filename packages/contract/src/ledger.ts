@@ -79,15 +79,17 @@ export const ledgerRules = {
   'ledger-mac': "A ledger's MAC matches its row.",
   'member-mac': "A member's MAC matches its row.",
   'key-mac': "An API key's MAC matches its row.",
+  'operator-mac': "An operator's MAC matches its row.",
   'audit-position': 'The audit entries of a workspace are numbered 1…n in order.',
   'audit-chain': 'The MAC of an audit entry matches its content and the previous entry.',
   'audit-head': 'The last audit entry is the one that the head names.',
   'audit-target':
-    'Every key, limit, member, wallet, webhook, workspace, deposit and withdrawal that the audit says was created has a row.',
+    'Every key, limit, member, operator, wallet, webhook, workspace, deposit and withdrawal that the audit says was created has a row.',
   'workspace-audit': 'A workspace has the name in the audit, and is deleted if the audit says so.',
   'member-audit': 'A user is a member of a workspace if the last action on the membership in the audit says so.',
   'key-audit':
     'An API key has the status, scopes, addresses, expiry and secret version of the last action on it in the audit.',
+  'operator-audit': 'An operator has the role, status, expiry and token version of the last action on it in the audit.',
   'wallet-audit':
     "A customer's wallet has the name, bizId, currency and status in the audit, and was frozen by the same side.",
   'limit-audit': 'A limit has the amounts of the last action on it in the audit, and counts from the same position.',

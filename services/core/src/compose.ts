@@ -10,7 +10,7 @@ import { entities } from './entities.ts'
 import { EventReader } from './events/event-reader.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
-import { deriveKeyIdChecksumKey, deriveNonceKey } from './ledger/chain/chain-key.ts'
+import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
@@ -152,6 +152,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     keyRing: config.KEY_ENCRYPTION_KEYS,
     keyIdChecksumKey: deriveKeyIdChecksumKey(chainKey),
     nonceKey: deriveNonceKey(chainKey),
+    operatorChecksumKey: deriveOperatorChecksumKey(chainKey),
     chainKey,
     foreignSessions,
     receiptKeys: config.RECEIPT_KEYS,

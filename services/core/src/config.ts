@@ -48,7 +48,7 @@ export const coreSchema = z.object({
     'Ed25519 keys of receipts: comma-separated id:base64 entries, each of 32 random bytes. The first one signs, all of them verify',
   ),
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
-    'Comma-separated name:role:token entries. A role is gateway, service, funding, courier or admin; a token has at least 32 characters',
+    'Comma-separated name:role:token entries. A role is gateway, service, funding, courier, admin or viewer; a token has at least 32 characters',
   ),
   WEBHOOK_ALLOWED_NETWORKS: allowedNetworks,
 })

@@ -7,6 +7,7 @@ import { CheckpointPart } from './integrity/checkpoints/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
 import { SpendingLimit } from './limits/entities.ts'
+import { Operator } from './operators/entities.ts'
 import { Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
 import { Webhook } from './webhooks/entities.ts'
@@ -26,6 +27,7 @@ export const entities = [
   Journal,
   Ledger,
   Member,
+  Operator,
   SpendingLimit,
   Transfer,
   Wallet,

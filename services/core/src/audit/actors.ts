@@ -1,12 +1,17 @@
 import type { WalletChanger } from '@workspace-wallet/contract'
 
-// Who acts, as transfers and the audit record it: `key:ak_…` for an API key, `role:name` for a service token, or `core`.
+// Who acts, as transfers and the audit record it: `key:ak_…` for an API key, `operator:name` for an operator, `role:name` for a
+// service token, or `core`. No role of service tokens is called `operator` or `key`.
 
 /** Core itself, when nobody has asked for what it does. */
 export const coreActor = 'core'
 
 export function actorOfKey(apiKey: string): string {
   return `key:${apiKey}`
+}
+
+export function actorOfOperator(name: string): string {
+  return `operator:${name}`
 }
 
 /** Whether an actor is an API key. */
@@ -16,5 +21,5 @@ export function isKey(actor: string): boolean {
 
 /** Which side an actor is on: operators, or the workspace, whose API keys and services are all other actors. */
 export function changerOf(actor: string): WalletChanger {
-  return actor.startsWith('admin:') ? 'OPERATOR' : 'WORKSPACE'
+  return actor.startsWith('admin:') || actor.startsWith('operator:') ? 'OPERATOR' : 'WORKSPACE'
 }

@@ -11,8 +11,8 @@ export function grants(role: string, database: string): string[] {
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
 
-    // Create workspaces, members, keys and webhooks. Each row has a MAC. Without DELETE, no row can be deleted and inserted again.
-    `grant insert on workspace, member, api_key, webhook to ${role}`,
+    // Create workspaces, members, keys, operators and webhooks. Each row has a MAC. Without DELETE, no row can be deleted and inserted again.
+    `grant insert on workspace, member, api_key, operator, webhook to ${role}`,
     // Delete a workspace by setting deleted_at. No procedure changes its name.
     `grant update (updated_at, deleted_at, revision, mac) on workspace to ${role}`,
     // Remove a member, and add the member again.
@@ -20,6 +20,9 @@ export function grants(role: string, database: string): string[] {
     // Change a key, except for its owner, workspace and name.
     `grant update (status, scopes, ip_allowlist, secret, secret_version, previous_secret, previous_secret_until,
        expires_at, deleted_at, last_used_at, updated_at, access_revision, revision, mac) on api_key to ${role}`,
+    // Change an operator, except for the name.
+    `grant update (role, status, token_hash, token_version, expires_at, created_at, updated_at, revision, mac)
+       on operator to ${role}`,
     // Change a webhook, except for its workspace and bizId, and the state of its delivery.
     `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
        deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,

@@ -15,6 +15,7 @@ export type SignedTable =
   | 'hold'
   | 'ledger'
   | 'member'
+  | 'operator'
   | 'spending_limit'
   | 'wallet'
   | 'webhook'
@@ -126,6 +127,17 @@ export type ApiKeyRow = Signed & {
   previousSecretUntil: Date | null
   expiresAt: Date | null
   deletedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+export type OperatorRow = Signed & {
+  name: string
+  role: string
+  status: string
+  tokenHash: Uint8Array
+  tokenVersion: number
+  expiresAt: Date | null
   createdAt: Date
   updatedAt: Date
 }
@@ -252,6 +264,20 @@ export function apiKeyMac(key: KeyObject, row: ApiKeyRow): Buffer {
     timeOf(row.previousSecretUntil),
     timeOf(row.expiresAt),
     timeOf(row.deletedAt),
+    timeOf(row.createdAt),
+    timeOf(row.updatedAt),
+    row.revision,
+  ])
+}
+
+export function operatorMac(key: KeyObject, row: OperatorRow): Buffer {
+  return rowMac(key, 'operator', [
+    row.name,
+    row.role,
+    row.status,
+    Buffer.from(row.tokenHash).toString('hex'),
+    row.tokenVersion,
+    timeOf(row.expiresAt),
     timeOf(row.createdAt),
     timeOf(row.updatedAt),
     row.revision,

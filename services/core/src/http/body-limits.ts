@@ -15,6 +15,7 @@ export const bodyLimits: Record<Role, BodyLimits> = {
   funding: { bytes: 262_144, elements: 16_384 },
   courier: { bytes: 131_072, elements: 8_192 },
   admin: { bytes: 1_048_576, elements: 32_768 },
+  viewer: { bytes: 262_144, elements: 16_384 },
 }
 
 /** Maximum depth of values within values. The deepest input of a procedure has 8. */

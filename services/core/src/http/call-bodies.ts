@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
 import { type Body, BodyError, BodyReader } from '@workspace-wallet/runtime'
-import type { ServiceToken } from '../trpc/service-token.ts'
+import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits } from './body-limits.ts'
 import { BodyRotation } from './body-rotation.ts'
 
@@ -35,11 +35,11 @@ export class CallBodies {
    */
   async read(
     request: IncomingMessage,
-    { name, role }: Pick<ServiceToken, 'name' | 'role'>,
+    { name, role, isOperator }: CallerToken,
     countElements: CountElements,
   ): Promise<Body> {
     const limits = bodyLimits[role]
-    const sender = `${role}:${name}`
+    const sender = `${isOperator ? 'operator' : role}:${name}`
     const weigh = (bytes: Buffer) => bytes.length + countElements(bytes, limits.elements) * elementBytes
     const body = await this.#reader.read(request, { limitBytes: limits.bytes, sender, weigh }).catch(cause => {
       throw cause instanceof BodyError ? errorOf(cause, limits.bytes) : cause

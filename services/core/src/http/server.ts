@@ -10,7 +10,7 @@ import { answerBatch } from './call-batch.ts'
 import { CallBodies } from './call-bodies.ts'
 import { countInJson } from './count-in-json.ts'
 import { countInMessagePack } from './count-in-message-pack.ts'
-import { findToken, type TokenTable } from './tokens.ts'
+import { authenticate, type TokenTable } from './tokens.ts'
 
 const trpcPath = '/trpc/'
 /** How long a call with a body may take that does not stream its response. */
@@ -19,7 +19,7 @@ const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /**
  * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed responses, `/healthz`,
- * `/readyz` and `/metrics`. Calls need a service token. The server is for internal networks only.
+ * `/readyz` and `/metrics`. Calls need a token of a service or an operator. The server is for internal networks only.
  *
  * @param bodyMemoryBytes memory for the bodies of all calls until they are answered
  */
@@ -37,19 +37,20 @@ export function createCoreServer(
     router,
     basePath: trpcPath,
     maxBatchSize: 100,
-    createContext: ({ req }): Context => contextOf(req),
+    createContext: ({ req }): Context => contexts.get(req)!,
   })
+  const contexts = new WeakMap<IncomingMessage, Context>()
 
-  function contextOf(request: IncomingMessage): Context {
-    const token = findToken(tokens, request.headers.authorization)
-    if (!token) throw new TRPCError({ code: 'UNAUTHORIZED', message: 'a known service token is required' })
-    return { core, token }
+  async function contextOf(request: IncomingMessage): Promise<Context> {
+    const context = { core, token: await authenticate(core, tokens, request) }
+    contexts.set(request, context)
+    return context
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
     if (path === batchPath && request.method === 'POST') {
-      const context = contextOf(request)
+      const context = await contextOf(request)
       const body = await bodies.read(request, context.token, countInMessagePack)
       try {
         send(response, 200, await answerBatch(router, context, body.bytes), batchType)
@@ -57,7 +58,7 @@ export function createCoreServer(
         body.release()
       }
     } else if (path.startsWith(trpcPath)) {
-      const { token } = contextOf(request)
+      const { token } = await contextOf(request)
       if (hasBody(request)) await answerWithBody(request, response, token)
       else trpc(request, response)
     } else if (path === '/metrics') {

@@ -54,7 +54,7 @@ export class Metrics {
     })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
-      help: 'Rows that were modified outside the service: of refused keys, members, workspaces and webhooks, of transfers without a receipt, of reads and changes that were refused',
+      help: 'Rows that were modified outside the service: of refused keys, members, operators, workspaces and webhooks, of transfers without a receipt, of reads and changes that were refused',
       labelNames: ['table'],
       registers,
     })

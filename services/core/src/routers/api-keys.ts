@@ -32,7 +32,7 @@ import {
   setKeyStatus,
 } from '../api-keys/operations.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, gatewayProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, gatewayProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 
 /** API keys, for operators. */
@@ -89,7 +89,7 @@ export const apiKeys = router({
       inAccessTransaction(ctx, (em, actor) => setKeyExpiry(em, actor, input.apiKey, input.expiresAt)),
     ),
 
-  list: adminProcedure
+  list: operatorReadProcedure
     .input(listKeysInput)
     .output(keyPage)
     .query(({ ctx, input }) => listKeys(ctx.core.orm.em.fork(), input)),

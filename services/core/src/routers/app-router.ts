@@ -7,6 +7,7 @@ import { holds } from './holds.ts'
 import { keks } from './keks.ts'
 import { ledger } from './ledger.ts'
 import { limits } from './limits.ts'
+import { operators, session } from './operators.ts'
 import { receipts } from './receipts.ts'
 import { transfers } from './transfers.ts'
 import { wallets } from './wallets.ts'
@@ -25,7 +26,9 @@ export const appRouter = router({
   ledger,
   limits,
   members,
+  operators,
   receipts,
+  session,
   transfers,
   wallets,
   webhooks,

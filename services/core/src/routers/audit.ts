@@ -1,10 +1,10 @@
 import { auditPage, listAuditInput } from '@workspace-wallet/contract'
 import { listAudit } from '../audit/queries.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure } from '../trpc/procedures.ts'
+import { operatorReadProcedure } from '../trpc/procedures.ts'
 
 export const audit = router({
-  list: adminProcedure
+  list: operatorReadProcedure
     .input(listAuditInput)
     .output(auditPage)
     .query(({ ctx, input }) => listAudit(ctx.core.orm.em.fork(), input)),

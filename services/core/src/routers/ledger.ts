@@ -26,13 +26,13 @@ import { verifyInThread } from '../integrity/verify/thread.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { Workspace } from '../workspaces/entities.ts'
 
 /** `verify`, `reopen`, `repair` and `checkpoint` stream their responses for minutes: see streamedPaths in packages/core-client. */
 export const ledger = router({
-  verify: adminProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
+  verify: operatorReadProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
     const signal = untilStopped(ctx, caller)
     return verifyAlone(ctx.core, workspaceId, input.checkpoint ?? null, signal)
@@ -45,7 +45,7 @@ export const ledger = router({
       genuine: await uploadCheckpointPart(ctx.core.reads, ctx.core.chainKey, uploadId, part),
     })),
 
-  checkpoint: adminProcedure
+  checkpoint: operatorReadProcedure
     .input(checkpointInput)
     .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<CheckpointPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
@@ -55,7 +55,7 @@ export const ledger = router({
       return audited(ctx, createCheckpoint(scope, signal))
     }),
 
-  halted: adminProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
+  halted: operatorReadProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
     const found = await findHaltedLedgers(ctx.core.reads)
     const ledgers = found.map(({ workspaceId, reason }) => ({
       workspaceId: idFromUuid('workspace', workspaceId),

@@ -2,7 +2,7 @@ import { limitInput, listLimitsInput, setLimitInput, spendingLimit } from '@work
 import { z } from 'zod'
 import { clearLimit, listLimits, setLimit } from '../limits/operations.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 
 export const limits = router({
@@ -19,7 +19,7 @@ export const limits = router({
       inTransaction(ctx, (em, actor) => clearLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
     ),
 
-  list: adminProcedure
+  list: operatorReadProcedure
     .input(listLimitsInput)
     .output(z.array(spendingLimit))
     .query(({ ctx, input }) => listLimits(ctx.core.orm.em.fork(), input.workspaceId)),

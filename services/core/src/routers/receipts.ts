@@ -8,7 +8,7 @@ import {
 import { checkReceipt, receiptOf } from '../receipts/operations.ts'
 import { publicKeysOf } from '../signing/signing-keys.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { operatorReadProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
 
 export const receipts = router({
   get: workspaceReadProcedure('transfer:read')
@@ -18,7 +18,7 @@ export const receipts = router({
 
   keys: publicKeyProcedure.output(receiptKeys).query(({ ctx }) => publicKeysOf(ctx.core.receiptKeys)),
 
-  check: adminProcedure
+  check: operatorReadProcedure
     .input(checkReceiptInput)
     .output(receiptCheck)
     .query(({ ctx, input }) => checkReceipt(ctx.core, input.receipt)),

@@ -21,8 +21,8 @@ import {
 import type { Em } from '../database/orm.ts'
 import { router } from '../trpc/init.ts'
 import {
-  adminProcedure,
   courierProcedure,
+  operatorReadProcedure,
   workspaceCommandProcedure,
   workspaceProcedure,
   workspaceReadProcedure,
@@ -107,7 +107,7 @@ export const webhooks = router({
     .output(webhookPage)
     .query(({ ctx, input }) => listWebhooks(ctx.core.orm.em.fork(), { actor: ctx.actor, log: ctx.core.log }, input)),
 
-  modified: adminProcedure
+  modified: operatorReadProcedure
     .input(modifiedWebhooksInput)
     .output(modifiedWebhooks)
     .query(async ({ ctx, input: { workspaceId } }) => ({

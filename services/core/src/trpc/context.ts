@@ -12,7 +12,7 @@ import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
-import type { ServiceToken } from './service-token.ts'
+import type { CallerToken } from './service-token.ts'
 
 /** What procedures use. */
 export type Core = {
@@ -36,6 +36,8 @@ export type Core = {
   keyIdChecksumKey: string
   /** The key of the nonce store (gateway/src/auth/nonces). */
   nonceKey: string
+  /** The key of the checksum in tokens of operators (operators/tokens.ts). */
+  operatorChecksumKey: string
   /** The key of all MACs: chains of flows and actions, rows, checkpoints (see ledger/chain). */
   chainKey: KeyObject
   /** Sessions of PostgreSQL that block core. */
@@ -54,12 +56,12 @@ export type Core = {
   close(): Promise<void>
 }
 
-/** The context of every call: core, and the service token of the caller. */
-export type Context = { core: Core; token: Pick<ServiceToken, 'name' | 'role'> }
+/** The context of every call: core, and the token of the caller. */
+export type Context = { core: Core; token: CallerToken }
 
 /** The context after the base procedures. */
 export type CallContext = Context & {
-  /** What transfers and the audit record: `role:name` or `key:ak_…`. */
+  /** What transfers and the audit record: `role:name`, `operator:name` or `key:ak_…`. */
   actor: string
   /**
    * Checks a scope that only some calls of a procedure require, if a gateway calls for an API key.

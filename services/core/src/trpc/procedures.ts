@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
-import { actorOfKey } from '../audit/actors.ts'
+import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import type { CallContext, Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
@@ -34,7 +34,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
 })
 
 function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): string {
-  return `a service token of the role ${role} may not call ${path}: use a token of the role ${allowed.join(' or ')}`
+  return `a token of the role ${role} may not call ${path}: use a token of the role ${allowed.join(' or ')}`
 }
 
 /**
@@ -45,6 +45,7 @@ function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): s
  * @throws TRPCError FORBIDDEN if a gateway names no key, or another workspace than that of the key
  */
 async function identify({ core, token }: Context, { scope }: Callers, rawInput: unknown): Promise<Caller> {
+  if (token.isOperator) return { actor: actorOfOperator(token.name), requireScope: allow }
   if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
   // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
   const { workspaceId, caller } = (rawInput ?? {}) as { workspaceId?: unknown; caller?: { apiKey?: unknown } | null }
@@ -66,8 +67,11 @@ function procedureFor(...roles: [Role, ...Role[]]) {
   return procedure.meta({ callers: { roles, scope: null } })
 }
 
-/** For operators. */
+/** For what operators change. */
 export const adminProcedure = procedureFor('admin')
+
+/** For what operators read, also those who may only read. It must not change anything. */
+export const operatorReadProcedure = procedureFor('admin', 'viewer')
 
 /** For gateways, for themselves. */
 export const gatewayProcedure = procedureFor('gateway')
@@ -76,13 +80,13 @@ export const gatewayProcedure = procedureFor('gateway')
 export const courierProcedure = procedureFor('courier')
 
 /** For the public keys of receipts. */
-export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin')
+export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin', 'viewer')
 
 /** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')
 
 /** For reads of one workspace that have no endpoint. */
-export const internalReadProcedure = procedureFor('service', 'admin')
+export const internalReadProcedure = procedureFor('service', 'admin', 'viewer')
 
 /** For calls on one workspace, whose inputs extend `workspaceCall`: gateways for API keys with this scope, and services. */
 export function workspaceProcedure(scope: Scope) {
@@ -96,12 +100,12 @@ export function workspaceCommandProcedure(scope: Scope) {
 
 /** Like `workspaceProcedure`, for reads; also for operators. */
 export function workspaceReadProcedure(scope: Scope) {
-  return onWorkspace(scope, 'gateway', 'service', 'admin')
+  return onWorkspace(scope, 'gateway', 'service', 'admin', 'viewer')
 }
 
 /** Like `workspaceReadProcedure`, for one wallet; also for the funding service. */
 export function walletReadProcedure(scope: Scope) {
-  return onWorkspace(scope, 'gateway', 'service', 'funding', 'admin')
+  return onWorkspace(scope, 'gateway', 'service', 'funding', 'admin', 'viewer')
 }
 
 function onWorkspace(scope: Scope, ...roles: [Role, ...Role[]]) {

@@ -22,7 +22,7 @@ type AuditedRows = {
   sql: string
   /** The public ID of a stored row; it sorts like the stored one. */
   publicId: (stored: string | null) => string
-  idName: 'apiKey' | 'limit' | 'transferId' | 'userId' | 'walletId' | 'webhookId' | null
+  idName: 'apiKey' | 'limit' | 'operator' | 'transferId' | 'userId' | 'walletId' | 'webhookId' | null
   /** The state after an action, from the state that the earlier actions resulted in. */
   audited: (action: Action, before: State | null) => State
   stored: (columns: TextRow) => State
@@ -97,6 +97,24 @@ const apiKeys: AuditedRows = {
     secretVersion: wholeOf(secretVersion!),
     expiresAt: isoTime(expiresAt!),
     deletedAt: isoTime(deletedAt!),
+  }),
+}
+
+const operators: AuditedRows = {
+  rule: 'operator-audit',
+  actions: ['operator.create', 'operator.disable', 'operator.rotate'],
+  idInAudit: 'target',
+  sql: `
+    select null, name, role, status, token_version, expires_at
+    from public.operator where $1::uuid is null order by name`,
+  publicId: name => `${name}`,
+  idName: 'operator',
+  audited: ({ after: { role, status, tokenVersion, expiresAt } }) => ({ role, status, tokenVersion, expiresAt }),
+  stored: ([role, status, tokenVersion, expiresAt]) => ({
+    role,
+    status,
+    tokenVersion: wholeOf(tokenVersion!),
+    expiresAt: isoTime(expiresAt!),
   }),
 }
 
@@ -211,7 +229,8 @@ const limits: AuditedRows = {
  * Each kind is one merge of two sorted streams, so memory stays constant.
  */
 export async function checkAuditedRows(scope: Scope): Promise<void> {
-  for (const rows of [workspaces, members, apiKeys, wallets, funding, webhooks, limits]) await compare(rows, scope)
+  for (const rows of [workspaces, members, apiKeys, operators, wallets, funding, webhooks, limits])
+    await compare(rows, scope)
 }
 
 async function compare(audited: AuditedRows, { snapshot, workspaceId, findings }: Scope): Promise<void> {
@@ -257,7 +276,7 @@ function differenceOf(audited: State | null, stored: State | null): string | nul
 }
 
 function idsOf({ idName, publicId: toPublicId }: AuditedRows, [workspace, id]: TextRow): Record<string, string> {
-  const workspaceIds = { workspaceId: publicId('workspace', workspace!) }
+  const workspaceIds = workspace === null ? {} : { workspaceId: publicId('workspace', workspace!) }
   return idName ? { ...workspaceIds, [idName]: toPublicId(id!) } : workspaceIds
 }
 

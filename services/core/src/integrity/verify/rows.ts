@@ -7,6 +7,7 @@ import {
   ledgerMac,
   limitMac,
   memberMac,
+  operatorMac,
   webhookMac,
   workspaceMac,
 } from '../../database/signed-rows.ts'
@@ -205,14 +206,35 @@ const webhooks: SignedTable = {
   ids: ([id]) => ({ webhookId: publicId('webhook', id!) }),
 }
 
+/** Operators belong to no workspace. */
+const operators: SignedTable = {
+  rule: 'operator-mac',
+  sql: `
+    select name, role, status, token_hash, token_version, expires_at, created_at, updated_at, revision, null, mac
+    from public.operator where $1::uuid is null order by name`,
+  macOf: (key, row) =>
+    operatorMac(key, {
+      name: row[0]!,
+      role: row[1]!,
+      status: row[2]!,
+      tokenHash: bytesOf(row[3]!),
+      tokenVersion: wholeOf(row[4]!),
+      expiresAt: timeOrNull(row[5]!),
+      createdAt: dateOf(row[6]!),
+      updatedAt: dateOf(row[7]!),
+      revision: wholeOf(row[8]!),
+    }),
+  ids: ([name]) => ({ operator: `${name}` }),
+}
+
 /** Checks the MAC of each row that controls money, access or deliveries. Wallets are checked while their flows are replayed. */
 export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys, webhooks])
+  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys, operators, webhooks])
     for await (const rows of snapshot.batches(sql, [workspaceId]))
       for (const row of rows) {
         const [workspace, mac] = row.slice(-2)
         if (macOf(chainKey, row).equals(bytesOf(mac!))) continue
-        const workspaceIds = { workspaceId: publicId('workspace', workspace!) }
+        const workspaceIds = workspace === null ? {} : { workspaceId: publicId('workspace', workspace!) }
         findings.add({ rule, message: 'its MAC does not match its row', ids: { ...workspaceIds, ...ids(row) } })
       }
 }

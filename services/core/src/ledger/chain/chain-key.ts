@@ -33,6 +33,11 @@ export function deriveKeyIdChecksumKey(chainKey: KeyObject): string {
   return createHmac('sha256', chainKey).update('checksum of api key ids v1').digest('base64')
 }
 
+/** The key of the checksum in tokens of operators. */
+export function deriveOperatorChecksumKey(chainKey: KeyObject): string {
+  return createHmac('sha256', chainKey).update('checksum of operator tokens v1').digest('base64')
+}
+
 /** The key of the nonce store, for gateways. It never changes either, so that all gateways always have the same one. */
 export function deriveNonceKey(chainKey: KeyObject): string {
   return createHmac('sha256', chainKey).update('nonce store v1').digest('base64')

@@ -1,0 +1,50 @@
+import {
+  createOperatorInput,
+  issuedOperator,
+  listOperatorsInput,
+  type OperatorRole,
+  operatorInput,
+  operatorPage,
+  rotateOperatorInput,
+  session as sessionOutput,
+} from '@workspace-wallet/contract'
+import { z } from 'zod'
+import { createOperator, disableOperator, listOperators, rotateOperator } from '../operators/operations.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { inTransaction } from '../trpc/transactions.ts'
+
+/** People who operate the service, each with a token of their own. */
+export const operators = router({
+  create: adminProcedure
+    .input(createOperatorInput)
+    .output(issuedOperator)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => createOperator(em, ctx.core.operatorChecksumKey, actor, input)),
+    ),
+
+  rotate: adminProcedure
+    .input(rotateOperatorInput)
+    .output(issuedOperator)
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, (em, actor) => rotateOperator(em, ctx.core.operatorChecksumKey, actor, input)),
+    ),
+
+  disable: adminProcedure
+    .input(operatorInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => disableOperator(em, actor, input.name))),
+
+  list: operatorReadProcedure
+    .input(listOperatorsInput)
+    .output(operatorPage)
+    .query(({ ctx, input }) => listOperators(ctx.core.orm.em.fork(), input)),
+})
+
+/** The token of the caller. */
+export const session = router({
+  whoami: operatorReadProcedure.output(sessionOutput).query(({ ctx: { actor, token } }) => {
+    const { name, role, expiresAt = null } = token
+    return { actor, name, role: role as OperatorRole, expiresAt }
+  }),
+})
