@@ -21,6 +21,7 @@ test('the page has a section for each threat', () => {
     'Log flooding',
     'Expensive lists',
     'Expensive bodies',
+    'Unread responses',
     'Unsigned documentation',
     'Misused holds, reversals and batches',
     'Forged receipts',

@@ -68,6 +68,11 @@ export const gatewaySchema = z.object({
     .optional()
     .describe('SQLite file that stores the nonces of a single gateway, instead of REDIS_URL. For embedded mode only'),
   REDIS_URL: serverUrl('redis', 'rediss').optional().describe('Redis that stores the nonces of all gateways'),
+  RESPONSE_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
+    .optional()
+    .describe(
+      'Memory for all responses of endpoints that clients have not read yet, in bytes. One workspace gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
+    ),
   STOP_DELAY_MS: wholeNumber(0, 60_000)
     .default(0)
     .describe(

@@ -24,6 +24,7 @@ import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
 import { defaultConnectionLimit, limitConnections } from './http/connection-limit.ts'
+import { ResponseMemory } from './http/response-memory.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { serveConsole } from './internal/console.ts'
@@ -54,7 +55,8 @@ async function main(config: GatewayConfig): Promise<void> {
   const sampled = new SampledLog(log)
   const memoryBytes = config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes
   const bodies = new BodyReader({ memoryBytes, deadlineMs: bodyDeadlineMs })
-  metrics.watchBodies(bodies)
+  const responses = new ResponseMemory(config.RESPONSE_MEMORY_BYTES ?? defaultBodyMemoryBytes)
+  metrics.watchMemory(bodies, responses)
   const denials = new Denials(metrics.registry, sampled)
   let isStopping = false
   const readiness = () => readReadiness(checks, isStopping)
@@ -74,6 +76,7 @@ async function main(config: GatewayConfig): Promise<void> {
       sampled,
     },
     core,
+    responses,
     metrics,
     readiness,
     config.DOCS === 'on' ? serveDocs() : undefined,

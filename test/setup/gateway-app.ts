@@ -8,6 +8,7 @@ import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
 import { generationsOf } from '../../gateway/src/auth/nonces/generations.ts'
 import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
 import { createApp } from '../../gateway/src/http/app.ts'
+import { ResponseMemory } from '../../gateway/src/http/response-memory.ts'
 import { createMetrics } from '../../gateway/src/internal/metrics.ts'
 import { Denials } from '../../gateway/src/observability/denials.ts'
 import { listen } from './listen.ts'
@@ -49,7 +50,7 @@ export async function startGatewayApp(
     sampled,
   }
   const server = createServer(
-    createApp(dependencies, core, metrics, async () => ({
+    createApp(dependencies, core, new ResponseMemory(4 * 2 ** 20), metrics, async () => ({
       status: (await nonces.fault()) === null ? 'ready' : 'not ready',
       parts: {},
     })),

@@ -5,5 +5,5 @@ import { mount } from './app.ts'
 
 test.each([undefined, '', 'wallet:write'])('an endpoint that declares no scope cannot be mounted: %s', scope => {
   const endpoint = { ...endpoints[0]!, scope: scope as never }
-  expect(() => mount(express(), endpoint, {} as never, {} as never)).toThrow('declares no scope')
+  expect(() => mount(express(), endpoint, {} as never)).toThrow('declares no scope')
 })

@@ -15,6 +15,7 @@ import { isDenial } from '../observability/denials.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import { serveReceiptKeys } from './receipt-keys.ts'
 import { checkFraming } from './request-framing.ts'
+import type { ResponseMemory } from './response-memory.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -42,6 +43,7 @@ export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '
 export function createApp(
   dependencies: PipelineDependencies,
   core: CoreClient,
+  responses: ResponseMemory,
   metrics: RequestMetrics,
   readiness: () => Promise<Readiness>,
   docs?: RequestHandler,
@@ -58,7 +60,7 @@ export function createApp(
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)
   const recordAnswer = answerRecorder(dependencies, metrics)
-  for (const endpoint of endpoints) mount(app, endpoint, core, recordAnswer) // step 8, then the endpoint
+  for (const endpoint of endpoints) mount(app, endpoint, { core, responses, recordAnswer }) // step 8, then the endpoint
   app.use(denyUndeclared)
   app.use(sendError(dependencies, recordAnswer))
   app.use(lastResort(dependencies))
@@ -139,8 +141,10 @@ const requirePlainPath: RequestHandler = (request, _response, next) => {
 }
 const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
 
+type EndpointDependencies = { core: CoreClient; responses: ResponseMemory; recordAnswer: RecordAnswer }
+
 /** @throws Error if the endpoint declares no scope, so that the gateway does not start (section 5.4) */
-export function mount(app: Express, endpoint: Endpoint, core: CoreClient, recordAnswer: RecordAnswer): void {
+export function mount(app: Express, endpoint: Endpoint, { core, responses, recordAnswer }: EndpointDependencies): void {
   const { method, path, scope, handle } = endpoint
   if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
   const handler: RequestHandler = async (request, response, next) => {
@@ -154,7 +158,8 @@ export function mount(app: Express, endpoint: Endpoint, core: CoreClient, record
     const { target, headers } = request
     const requireScope = (also: Scope, index?: number) => checkScope(key, also, index)
     const data = await handle({ core, on, requireScope, params, query: target.query, headers, body })
-    sendSuccess(response, requestId, data)
+    const bytes = sendSuccess(response, requestId, data)
+    responses.hold(response, key.workspaceId, bytes)
     recordAnswer(request, path, '2000')
   }
   if (method === 'GET') app.get(path, handler)

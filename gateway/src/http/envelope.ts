@@ -34,8 +34,9 @@ export function failureBody(error: DomainError, detail?: string): string {
   })
 }
 
-export function sendSuccess(response: ServerResponse, requestId: string, data: unknown): void {
-  send(response, 200, requestId, successBody(data))
+/** Returns the size of the body, in bytes. */
+export function sendSuccess(response: ServerResponse, requestId: string, data: unknown): number {
+  return send(response, 200, requestId, successBody(data))
 }
 
 /**
@@ -58,13 +59,15 @@ export function sendFailure(
   send(response, errorTable[error.code].http, requestId, failureBody(error, locale && localize(error, locale)))
 }
 
-function send(response: ServerResponse, status: number, requestId: string, body: string): void {
+function send(response: ServerResponse, status: number, requestId: string, body: string): number {
+  const bytes = Buffer.byteLength(body)
   if (hasUnreadBody(response.req)) response.setHeader('Connection', 'close')
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
+    'Content-Length': bytes,
     'Cache-Control': 'no-store',
     'X-Request-Id': requestId,
   })
   response.end(body)
+  return bytes
 }

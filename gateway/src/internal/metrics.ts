@@ -5,6 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
+import type { ResponseMemory } from '../http/response-memory.ts'
 
 /** The step of section 5.3 that returns a code. All other codes come from endpoints. */
 const stepOfCode: Partial<Record<ErrorCode, string>> = {
@@ -27,8 +28,8 @@ export type GatewayMetrics = RequestMetrics & {
   watchLog: (output: LogOutput) => void
   /** Exports the number of cached keys. */
   watchKeys: (keys: KeyCache) => void
-  /** Exports how much memory the bodies take whose signature is not verified yet. */
-  watchBodies: (bodies: BodyReader) => void
+  /** Exports how much memory bodies and responses take. */
+  watchMemory: (bodies: BodyReader, responses: ResponseMemory) => void
   /** Exports the queued and sent calls of core, and the number of unhealthy cores. */
   watchCore: (core: CoreClient) => void
   /** Returns the same store, with its response times exported. */
@@ -90,13 +91,21 @@ export function createMetrics(): GatewayMetrics {
     })
   }
 
-  function watchBodies(bodies: BodyReader): void {
+  function watchMemory(bodies: BodyReader, responses: ResponseMemory): void {
     new Gauge({
       name: 'gateway_body_bytes',
       help: 'Memory for request bodies whose signature is not verified yet that is in use, in bytes: at most BODY_MEMORY_BYTES',
       registers: [registry],
       collect() {
         this.set(bodies.usedBytes)
+      },
+    })
+    new Gauge({
+      name: 'gateway_response_bytes',
+      help: 'Memory for responses of endpoints that clients have not read yet, in bytes: at most RESPONSE_MEMORY_BYTES',
+      registers: [registry],
+      collect() {
+        this.set(responses.usedBytes)
       },
     })
   }
@@ -164,5 +173,5 @@ export function createMetrics(): GatewayMetrics {
     })
   }
 
-  return { registry, recordAnswer, watchLog, watchKeys, watchBodies, watchCore, measureNonceStore, watchHealth }
+  return { registry, recordAnswer, watchLog, watchKeys, watchMemory, watchCore, measureNonceStore, watchHealth }
 }
