@@ -7,8 +7,10 @@ import {
   ConfigurationError,
   createLog,
   defaultBodyMemoryBytes,
+  defaultConnectionLimit,
   endProgram,
   type HealthChecks,
+  limitConnections,
   readReadiness,
   SampledLog,
   sharedCheck,
@@ -23,7 +25,6 @@ import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
-import { defaultConnectionLimit, limitConnections } from './http/connection-limit.ts'
 import { ResponseMemory } from './http/response-memory.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'

@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { SigningMistake } from '@workspace-wallet/contract'
-import { networkOf } from '../network/client-address.ts'
+import { networkOf } from '@workspace-wallet/runtime'
 import { header } from './headers.ts'
 import type { Key } from './keys/key-cache.ts'
 import { Buckets } from './limits/buckets.ts'

@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
-import { type AddressBlock, type BodyReader, hasBody, type Log, type SampledLog } from '@workspace-wallet/runtime'
-import { networkOf } from '../network/client-address.ts'
+import {
+  type AddressBlock,
+  type BodyReader,
+  hasBody,
+  type Log,
+  networkOf,
+  type SampledLog,
+} from '@workspace-wallet/runtime'
 import type { Denials } from '../observability/denials.ts'
 import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError } from '@workspace-wallet/contract'
-import { type Body, BodyError, type BodyFault, type BodyReader } from '@workspace-wallet/runtime'
-import { networkOf } from '../network/client-address.ts'
+import { type Body, BodyError, type BodyFault, type BodyReader, networkOf } from '@workspace-wallet/runtime'
 
 /** How long a client may take to send its body. */
 export const bodyDeadlineMs = 10_000

@@ -2,14 +2,11 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
-import { limitPieces } from '@workspace-wallet/runtime'
+import { limitPieces, PipelineLimit } from '@workspace-wallet/runtime'
 import type { Express, Request, Response } from 'express'
 import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
 
-/**
- * Maximum number of pipelined requests of one connection. One read of a socket can contain two thousand small requests, which
- * would all be handled before those of other connections.
- */
+/** Maximum number of pipelined requests of one connection. */
 const pipelineLimit = 32
 
 /**
@@ -32,18 +29,11 @@ const options: ServerOptions = {
  * number.
  */
 export function createGuardedServer(app: Express): Server {
-  const pendingRequests = new WeakMap<Duplex, number>()
+  const pipelines = new PipelineLimit(pipelineLimit)
 
   const handle: RequestListener = (request, response) => {
-    const { socket } = request
-    const pending = (pendingRequests.get(socket) ?? 0) + 1
-    if (pending > pipelineLimit) {
-      socket.destroy()
-      return
-    }
-    pendingRequests.set(socket, pending)
+    if (!pipelines.accepts(request, response)) return
     limitPieces(request)
-    response.once('close', () => pendingRequests.set(socket, pendingRequests.get(socket)! - 1))
     // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
     app(request as Request, response as Response, () => {
       response.setHeader('Connection', 'close')
@@ -53,7 +43,7 @@ export function createGuardedServer(app: Express): Server {
 
   /** If an earlier request is pending, its client must not mistake this response for the response to that request. */
   function reject(socket: Duplex, reason: Reason): void {
-    if ((pendingRequests.get(socket) ?? 0) > 0) socket.destroy()
+    if (pipelines.isPending(socket)) socket.destroy()
     else rejectConnection(socket, reason)
   }
 

@@ -20,14 +20,3 @@ export function clientAddress(
   }
   return client.toString()
 }
-
-/** The network that counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber gets. */
-export function networkOf(address: string): string {
-  const parsed = parseAddress(address)
-  if (!parsed) return address
-  if (!('parts' in parsed)) return parsed.toString()
-  return `${parsed.parts
-    .slice(0, 4)
-    .map(part => part.toString(16))
-    .join(':')}::/64`
-}

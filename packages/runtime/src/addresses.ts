@@ -32,3 +32,14 @@ export function parseAddress(text: string): Address | null {
 export function isListed(address: Address, blocks: readonly AddressBlock[]): boolean {
   return blocks.some(([base, length]) => address.kind() === base.kind() && address.match(base, length))
 }
+
+/** The network that counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber gets. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed) return address
+  if (!('parts' in parsed)) return parsed.toString()
+  return `${parsed.parts
+    .slice(0, 4)
+    .map(part => part.toString(16))
+    .join(':')}::/64`
+}

@@ -2,7 +2,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
 import { batchPath, batchType, serialization } from '@workspace-wallet/contract'
-import { hasBody, hasUnreadBody, limitPieces, shareRuns } from '@workspace-wallet/runtime'
+import {
+  defaultConnectionLimit,
+  hasBody,
+  hasUnreadBody,
+  limitConnections,
+  limitPieces,
+  PipelineLimit,
+  shareRuns,
+} from '@workspace-wallet/runtime'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
@@ -11,17 +19,20 @@ import { CallBodies } from './call-bodies.ts'
 import { countInJson } from './count-in-json.ts'
 import { countInMessagePack } from './count-in-message-pack.ts'
 import { authenticate, type TokenTable } from './tokens.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 
 const trpcPath = '/trpc/'
 /** How long a call with a body may take that does not stream its response. */
 const longestCallMs = 15_000
+/** Maximum number of pipelined requests of one connection. Clients of core make one at a time. */
+const pipelineLimit = 4
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /**
  * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed responses, `/healthz`,
  * `/readyz` and `/metrics`. Calls need a token of a service or an operator. The server is for internal networks only.
  *
- * @param bodyMemoryBytes memory for the bodies of all calls until they are answered
+ * @param bodyMemoryBytes memory for the bodies of all calls until they are answered, and as much for answers until they are read
  */
 export function createCoreServer(
   core: Core,
@@ -93,7 +104,9 @@ export function createCoreServer(
     trpc(Object.assign(request, { body: body.bytes.toString() }), response)
   }
 
-  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
+  const pipelines = new PipelineLimit(pipelineLimit)
+  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
+    if (!pipelines.accepts(request, response)) return
     limitPieces(request)
     answer(request, response).catch(cause => {
       const error = getTRPCErrorFromUnknown(cause)
@@ -107,6 +120,9 @@ export function createCoreServer(
       send(response, shape.data.httpStatus, JSON.stringify({ error: serialization.serialize(shape) }))
     })
   })
+  limitConnections(server, defaultConnectionLimit)
+  core.metrics.watchUnread(new UnreadAnswers(server, bodyMemoryBytes))
+  return server
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {

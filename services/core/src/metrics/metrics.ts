@@ -122,6 +122,27 @@ export class Metrics {
     })
   }
 
+  /** Exports how much memory answers take that were not read, and how many were dropped because of it. */
+  watchUnread(answers: { bytes: number; closed: number }): void {
+    new Gauge({
+      name: 'core_unread_answer_bytes',
+      help: 'Memory for answers that their callers have not read yet, in bytes: at most about BODY_MEMORY_BYTES',
+      registers: [this.registry],
+      collect() {
+        this.set(answers.bytes)
+      },
+    })
+    new Counter({
+      name: 'core_closed_answers_total',
+      help: 'Answers whose connections were closed because their callers did not read them',
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        this.inc(answers.closed)
+      },
+    })
+  }
+
   /** Exports the sessions of the service's role that no core has opened. */
   watchSessions(sessions: ForeignSessions): void {
     const registers = [this.registry]

@@ -1,8 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
-import { type AddressBlock, isListed, parseAddress } from '@workspace-wallet/runtime'
-import { networkOf } from '../network/client-address.ts'
+import { type AddressBlock, isListed, networkOf, parseAddress } from './addresses.ts'
 
 /** What the headers of a request can take that has not arrived completely. */
 const connectionBytes = 128 * 1024
@@ -14,7 +13,7 @@ export const defaultConnectionLimit = Math.floor(getHeapStatistics().heap_size_l
  * Closes connections above a limit. One client address gets at most half of it, unless it is that of a trusted proxy, whose
  * connections are those of many clients.
  */
-export function limitConnections(server: Server, limit: number, trustedProxies: readonly AddressBlock[]): void {
+export function limitConnections(server: Server, limit: number, trustedProxies: readonly AddressBlock[] = []): void {
   const counts = new Map<string, number>()
   server.maxConnections = limit
   server.on('connection', (socket: Socket) => {
