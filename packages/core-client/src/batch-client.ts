@@ -1,7 +1,7 @@
 import { batchCallLimit, hashText } from '@workspace-wallet/contract'
 import type { ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
-import { CoreConnection } from './core-connection.ts'
+import { CoreConnection, tickMs } from './core-connection.ts'
 import type { PendingCall } from './pending-call.ts'
 
 /**
@@ -41,8 +41,6 @@ const kindOfPath: Readonly<Record<string, Kind>> = {
   'wallets.create': 'commands',
   'wallets.get': 'reads',
 } satisfies Partial<Record<ProcedurePath, Kind>>
-
-const tickMs = 250
 
 /** Calls that wait for a batch, batches in flight, and cores that are out of rotation. */
 export type CoreLoad = { waiting: number; inFlight: number; unhealthyCores: number }

@@ -380,6 +380,23 @@ describe('streamed answers', () => {
   })
 })
 
+test('a core that sends its answers byte by byte keeps no call from another core', async () => {
+  const trickling = await listen((request, response) => {
+    if (request.url !== '/batch') return void response.end('{}')
+    request.resume()
+    const timer = setInterval(() => response.write(Buffer.from([0xc0])), 100)
+    response.once('close', () => clearInterval(timer))
+  })
+  const core = await startCore(() => ({ data: {} }))
+  const client = connect(trickling, core.url)
+  // More than the batches that may be in flight, at each of the two kinds of reads.
+  const reads = Array.from({ length: 3 }, () => [
+    client.access.lookup.query({ apiKeys: [] }),
+    client.wallets.get.query({ workspaceId: 'w', walletId: 'w', caller: { requestId: 'r' } }),
+  ])
+  expect(await Promise.all(reads.flat())).toEqual(Array.from({ length: 6 }, () => ({})))
+})
+
 test('closing does not wait for the health check of a core that does not answer', async () => {
   const checked = Promise.withResolvers<void>()
   const url = await listen(request => {

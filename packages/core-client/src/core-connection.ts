@@ -1,8 +1,10 @@
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
-import { Pool } from 'undici'
+import { errors, Pool } from 'undici'
 import { CoreRejected, NoAnswerError } from './errors.ts'
 import { foreignAnswer, requestFailure } from './request-failures.ts'
 
+/** How often `tick` is called. */
+export const tickMs = 250
 const connectTimeoutMs = 1_000
 /** Core sends less. It bounds the memory that another server can make this client use. */
 const maxAnswerBytes = 128 * 1024 * 1024
@@ -21,7 +23,8 @@ export class CoreConnection {
   readonly #pool: Pool
   readonly #headers: Record<string, string>
   readonly #onUnhealthy: (core: CoreConnection) => void
-  readonly #pending = new Set<AbortController>()
+  /** By request: how many ticks it may still take. */
+  readonly #pending = new Map<AbortController, number>()
   /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
   #check: { ticks: number; controller: AbortController } | undefined
@@ -52,12 +55,14 @@ export class CoreConnection {
    * Sends a batch and returns its responses.
    *
    * @param body of `packBatch`
+   * @param timeoutMs until the response is complete. A core that sends a byte now and then must not keep the few batches that may be
+   *   in flight
    * @param request aborts the HTTP request
    * @throws CoreUnreachable, CoreRejected if core returned no responses
    */
   async send(body: Buffer, timeoutMs: number, request: AbortController): Promise<unknown[]> {
     const sentAtMs = performance.now()
-    this.#pending.add(request)
+    this.#pending.set(request, Math.ceil(timeoutMs / tickMs))
     try {
       const response = await this.#pool.request({
         method: 'POST',
@@ -84,11 +89,15 @@ export class CoreConnection {
 
   /** Aborts all pending requests. */
   abortPending(): void {
-    for (const request of this.#pending) request.abort(new Error(`${this.url} does not respond`))
+    for (const request of this.#pending.keys()) request.abort(new Error(`${this.url} does not respond`))
   }
 
-  /** Call it several times a second. */
+  /** Call it every `tickMs`. */
   tick(): void {
+    for (const [request, ticks] of this.#pending) {
+      if (ticks <= 0) request.abort(new errors.BodyTimeoutError())
+      this.#pending.set(request, ticks - 1)
+    }
     this.#missedTicks = this.#pending.size > 0 ? this.#missedTicks + 1 : 0
     if (!this.#check) {
       if (this.isUnhealthy || this.#missedTicks >= missedTicksLimit) void this.#checkHealth()
