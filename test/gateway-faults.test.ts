@@ -170,6 +170,14 @@ describe('the connection to Redis', () => {
     expect(codes.filter(code => code === 'GA2013').length).toBeGreaterThan(1)
   })
 
+  test('freezes for good: the gateway opens another one', async () => {
+    const nonce = randomUUID()
+    const failed = toRedis.fail({ in: 'request', at: nonce, passes: 'none', by: 'freeze' })
+    const [first] = await Promise.all([read(nonce), failed])
+    expect(first.body.code).toBe('S002')
+    await until('the gateway calls Redis again', isServed)
+  })
+
   test('is refused: S002, until Redis is back', async () => {
     toRedis.cut()
     expect((await read()).body.code).toBe('S002')

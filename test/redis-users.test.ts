@@ -226,6 +226,23 @@ describe('whoever has the Redis user of the gateways', () => {
     expect((await send(sent)).body.code).toBe('GA2013')
   })
 
+  test('cannot lock a key out for good by what it writes where requests are counted', async () => {
+    const gateway = await system.startGateway({
+      REDIS_URL: gatewayUrl,
+      KEY_REQUESTS_PER_SECOND: '10',
+      KEY_REQUESTS_BURST: '10',
+    })
+    const limited = { ...system, baseUrl: gateway.url }
+    for (const value of ['x', '', 'nan', '-nan', 'inf', '-inf', '1e300', '9'.repeat(400)]) {
+      expect(await attempt(['SET', `limit:key:{${system.apiKey}}`, value])).toBe('OK')
+      await until(`a request is served in spite of ${value}`, async () => {
+        const { code } = (await call(limited, 'GET', list)).body
+        expect(['2000', 'S029'], value).toContain(code)
+        return code === '2000'
+      })
+    }
+  })
+
   test('cannot change what the scripts of the gateways do', async () => {
     const sent = fresh()
     expect((await send(sent)).body.code).toBe('2000')

@@ -35,6 +35,7 @@ test('the page has a section for each threat', () => {
     'Confused deputy',
     'Server-side request forgery by webhooks',
     'Forged and misdirected deliveries',
+    'Slow peers',
     'Documentation pages',
   ])
 })

@@ -70,7 +70,15 @@ end
 
 local function take(bucket, interval, burst)
   local span = interval * burst
-  local from = math.min(math.max(tonumber(redis.call('GET', bucket) or 0), now), now + span)
+  local stored = tonumber(redis.call('GET', bucket) or 0)
+  -- No number, or not a number: written by somebody else.
+  if not stored or stored ~= stored then stored = 0 end
+  -- The clock was set back, or somebody else wrote it: the bucket is empty now, and not for ever.
+  if stored > now + span then
+    stored = now + span
+    redis.call('SET', bucket, string.format('%.0f', stored), 'PX', math.ceil(span / 1000))
+  end
+  local from = math.max(stored, now)
   local after = from + interval
   local wait = after - span - now
   if wait > 0 then return 0, math.ceil(wait / 1000), math.ceil((from - now) / 1000) end

@@ -18,6 +18,8 @@ const batchAttempts = 3
 const joinAttempts = 3
 /** How often the settings of Redis are checked. */
 const inspectMs = 1_000
+/** How many of these checks a connection may leave without any answer, before another one is opened. */
+const silentChecksLimit = 5
 /** How long the start waits for Redis. After that, the gateway listens, but is not ready. */
 const startMs = 1_000
 const clockWarningMs = 10_000
@@ -50,17 +52,6 @@ export async function openRedisNonces(
   limits: Limits,
   log: Log,
 ): Promise<NonceStore> {
-  const client = createClient({
-    url,
-    // Without a connection, a command fails at once instead of waiting for one.
-    disableOfflineQueue: true,
-    socket: { connectTimeout: 1_000, reconnectStrategy: attempts => Math.min(50 * 2 ** attempts, 1_000) },
-    pingInterval: 5_000,
-    // Disables CLIENT SETINFO, which the gateway's Redis user may not run (see deploy/containers/secrets.ts).
-    disableClientInfo: true,
-    // Disables the client's own deadline, which costs a timer and a signal for each command. See `deadline` below.
-    commandOptions: { timeout: 0 },
-  })
   const deadline = new Deadline(deadlineMs, 'Redis did not answer in time')
   const rates = [limits.key, limits.failures].flatMap(rateArguments)
   let queries: PendingQuery[] = []
@@ -68,14 +59,59 @@ export async function openRedisNonces(
   let joining: Promise<JoinedGeneration> | undefined
   let isClosed = false
   let clockWarnedAtMs = Number.NEGATIVE_INFINITY
+  /** How many checks have begun since Redis has answered or the connection has failed. */
+  let silentChecks = 0
   const availability = new Availability('Redis', log)
-  client.on('error', error => availability.lost(error))
-  // The client may reconnect to another server.
-  client.on('reconnecting', () => (generation = undefined))
-  // While Redis is down, `connect` retries by itself and does not settle.
-  const connected = client.connect().then(fault, error => availability.lost(error))
+  let client = newClient()
+  const connected = connect()
   const failed = new Promise(resolve => client.once('error', resolve))
-  const timer = setInterval(fault, inspectMs).unref()
+  const timer = setInterval(check, inspectMs).unref()
+
+  function newClient() {
+    const created = createClient({
+      url,
+      // Without a connection, a command fails at once instead of waiting for one.
+      disableOfflineQueue: true,
+      socket: { connectTimeout: 1_000, reconnectStrategy: attempts => Math.min(50 * 2 ** attempts, 1_000) },
+      pingInterval: 5_000,
+      // Disables CLIENT SETINFO, which the gateway's Redis user may not run (see deploy/containers/secrets.ts).
+      disableClientInfo: true,
+      // Disables the client's own deadline, which costs a timer and a signal for each command. See `deadline`.
+      commandOptions: { timeout: 0 },
+    })
+    created.on('error', error => {
+      silentChecks = 0
+      if (!isClosed) availability.lost(error)
+    })
+    // The client may reconnect to another server.
+    created.on('reconnecting', () => {
+      silentChecks = 0
+      generation = undefined
+    })
+    return created
+  }
+
+  /** While Redis is down, this retries by itself and does not settle. */
+  function connect(): Promise<unknown> {
+    return client.connect().then(fault, error => {
+      if (!isClosed) availability.lost(error)
+    })
+  }
+
+  /**
+   * Checks Redis. A connection that stays open without an answer may lead to a server or a proxy that is gone for good, so another
+   * one is opened. The client itself would keep it for ever.
+   */
+  function check(): void {
+    if (++silentChecks > silentChecksLimit) {
+      silentChecks = 0
+      generation = undefined
+      client.destroy()
+      client = newClient()
+      void connect()
+    }
+    void fault()
+  }
 
   function query(operation: PendingQuery['operation'], keys: string[], timestamp?: number): Promise<Result> {
     return new Promise((resolve, reject) => {
@@ -186,6 +222,7 @@ export async function openRedisNonces(
    */
   async function inspect(): Promise<void> {
     const info = await client.sendCommand<string>(['INFO'])
+    silentChecks = 0
     try {
       rejectEviction(info)
     } catch (error) {
