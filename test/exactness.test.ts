@@ -1,5 +1,5 @@
 /** Exact amounts: none passes through a float or is rounded, and each is returned as it was sent. */
-import { Decimal } from '@workspace-wallet/contract'
+import { Decimal, type Uuid } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../cli/processes/random.ts'
 import { decide } from '../services/core/src/ledger/decide/decide.ts'
@@ -7,7 +7,7 @@ import type { Posting } from '../services/core/src/ledger/decide/requests.ts'
 import { textOf, unitsOf } from './model/books.ts'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'
-import { ledgerStateOf, postingOf, requestOf, walletStateOf } from './setup/ledger-states.ts'
+import { asUuid, ledgerStateOf, postingOf, requestOf, walletStateOf } from './setup/ledger-states.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { verifyLedger } from './setup/verify.ts'
 import { createWallet } from './setup/workspaces.ts'
@@ -176,11 +176,20 @@ describe('sums of a million amounts are exact', () => {
     let orderCount = 0
     for (let batch = 0; batch < 400; batch++) {
       const postings = Array.from({ length: 250 }, (_, at): Posting => {
-        const [sourceWalletId, targetWalletId] = random.chance(0.5) ? ['a', 'b'] : ['b', 'a']
+        const [sourceWalletId, targetWalletId] = (random.chance(0.5) ? ['a', 'b'] : ['b', 'a']) as [
+          Uuid<'wallet'>,
+          Uuid<'wallet'>,
+        ]
         const digits = 1 + random.int(38)
         const units = BigInt(1 + random.int(9)) * 10n ** BigInt(digits - 1) + BigInt(random.int(2 ** 31))
         const amount = textOf(units, 'ETH')
-        return postingOf({ transferId: `${batch}/${at}`, sourceWalletId, targetWalletId, amount, currency: 'ETH' })
+        return postingOf({
+          transferId: asUuid(`${batch}/${at}`),
+          sourceWalletId,
+          targetWalletId,
+          amount,
+          currency: 'ETH',
+        })
       })
       const ledger = ledgerStateOf(wallets.values(), { orderCount })
       const decision = decide(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
@@ -74,7 +74,7 @@ async function forgeWebhook({ workspaceId }: { workspaceId: string }, values: Va
     failures: 0,
     ...values,
   })
-  return idFromUuid('webhook', id)
+  return idFromUuid('webhook', id as Uuid<'webhook'>)
 }
 
 async function forgeKey({ workspaceId }: { workspaceId: string }, values: Values = {}): Promise<string> {
@@ -92,7 +92,7 @@ async function forgeKey({ workspaceId }: { workspaceId: string }, values: Values
     access_revision: 0,
     ...values,
   })
-  return idFromUuid('apiKey', id)
+  return idFromUuid('apiKey', id as Uuid<'apiKey'>)
 }
 
 const create = (tenant: Tenant, bizId: string) =>
@@ -257,10 +257,8 @@ test('a forged member does not keep the user from being added, and owns no key u
 })
 
 test('a forged workspace gets no members, and can be deleted', async () => {
-  const workspaceId = idFromUuid(
-    'workspace',
-    await insert('workspace', { name: 'Forged', created_at: now, updated_at: now }),
-  )
+  const id = await insert('workspace', { name: 'Forged', created_at: now, updated_at: now })
+  const workspaceId = idFromUuid('workspace', id as Uuid<'workspace'>)
   await expect(system.admin.members.add.mutate({ workspaceId, userId: 'eve' })).rejects.toThrow(
     `${workspaceId} was modified outside the service`,
   )

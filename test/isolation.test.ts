@@ -1,4 +1,4 @@
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
@@ -63,7 +63,7 @@ async function makeTenant(name: string): Promise<Tenant> {
     bizId,
     holdId: held.body.data.holdId,
     webhookId: hooked.body.data.webhookId,
-    externalId: idFromUuid('wallet', String(external!.id)),
+    externalId: idFromUuid('wallet', external!.id as Uuid<'wallet'>),
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -73,7 +73,7 @@ describe('creating a transfer', () => {
     const frozen = await newWallet('5.00')
     const { workspaceId, admin } = system
     await admin.wallets.changeStatus.mutate({ workspaceId, walletId: frozen, status: 'FROZEN' })
-    const absent = idFromUuid('wallet', '01890a5d-ac96-774b-bcce-b302099a8057')
+    const absent = idFromUuid('wallet', '01890a5d-ac96-774b-bcce-b302099a8057' as Uuid<'wallet'>)
     const rejections: [object, number, string][] = [
       [order(source, source, '1.00'), 422, 'T004'],
       [order('nonsense', 'nonsense', '1.00'), 422, 'T004'],

@@ -1,4 +1,4 @@
-import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath } from './setup/client.ts'
@@ -90,7 +90,7 @@ test('a wallet can be created, used, frozen, unfrozen and closed', async () => {
   expect((await change(ours, walletId, 'CLOSED')).body.data).toMatchObject({ status: 'CLOSED', balance: '0.00' })
 
   const events = await eventsOf(ours)
-  expect(events.map(({ type, wallet_id }) => [type, idFromUuid('wallet', wallet_id as string)])).toEqual([
+  expect(events.map(({ type, wallet_id }) => [type, idFromUuid('wallet', wallet_id as Uuid<'wallet'>)])).toEqual([
     ['wallet.created', walletId],
     ['wallet.created', other],
     ['wallet.frozen', walletId],
@@ -238,7 +238,7 @@ test('a key reaches no wallet of another workspace, and bizIds do not collide', 
     "select id from wallet where kind = 'EXTERNAL' and workspace_id = $1",
     [uuidFromId('workspace', ours.workspaceId)],
   )
-  const hiddenId = idFromUuid('wallet', hidden!.id as string)
+  const hiddenId = idFromUuid('wallet', hidden!.id as Uuid<'wallet'>)
   const absent = 'wal_01h455vb4pex5vsknk084sn02q'
   const answers: string[] = []
   for (const walletId of [foreign, hiddenId, absent, 'nonsense', '', own.toUpperCase(), '\u0000']) {

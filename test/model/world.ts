@@ -1,6 +1,6 @@
 /** The system of a model test: two cores and two gateways, which requests use in turn. */
 
-import { idFromUuid, mintId, type ReceiptKeys, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, mintId, type ReceiptKeys, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
 import { batchPath, call, createPath } from '../setup/client.ts'
 import { query } from '../setup/database.ts'
@@ -185,7 +185,7 @@ export class World {
     return new Map(
       rows.map(row => {
         const [source, target] = [row.source_mac, row.target_mac].map(mac => (mac as Buffer).toString('base64url'))
-        return [idFromUuid('transfer', row.id as string), { source: source!, target: target! }]
+        return [idFromUuid('transfer', row.id as Uuid<'transfer'>), { source: source!, target: target! }]
       }),
     )
   }
@@ -264,7 +264,7 @@ export class World {
       this.system.database.ownerUrl,
       `select id from wallet where kind = 'EXTERNAL' and workspace_id = '${uuidFromId('workspace', this.workspaceId)}'`,
     )
-    return idFromUuid('wallet', row!.id as string)
+    return idFromUuid('wallet', row!.id as Uuid<'wallet'>)
   }
 }
 

@@ -1,16 +1,21 @@
-import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, type IdKind, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { LedgerRequest, Posting } from '../../services/core/src/ledger/decide/requests.ts'
 import { type LedgerState, nothingLoaded, type WalletState } from '../../services/core/src/ledger/decide/state.ts'
+
+/** A short text in the place of a UUID. */
+export function asUuid<Kind extends IdKind>(text: string): Uuid<Kind> {
+  return text as Uuid<Kind>
+}
 
 /** A transfer of 1.00 USD with an ID of its own, and these changes. */
 export function postingOf(changes: Partial<Posting> = {}): Posting {
   return {
     kind: 'posting',
     type: 'TRANSFER',
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    transferId: uuidFromId('transfer', mintId('transfer')),
     bizId: null,
-    sourceWalletId: 'source',
-    targetWalletId: 'target',
+    sourceWalletId: asUuid('source'),
+    targetWalletId: asUuid('target'),
     amount: '1.00',
     currency: 'USD',
     remark: null,
@@ -26,14 +31,15 @@ export function postingOf(changes: Partial<Posting> = {}): Posting {
 
 /** A request with one posting, whose caller waits for ever. */
 export function requestOf(workspaceId: string, posting: Posting, changes: Partial<LedgerRequest> = {}): LedgerRequest {
-  return { workspaceId, commands: [posting], mayBePosted: false, deadlineMs: Number.POSITIVE_INFINITY, ...changes }
+  const deadlineMs = Number.POSITIVE_INFINITY
+  return { workspaceId: asUuid(workspaceId), commands: [posting], mayBePosted: false, deadlineMs, ...changes }
 }
 
 /** An empty wallet in USD as stored, with these changes. */
 export function walletStateOf(id: string, changes: Partial<WalletState> = {}): WalletState {
   return {
-    workspaceId: 'w',
-    id,
+    workspaceId: asUuid('w'),
+    id: asUuid(id),
     number: null,
     kind: 'CUSTOMER',
     bizId: null,
@@ -60,7 +66,7 @@ export function walletStateOf(id: string, changes: Partial<WalletState> = {}): W
 /** An open ledger as stored, with these wallets and changes, and nothing else loaded. */
 export function ledgerStateOf(wallets: Iterable<WalletState>, changes: Partial<LedgerState> = {}): LedgerState {
   return {
-    workspaceId: 'w',
+    workspaceId: asUuid('w'),
     status: 'OPEN',
     walletCount: 0,
     orderCount: 0,

@@ -1,5 +1,5 @@
 /** Somebody with the role of the service writes the row of a webhook, and all cores are killed. */
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { query } from '../../cli/processes/database.ts'
 import { signalProcess } from '../../cli/processes/processes.ts'
 import type { Fault } from './fault.ts'
@@ -26,8 +26,8 @@ export function forgedWebhook({ parts, serviceUrl, admin }: Testbed): Fault {
     what: 'a forged row of a webhook, kill -9 of all cores',
     async inject() {
       const [row] = await query(serviceUrl, forge)
-      const webhookId = idFromUuid('webhook', row!.id as string)
-      const workspaceId = idFromUuid('workspace', row!.workspace_id as string)
+      const webhookId = idFromUuid('webhook', row!.id as Uuid<'webhook'>)
+      const workspaceId = idFromUuid('workspace', row!.workspace_id as Uuid<'workspace'>)
       const killed = cores.map(core => ({ core, pid: core.pid() }))
       for (const { pid } of killed) signalProcess(pid, 'SIGKILL')
       const remove = async () => {

@@ -1,3 +1,4 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import {
   type IdKind,
@@ -23,7 +24,7 @@ test.each([
   [lastUuid, '7zzzzzzzzzzzzzzzzzzzzzzzzz'],
   ['01890a5d-ac96-774b-bcce-b302099a8057', '01h455vb4pex5vsknk084sn02q'],
 ])('the UUID %s is the ID wal_%s', (uuid, suffix) => {
-  expect(idFromUuid('wallet', uuid)).toBe(`wal_${suffix}`)
+  expect(idFromUuid('wallet', uuid as Uuid<'wallet'>)).toBe(`wal_${suffix}`)
   expect(uuidFromId('wallet', `wal_${suffix}`)).toBe(uuid)
 })
 

@@ -16,6 +16,16 @@ export const idPrefixes = {
 } as const
 export type IdKind = keyof typeof idPrefixes
 
+/**
+ * An ID in core has one of three types. `string` is what a caller sent, which may be malformed: the first function that uses
+ * it parses it with `uuidFromId` or `isId`. `Id` is a public ID, and `Uuid` is the same ID as PostgreSQL stores it.
+ */
+export type Id<Kind extends IdKind = IdKind> = string & { readonly [idKind]: Kind }
+export type Uuid<Kind extends IdKind = IdKind> = string & { readonly [uuidKind]: Kind }
+// Only for the type checker: at run time, both are strings.
+declare const idKind: unique symbol
+declare const uuidKind: unique symbol
+
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const suffixLength = 26
 const suffixForm = '[0-7][0-9a-hjkmnp-tv-z]{25}'
@@ -28,21 +38,27 @@ const digitOf = new Uint8Array(128)
 for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
 
 /** A new ID of this kind, such as `wal_01j…`. */
-export function mintId(kind: IdKind): string {
-  return idFromUuid(kind, uuidv7())
+export function mintId<Kind extends IdKind>(kind: Kind): Id<Kind> {
+  return idFromUuid(kind, uuidv7() as Uuid<Kind>)
 }
 
 /** The public ID of a UUID. */
-export function idFromUuid(kind: IdKind, uuid: string): string {
-  return `${idPrefixes[kind]}_${suffixOfUuid(uuid)}`
+export function idFromUuid<Kind extends IdKind>(kind: Kind, uuid: Uuid<Kind>): Id<Kind> {
+  return `${idPrefixes[kind]}_${suffixOfUuid(uuid)}` as Id<Kind>
 }
 
-/** The UUID of a public ID; null if the text is not an ID of this kind. */
-export function uuidFromId(kind: IdKind, id: string): string | null {
+/** The UUID of a public ID; null if a text is not an ID of this kind. */
+export function uuidFromId<Kind extends IdKind>(kind: Kind, id: Id<Kind>): Uuid<Kind>
+export function uuidFromId<Kind extends IdKind>(kind: Kind, id: string): Uuid<Kind> | null
+export function uuidFromId<Kind extends IdKind>(kind: Kind, id: string): Uuid<Kind> | null {
   const prefix = idPrefixes[kind]
   if (id.length !== prefix.length + 1 + suffixLength || !id.startsWith(prefix) || id[prefix.length] !== '_') return null
   const suffix = id.slice(prefix.length + 1)
-  return suffixPattern.test(suffix) ? uuidOfSuffix(suffix) : null
+  return suffixPattern.test(suffix) ? (uuidOfSuffix(suffix) as Uuid<Kind>) : null
+}
+
+export function isId<Kind extends IdKind>(kind: Kind, text: string): text is Id<Kind> {
+  return uuidFromId(kind, text) !== null
 }
 
 /** A regular expression for the IDs of this kind, for the OpenAPI document. */

@@ -1,4 +1,4 @@
-import { idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
 import { hasKeyIdChecksum, mintKeyId } from './key-ids.ts'
 
@@ -15,17 +15,11 @@ test.each([
   ['without a checksum', mintId('apiKey')],
   [
     'with another time',
-    idFromUuid(
-      'apiKey',
-      uuid.replace(/^./, first => (first === '0' ? '1' : '0')),
-    ),
+    idFromUuid('apiKey', uuid.replace(/^./, first => (first === '0' ? '1' : '0')) as Uuid<'apiKey'>),
   ],
   [
     'with another last digit',
-    idFromUuid(
-      'apiKey',
-      uuid.replace(/.$/, last => (last === '0' ? '1' : '0')),
-    ),
+    idFromUuid('apiKey', uuid.replace(/.$/, last => (last === '0' ? '1' : '0')) as Uuid<'apiKey'>),
   ],
   ['of another kind', idFromUuid('wallet', uuid)],
   ['that is malformed', `${apiKey}0`],

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { type Id, idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { uuidv7obj } from 'uuidv7'
 
 /**
@@ -9,9 +9,9 @@ import { uuidv7obj } from 'uuidv7'
 const checksumDigits = 8
 
 /** A new ID of an API key. */
-export function mintKeyId(checksumKey: string): string {
+export function mintKeyId(checksumKey: string): Id<'apiKey'> {
   const prefix = uuidv7obj().toHex().slice(0, -checksumDigits)
-  return idFromUuid('apiKey', prefix + checksumOf(checksumKey, prefix))
+  return idFromUuid('apiKey', (prefix + checksumOf(checksumKey, prefix)) as Uuid<'apiKey'>)
 }
 
 /** Whether an ID can have been created with this checksum key. One of four billion guesses has a valid checksum. */

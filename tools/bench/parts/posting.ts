@@ -3,7 +3,7 @@
  * connection.
  */
 import { randomBytes, randomInt } from 'node:crypto'
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import { table } from '../../../cli/admin/table.ts'
 import { query } from '../../../cli/processes/database.ts'
@@ -102,12 +102,16 @@ async function openPosting(testbed: Testbed): Promise<Posting> {
   return { ownerUrl: database.ownerUrl, pid: backend!.pid as number, post, close: () => core.close() }
 }
 
-/** A request for a transfer of 0.01 USD between two wallets. IDs are UUIDs. */
-export function postingOf(workspaceId: string, sourceWalletId: string, targetWalletId: string): LedgerRequest {
+/** A request for a transfer of 0.01 USD between two wallets. */
+export function postingOf(
+  workspaceId: Uuid<'workspace'>,
+  sourceWalletId: Uuid<'wallet'>,
+  targetWalletId: Uuid<'wallet'>,
+): LedgerRequest {
   const posting = {
     kind: 'posting' as const,
     type: 'TRANSFER' as const,
-    transferId: uuidFromId('transfer', mintId('transfer'))!,
+    transferId: uuidFromId('transfer', mintId('transfer')),
     bizId: null,
     sourceWalletId,
     targetWalletId,

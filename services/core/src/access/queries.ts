@@ -1,4 +1,4 @@
-import { idFromUuid, type KeyAccess, type Scope, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type KeyAccess, type Scope, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { ApiKeyRow } from '../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 
@@ -6,7 +6,7 @@ import { plainArray, type Queryable, run, statement } from '../database/statemen
 export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {
   accessRevision: number
   now: Date
-  id: string | null
+  id: Uuid<'apiKey'> | null
   status: KeyAccess['status']
   scopes: Scope[]
   ipAllowlist: string[]
@@ -44,7 +44,7 @@ const findAccessStatement = statement<AccessRow>(
 )
 
 /** The rows of these keys; a single row without a key if there are none. */
-export function findAccessRows(db: Queryable, uuids: string[]): Promise<AccessRow[]> {
+export function findAccessRows(db: Queryable, uuids: Uuid<'apiKey'>[]): Promise<AccessRow[]> {
   return run(db, findAccessStatement, [plainArray(uuids)])
 }
 
@@ -53,7 +53,7 @@ const findChangesStatement = statement<{
   epoch: string | null
   now: Date
   continues: boolean
-  id: string | null
+  id: Uuid<'apiKey'> | null
 }>(
   'find-access-changes',
   // The trigger on access_revision writes the epoch. A revision without one has not been taken by the service.

@@ -33,8 +33,8 @@ export class ApiKey extends ApiKeySchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
     return apiKeyMac(chainKey, {
       ...this,
-      id: uuidFromId('apiKey', this.id)!,
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      id: uuidFromId('apiKey', this.id),
+      workspaceId: uuidFromId('workspace', this.workspaceId),
       previousSecret: this.previousSecret ?? null,
       previousSecretUntil: this.previousSecretUntil ?? null,
       expiresAt: this.expiresAt ?? null,

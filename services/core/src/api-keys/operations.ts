@@ -14,6 +14,7 @@ import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow } from '../database/row-signer.ts'
+import { idToFind } from '../database/types.ts'
 import { Member } from '../workspaces/entities.ts'
 import { findWorkspace } from '../workspaces/operations.ts'
 import { ApiKey } from './entities.ts'
@@ -40,8 +41,8 @@ export async function createKey(
   key: NewKey,
 ): Promise<IssuedKey> {
   const { workspaceId, ownerUserId, name, scopes } = key
-  await findWorkspace(em, workspaceId)
-  const member = await em.findOne(Member, { workspaceId, userId: ownerUserId, removedAt: null })
+  const { id } = await findWorkspace(em, workspaceId)
+  const member = await em.findOne(Member, { workspaceId: id, userId: ownerUserId, removedAt: null })
   if (!member || !isGenuine(member))
     throw new AdminError('NOT_ALLOWED', `${ownerUserId} is not a member of ${workspaceId}: add the member first.`)
   const apiKey = mintKeyId(keyIdChecksumKey)
@@ -53,7 +54,7 @@ export async function createKey(
   const ipAllowlist = checkedAllowlist(key.ipAllowlist)
   const created = em.create(ApiKey, {
     id: apiKey,
-    workspaceId,
+    workspaceId: id,
     ownerUserId,
     name,
     status: 'ACTIVE',
@@ -67,7 +68,7 @@ export async function createKey(
     accessRevision,
   })
   const after = { ownerUserId, name, ...auditView(created) }
-  recordAction(em, { actor, action: 'key.create', workspaceId, target: apiKey, after })
+  recordAction(em, { actor, action: 'key.create', workspaceId: id, target: apiKey, after })
   await em.flush()
   return { apiKey, apiSecret }
 }
@@ -156,9 +157,9 @@ export async function listKeys(em: Em, { workspaceId, apiKey, after, limit }: Ke
     ApiKey,
     {
       deletedAt: null,
-      ...(workspaceId !== undefined && { workspaceId }),
-      ...(apiKey !== undefined && { id: apiKey }),
-      ...(after !== undefined && { id: { $gt: after } }),
+      ...(workspaceId !== undefined && { workspaceId: idToFind('workspace', workspaceId) }),
+      ...(apiKey !== undefined && { id: idToFind('apiKey', apiKey) }),
+      ...(after !== undefined && { id: { $gt: idToFind('apiKey', after) } }),
     },
     { orderBy: { id: 'asc' }, limit: limit + 1 },
   )
@@ -175,7 +176,7 @@ async function changeKey(
   change: (key: ApiKey, now: Date) => void,
 ): Promise<ApiKey> {
   const { accessRevision, now } = await beginAccessChange(em)
-  const key = await em.findOne(ApiKey, { id: apiKey })
+  const key = await em.findOne(ApiKey, { id: idToFind('apiKey', apiKey) })
   if (!key || (key.deletedAt && isGenuine(key))) throw new AdminError('NOT_FOUND', `There is no key ${apiKey}.`)
   const before = auditView(key)
   change(key, now)

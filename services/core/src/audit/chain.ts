@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { AuditAction } from '@workspace-wallet/contract'
+import type { AuditAction, Uuid } from '@workspace-wallet/contract'
 import type { Run } from '../database/run.ts'
 import { bytesArray, plainArray, statement, textArray } from '../database/statement.ts'
 
@@ -10,8 +10,8 @@ import { bytesArray, plainArray, statement, textArray } from '../database/statem
 export type Action = {
   actor: string
   action: AuditAction
-  /** A UUID; null for an action on no workspace. */
-  workspaceId: string | null
+  /** Null for an action on no workspace. */
+  workspaceId: Uuid<'workspace'> | null
   /** The ID of the object of the action. */
   target: string
   /** JSON. */
@@ -22,13 +22,13 @@ export type Action = {
 export type AuditRow = Action & { at: Date; position: number }
 
 /** The last action of a chain, locked until the transaction ends, and the time of PostgreSQL in milliseconds. */
-export type AuditHead = { workspaceId: string; position: number; mac: Buffer; nowMs: number }
+export type AuditHead = { workspaceId: Uuid<'workspace'>; position: number; mac: Buffer; nowMs: number }
 
 /** The MAC before the first action. */
 export const emptyAuditMac = Buffer.alloc(0)
 
 /** The head of the actions on no workspace has this ID. */
-const noWorkspace = '00000000-0000-0000-0000-000000000000'
+const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 
 /** The content begins with a word, like that of signed rows (see database/signed-rows.ts). */
 export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
@@ -39,7 +39,7 @@ export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffe
     .digest()
 }
 
-const lockAuditStatement = statement<{ workspaceId: string; position: string; mac: Buffer; nowMs: string }>(
+const lockAuditStatement = statement<{ workspaceId: Uuid<'workspace'>; position: string; mac: Buffer; nowMs: string }>(
   'lock-audit',
   `select workspace_id as "workspaceId", position::text, mac, (extract(epoch from now) * 1000)::bigint::text as "nowMs"
    from lock_audit($1::uuid[])`,
@@ -49,7 +49,7 @@ const lockAuditStatement = statement<{ workspaceId: string; position: string; ma
  * Locks the audits of these workspaces. To avoid deadlocks, a transaction takes this lock once, after its locks on ledgers
  * and on the access revision.
  */
-export async function lockAudit(run: Run, workspaceIds: readonly (string | null)[]): Promise<AuditHead[]> {
+export async function lockAudit(run: Run, workspaceIds: readonly (Uuid<'workspace'> | null)[]): Promise<AuditHead[]> {
   const rows = await run(lockAuditStatement, [plainArray(workspaceIds.map(id => id ?? noWorkspace))])
   return rows.map(({ workspaceId, position, mac, nowMs }) => ({
     workspaceId,

@@ -1,5 +1,6 @@
-import { type AuditListing, type AuditPage, idFromUuid } from '@workspace-wallet/contract'
+import { type AuditListing, type AuditPage, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { type Em, kyselyOf } from '../database/orm.ts'
+import { idToFind } from '../database/types.ts'
 import { AuditEntry } from './entities.ts'
 
 /** A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. */
@@ -10,7 +11,7 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
     .select(['id', 'at', 'actor', 'action', 'workspaceId as workspace', 'target', 'before', 'after'])
     .orderBy('id', 'desc')
     .limit(limit + 1)
-  if (workspaceId !== undefined) query = query.where('workspaceId', '=', workspaceId)
+  if (workspaceId !== undefined) query = query.where('workspaceId', '=', idToFind('workspace', workspaceId))
   if (actor !== undefined) query = query.where('actor', '=', actor)
   if (action !== undefined) query = query.where('action', '=', action)
   if (target !== undefined) query = query.where('target', '=', target)
@@ -20,7 +21,8 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
   const rows = await query.execute()
   const entries = rows.slice(0, limit).map(({ workspace, ...row }) => ({
     ...row,
-    workspaceId: workspace ? idFromUuid('workspace', workspace) : null,
+    // Not converted, because of its alias: see `kyselyOf`.
+    workspaceId: workspace ? idFromUuid('workspace', workspace as string as Uuid<'workspace'>) : null,
   }))
   return { entries, next: rows.length > limit ? entries.at(-1)!.id : null }
 }

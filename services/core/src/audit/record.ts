@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { type AuditAction, uuidFromId } from '@workspace-wallet/contract'
+import { type AuditAction, type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
 import { runIn } from '../database/run.ts'
 import { type Action, appendActions, lockAudit } from './chain.ts'
@@ -7,7 +7,7 @@ import { type Action, appendActions, lockAudit } from './chain.ts'
 export type AuditedAction = {
   actor: string
   action: AuditAction
-  workspaceId: string | null
+  workspaceId: Id<'workspace'> | null
   /** The ID of the object of the action. */
   target: string
   before?: unknown

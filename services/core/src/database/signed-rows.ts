@@ -1,12 +1,12 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { Decimal } from '@workspace-wallet/contract'
+import type { Decimal, Uuid } from '@workspace-wallet/contract'
 
 /**
  * Every row that decides about money or access has a MAC, so that somebody who can write to the database but does not
  * have the chain key cannot write a row that core accepts. Each update must raise the row's `revision` by one, which
  * PostgreSQL enforces, so an earlier row cannot be restored together with its MAC.
  *
- * The MAC covers every field of these types. IDs are UUIDs.
+ * The MAC covers every field of these types.
  */
 type Signed = { revision: number }
 
@@ -25,8 +25,8 @@ export type SignedTable =
 export type WithMac<Row> = Row & { mac: Buffer }
 
 export type WalletRow = Signed & {
-  workspaceId: string
-  id: string
+  workspaceId: Uuid<'workspace'>
+  id: Uuid<'wallet'>
   number: number | null
   kind: string
   bizId: string | null
@@ -47,7 +47,7 @@ export type WalletRow = Signed & {
 }
 
 export type LedgerRow = Signed & {
-  workspaceId: string
+  workspaceId: Uuid<'workspace'>
   status: string
   walletCount: number
   orderCount: number
@@ -62,12 +62,12 @@ export type LedgerRow = Signed & {
 }
 
 export type HoldRow = Signed & {
-  workspaceId: string
-  id: string
+  workspaceId: Uuid<'workspace'>
+  id: Uuid<'hold'>
   number: number
   walletNumber: number
   bizId: string
-  walletId: string
+  walletId: Uuid<'wallet'>
   currency: string
   amount: string
   captured: Decimal
@@ -82,7 +82,7 @@ export type HoldRow = Signed & {
 
 /** What a key or a wallet may spend in a currency. A cleared limit has neither bound: its row is kept. */
 export type LimitRow = Signed & {
-  workspaceId: string
+  workspaceId: Uuid<'workspace'>
   /** `key:ak_…`, or `wallet:` and a UUID. */
   subject: string
   currency: string
@@ -98,7 +98,7 @@ export type LimitRow = Signed & {
 }
 
 export type WorkspaceRow = Signed & {
-  id: string
+  id: Uuid<'workspace'>
   name: string
   createdAt: Date
   updatedAt: Date
@@ -106,7 +106,7 @@ export type WorkspaceRow = Signed & {
 }
 
 export type MemberRow = Signed & {
-  workspaceId: string
+  workspaceId: Uuid<'workspace'>
   userId: string
   createdAt: Date
   removedAt: Date | null
@@ -114,8 +114,8 @@ export type MemberRow = Signed & {
 
 /** `last_used_at` and `access_revision` are not signed: they decide nothing, and change without a new revision. */
 export type ApiKeyRow = Signed & {
-  id: string
-  workspaceId: string
+  id: Uuid<'apiKey'>
+  workspaceId: Uuid<'workspace'>
   ownerUserId: string
   name: string
   status: string
@@ -144,8 +144,8 @@ export type OperatorRow = Signed & {
 
 /** The state of delivery is not signed: it changes with every lease, without a new revision. */
 export type WebhookRow = Signed & {
-  id: string
-  workspaceId: string
+  id: Uuid<'webhook'>
+  workspaceId: Uuid<'workspace'>
   bizId: string
   bizIdMac: Uint8Array
   url: string
@@ -309,7 +309,7 @@ export function webhookMac(key: KeyObject, row: WebhookRow): Buffer {
  * The name of a webhook in its workspace, which nobody can compute without the chain key: it is unique, so that a row that was
  * not written by the service takes no bizId.
  */
-export function webhookBizIdMac(key: KeyObject, workspaceId: string, bizId: string): Buffer {
+export function webhookBizIdMac(key: KeyObject, workspaceId: Uuid<'workspace'>, bizId: string): Buffer {
   return createHmac('sha256', key)
     .update(JSON.stringify(['webhook bizId', workspaceId, bizId]))
     .digest()

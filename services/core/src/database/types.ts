@@ -1,24 +1,34 @@
 import { p, Type } from '@mikro-orm/core'
-import { Decimal, type IdKind, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, type Id, type IdKind, idFromUuid, isId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 
-/** No ID has this UUID. */
+/** No record has this UUID. */
 const nilUuid = '00000000-0000-0000-0000-000000000000'
 
-/** A public ID (`wal_…`) in the entity, its UUID in the database. A malformed ID matches no row. */
-export class PublicId extends Type<string, string> {
-  readonly kind: IdKind
+/** An ID that no record has. It sorts before all others. */
+export function absentId<Kind extends IdKind>(kind: Kind): Id<Kind> {
+  return idFromUuid(kind, nilUuid as Uuid<Kind>)
+}
 
-  constructor(kind: IdKind) {
+/** The ID by which to look for a record: the text that a caller sent, or, if it is malformed, an ID that no record has. */
+export function idToFind<Kind extends IdKind>(kind: Kind, text: string): Id<Kind> {
+  return isId(kind, text) ? text : absentId(kind)
+}
+
+/** A public ID (`wal_…`) in the entity, its UUID in the database. */
+export class PublicId<Kind extends IdKind> extends Type<Id<Kind>, Uuid<Kind>> {
+  readonly kind: Kind
+
+  constructor(kind: Kind) {
     super()
     this.kind = kind
   }
 
-  override convertToDatabaseValue(id: string): string {
-    return typeof id === 'string' ? (uuidFromId(this.kind, id) ?? nilUuid) : id
+  override convertToDatabaseValue(id: Id<Kind>): Uuid<Kind> {
+    return typeof id === 'string' ? uuidFromId(this.kind, id) : id
   }
 
-  override convertToJSValue(uuid: string): string {
-    return uuid ? idFromUuid(this.kind, uuid) : uuid
+  override convertToJSValue(uuid: Uuid<Kind>): Id<Kind> {
+    return (uuid && idFromUuid(this.kind, uuid)) as Id<Kind>
   }
 
   override getColumnType(): string {

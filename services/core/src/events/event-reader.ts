@@ -1,4 +1,12 @@
-import { DomainError, type Event, type EventPage, type ReadEventsInput, uuidFromId } from '@workspace-wallet/contract'
+import {
+  DomainError,
+  type Event,
+  type EventPage,
+  idFromUuid,
+  type ReadEventsInput,
+  type Uuid,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { inTurns } from '../database/turns.ts'
 import { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
@@ -54,12 +62,10 @@ export class EventReader {
   async read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
     const workspace = uuidFromId('workspace', workspaceId)
     if (!workspace) throw new DomainError('GA2032')
-    return this.#pages.run(workspace, () =>
-      haltIfModified(this.#core, () => this.#readPage(workspaceId, workspace, request)),
-    )
+    return this.#pages.run(workspace, () => haltIfModified(this.#core, () => this.#readPage(workspace, request)))
   }
 
-  async #readPage(workspaceId: string, workspace: string, request: PageRequest): Promise<BuiltPage> {
+  async #readPage(workspace: Uuid<'workspace'>, request: PageRequest): Promise<BuiltPage> {
     const { after, types } = request
     const { lists, chainKey } = this.#core
     const page = await readStoredPage(lists, workspace, request)
@@ -70,6 +76,7 @@ export class EventReader {
     const head = info.ledger.position
     if (info.after > head) throw new DomainError('E001', { position: head })
     checks.requirePositions()
+    const workspaceId = idFromUuid('workspace', workspace)
     const built: BuiltEvent[] = []
     await inTurns(page.events, stored => {
       checks.require(stored)

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { journalMac } from '../ledger/chain/journal.ts'
 import {
   ModifiedRow,
@@ -19,7 +19,7 @@ import { positionOf, type StoredEntry, type StoredEvent, type StoredPage, type S
  */
 export class PageChecks {
   readonly #chainKey: KeyObject
-  readonly #workspaceId: string
+  readonly #workspaceId: Uuid<'workspace'>
   readonly #page: StoredPage
   readonly #isFiltered: boolean
   /** The MACs of entries that are not in the page, by wallet and sequence. */
@@ -28,8 +28,7 @@ export class PageChecks {
   readonly #heads = new Map<string, { sequence: number; mac: string }>()
   #journalHead = ''
 
-  /** @param workspaceId a UUID */
-  constructor(chainKey: KeyObject, workspaceId: string, page: StoredPage, isFiltered: boolean) {
+  constructor(chainKey: KeyObject, workspaceId: Uuid<'workspace'>, page: StoredPage, isFiltered: boolean) {
     this.#chainKey = chainKey
     this.#workspaceId = workspaceId
     this.#page = page
@@ -94,13 +93,13 @@ export class PageChecks {
     else this.#requireHold(entry.holdId, hold)
   }
 
-  #requireHold(id: string, hold: StoredEntry['hold']): void {
+  #requireHold(id: Uuid<'hold'>, hold: StoredEntry['hold']): void {
     const workspaceId = this.#workspaceId
     if (!hold) throw modifiedRow('hold', workspaceId, `hold ${idFromUuid('hold', id)}`)
     requireSignedHold(this.#chainKey, holdFrom(hold, { workspaceId, id }))
   }
 
-  #requireWallet(id: string, wallet: StoredEntry['wallet']): void {
+  #requireWallet(id: Uuid<'wallet'>, wallet: StoredEntry['wallet']): void {
     const workspaceId = this.#workspaceId
     if (!wallet) throw modifiedRow('wallet', workspaceId, `wallet ${idFromUuid('wallet', id)}`)
     requireSignedWallet(this.#chainKey, walletFrom(wallet, { workspaceId, id }))

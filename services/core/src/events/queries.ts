@@ -1,4 +1,4 @@
-import { type EventType, eventTypes, maxPassedPositions } from '@workspace-wallet/contract'
+import { type EventType, eventTypes, maxPassedPositions, type Uuid } from '@workspace-wallet/contract'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import type { HoldRow, LedgerRow, WalletRow } from '../database/signed-rows.ts'
 import { arrayStatement, plainArray } from '../database/statement.ts'
@@ -46,10 +46,10 @@ export function positionOf(event: StoredEvent): number {
 type Columns = {
   info: PageInfo | null
   position: number | null
-  id: string
+  id: Uuid<'transfer' | 'event'>
   type: string
   orderCount: number
-  holdId: string | null
+  holdId: Uuid<'hold'> | null
   actor: string
   requestId: string
   clientAddress: string | null
@@ -60,20 +60,20 @@ type Columns = {
   currency: string
   remark: string | null
   holdRemaining: string | null
-  reversesId: string | null
+  reversesId: Uuid<'transfer'> | null
   reversedTotal: string | null
-  batchId: string | null
-  sourceWalletId: string
+  batchId: Uuid<'transfer'> | null
+  sourceWalletId: Uuid<'wallet'>
   sourceSequence: number
   sourceOrderCount: number
   sourceBalance: string
   sourceMac: string
-  targetWalletId: string
+  targetWalletId: Uuid<'wallet'>
   targetSequence: number
   targetOrderCount: number
   targetBalance: string
   targetMac: string
-  walletId: string
+  walletId: Uuid<'wallet'>
   captured: string | null
   remaining: string | null
   status: string
@@ -224,7 +224,7 @@ export type StoredPage = { info: PageInfo; events: StoredEvent[] }
  */
 export async function readStoredPage(
   db: ListDatabase,
-  workspaceId: string,
+  workspaceId: Uuid<'workspace'>,
   { after, size, types }: { after: number | 'head'; size: number; types: readonly EventType[] },
 ): Promise<StoredPage | null> {
   const wanted = types.length === 0 ? eventTypes : types
@@ -249,16 +249,16 @@ export async function readStoredPage(
 }
 
 /** Whatever the type of a damaged row, only rows of the journal have a MAC of their own. */
-function toStoredEvent(workspaceId: string, row: unknown[]): StoredEvent {
+function toStoredEvent(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredEvent {
   return read(row, 'mac') === null ? toStoredTransfer(workspaceId, row) : toStoredEntry(workspaceId, row)
 }
 
-function toStoredTransfer(workspaceId: string, row: unknown[]): StoredTransfer {
+function toStoredTransfer(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredTransfer {
   return {
     transfer: {
       type: read(row, 'type') as Transfer['type'],
       workspaceId,
-      transferId: read(row, 'id'),
+      transferId: read(row, 'id') as Uuid<'transfer'>,
       bizId: read(row, 'bizId'),
       reference: read(row, 'reference'),
       sourceWalletId: read(row, 'sourceWalletId'),
@@ -293,13 +293,13 @@ function toStoredTransfer(workspaceId: string, row: unknown[]): StoredTransfer {
   }
 }
 
-function toStoredEntry(workspaceId: string, row: unknown[]): StoredEntry {
+function toStoredEntry(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredEntry {
   return {
     entry: {
       workspaceId,
       position: read(row, 'position')!,
       orderCount: read(row, 'orderCount'),
-      id: read(row, 'id'),
+      id: read(row, 'id') as Uuid<'event'>,
       type: read(row, 'type') as JournalType,
       walletId: read(row, 'walletId'),
       holdId: read(row, 'holdId'),

@@ -7,7 +7,9 @@ import {
   formatTime,
   fundingRecord,
   holdRecord,
+  type Id,
   idFromUuid,
+  type Uuid,
   type WalletStatus,
 } from '@workspace-wallet/contract'
 import { changerOf } from '../audit/actors.ts'
@@ -16,12 +18,12 @@ import { toCompletedOrder } from '../transfers/operations.ts'
 import { toReceipt } from '../wallets/operations.ts'
 import type { StoredEntry, StoredEvent, StoredTransfer } from './queries.ts'
 
-/** The event of stored rows that were checked. @param workspaceId the public ID */
-export function toEvent(workspaceId: string, stored: StoredEvent): Event {
+/** The event of stored rows that were checked. */
+export function toEvent(workspaceId: Id<'workspace'>, stored: StoredEvent): Event {
   return 'transfer' in stored ? transferEvent(workspaceId, stored) : journalEvent(workspaceId, stored)
 }
 
-function transferEvent(workspaceId: string, { transfer, source, target }: StoredTransfer): Event {
+function transferEvent(workspaceId: Id<'workspace'>, { transfer, source, target }: StoredTransfer): Event {
   const { transferId, type, currency } = transfer
   const eventOf = <Type extends Event['type']>(type: Type) => commonOf(type, workspaceId, transferId, transfer)
   const holdRemaining = transfer.holdRemaining === null ? null : balanceText(transfer.holdRemaining, currency)
@@ -45,7 +47,7 @@ function transferEvent(workspaceId: string, { transfer, source, target }: Stored
   return { ...eventOf('wallet.withdrawn'), data: { funding, balances, holdRemaining } }
 }
 
-function journalEvent(workspaceId: string, { entry, hold, wallet }: StoredEntry): Event {
+function journalEvent(workspaceId: Id<'workspace'>, { entry, hold, wallet }: StoredEntry): Event {
   const { type, walletId, status, actor } = entry
   if (type === 'hold.created' || type === 'hold.released' || type === 'hold.expired')
     return { ...commonOf(type, workspaceId, entry.id, entry), data: { hold: holdOf(entry, hold!) } }
@@ -57,11 +59,17 @@ function journalEvent(workspaceId: string, { entry, hold, wallet }: StoredEntry)
 /** The fields that all events have, in the order in which they are written. */
 function commonOf<Type extends Event['type']>(
   type: Type,
-  workspaceId: string,
-  id: string,
+  workspaceId: Id<'workspace'>,
+  id: Uuid<'transfer' | 'event'>,
   { position, createdAt }: { position: number; createdAt: Date },
 ) {
-  return { eventId: idFromUuid('event', id), position, type, timestamp: formatTime(createdAt), workspaceId }
+  return {
+    eventId: idFromUuid('event', id as Uuid<'event'>),
+    position,
+    type,
+    timestamp: formatTime(createdAt),
+    workspaceId,
+  }
 }
 
 /** The hold after the event. An expired hold was changed when it expired, not when the expiry was written. */

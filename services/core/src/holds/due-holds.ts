@@ -1,3 +1,4 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { CheckedReads } from '../ledger/store/require-signed.ts'
 
@@ -11,7 +12,7 @@ export type SettledReads = CheckedReads & { ledgerWaits: Pick<LedgerWaits, 'wait
  */
 export async function readSettled<Result>(
   { ledgerWaits }: Pick<SettledReads, 'ledgerWaits'>,
-  workspaceId: string,
+  workspaceId: Uuid<'workspace'>,
   read: () => Promise<Result>,
   showsDueHold: (result: Result) => boolean,
 ): Promise<Result> {

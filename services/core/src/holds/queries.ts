@@ -37,7 +37,8 @@ const findHoldsStatement = statement<StoredHold & { key: string; isDue: boolean 
 )
 
 const readHold = batched({
-  readMany: ({ reads }: CheckedReads, keys: readonly NameKey[]) => run(reads, findHoldsStatement, namesAsArrays(keys)),
+  readMany: ({ reads }: CheckedReads, keys: readonly NameKey<'hold'>[]) =>
+    run(reads, findHoldsStatement, namesAsArrays(keys)),
   nameOf: {
     key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
     row: ({ key }) => key,
@@ -61,7 +62,7 @@ export async function findHold(core: SettledReads, workspaceId: string, name: st
   const key = { workspaceId: workspace, name: nameOf('hold', name) }
   const row = await readSettled(
     core,
-    workspaceId,
+    workspace,
     () => readHold(core, key),
     found => found?.isDue ?? false,
   )
@@ -96,7 +97,7 @@ export async function listHolds(
   if (!workspace || wallet === null) return null
   const found = await readSettled(
     core,
-    workspaceId,
+    workspace,
     () => readHolds(core.lists, workspace, wallet, request),
     shown => shown?.content.some(({ isDue }) => isDue) ?? false,
   )

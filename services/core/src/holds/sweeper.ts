@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { DomainError } from '@workspace-wallet/contract'
+import { DomainError, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { type Queryable, run, statement } from '../database/statement.ts'
 import { coreItself, type LedgerRequest } from '../ledger/decide/requests.ts'
@@ -17,7 +17,7 @@ const sweepsPerFullOne = 60
 const allSeconds = 100 * 365 * 86_400
 
 /** $1: how long ago the holds expired at most, in seconds. */
-export const findDueStatement = statement<{ workspaceId: string; walletId: string }>(
+export const findDueStatement = statement<{ workspaceId: Uuid<'workspace'>; walletId: Uuid<'wallet'> }>(
   'find-wallets-with-due-holds',
   `select distinct h.workspace_id as "workspaceId", h.wallet_id as "walletId"
    from (
@@ -53,7 +53,7 @@ async function sweepOnce(reads: Queryable, shards: Shards, sinceSeconds: number)
   await Promise.all(requests.map(request => shards.post(request).catch(ignoreRefusal)))
 }
 
-function expiryOf(workspaceId: string, wallets: { walletId: string }[]): LedgerRequest {
+function expiryOf(workspaceId: Uuid<'workspace'>, wallets: { walletId: Uuid<'wallet'> }[]): LedgerRequest {
   const commands = wallets.map(({ walletId }) => ({ kind: 'expiry' as const, walletId, ...coreItself }))
   return { workspaceId, commands, mayBePosted: false, deadlineMs: performance.now() + intervalMs }
 }

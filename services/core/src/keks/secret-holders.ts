@@ -1,9 +1,10 @@
 import { LockMode } from '@mikro-orm/core'
-import { idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { kekOf } from '@workspace-wallet/runtime'
 import { ApiKey } from '../api-keys/entities.ts'
 import type { Em } from '../database/orm.ts'
 import { textArray } from '../database/statement.ts'
+import { absentId } from '../database/types.ts'
 import { Webhook } from '../webhooks/entities.ts'
 
 export type SecretHolder = ApiKey | Webhook
@@ -12,9 +13,8 @@ export const secretKinds = ['apiKey', 'webhook'] as const
 export type SecretKind = (typeof secretKinds)[number]
 
 const tables = { apiKey: 'api_key', webhook: 'webhook' } as const
-/** No ID has this UUID: pages begin after it. */
-const nilUuid = '00000000-0000-0000-0000-000000000000'
-export const firstOf = (kind: SecretKind): string => idFromUuid(kind, nilUuid)
+/** Pages begin after this ID. */
+export const firstOf = (kind: SecretKind): string => absentId(kind)
 
 /** `after`: the last object of the previous page, or `firstOf`. `except`: key-encryption keys whose secrets are left out. */
 type PageOfHolders = { after: string; except: readonly string[]; limit: number; isLocked?: boolean }
@@ -26,17 +26,19 @@ export async function findHolders(
   { after, except, limit, isLocked = false }: PageOfHolders,
 ): Promise<SecretHolder[]> {
   // The second part of an encrypted secret is the ID of its key-encryption key (packages/runtime/src/secrets.ts).
-  const rows = await em.execute<{ id: string }[]>(
+  const rows = await em.execute<{ id: Uuid }[]>(
     `select id from ${tables[kind]}
      where id > ? and (secret <> '' and split_part(secret, '.', 2) <> all (?::text[])
        or previous_secret is not null and split_part(previous_secret, '.', 2) <> all (?::text[]))
      order by id limit ?`,
     [uuidFromId(kind, after), textArray(except), textArray(except), limit],
   )
-  const where = { id: { $in: rows.map(({ id }) => idFromUuid(kind, id)) } }
   const lockMode = isLocked ? LockMode.PESSIMISTIC_WRITE : LockMode.NONE
   const options = { orderBy: { id: 'asc' }, lockMode } as const
-  return kind === 'apiKey' ? em.find(ApiKey, where, options) : em.find(Webhook, where, options)
+  const idsOf = <Kind extends SecretKind>(kind: Kind) => ({
+    id: { $in: rows.map(({ id }) => idFromUuid(kind, id as Uuid<Kind>)) },
+  })
+  return kind === 'apiKey' ? em.find(ApiKey, idsOf(kind), options) : em.find(Webhook, idsOf(kind), options)
 }
 
 const pageSize = 500

@@ -28,7 +28,7 @@ export class SpendingLimit extends SpendingLimitSchema.class implements SignedEn
   /** The row as the database stores it, with UUIDs in place of prefixed IDs. */
   get row(): LimitRow {
     return {
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      workspaceId: uuidFromId('workspace', this.workspaceId),
       subject: this.subject,
       currency: this.currency,
       perTransfer: this.perTransfer ?? null,

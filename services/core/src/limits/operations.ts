@@ -5,11 +5,13 @@ import {
   Decimal,
   DomainError,
   formatBalance,
+  type Id,
   idFromUuid,
   type LimitInput,
   type LimitSubject,
   type SetLimitInput,
   type SpendingLimit as SpendingLimitRecord,
+  type Uuid,
   uuidFromId,
 } from '@workspace-wallet/contract'
 import { ApiKey } from '../api-keys/entities.ts'
@@ -20,6 +22,7 @@ import type { Em } from '../database/orm.ts'
 import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { LimitRow } from '../database/signed-rows.ts'
+import { idToFind } from '../database/types.ts'
 import { postingTime } from '../ledger/decide/draft.ts'
 import { dayOf, endOfDay, isSet, spentOn, walletSubject } from '../ledger/decide/spending.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
@@ -49,8 +52,12 @@ export async function setLimit(
     if (fault) throw new DomainError('S012', { field, ...fault })
   }
   const ledger = await openLedger(em, workspaceId)
-  await requireSubject(em, workspaceId, subject, currency)
-  const stored = await em.findOne(SpendingLimit, { workspaceId, subject: storedSubject(subject), currency })
+  await requireSubject(em, ledger.workspaceId, subject, currency)
+  const stored = await em.findOne(SpendingLimit, {
+    workspaceId: ledger.workspaceId,
+    subject: storedSubject(subject),
+    currency,
+  })
   const at = postingTime(ledger, await databaseTime(em))
   const counted = stored?.isSet && isGenuine(stored) ? stored : null
   const limit: LimitRow = {
@@ -81,7 +88,11 @@ export async function clearLimit(
   { workspaceId, subject, currency }: LimitInput,
 ): Promise<void> {
   const ledger = await openLedger(em, workspaceId)
-  const stored = await em.findOne(SpendingLimit, { workspaceId, subject: storedSubject(subject), currency })
+  const stored = await em.findOne(SpendingLimit, {
+    workspaceId: ledger.workspaceId,
+    subject: storedSubject(subject),
+    currency,
+  })
   if (!stored?.isSet)
     throw new AdminError('NOT_FOUND', `${idOf(subject)} has no limit in ${currency}: limit list shows all limits.`)
   const updatedAt = postingTime(ledger, await databaseTime(em))
@@ -91,33 +102,38 @@ export async function clearLimit(
 
 /** The limits of a workspace. @throws AdminError NOT_FOUND */
 export async function listLimits(em: Em, workspaceId: string): Promise<SpendingLimitRecord[]> {
-  const ledger = await em.findOne(Ledger, { workspaceId })
+  const ledger = await em.findOne(Ledger, { workspaceId: idToFind('workspace', workspaceId) })
   if (!ledger) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   // The day of what is posted next.
   const at = postingTime(ledger, await databaseTime(em))
   const limits = await em.find(
     SpendingLimit,
-    { workspaceId, ...notCleared },
+    { workspaceId: ledger.workspaceId, ...notCleared },
     { orderBy: { createdAt: 'asc', subject: 'asc', currency: 'asc' } },
   )
   return limits.map(({ row }) => recordOf(row, at))
 }
 
 async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
-  const ledger = await lockLedger(em, workspaceId)
+  const ledger = await lockLedger(em, idToFind('workspace', workspaceId))
   if (!isPresent(ledger)) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   requireGenuine(ledger)
   return ledger
 }
 
 /** @throws AdminError NOT_FOUND; NOT_ALLOWED if the wallet has another currency */
-async function requireSubject(em: Em, workspaceId: string, subject: LimitSubject, currency: string): Promise<void> {
+async function requireSubject(
+  em: Em,
+  workspaceId: Id<'workspace'>,
+  subject: LimitSubject,
+  currency: string,
+): Promise<void> {
   if ('apiKey' in subject) {
-    const key = await em.findOne(ApiKey, { workspaceId, id: subject.apiKey, deletedAt: null })
+    const key = await em.findOne(ApiKey, { workspaceId, id: idToFind('apiKey', subject.apiKey), deletedAt: null })
     if (!key) throw new AdminError('NOT_FOUND', `${workspaceId} has no API key ${subject.apiKey}.`)
     return
   }
-  const wallet = await em.findOne(Wallet, { workspaceId, id: subject.walletId, kind: 'CUSTOMER' })
+  const wallet = await em.findOne(Wallet, { workspaceId, id: idToFind('wallet', subject.walletId), kind: 'CUSTOMER' })
   if (!wallet) throw new AdminError('NOT_FOUND', `${workspaceId} has no wallet ${subject.walletId}.`)
   if (wallet.currency !== currency)
     throw new AdminError(
@@ -173,13 +189,14 @@ function boundsOf({ perTransfer, perDay, currency }: LimitRow) {
 
 /** A subject as it is stored. */
 function storedSubject(subject: LimitSubject): string {
-  return 'apiKey' in subject ? actorOfKey(subject.apiKey) : walletSubject(uuidFromId('wallet', subject.walletId) ?? '')
+  if ('apiKey' in subject) return actorOfKey(subject.apiKey)
+  return walletSubject(uuidFromId('wallet', idToFind('wallet', subject.walletId)))
 }
 
 /** The public ID of a stored subject. */
 function targetOf(subject: string): string {
   const [, id = ''] = subject.split(':')
-  return isKey(subject) ? id : idFromUuid('wallet', id)
+  return isKey(subject) ? id : idFromUuid('wallet', id as Uuid<'wallet'>)
 }
 
 function idOf(subject: LimitSubject): string {

@@ -4,6 +4,7 @@ import {
   checkpointInput,
   checkpointPartReceipt,
   haltedLedger,
+  type Id,
   idFromUuid,
   type ReopenEvent,
   type RepairEvent,
@@ -11,6 +12,7 @@ import {
   repairableRules,
   repairInput,
   type UploadedCheckpoint,
+  type Uuid,
   uploadCheckpointInput,
   uuidFromId,
   type VerifyEvent,
@@ -18,6 +20,7 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { recordAction } from '../audit/record.ts'
+import { idToFind } from '../database/types.ts'
 import { createCheckpoint, uploadCheckpointPart } from '../integrity/checkpoints/checkpoint.ts'
 import { removeUploads } from '../integrity/checkpoints/queries.ts'
 import { findHalted, haltClosed, reopenLedger } from '../integrity/repair/reopen.ts'
@@ -52,7 +55,7 @@ export const ledger = router({
       const signal = untilStopped(ctx, caller)
       const { databaseUrl, chainKey } = ctx.core
       const scope = { databaseUrl, chainKey, workspaceId }
-      return audited(ctx, createCheckpoint(scope, signal))
+      return audited(ctx, workspaceId, createCheckpoint(scope, signal))
     }),
 
   halted: operatorReadProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
@@ -65,22 +68,24 @@ export const ledger = router({
   }),
 
   reopen: adminProcedure.input(reopenInput).mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
-    await haltedFirst(ctx, workspaceId)
+    const id = await haltedFirst(ctx, workspaceId)
     const signal = untilStopped(ctx, caller)
-    return verifyAndReopen(ctx, workspaceId, force, signal)
+    return verifyAndReopen(ctx, id, force, signal)
   }),
 
   repair: adminProcedure.input(repairInput).mutation(async ({ ctx, input, signal: caller }) => {
-    await haltedFirst(ctx, input.workspaceId)
-    return verifyAndRepair(ctx, input.workspaceId, input.dryRun, untilStopped(ctx, caller))
+    const id = await haltedFirst(ctx, input.workspaceId)
+    return verifyAndRepair(ctx, id, input.dryRun, untilStopped(ctx, caller))
   }),
 })
 
-/** @throws AdminError if the workspace cannot be repaired or reopened */
-async function haltedFirst(ctx: CallContext, workspaceId: string): Promise<void> {
+/** The ID of a halted workspace. @throws AdminError if it cannot be repaired or reopened */
+async function haltedFirst(ctx: CallContext, text: string): Promise<Id<'workspace'>> {
   const { chainKey } = ctx.core
+  const workspaceId = idToFind('workspace', text)
   await inTransaction(ctx, (em, actor) => haltClosed(em, { actor, chainKey }, workspaceId))
   await inTransaction(ctx, em => findHalted(em, workspaceId))
+  return workspaceId
 }
 
 /** Aborted when the caller disconnects or core stops. */
@@ -88,13 +93,14 @@ function untilStopped({ core }: Context, caller: AbortSignal | undefined): Abort
   return caller ? AbortSignal.any([caller, core.stopping]) : core.stopping
 }
 
-/** The UUID of the workspace; null for all of them. @throws AdminError NOT_FOUND */
-async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<string | null> {
+/** The workspace; null for all of them. @throws AdminError NOT_FOUND */
+async function workspaceOf({ core }: Context, workspaceId: string | undefined): Promise<Uuid<'workspace'> | null> {
   if (workspaceId === undefined) return null
   // Deleted workspaces have a history too.
-  if ((await core.orm.em.fork().count(Workspace, { id: workspaceId })) === 0)
+  const id = idToFind('workspace', workspaceId)
+  if ((await core.orm.em.fork().count(Workspace, { id })) === 0)
     throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
-  return uuidFromId('workspace', workspaceId)
+  return uuidFromId('workspace', id)
 }
 
 const verifying = new WeakSet<Core>()
@@ -102,7 +108,7 @@ const verifying = new WeakSet<Core>()
 /** Runs one verification at a time: each uses a processor and a connection for minutes. */
 async function* verifyAlone(
   core: Core,
-  workspaceId: string | null,
+  workspaceId: Uuid<'workspace'> | null,
   checkpoint: UploadedCheckpoint | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
@@ -131,7 +137,7 @@ function logLeftUpload(core: Core, error: unknown): void {
 
 async function* verifyAndReopen(
   ctx: CallContext,
-  workspaceId: string,
+  workspaceId: Id<'workspace'>,
   force: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<ReopenEvent, void> {
@@ -152,7 +158,7 @@ async function* verifyAndReopen(
 /** Repairs rows only if all flows are undamaged, then verifies the workspace again and reopens it if it is sound. */
 async function* verifyAndRepair(
   ctx: CallContext,
-  workspaceId: string,
+  workspaceId: Id<'workspace'>,
   dryRun: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<RepairEvent, void> {
@@ -183,18 +189,19 @@ async function* verifyAndRepair(
 /** Records the checkpoint in the audit before the last part is sent, so that the audit has every complete checkpoint. */
 async function* audited(
   ctx: CallContext,
+  workspace: Uuid<'workspace'> | null,
   parts: AsyncGenerator<CheckpointPart, void>,
 ): AsyncGenerator<CheckpointPart, void> {
   let wallets = 0
   for await (const part of parts) {
     wallets += part.chains.length
-    const { checkpointId, takenAt, workspaceId } = part
+    const { checkpointId, takenAt } = part
     if (part.last)
       await inTransaction(ctx, async (em, actor) =>
         recordAction(em, {
           actor,
           action: 'ledger.checkpoint',
-          workspaceId,
+          workspaceId: workspace && idFromUuid('workspace', workspace),
           target: checkpointId,
           after: { takenAt, wallets },
         }),

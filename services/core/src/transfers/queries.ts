@@ -16,7 +16,7 @@ import { toOrder } from './operations.ts'
 /** Reads transfers by names of one kind. `kept` returns the name of this kind that a transfer has. */
 function readTransfers(kept: (transfer: Transfer) => string | null) {
   return batched({
-    readMany: ({ reads }: CheckedReads, names: readonly NameKey[]) => findTransfers(reads, names),
+    readMany: ({ reads }: CheckedReads, names: readonly NameKey<'transfer'>[]) => findTransfers(reads, names),
     nameOf: {
       key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : name.bizId),
       row: ({ transfer }) => transfer.workspaceId + kept(transfer),

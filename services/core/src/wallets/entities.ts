@@ -35,8 +35,8 @@ export class Wallet extends WalletSchema.class implements SignedEntity {
   /** With UUIDs. */
   get row(): WalletRow {
     return {
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
-      id: uuidFromId('wallet', this.id)!,
+      workspaceId: uuidFromId('workspace', this.workspaceId),
+      id: uuidFromId('wallet', this.id),
       number: this.number ?? null,
       kind: this.kind,
       bizId: this.bizId ?? null,

@@ -1,4 +1,10 @@
-import { type CreateWalletInput, idFromUuid, uuidFromId, type WalletStatus } from '@workspace-wallet/contract'
+import {
+  type CreateWalletInput,
+  idFromUuid,
+  type Uuid,
+  uuidFromId,
+  type WalletStatus,
+} from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect, execute, query } from '../../../../test/setup/database.ts'
@@ -317,7 +323,7 @@ describe('a change of status', () => {
     ])
     const ids = [
       theirs.walletId,
-      idFromUuid('wallet', hidden!.id as string),
+      idFromUuid('wallet', hidden!.id as Uuid<'wallet'>),
       'wal_01h455vb4pex5vsknk084sn02q',
       '',
       '\0',

@@ -21,6 +21,7 @@ import type { Em } from '../database/orm.ts'
 import { isGenuine, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
 import type { WalletRow } from '../database/signed-rows.ts'
+import { idToFind } from '../database/types.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf, newId, requestOf } from '../ledger/decide/commands.ts'
@@ -50,9 +51,10 @@ export type Administration = { actor: string; by: WalletChanger; caller?: Caller
 export async function createWallet(
   em: Em,
   administration: Administration,
-  { workspaceId, currency, name, bizId = null }: NewWalletInput,
+  { currency, name, bizId = null, ...input }: NewWalletInput,
 ): Promise<WalletRecord> {
   const { actor, chainKey } = administration
+  const workspaceId = idToFind('workspace', input.workspaceId)
   const locked = await lockLedger(em, workspaceId)
   const existing = bizId === null ? null : await em.findOne(Wallet, { workspaceId, bizId })
   if (existing) {
@@ -61,7 +63,7 @@ export async function createWallet(
     requireUnmodified(existing, administration, `wallet ${existing.id}`)
     return toRecord(existing.row)
   }
-  let ledger = requireOpen(locked, administration, workspaceId).row
+  let ledger = requireOpen(locked, administration, input.workspaceId).row
   const author = authorOf(administration)
   const now = postingTime(ledger, await databaseTime(em))
   const add = async (given: Pick<WalletRow, 'kind' | 'number' | 'bizId' | 'name'>) => {
@@ -86,7 +88,7 @@ type NewWallet = Pick<WalletRow, 'workspaceId' | 'kind' | 'number' | 'bizId' | '
 function newWallet(given: NewWallet): WalletRow {
   return {
     ...given,
-    id: uuidFromId('wallet', mintId('wallet'))!,
+    id: uuidFromId('wallet', mintId('wallet')),
     status: 'ACTIVE',
     frozenBy: null,
     balance: new Decimal(0),
@@ -115,8 +117,9 @@ export async function setWalletStatus(
   status: WalletStatus,
 ): Promise<WalletRecord> {
   const { actor, by, chainKey } = administration
-  const locked = await lockLedger(em, workspaceId)
-  const wallet = await em.findOne(Wallet, { workspaceId, id: walletId, kind: 'CUSTOMER' })
+  const key = { workspaceId: idToFind('workspace', workspaceId), id: idToFind('wallet', walletId) }
+  const locked = await lockLedger(em, key.workspaceId)
+  const wallet = await em.findOne(Wallet, { ...key, kind: 'CUSTOMER' })
   if (wallet?.status === status && !(by === 'OPERATOR' && wallet.frozenBy === 'WORKSPACE')) {
     requireUnmodified(wallet, administration, `wallet ${walletId}`)
     return toRecord(wallet.row)
@@ -133,7 +136,8 @@ export async function setWalletStatus(
   const change = { status, frozenBy, at }
   const changed = await changeWalletStatus(runIn(em), chainKey, rows, change, authorOf(administration))
   const after = { status, frozenBy }
-  recordAction(em, { actor, action: actionOfStatus[status], workspaceId, target: walletId, before, after })
+  const target = { workspaceId: wallet.workspaceId, target: wallet.id }
+  recordAction(em, { actor, action: actionOfStatus[status], ...target, before, after })
   return toRecord(changed.wallet)
 }
 
@@ -179,12 +183,12 @@ export type Funding = {
  */
 export async function fundWallet(core: CheckedReads & { shards: Shards }, funding: Funding): Promise<FundingReceipt> {
   const { type, workspaceId, walletId, amount, actor, requestId } = funding
+  const workspace = uuidFromId('workspace', workspaceId)
+  const own = uuidFromId('wallet', walletId)
   const wallet = await findWallet(core, workspaceId, walletId)
-  if (!wallet) throw new DomainError('W001', { field: 'walletId' })
+  if (!wallet || !workspace || !own) throw new DomainError('W001', { field: 'walletId' })
   const fault = amountFault(amount, wallet.currency)
   if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
-  const workspace = uuidFromId('workspace', workspaceId)!
-  const own = uuidFromId('wallet', walletId)!
   const external = await findExternalWallet(core.reads, workspace, wallet.currency)
   const { holdId, holdRemainder } = funding
   const posting: Posting = {
@@ -245,7 +249,7 @@ function requireOpen(ledger: Ledger | null, administration: Administration, work
 /** @throws ModifiedRow for a client; AdminError NOT_ALLOWED for an operator */
 function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
   if (by === 'WORKSPACE' && !isGenuine(row))
-    throw modifiedRow(row instanceof Wallet ? 'wallet' : 'ledger', uuidFromId('workspace', row.workspaceId)!, what)
+    throw modifiedRow(row instanceof Wallet ? 'wallet' : 'ledger', uuidFromId('workspace', row.workspaceId), what)
   requireGenuine(row)
 }
 

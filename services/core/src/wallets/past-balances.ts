@@ -1,4 +1,4 @@
-import { Decimal, type Flow, maxFlowsAfter, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, type Flow, maxFlowsAfter, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { bisection } from '../database/lists/bisection.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { numbersBetween } from '../database/lists/numbers.ts'
@@ -10,6 +10,8 @@ export type PastBalance = { sequence: number; balance: Decimal }
 
 /** A wallet at two times. */
 export type PastBalances = {
+  workspace: Uuid<'workspace'>
+  wallet: Uuid<'wallet'>
   currency: string
   opening: PastBalance
   closing: PastBalance
@@ -69,11 +71,13 @@ export async function readPastBalances(
     values: [workspace, wallet, timeText(from), timeText(to)],
   })
   const { now } = row!
-  if (row!.currency === null) return { now, wallet: null }
+  if (row!.currency === null || !workspace || !wallet) return { now, wallet: null }
   const { currency, opening, closing, openingBalance, closingBalance, lastPostedAt } = row!
   return {
     now,
     wallet: {
+      workspace,
+      wallet,
       currency,
       opening: { sequence: opening, balance: new Decimal(openingBalance ?? 0) },
       closing: { sequence: closing, balance: new Decimal(closingBalance ?? 0) },
@@ -102,12 +106,10 @@ const sumOutStatement = statement<{ sum: string }>(
  */
 export async function sumOut(
   db: ListDatabase,
-  workspaceId: string,
-  walletId: string,
+  { workspace, wallet }: Pick<PastBalances, 'workspace' | 'wallet'>,
   { after, upTo }: SequenceRange,
 ): Promise<Decimal> {
-  const workspace = uuidFromId('workspace', workspaceId)!
-  const values = [workspace, uuidFromId('wallet', walletId), after, upTo]
+  const values = [workspace, wallet, after, upTo]
   const [row] = await db.read({ workspace, cost: 'search', blamed: 'from', statement: sumOutStatement, values })
   return new Decimal(row!.sum)
 }

@@ -4,9 +4,11 @@ import {
   type Flow,
   type FlowDirection,
   type FlowFilter,
+  type Id,
   idFromUuid,
   type Page,
   type TransferType,
+  type Uuid,
   uuidFromId,
   type Wallet,
   type WalletBalance,
@@ -38,7 +40,7 @@ import { Wallet as WalletEntity } from './entities.ts'
 
 /** The columns of a wallet that its record contains. */
 type ShownWallet = {
-  id: string
+  id: Uuid<'wallet'>
   bizId: string | null
   name: string
   currency: string
@@ -66,7 +68,7 @@ function toWallet({ id, bizId, name, currency, status, balance, createdAt, updat
   }
 }
 
-type WalletKey = { workspace: string; wallet: string }
+type WalletKey = { workspace: Uuid<'workspace'>; wallet: Uuid<'wallet'> }
 
 const asked = `
   unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id) cross join lateral (
@@ -129,7 +131,7 @@ const readWalletWithDueHolds = batched({
     if (holds.length > dueHoldLimit) return { wallet, due: null }
     let due = new Decimal(0)
     await inTurns(holds, ([id, json]) => {
-      const hold = holdFrom(json, { workspaceId, id })
+      const hold = holdFrom(json, { workspaceId, id: id as Uuid<'hold'> })
       requireSignedHold(chainKey, hold)
       due = due.plus(hold.remaining)
     })
@@ -161,7 +163,7 @@ export async function findBalance(
 ): Promise<WalletBalance | null> {
   const key = keyOf(workspaceId, walletId)
   if (!key) return null
-  const found = await readSettled(core, workspaceId, () => readNow(core, key), isHoldingLess)
+  const found = await readSettled(core, key.workspace, () => readNow(core, key), isHoldingLess)
   if (found?.wallet.kind !== 'CUSTOMER') return null
   const { wallet, due } = found
   if (due === null) throw new DomainError('S002', { retryAfterSeconds: 1 })
@@ -186,20 +188,24 @@ function keyOf(workspaceId: string, walletId: string): WalletKey | null {
   return workspace && wallet ? { workspace, wallet } : null
 }
 
-const findExternalWalletStatement = statement<{ id: string }>(
+const findExternalWalletStatement = statement<{ id: Uuid<'wallet'> }>(
   'find-external-wallet',
   `select id from wallet where workspace_id = $1 and currency = $2 and kind = 'EXTERNAL'`,
 )
 
-/** The UUID of the hidden EXTERNAL wallet of this currency. */
-export async function findExternalWallet(db: Queryable, workspace: string, currency: string): Promise<string> {
+/** The hidden EXTERNAL wallet of this currency. */
+export async function findExternalWallet(
+  db: Queryable,
+  workspace: Uuid<'workspace'>,
+  currency: string,
+): Promise<Uuid<'wallet'>> {
   const [row] = await run(db, findExternalWalletStatement, [workspace, currency])
   if (!row) throw new Error(`workspace ${workspace} has wallets in ${currency} but no EXTERNAL wallet`)
   return row.id
 }
 
 /** The IDs of a workspace's own wallets that hold money. */
-export async function findWalletsWithMoney(em: Em, workspaceId: string): Promise<string[]> {
+export async function findWalletsWithMoney(em: Em, workspaceId: Id<'workspace'>): Promise<string[]> {
   const rows = await kyselyOf(em, WalletEntity)
     .selectFrom('Wallet')
     .select('id')
@@ -304,10 +310,10 @@ export type FlowRow = {
   amount: string
   balanceAfter: string
   type: TransferType
-  transferId: string
+  transferId: Uuid<'transfer'>
   currency: string
-  sourceWalletId: string
-  targetWalletId: string
+  sourceWalletId: Uuid<'wallet'>
+  targetWalletId: Uuid<'wallet'>
   createdAt: Date
 }
 
@@ -364,7 +370,7 @@ export function toFlow(walletId: string, row: FlowRow): Flow {
   const isOut = direction === 'OUT'
   const counterparty = isOut ? row.targetWalletId : row.sourceWalletId
   return {
-    flowId: idFromUuid('flow', isOut ? row.transferId : withLastBitFlipped(row.transferId)),
+    flowId: flowIdOf(row.transferId, isOut),
     walletId,
     sequence: row.sequence,
     direction,
@@ -379,6 +385,7 @@ export function toFlow(walletId: string, row: FlowRow): Flow {
 }
 
 /** The flowIds of a transfer are its UUID and that UUID with the last bit flipped, so they need not be stored. */
-function withLastBitFlipped(uuid: string): string {
-  return uuid.slice(0, -1) + (Number.parseInt(uuid.at(-1)!, 16) ^ 1).toString(16)
+function flowIdOf(transferId: Uuid<'transfer'>, isOut: boolean): Id<'flow'> {
+  const lastDigit = Number.parseInt(transferId.at(-1)!, 16) ^ (isOut ? 0 : 1)
+  return idFromUuid('flow', (transferId.slice(0, -1) + lastDigit.toString(16)) as Uuid<'flow'>)
 }

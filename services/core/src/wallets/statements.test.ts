@@ -1,4 +1,4 @@
-import { Decimal, type Flow, idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, type Flow, type Id, idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../../../../cli/processes/random.ts'
@@ -133,7 +133,9 @@ test('the lines of a statement come in order and in parts, and none for wallets 
   expect((await read(walletId, 0, all.length)).content).toEqual(all)
   expect((await read(walletId, 3, 7)).content).toEqual(all.slice(3, 7))
   expect((await read(walletId, 7, 7)).content).toEqual([])
-  const [external] = (await connectedQuery(`select id from wallet where kind = 'EXTERNAL' limit 1`)) as [{ id: string }]
+  const [external] = (await connectedQuery(`select id from wallet where kind = 'EXTERNAL' limit 1`)) as [
+    { id: Uuid<'wallet'> },
+  ]
   for (const foreign of [idFromUuid('wallet', external.id), mintId('wallet'), 'nonsense'])
     expect((await read(foreign, 0, 100)).content).toEqual([])
 })
@@ -199,7 +201,9 @@ describe('refusals, in order', () => {
     const owner = await connect(testCore.database.ownerUrl)
     await owner.query('begin; lock table transfer in access exclusive mode')
     const reader = new ListReader(pool, 4, { shortMs: 10, longMs: 20 })
-    const summed = sumOut(reader, workspaceId, wallets()[0]!, { after: 0, upTo: 10 })
+    const [walletId] = wallets() as [Id<'wallet'>]
+    const of = { workspace: uuidFromId('workspace', workspaceId)!, wallet: uuidFromId('wallet', walletId) }
+    const summed = sumOut(reader, of, { after: 0, upTo: 10 })
     await expect(summed).rejects.toMatchObject(fault('from', 'TOO_EXPENSIVE', 0.02))
     await owner.end()
     await pool.end()

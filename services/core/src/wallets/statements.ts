@@ -30,15 +30,16 @@ export async function balanceAt(reads: Reads, of: OfWallet & { at: Date }): Prom
  *   summing up the flows takes too long; W001; S002
  */
 export async function statementOf(reads: Reads, of: OfWallet & { from: Date; to: Date }): Promise<WalletStatement> {
-  const { workspaceId, walletId, from, to } = of
+  const { walletId, from, to } = of
   if (from > to) throw new DomainError('S012', { field: 'from', reason: 'TOO_LARGE', limit: to.toISOString() })
   const earliest = new Date(to.getTime() - maxStatementDays * dayMs)
   if (from < earliest)
     throw new DomainError('S012', { field: 'from', reason: 'TOO_SMALL', limit: earliest.toISOString() })
-  const { currency, opening, closing } = await readSettled(reads, of, 'to')
+  const settled = await readSettled(reads, of, 'to')
+  const { currency, opening, closing } = settled
   const flowCount = closing.sequence - opening.sequence
   const range = { after: opening.sequence, upTo: closing.sequence }
-  const totalOut = await sumOut(reads.lists, workspaceId, walletId, range)
+  const totalOut = await sumOut(reads.lists, settled, range)
   return {
     walletId,
     currency,
@@ -76,6 +77,6 @@ async function readSettled(
   if (to > latest) throw new DomainError('S012', { field, reason: 'TOO_LARGE', limit: latest.toISOString() })
   if (!wallet) throw new DomainError('W001', { field: 'walletId' })
   if (wallet.lastPostedAt >= to) return wallet
-  await ledgerWaits.wait(workspaceId)
+  await ledgerWaits.wait(wallet.workspace)
   return (await read()).wallet ?? wallet
 }

@@ -42,8 +42,8 @@ export class Webhook extends WebhookSchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
     return webhookMac(chainKey, {
       ...this,
-      id: uuidFromId('webhook', this.id)!,
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      id: uuidFromId('webhook', this.id),
+      workspaceId: uuidFromId('workspace', this.workspaceId),
       previousSecret: this.previousSecret ?? null,
       previousSecretUntil: this.previousSecretUntil ?? null,
       deletedAt: this.deletedAt ?? null,

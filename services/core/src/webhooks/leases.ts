@@ -8,6 +8,7 @@ import {
   leaseMs,
   maxDeliveries,
   maxLeaseLength,
+  type Uuid,
 } from '@workspace-wallet/contract'
 import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
@@ -62,7 +63,7 @@ type Taken = { leases: Lease[]; damaged: number }
 async function takeLeases(
   signing: Signing,
   inTransaction: InTransaction,
-  due: readonly string[],
+  due: readonly Uuid<'webhook'>[],
   size: number,
 ): Promise<Taken> {
   try {
@@ -89,18 +90,18 @@ async function takeLeases(
 }
 
 /** Webhooks whose rows this core can neither lease nor make wait. */
-const setAside = new Set<string>()
+const setAside = new Set<Uuid<'webhook'>>()
 const maxSetAside = 1000
 const setAsideMs = 60_000
 
-function putAside(uuid: string): void {
+function putAside(uuid: Uuid<'webhook'>): void {
   if (setAside.size >= maxSetAside) return
   setAside.add(uuid)
   void setTimeout(setAsideMs, null, { ref: false }).then(() => setAside.delete(uuid))
 }
 
 /** Leases those of these webhooks that are still due. Damaged ones have to wait. */
-async function takeLocked(em: Em, signing: Signing, due: readonly string[], size: number): Promise<Taken> {
+async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'>[], size: number): Promise<Taken> {
   const uuids = await lockDueWebhooks(em, due, size)
   const webhooks = await em.find(Webhook, { id: { $in: uuids.map(uuid => idFromUuid('webhook', uuid)) } })
   const now = await databaseTime(em)

@@ -5,6 +5,7 @@ import {
   type CreateWebhookInput,
   DomainError,
   defaultWebhookGraceSeconds,
+  type Id,
   type IssuedWebhook,
   type ListWebhooksInput,
   maxWebhooks,
@@ -23,6 +24,7 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { webhookBizIdMac } from '../database/signed-rows.ts'
+import { idToFind } from '../database/types.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { Webhook } from './entities.ts'
@@ -31,7 +33,7 @@ import { Webhook } from './entities.ts'
 type Call<Input> = Omit<Input, 'caller'>
 
 /** The ID and the secret of a new webhook, which are generated before the transaction, so that it can be repeated. */
-export type NewWebhook = { webhookId: string; secret: string }
+export type NewWebhook = { webhookId: Id<'webhook'>; secret: string }
 
 /**
  * Checks the URL and, if its host is an address, whether that address is allowed. Like the rest of the body, the URL is
@@ -54,11 +56,12 @@ export async function createWebhook(
   em: Em,
   { actor, keyRing, chainKey, log }: { actor: string; keyRing: KeyRing; chainKey: KeyObject; log: Log },
   { webhookId, secret }: NewWebhook,
-  { workspaceId, bizId, url, types = [], concurrency = 1 }: Call<CreateWebhookInput>,
+  { bizId, url, types = [], concurrency = 1, ...input }: Call<CreateWebhookInput>,
 ): Promise<IssuedWebhook> {
+  const workspaceId = idToFind('workspace', input.workspaceId)
   const ledger = await lockLedger(em, workspaceId)
   const now = await databaseTime(em)
-  const bizIdMac = webhookBizIdMac(chainKey, uuidFromId('workspace', workspaceId)!, bizId)
+  const bizIdMac = webhookBizIdMac(chainKey, uuidFromId('workspace', workspaceId), bizId)
   const existing = await em.findOne(Webhook, { bizIdMac })
   if (existing) {
     requireUnmodified(existing, actor)
@@ -153,7 +156,7 @@ export async function seekWebhook(
   { workspaceId, webhookId, after: position }: Call<SeekWebhookInput>,
 ): Promise<WebhookRecord> {
   const { webhook, now } = await lockWebhook(em, actor, workspaceId, webhookId)
-  const { position: head } = await em.findOneOrFail(Ledger, { workspaceId })
+  const { position: head } = await em.findOneOrFail(Ledger, { workspaceId: webhook.workspaceId })
   if (position > head) throw new DomainError('E001', { position: head })
   const before = { ...auditView(webhook), position: webhook.position }
   webhook.position = position
@@ -187,7 +190,7 @@ export async function findWebhook(
   workspaceId: string,
   webhookId: string,
 ): Promise<WebhookRecord> {
-  const webhook = await em.findOne(Webhook, { id: webhookId, workspaceId, deletedAt: null })
+  const webhook = await em.findOne(Webhook, { ...keyOf(workspaceId, webhookId), deletedAt: null })
   if (!webhook) throw new DomainError('E002')
   requireUnmodified(webhook, actor)
   return toRecord(webhook, await databaseTime(em))
@@ -202,8 +205,9 @@ export async function findWebhook(
 export async function listWebhooks(
   em: Em,
   by: { actor: string; log: Log },
-  { workspaceId, filter, sort, page, size }: Call<ListWebhooksInput>,
+  { filter, sort, page, size, ...input }: Call<ListWebhooksInput>,
 ): Promise<Page<WebhookRecord>> {
+  const workspaceId = idToFind('workspace', input.workspaceId)
   if (!(await em.findOne(Ledger, { workspaceId }))) throw new DomainError('GA2032')
   const orderBy = sort.map(({ field, direction }) => ({ [field]: direction }))
   const webhooks = await findGenuine(em, by, workspaceId, [...orderBy, { createdAt: 'desc' }, { id: 'desc' }])
@@ -222,7 +226,11 @@ export async function listWebhooks(
 export async function findModified(em: Em, workspaceId: string): Promise<string[]> {
   // Deleted ones last, so that the next ones are listed after the first have been deleted.
   const orderBy: OrderDefinition<Webhook> = [{ deletedAt: 'asc nulls first' }, { id: 'asc' }]
-  const webhooks = await em.find(Webhook, { workspaceId }, { orderBy, limit: maxRows })
+  const webhooks = await em.find(
+    Webhook,
+    { workspaceId: idToFind('workspace', workspaceId) },
+    { orderBy, limit: maxRows },
+  )
   return webhooks.filter(webhook => !isGenuine(webhook)).map(({ id }) => id)
 }
 
@@ -260,7 +268,7 @@ const maxRows = 100
 async function findGenuine(
   em: Em,
   { actor, log }: { actor: string; log: Log },
-  workspaceId: string,
+  workspaceId: Id<'workspace'>,
   orderBy: OrderDefinition<Webhook> = [],
 ): Promise<Webhook[]> {
   const webhooks = await em.find(Webhook, { workspaceId, deletedAt: null }, { orderBy, limit: maxRows + 1 })
@@ -271,10 +279,14 @@ async function findGenuine(
   return webhooks.filter(isGenuine)
 }
 
+function keyOf(workspaceId: string, webhookId: string) {
+  return { id: idToFind('webhook', webhookId), workspaceId: idToFind('workspace', workspaceId) }
+}
+
 /** A webhook, also a deleted one, locked until the transaction ends. @throws DomainError E002 */
 async function findLocked(em: Em, workspaceId: string, webhookId: string): Promise<Webhook> {
   const lockMode = LockMode.PESSIMISTIC_WRITE
-  const webhook = await em.findOne(Webhook, { id: webhookId, workspaceId }, { lockMode })
+  const webhook = await em.findOne(Webhook, keyOf(workspaceId, webhookId), { lockMode })
   if (!webhook) throw new DomainError('E002')
   return webhook
 }

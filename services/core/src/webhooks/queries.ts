@@ -1,4 +1,4 @@
-import { idFromUuid, type LeaseName, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type LeaseName, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
 import { runIn } from '../database/run.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
@@ -16,7 +16,7 @@ const hasCome = (column: string) =>
   `(w.${column} <= statement_timestamp() or w.${column} > statement_timestamp() + interval '${furthestAttempt}')`
 const isDue = `w.status = 'ACTIVE' and w.deleted_at is null and ${hasCome('next_attempt_at')} and ${hasCome('leased_until')}`
 
-const findDueStatement = statement<{ id: string }>(
+const findDueStatement = statement<{ id: Uuid<'webhook'> }>(
   'find-due-webhooks',
   `select id from (
      select w.id, w.leased_until,
@@ -30,27 +30,34 @@ const findDueStatement = statement<{ id: string }>(
  * Webhooks that have events to deliver: several times `size`. Each workspace gets its first one before any gets a second;
  * within a workspace, the webhook whose last lease ended first comes first.
  *
- * @param except UUIDs of webhooks to leave out
- * @returns their UUIDs
+ * @param except webhooks to leave out
  */
-export async function findDueWebhooks(db: Queryable, size: number, except: readonly string[]): Promise<string[]> {
+export async function findDueWebhooks(
+  db: Queryable,
+  size: number,
+  except: readonly Uuid<'webhook'>[],
+): Promise<Uuid<'webhook'>[]> {
   const rows = await run(db, findDueStatement, [plainArray(except), lookahead * size])
   return rows.map(({ id }) => id)
 }
 
-const lockDueStatement = statement<{ id: string }>(
+const lockDueStatement = statement<{ id: Uuid<'webhook'> }>(
   'lock-due-webhooks',
   `select w.id from unnest($1::uuid[]) with ordinality as due (id, place) join webhook w on w.id = due.id
    where ${isDue} order by due.place limit $2 for no key update of w skip locked`,
 )
 
 /** Locks up to `size` of these webhooks, in their order: those that are still due and not locked by another transaction. */
-export async function lockDueWebhooks(em: Em, uuids: readonly string[], size: number): Promise<string[]> {
+export async function lockDueWebhooks(
+  em: Em,
+  uuids: readonly Uuid<'webhook'>[],
+  size: number,
+): Promise<Uuid<'webhook'>[]> {
   const rows = await runIn(em)(lockDueStatement, [plainArray(uuids), size])
   return rows.map(({ id }) => id)
 }
 
-const findRevokedStatement = statement<{ id: string; generation: string }>(
+const findRevokedStatement = statement<{ id: Uuid<'webhook'>; generation: string }>(
   'find-revoked-leases',
   `select held.id, held.generation
    from unnest($1::uuid[], $2::uuid[]) held (id, generation)

@@ -3,6 +3,7 @@ import type { DeliveryReport } from '@workspace-wallet/contract'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
+import { idToFind } from '../database/types.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
 import { Webhook } from './entities.ts'
 import { pauseFailing } from './operations.ts'
@@ -23,7 +24,11 @@ const gone = 410
  */
 export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<{ accepted: boolean }> {
   const { webhookId, generation, delivered, failure } = report
-  const webhook = await em.findOne(Webhook, { id: webhookId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const webhook = await em.findOne(
+    Webhook,
+    { id: idToFind('webhook', webhookId) },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  )
   if (!webhook || webhook.leasedGeneration !== generation) return { accepted: false }
   const now = await databaseTime(em)
   webhook.leasedGeneration = null

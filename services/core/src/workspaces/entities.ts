@@ -21,7 +21,7 @@ export class Workspace extends WorkspaceSchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
     return workspaceMac(chainKey, {
       ...this,
-      id: uuidFromId('workspace', this.id)!,
+      id: uuidFromId('workspace', this.id),
       deletedAt: this.deletedAt ?? null,
     })
   }
@@ -43,7 +43,7 @@ export class Member extends MemberSchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
     return memberMac(chainKey, {
       ...this,
-      workspaceId: uuidFromId('workspace', this.workspaceId)!,
+      workspaceId: uuidFromId('workspace', this.workspaceId),
       removedAt: this.removedAt ?? null,
     })
   }

@@ -1,6 +1,6 @@
 /** Signs rows of a filled workspace, so that core returns them: it checks their MACs. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { maxEvents, uuidFromId } from '@workspace-wallet/contract'
+import { maxEvents, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { connect } from '../../../../cli/processes/database.ts'
 import { ledgerMac, walletMac } from '../../../../services/core/src/database/signed-rows.ts'
@@ -42,7 +42,7 @@ export async function signEvents(
 async function signTransfers(
   client: pg.Client,
   chainKey: KeyObject,
-  workspaceId: string,
+  workspaceId: Uuid<'workspace'>,
   after: number,
 ): Promise<void> {
   const page = await readStoredPage({ read: ({ statement, values }) => run(client, statement, values) }, workspaceId, {

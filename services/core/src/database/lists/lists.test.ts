@@ -6,6 +6,7 @@ import {
   mintId,
   type Page,
   type TransferOrder,
+  type Uuid,
   uuidFromId,
   type Wallet,
 } from '@workspace-wallet/contract'
@@ -288,7 +289,7 @@ function flowOfRow(walletId: string, flow: any, transfer: any): Flow {
   const flipped = uuid.slice(0, -1) + (Number.parseInt(uuid.slice(-1), 16) ^ 1).toString(16)
   const counterparty = idFromUuid('wallet', isOut ? transfer.target_wallet_id : transfer.source_wallet_id)
   return {
-    flowId: idFromUuid('flow', isOut ? uuid : flipped),
+    flowId: idFromUuid('flow', (isOut ? uuid : flipped) as Uuid<'flow'>),
     walletId,
     sequence: Number(flow.sequence),
     direction: flow.direction,
@@ -296,7 +297,7 @@ function flowOfRow(walletId: string, flow: any, transfer: any): Flow {
     amount: flow.amount,
     balanceAfter: new Decimal(flow.balance_after),
     currency: transfer.currency,
-    transferId: idFromUuid('transfer', uuid),
+    transferId: idFromUuid('transfer', uuid as Uuid<'transfer'>),
     counterpartyWalletId: transfer.type === 'TRANSFER' ? counterparty : null,
     createdAt: flow.created_at,
   }

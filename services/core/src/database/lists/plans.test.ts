@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, query, type TestDatabase } from '../../../../../test/setup/database.ts'
@@ -17,8 +17,8 @@ const rows = 20_000
 const orders = rows + rows / 10
 const events = orders + 5_000 + orders / 50 + 5_000
 const ids = {
-  workspace: randomUUID(),
-  dollarA: randomUUID(),
+  workspace: randomUUID() as string as Uuid<'workspace'>,
+  dollarA: randomUUID() as string as Uuid<'wallet'>,
   dollarB: randomUUID(),
   euroA: randomUUID(),
   euroB: randomUUID(),
@@ -252,7 +252,12 @@ describe('statements', () => {
     for (const command of ['select', 'analyze transfer']) {
       await client.query(command)
       for (const after of [0, rows / 2, rows])
-        expect(await blocks(db => sumOut(db, ...of, { after, upTo: after + 1_000 })), command).toBeLessThan(2_000)
+        expect(
+          await blocks(db =>
+            sumOut(db, { workspace: ids.workspace, wallet: ids.dollarA }, { after, upTo: after + 1_000 }),
+          ),
+          command,
+        ).toBeLessThan(2_000)
     }
   })
 })

@@ -9,6 +9,7 @@ import {
   checkpointFormat,
   checkpointPartEntries,
   idFromUuid,
+  type Uuid,
 } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
 import { Snapshot } from '../../database/snapshot.ts'
@@ -25,8 +26,8 @@ import {
 type CheckpointScope = {
   databaseUrl: string
   chainKey: KeyObject
-  /** A UUID; null for all workspaces. */
-  workspaceId: string | null
+  /** Null for all workspaces. */
+  workspaceId: Uuid<'workspace'> | null
 }
 
 /**
@@ -71,7 +72,7 @@ type Entries = { chains: CheckpointChain[]; rows: CheckpointRow[]; logs: Checkpo
 const noEntries = (): Entries => ({ chains: [], rows: [], logs: [], audits: [] })
 
 /** All entries of a checkpoint, as functions that add them to a part. Wallets come first, in the order of their keys. */
-async function* entriesOf(snapshot: Snapshot, workspaceId: string | null) {
+async function* entriesOf(snapshot: Snapshot, workspaceId: Uuid<'workspace'> | null) {
   for await (const wallets of headsInOrder(snapshot, workspaceId))
     yield wallets.map(wallet => (to: Entries) => to.chains.push(checkpointChain(wallet)))
   for await (const rows of signedRows(snapshot, workspaceId)) yield rows.map(row => (to: Entries) => to.rows.push(row))

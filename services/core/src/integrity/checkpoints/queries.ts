@@ -4,15 +4,16 @@ import {
   type CheckpointRow,
   type IdKind,
   idFromUuid,
+  type Uuid,
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 
-/** The last flow of a wallet, and the revision of its row. `head` in hex; IDs are UUIDs. */
+/** The last flow of a wallet, and the revision of its row. `head` in hex. */
 export type CheckpointWallet = {
-  workspaceId: string
-  walletId: string
+  workspaceId: Uuid<'workspace'>
+  walletId: Uuid<'wallet'>
   sequence: number
   head: string
   revision: number
@@ -27,7 +28,7 @@ export async function snapshotTime(snapshot: Snapshot): Promise<string> {
 /** All wallets in the order of their keys. */
 export async function* headsInOrder(
   snapshot: Snapshot,
-  workspaceId: string | null,
+  workspaceId: Uuid<'workspace'> | null,
 ): AsyncGenerator<CheckpointWallet[]> {
   const sql = `
     select workspace_id, id, sequence, encode(head, 'hex'), revision
@@ -35,8 +36,8 @@ export async function* headsInOrder(
     order by workspace_id, id`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, walletId, sequence, head, revision]) => ({
-      workspaceId: workspaceId!,
-      walletId: walletId!,
+      workspaceId: workspaceId as Uuid<'workspace'>,
+      walletId: walletId as Uuid<'wallet'>,
       sequence: Number(sequence),
       head: head!,
       revision: Number(revision),
@@ -47,7 +48,10 @@ export async function* headsInOrder(
 const idKinds: Partial<Record<string, IdKind>> = { hold: 'hold', key: 'apiKey', webhook: 'webhook' }
 
 /** The revisions of all signed rows except wallets. */
-export async function* signedRows(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointRow[]> {
+export async function* signedRows(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+): AsyncGenerator<CheckpointRow[]> {
   const sql = `
     select kind, workspace_id, id, revision from (
       select 'workspace' as kind, id as workspace_id, '' as id, revision from public.workspace
@@ -61,33 +65,39 @@ export async function* signedRows(snapshot: Snapshot, workspaceId: string | null
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([kind, workspaceId, id, revision]) => ({
       kind: kind as CheckpointRow['kind'],
-      workspaceId: idFromUuid('workspace', workspaceId!),
-      id: idKinds[kind!] ? idFromUuid(idKinds[kind!]!, id!) : id!,
+      workspaceId: idFromUuid('workspace', workspaceId as Uuid<'workspace'>),
+      id: idKinds[kind!] ? idFromUuid(idKinds[kind!]!, id as Uuid) : id!,
       revision: Number(revision),
     }))
 }
 
 /** The ends of all event logs that are not empty. */
-export async function* logEnds(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointLog[]> {
+export async function* logEnds(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+): AsyncGenerator<CheckpointLog[]> {
   const sql = `
     select workspace_id, position, encode(journal_head, 'hex')
     from public.ledger where position > 0 and ($1::uuid is null or workspace_id = $1)`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, position, head]) => ({
-      workspaceId: idFromUuid('workspace', workspaceId!),
+      workspaceId: idFromUuid('workspace', workspaceId as Uuid<'workspace'>),
       position: Number(position),
       head: head!,
     }))
 }
 
 /** The last action of each audit. */
-export async function* auditHeads(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<CheckpointAudit[]> {
+export async function* auditHeads(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+): AsyncGenerator<CheckpointAudit[]> {
   const sql = `
     select nullif(workspace_id, '00000000-0000-0000-0000-000000000000'), position, encode(mac, 'hex')
     from public.audit_head where position > 0 and ($1::uuid is null or workspace_id = $1)`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, position, head]) => ({
-      workspaceId: workspaceId! && idFromUuid('workspace', workspaceId!),
+      workspaceId: workspaceId! && idFromUuid('workspace', workspaceId as Uuid<'workspace'>),
       position: Number(position),
       head: head!,
     }))

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { AdminError, countViolations, type VerifyReport } from '@workspace-wallet/contract'
+import { AdminError, countViolations, type Id, type VerifyReport } from '@workspace-wallet/contract'
 import { recordAction } from '../../audit/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
@@ -11,7 +11,7 @@ import { closedOutside } from '../../ledger/store/halt.ts'
 import { Workspace } from '../../workspaces/entities.ts'
 
 /** The locked ledger of a halted workspace. @throws AdminError NOT_FOUND; NOT_ALLOWED if it is not halted */
-export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
+export async function findHalted(em: Em, workspaceId: Id<'workspace'>): Promise<Ledger> {
   const ledger = await lockLedger(em, workspaceId)
   if (!isPresent(ledger)) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   if (ledger.status === 'CLOSED')
@@ -29,7 +29,7 @@ export async function findHalted(em: Em, workspaceId: string): Promise<Ledger> {
  *
  * @throws AdminError NOT_ALLOWED if the row of the workspace says that it is deleted
  */
-export async function haltClosed(em: Em, { actor, chainKey }: Operator, workspaceId: string): Promise<void> {
+export async function haltClosed(em: Em, { actor, chainKey }: Operator, workspaceId: Id<'workspace'>): Promise<void> {
   const ledger = await lockLedger(em, workspaceId)
   if (!isPresent(ledger) || ledger.status !== 'CLOSED') return
   if ((await em.count(Workspace, { id: workspaceId, deletedAt: null })) === 0)
@@ -50,7 +50,7 @@ type Operator = { actor: string; chainKey: KeyObject }
 export async function reopenLedger(
   em: Em,
   { actor, chainKey }: Operator,
-  workspaceId: string,
+  workspaceId: Id<'workspace'>,
   { ok, brokenRules }: VerifyReport,
 ): Promise<void> {
   const ledger = await findHalted(em, workspaceId)

@@ -2,9 +2,11 @@ import type { KeyObject } from 'node:crypto'
 import {
   AdminError,
   Decimal,
+  type Id,
   idFromUuid,
   type LedgerChange,
   listedChanges,
+  type Uuid,
   uuidFromId,
   type VerifyReport,
 } from '@workspace-wallet/contract'
@@ -33,7 +35,7 @@ type WalletState = {
   heldUntil: string | null
   holdCount: number
 }
-type ComparedRow = { id: string; lastFlowAt: string | null; stored: WalletState; expected: WalletState }
+type ComparedRow = { id: Uuid<'wallet'>; lastFlowAt: string | null; stored: WalletState; expected: WalletState }
 
 export type Changes = { changes: LedgerChange[]; moreChanges: number }
 
@@ -58,7 +60,7 @@ type Totals = { flows: number; orderFlows: number; holds: number; wallets: numbe
 export async function repairLedger(
   em: Em,
   { actor, chainKey }: { actor: string; chainKey: KeyObject },
-  workspaceId: string,
+  workspaceId: Id<'workspace'>,
   verified: VerifyReport,
   dryRun: boolean,
 ): Promise<Changes> {
@@ -80,7 +82,7 @@ export async function repairLedger(
   return found
 }
 
-function inserted(what: string, workspaceId: string): AdminError {
+function inserted(what: string, workspaceId: Id<'workspace'>): AdminError {
   return new AdminError(
     'NOT_ALLOWED',
     `${what} of ${workspaceId} were inserted outside the service during the verification: nothing was repaired, run ledger verify.`,
@@ -89,7 +91,7 @@ function inserted(what: string, workspaceId: string): AdminError {
 
 type Repair = { em: Em; chainKey: KeyObject; dryRun: boolean; record: (change: LedgerChange) => void }
 
-async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspaceId: string): Promise<Totals> {
+async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspaceId: Id<'workspace'>): Promise<Totals> {
   const totals: Totals = { flows: 0, orderFlows: 0, holds: 0, wallets: 0, latestAt: new Date(0) }
   let rows = await compareWallets(em, workspaceId, null)
   while (rows.length > 0) {
@@ -147,7 +149,7 @@ type LogEnd = {
 }
 
 /** The verification has shown that the positions have no gaps. */
-async function readLogEnd(em: Em, workspaceId: string): Promise<LogEnd> {
+async function readLogEnd(em: Em, workspaceId: Id<'workspace'>): Promise<LogEnd> {
   const [row] = await em.execute<[LogEnd]>(
     `with entry as (select position, mac, created_at from public.journal where workspace_id = ?),
        last as (select * from entry order by position desc limit 1)
@@ -244,7 +246,7 @@ function isoTime(column: string): string {
  * The next wallets in the order of their IDs. The verification has shown that their flows have no gaps. A `held_until`
  * before the first expiry is right too.
  */
-function compareWallets(em: Em, workspaceId: string, after: string | null): Promise<ComparedRow[]> {
+function compareWallets(em: Em, workspaceId: Id<'workspace'>, after: string | null): Promise<ComparedRow[]> {
   return em.execute<ComparedRow[]>(
     `select w.id, ${isoTime('f.created_at')} as "lastFlowAt",
        json_build_object('balance', w.balance::text, 'sequence', w.sequence, 'orderCount', w.order_count,

@@ -1,11 +1,11 @@
-import type { AuditAction, LedgerRule } from '@workspace-wallet/contract'
+import type { AuditAction, LedgerRule, Uuid } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { type Findings, publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import { dateOf, decimalOf, wholeOf } from './values.ts'
 
-type Scope = { snapshot: Snapshot; workspaceId: string | null; findings: Findings }
+type Scope = { snapshot: Snapshot; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
 /** Fields that an action in the audit determines, by name, as JSON values. */
 type State = Record<string, unknown>

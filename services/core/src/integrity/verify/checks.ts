@@ -1,4 +1,4 @@
-import { type LedgerRule, listedViolations, type Violation } from '@workspace-wallet/contract'
+import { type LedgerRule, listedViolations, type Uuid, type Violation } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { type Findings, publicId } from './findings/findings.ts'
 
@@ -10,7 +10,7 @@ export type Check = { rule: LedgerRule; sql: string; violation: (row: TextRow) =
 
 export async function runChecks(
   snapshot: Snapshot,
-  workspaceId: string | null,
+  workspaceId: Uuid<'workspace'> | null,
   findings: Findings,
   checks: readonly Check[],
 ): Promise<void> {

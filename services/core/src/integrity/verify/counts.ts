@@ -1,4 +1,4 @@
-import type { VerifyReport } from '@workspace-wallet/contract'
+import type { Uuid, VerifyReport } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, ledgerCount, rowIds, runChecks, workspaceIds } from './checks.ts'
 import type { Findings } from './findings/findings.ts'
@@ -9,7 +9,7 @@ export type RowCounts = Pick<
 >
 
 /** The number of rows to verify. Flows are not counted here: their number is the sum of the wallets' sequences. */
-export async function countRows(snapshot: Snapshot, workspaceId: string | null): Promise<RowCounts> {
+export async function countRows(snapshot: Snapshot, workspaceId: Uuid<'workspace'> | null): Promise<RowCounts> {
   const [row] = await snapshot.rows(
     `select
        (select count(*) from public.workspace where $1::uuid is null or id = $1),
@@ -32,7 +32,11 @@ export async function countRows(snapshot: Snapshot, workspaceId: string | null):
 }
 
 /** Checks counters, numbers, names and times of wallets, transfers and audits. */
-export function checkNumbers(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+export function checkNumbers(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+  findings: Findings,
+): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [
     ledgerOfWorkspace,
     walletNumbers,

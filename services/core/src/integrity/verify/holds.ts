@@ -1,9 +1,14 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, ledgerCount, rowIds, runChecks } from './checks.ts'
 import type { Findings } from './findings/findings.ts'
 
 /** Checks holds against wallets, captures and journal. Their MACs are checked with the other signed rows. */
-export function checkHolds(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+export function checkHolds(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+  findings: Findings,
+): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [
     numbers,
     ledgerCounts,

@@ -1,4 +1,4 @@
-import { type AuditAction, type Decimal, type LedgerRule, uuidFromId } from '@workspace-wallet/contract'
+import { type AuditAction, type Decimal, type LedgerRule, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { limitKey, walletSubject } from '../../ledger/decide/spending.ts'
 import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
@@ -29,7 +29,11 @@ const rowsSql = `
  *
  * One pass over the sorted streams of actions, transfers and rows; the limits of one workspace are in memory.
  */
-export async function checkLimits(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+export async function checkLimits(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+  findings: Findings,
+): Promise<void> {
   await runChecks(snapshot, workspaceId, findings, [counts])
   const [actions, transfers, rows] = [actionsSql, transfersSql, rowsSql].map(
     sql => new Lookahead(snapshot.batches(sql, [workspaceId])),
@@ -46,7 +50,7 @@ export async function checkLimits(snapshot: Snapshot, workspaceId: string | null
     }
     for await (const transfer of rowsOf(transfers, workspace)) {
       const [, , , actor, wallet, currency] = transfer
-      for (const subject of [`${actor}`, walletSubject(`${wallet}`)])
+      for (const subject of [`${actor}`, walletSubject(wallet as Uuid<'wallet'>)])
         limits.get(limitKey({ subject, currency: `${currency}` }))?.transfer(transfer)
     }
     for await (const [, subject, currency, day, spent] of rowsOf(rows, workspace))

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
-import { type LedgerRule, listedViolations } from '@workspace-wallet/contract'
+import { type LedgerRule, listedViolations, type Uuid } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { emptyJournalHead, type JournalEntry, journalMac } from '../../ledger/chain/journal.ts'
 import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
 import type { Findings } from './findings/findings.ts'
 import { bytesOf, dateOf, wholeOf } from './values.ts'
 
-type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
+type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
 /** Checks the event log of each workspace, which consists of its transfers and its journal, and the end that its ledger names. */
 export async function checkLog({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
@@ -25,7 +25,7 @@ const journalSql = `
 async function replayJournal(
   snapshot: Snapshot,
   chainKey: KeyObject,
-  workspaceId: string | null,
+  workspaceId: Uuid<'workspace'> | null,
   findings: Findings,
 ): Promise<void> {
   let workspace: TextRow[number] | undefined
@@ -49,13 +49,13 @@ async function replayJournal(
 
 function toEntry(row: TextRow): JournalEntry {
   return {
-    workspaceId: row[0]!,
+    workspaceId: row[0] as Uuid<'workspace'>,
     position: wholeOf(row[1]!),
     orderCount: wholeOf(row[2]!),
-    id: row[3]!,
+    id: row[3] as Uuid<'event'>,
     type: row[4] as JournalEntry['type'],
-    walletId: row[5]!,
-    holdId: row[6]!,
+    walletId: row[5] as Uuid<'wallet'>,
+    holdId: row[6] as Uuid<'hold'> | null,
     captured: row[7]!,
     remaining: row[8]!,
     status: row[9]!,
@@ -105,7 +105,11 @@ const eventsSql = `
   where place <= ${listedViolations}
   order by rule, workspace_id, position`
 
-async function checkEvents(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+async function checkEvents(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+  findings: Findings,
+): Promise<void> {
   const violations = new Map<LedgerRule, number>()
   for (const row of await snapshot.rows(eventsSql, [workspaceId])) {
     const [name, workspace, position, id, isTransfer, found, required, violationsOfRule] = row

@@ -1,3 +1,4 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 
 type Text = string | null
@@ -61,7 +62,10 @@ export type FlowText = {
 }
 
 /** All wallets in the order of their keys. UUIDs sort the same as values and as text. */
-export async function* walletsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<WalletText[]> {
+export async function* walletsInOrder(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+): AsyncGenerator<WalletText[]> {
   const sql = `
     select w.workspace_id, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head, l.last_posted_at,
       w.number, w.name, w.status, w.created_at, w.updated_at, w.revision, w.mac, w.biz_id,
@@ -84,7 +88,10 @@ function entriesOf(side: 'source' | 'target'): string {
 }
 
 /** All flows in the order of wallets and sequences. */
-export async function* flowsInOrder(snapshot: Snapshot, workspaceId: string | null): AsyncGenerator<FlowText[]> {
+export async function* flowsInOrder(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+): AsyncGenerator<FlowText[]> {
   const sql = `${entriesOf('source')} union all ${entriesOf('target')} order by workspace_id, wallet_id, sequence`
   for await (const rows of snapshot.batches(sql, [workspaceId])) yield rows.map(toFlow)
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Decimal, LedgerRule } from '@workspace-wallet/contract'
+import type { Decimal, LedgerRule, Uuid } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
 import {
   apiKeyMac,
@@ -16,7 +16,7 @@ import { type Findings, publicId } from './findings/findings.ts'
 import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
 
 /** What to verify, and where to add the findings. */
-type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: string | null; findings: Findings }
+type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
 /** A table whose rows have a MAC: the columns that it covers, and how to compute it. */
 type SignedTable = {
@@ -50,7 +50,7 @@ const ledgers: SignedTable = {
     ],
   ) =>
     ledgerMac(key, {
-      workspaceId: workspaceId!,
+      workspaceId: workspaceId as Uuid<'workspace'>,
       status: status!,
       walletCount: wholeOf(walletCount!),
       orderCount: wholeOf(orderCount!),
@@ -72,7 +72,7 @@ const workspaces: SignedTable = {
     from public.workspace where $1::uuid is null or id = $1 order by id`,
   macOf: (key, [name, createdAt, updatedAt, deletedAt, revision, id]) =>
     workspaceMac(key, {
-      id: id!,
+      id: id as Uuid<'workspace'>,
       name: name!,
       createdAt: dateOf(createdAt!),
       updatedAt: dateOf(updatedAt!),
@@ -90,11 +90,11 @@ const holds: SignedTable = {
     from public.hold where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
   macOf: (key, row) =>
     holdMac(key, {
-      id: row[0]!,
+      id: row[0] as Uuid<'hold'>,
       number: wholeOf(row[1]!),
       walletNumber: wholeOf(row[2]!),
       bizId: row[3]!,
-      walletId: row[4]!,
+      walletId: row[4] as Uuid<'wallet'>,
       currency: row[5]!,
       amount: row[6]!,
       captured: decimalOf(row[7]!),
@@ -106,7 +106,7 @@ const holds: SignedTable = {
       createdAt: dateOf(row[13]!),
       updatedAt: dateOf(row[14]!),
       revision: wholeOf(row[15]!),
-      workspaceId: row[16]!,
+      workspaceId: row[16] as Uuid<'workspace'>,
     }),
   ids: ([id]) => ({ holdId: publicId('hold', id!) }),
 }
@@ -129,7 +129,7 @@ const limits: SignedTable = {
       createdAt: dateOf(row[7]!),
       updatedAt: dateOf(row[8]!),
       revision: wholeOf(row[9]!),
-      workspaceId: row[10]!,
+      workspaceId: row[10] as Uuid<'workspace'>,
     }),
   ids: ([subject, currency]) => ({ limit: `${subject}`, currency: `${currency}` }),
 }
@@ -141,7 +141,7 @@ const members: SignedTable = {
     from public.member where $1::uuid is null or workspace_id = $1 order by workspace_id, user_id`,
   macOf: (key, [userId, createdAt, removedAt, revision, workspaceId]) =>
     memberMac(key, {
-      workspaceId: workspaceId!,
+      workspaceId: workspaceId as Uuid<'workspace'>,
       userId: userId!,
       createdAt: dateOf(createdAt!),
       removedAt: timeOrNull(removedAt!),
@@ -158,7 +158,7 @@ const apiKeys: SignedTable = {
     from public.api_key where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
   macOf: (key, row) =>
     apiKeyMac(key, {
-      id: row[0]!,
+      id: row[0] as Uuid<'apiKey'>,
       ownerUserId: row[1]!,
       name: row[2]!,
       status: row[3]!,
@@ -173,7 +173,7 @@ const apiKeys: SignedTable = {
       createdAt: dateOf(row[12]!),
       updatedAt: dateOf(row[13]!),
       revision: wholeOf(row[14]!),
-      workspaceId: row[15]!,
+      workspaceId: row[15] as Uuid<'workspace'>,
     }),
   ids: ([id]) => ({ apiKey: publicId('apiKey', id!) }),
 }
@@ -186,7 +186,7 @@ const webhooks: SignedTable = {
     from public.webhook where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
   macOf: (key, row) =>
     webhookMac(key, {
-      id: row[0]!,
+      id: row[0] as Uuid<'webhook'>,
       bizId: row[1]!,
       bizIdMac: bytesOf(row[2]!),
       url: row[3]!,
@@ -201,7 +201,7 @@ const webhooks: SignedTable = {
       createdAt: dateOf(row[12]!),
       updatedAt: dateOf(row[13]!),
       revision: wholeOf(row[14]!),
-      workspaceId: row[15]!,
+      workspaceId: row[15] as Uuid<'workspace'>,
     }),
   ids: ([id]) => ({ webhookId: publicId('webhook', id!) }),
 }
@@ -291,7 +291,7 @@ class AuditChain {
 
 function toAction([workspaceId, position, , at, actor, action, target, before, after]: TextRow): AuditRow {
   return {
-    workspaceId: workspaceId!,
+    workspaceId: workspaceId as Uuid<'workspace'>,
     position: wholeOf(position!),
     at: dateOf(at!),
     actor: actor!,

@@ -5,7 +5,9 @@ import {
   type CheckpointPart,
   type CheckpointRow,
   checkpointPart,
+  type Id,
   type UploadedCheckpoint,
+  type Uuid,
   uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
@@ -13,8 +15,14 @@ import { isGenuine } from '../checkpoints/checkpoint.ts'
 import { actionMacs, logsNow, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
 import type { Findings } from './findings/findings.ts'
 
-/** The last flow of a wallet at the checkpoint. IDs are UUIDs. */
-export type CheckpointHead = { workspaceId: string; walletId: string; sequence: number; head: Buffer; revision: number }
+/** The last flow of a wallet at the checkpoint. */
+export type CheckpointHead = {
+  workspaceId: Uuid<'workspace'>
+  walletId: Uuid<'wallet'>
+  sequence: number
+  head: Buffer
+  revision: number
+}
 
 /**
  * Reads the checkpoint that was uploaded for a verification, in the order of wallet keys, which is the order of the replay:
@@ -135,10 +143,11 @@ function idsOfRow({ kind, workspaceId, id }: CheckpointRow): Record<string, stri
   return name ? { workspaceId, [name]: id } : { workspaceId }
 }
 
+/** Core wrote these IDs, and has checked that the part is unchanged. */
 function toHead({ workspaceId, walletId, sequence, head, revision }: CheckpointPart['chains'][number]): CheckpointHead {
   return {
-    workspaceId: uuidFromId('workspace', workspaceId)!,
-    walletId: uuidFromId('wallet', walletId)!,
+    workspaceId: uuidFromId('workspace', workspaceId as Id<'workspace'>),
+    walletId: uuidFromId('wallet', walletId as Id<'wallet'>),
     sequence,
     head: Buffer.from(head, 'hex'),
     revision,

@@ -5,6 +5,7 @@ import {
   ledgerRules,
   listedViolations,
   mintId,
+  type Uuid,
   uuidFromId,
   type VerifyReport,
 } from '@workspace-wallet/contract'
@@ -127,7 +128,7 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   const external = async (workspaceId: string) => {
     const isIt = `kind = 'EXTERNAL' and currency = 'USD' and workspace_id = '${uuidFromId('workspace', workspaceId)}'`
     const [row] = await query(database.ownerUrl, `select id from wallet where ${isIt}`)
-    return idFromUuid('wallet', row!.id as string)
+    return idFromUuid('wallet', row!.id as Uuid<'wallet'>)
   }
   return {
     workspaces: { books: ours, others, deleted, escrow: escrow.workspaceId },
@@ -226,7 +227,7 @@ async function verify(
     databaseUrl: serviceUrl,
     chainKey: key,
     writers: ['postgres'],
-    workspaceId: workspaceId && uuidFromId('workspace', workspaceId),
+    workspaceId: workspaceId === null ? null : uuidFromId('workspace', workspaceId),
     checkpoint: null,
   }))
     if (event.kind === 'result') return event.report

@@ -1,5 +1,12 @@
 import type { KeyObject } from 'node:crypto'
-import type { DatabaseNote, Decimal, UploadedCheckpoint, VerifyEvent, Violation } from '@workspace-wallet/contract'
+import type {
+  DatabaseNote,
+  Decimal,
+  UploadedCheckpoint,
+  Uuid,
+  VerifyEvent,
+  Violation,
+} from '@workspace-wallet/contract'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
 import { checkAuditedRows } from './audited-rows.ts'
@@ -26,7 +33,7 @@ export type Verification = {
   /** The roles that may write to the database besides the service's own; null for the default (see checkRoles). */
   writers: readonly string[] | null
   /** A UUID; null for all workspaces. */
-  workspaceId: string | null
+  workspaceId: Uuid<'workspace'> | null
   /** The ledger must continue it. */
   checkpoint: UploadedCheckpoint | null
 }
@@ -85,7 +92,7 @@ export async function* verifyLedger({
 export async function* checkRows(
   snapshot: Snapshot,
   chainKey: KeyObject,
-  workspaceId: string | null,
+  workspaceId: Uuid<'workspace'> | null,
   findings: Findings,
   checkpoint: UploadedCheckpointReader | null,
   counts: RowCounts,
@@ -115,7 +122,7 @@ class FlowPass {
   flows = 0
   readonly #snapshot: Snapshot
   readonly #chainKey: KeyObject
-  readonly #workspaceId: string | null
+  readonly #workspaceId: Uuid<'workspace'> | null
   readonly #findings: Findings
   readonly #wallets: Lookahead<WalletText>
   readonly #checkpointHeads: Lookahead<CheckpointHead>
@@ -127,7 +134,7 @@ class FlowPass {
   constructor(
     snapshot: Snapshot,
     chainKey: KeyObject,
-    workspaceId: string | null,
+    workspaceId: Uuid<'workspace'> | null,
     findings: Findings,
     checkpoint: UploadedCheckpointReader | null,
   ) {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '@workspace-wallet/contract'
+import { currencyDecimals, Decimal, type LedgerRule, type TransferType, type Uuid } from '@workspace-wallet/contract'
 import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
 import { chainFormat, emptyHead, entryMac, transferDigest } from '../../ledger/chain/chain.ts'
 import type { Entry, Transfer } from '../../ledger/chain/transfer.ts'
@@ -237,8 +237,8 @@ type Report = (rule: LedgerRule, message: string) => void
 
 function toRow(wallet: WalletText): WalletRow {
   return {
-    workspaceId: wallet.workspaceId!,
-    id: wallet.id!,
+    workspaceId: wallet.workspaceId as Uuid<'workspace'>,
+    id: wallet.id as Uuid<'wallet'>,
     number: wallet.number === null ? null : wholeOf(wallet.number),
     kind: wallet.kind!,
     bizId: wallet.bizId,
@@ -261,10 +261,10 @@ function toRow(wallet: WalletText): WalletRow {
 
 function toEntry(flow: FlowText, sequence: number): Entry {
   return {
-    workspaceId: flow.workspaceId!,
-    walletId: flow.walletId!,
+    workspaceId: flow.workspaceId as Uuid<'workspace'>,
+    walletId: flow.walletId as Uuid<'wallet'>,
     sequence,
-    transferId: flow.transferId!,
+    transferId: flow.transferId as Uuid<'transfer'>,
     direction: flow.direction,
     amount: flow.amount!,
     balanceAfter: flow.balanceAfter!,
@@ -275,22 +275,22 @@ function toEntry(flow: FlowText, sequence: number): Entry {
 
 function toTransfer(flow: FlowText): Transfer {
   return {
-    workspaceId: flow.workspaceId!,
-    transferId: flow.transferId!,
+    workspaceId: flow.workspaceId as Uuid<'workspace'>,
+    transferId: flow.transferId as Uuid<'transfer'>,
     type: flow.type as TransferType,
     bizId: flow.bizId,
     reference: flow.reference,
     position: Number(flow.position),
     orderCount: Number(flow.ledgerOrderCount),
-    holdId: flow.holdId,
+    holdId: flow.holdId as Uuid<'hold'> | null,
     holdRemaining: flow.holdRemaining,
-    reversesId: flow.reversesId,
+    reversesId: flow.reversesId as Uuid<'transfer'> | null,
     reversedTotal: flow.reversedTotal,
-    batchId: flow.batchId,
+    batchId: flow.batchId as Uuid<'transfer'> | null,
     amount: flow.amount!,
     currency: flow.currency!,
-    sourceWalletId: flow.sourceWalletId!,
-    targetWalletId: flow.targetWalletId!,
+    sourceWalletId: flow.sourceWalletId as Uuid<'wallet'>,
+    targetWalletId: flow.targetWalletId as Uuid<'wallet'>,
     sourceSequence: Number(flow.sourceSequence),
     targetSequence: Number(flow.targetSequence),
     remark: flow.remark,

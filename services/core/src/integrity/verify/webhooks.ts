@@ -1,10 +1,15 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { furthestAttempt } from '../../webhooks/queries.ts'
 import { type Check, rowIds, runChecks } from './checks.ts'
 import type { Findings } from './findings/findings.ts'
 
 /** Checks what the MACs of webhooks do not cover: their positions in the event log, and their next attempts. */
-export function checkWebhooks(snapshot: Snapshot, workspaceId: string | null, findings: Findings): Promise<void> {
+export function checkWebhooks(
+  snapshot: Snapshot,
+  workspaceId: Uuid<'workspace'> | null,
+  findings: Findings,
+): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [positions, attempts])
 }
 

@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { type EventType, eventTypes } from '@workspace-wallet/contract'
+import { type EventType, eventTypes, type Uuid } from '@workspace-wallet/contract'
 
 const transferEvents = ['transfer.completed', 'wallet.deposited', 'wallet.withdrawn'] as const
 type TransferEvent = (typeof transferEvents)[number]
@@ -10,18 +10,18 @@ export const journalTypes = eventTypes.filter(
   (type): type is JournalType => !transferEvents.includes(type as TransferEvent),
 )
 
-/** A row of the journal, without its MAC. IDs are UUIDs. */
+/** A row of the journal, without its MAC. */
 export type JournalEntry = {
-  workspaceId: string
+  workspaceId: Uuid<'workspace'>
   /** The place among the events of the workspace, from 1. */
   position: number
   /** How many of the workspace's orders have lower positions. */
   orderCount: number
-  id: string
+  id: Uuid<'event'>
   type: JournalType
-  walletId: string
+  walletId: Uuid<'wallet'>
   /** The hold, and what is captured and what remains of it after the event; null for events of wallets. */
-  holdId: string | null
+  holdId: Uuid<'hold'> | null
   captured: string | null
   remaining: string | null
   /** The status of the hold or the wallet after the event. */

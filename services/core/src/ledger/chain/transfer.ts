@@ -1,26 +1,26 @@
-import type { TransferType } from '@workspace-wallet/contract'
+import type { TransferType, Uuid } from '@workspace-wallet/contract'
 
-/** A posted transfer between two wallets of one workspace. IDs are UUIDs. */
+/** A posted transfer between two wallets of one workspace. */
 export type Transfer = {
   type: TransferType
-  workspaceId: string
-  transferId: string
+  workspaceId: Uuid<'workspace'>
+  transferId: Uuid<'transfer'>
   /** The client's idempotency key; null when the client sent none. */
   bizId: string | null
   reference: string | null
-  sourceWalletId: string
-  targetWalletId: string
+  sourceWalletId: Uuid<'wallet'>
+  targetWalletId: Uuid<'wallet'>
   amount: string
   currency: string
   remark: string | null
   /** The hold that the transfer captures, and what remains of it afterwards. */
-  holdId: string | null
+  holdId: Uuid<'hold'> | null
   holdRemaining: string | null
   /** The order that the transfer reverses, and the sum of that order's reversals up to this one. */
-  reversesId: string | null
+  reversesId: Uuid<'transfer'> | null
   reversedTotal: string | null
   /** The first transfer of its batch. */
-  batchId: string | null
+  batchId: Uuid<'transfer'> | null
   actor: string
   requestId: string
   clientAddress: string | null
@@ -35,10 +35,10 @@ export type Transfer = {
 
 /** One flow of a transfer, without its MAC (see chain.ts). */
 export type Entry = {
-  workspaceId: string
-  walletId: string
+  workspaceId: Uuid<'workspace'>
+  walletId: Uuid<'wallet'>
   sequence: number
-  transferId: string
+  transferId: Uuid<'transfer'>
   direction: 'IN' | 'OUT'
   amount: string
   balanceAfter: string

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import type { Uuid } from '@workspace-wallet/contract'
 import {
   type HoldRow,
   holdMac,
@@ -43,7 +44,7 @@ export type ChainedPostings = {
 export type ChainedDecisions = { holds: ChainedHolds; limits: ChainedLimit[]; postings: ChainedPostings }
 
 /** The rows of a ledger while a decision is chained: stored, then with the changes of holds, then with the transfers. */
-type Rows = { ledger: LedgerRow & Replaced; wallets: Map<string, WalletRow & Replaced> }
+type Rows = { ledger: LedgerRow & Replaced; wallets: Map<Uuid<'wallet'>, WalletRow & Replaced> }
 type Replaced = { mac: Buffer; version: string | null }
 
 /**

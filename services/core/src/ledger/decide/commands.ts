@@ -1,4 +1,4 @@
-import { type Caller, DomainError, type IdKind, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { type Caller, DomainError, type IdKind, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { Command, LedgerRequest, Name, WalletRef } from './requests.ts'
 
 const defaultBudgetMs = 10_000
@@ -26,8 +26,8 @@ export function callerOf(actor: string, { caller }: Pick<CommandCall, 'caller'>)
 }
 
 /** The UUID of the ID that the caller generated, or a new one. @throws DomainError S012 if it is malformed */
-export function newId(kind: 'hold' | 'transfer', given: string | undefined): string {
-  const id = uuidFromId(kind, given ?? mintId(kind))
+export function newId<Kind extends 'hold' | 'transfer'>(kind: Kind, given: string | undefined): Uuid<Kind> {
+  const id = uuidFromId<Kind>(kind, given ?? mintId(kind))
   if (!id) throw new DomainError('S012', { field: `${kind}Id`, reason: 'NOT_A_BIZ_ID' })
   return id
 }
@@ -38,7 +38,7 @@ export function walletRefOf(text: string): WalletRef {
 }
 
 /** An ID of this kind, or a bizId, which never has the form of such an ID. */
-export function nameOf(kind: IdKind, text: string): Name {
+export function nameOf<Kind extends IdKind>(kind: Kind, text: string): Name<Kind> {
   const id = uuidFromId(kind, text)
   // PostgreSQL cannot store the null character, so nothing has such a bizId. Nor is it empty.
   return id ? { id } : { bizId: text.includes('\u0000') ? '' : text }

@@ -8,7 +8,7 @@ import type {
   Posting as PostingRequest,
   Request,
 } from '../../../../../test/model/requests.ts'
-import { ledgerStateOf, postingOf, walletStateOf } from '../../../../../test/setup/ledger-states.ts'
+import { asUuid, ledgerStateOf, postingOf, walletStateOf } from '../../../../../test/setup/ledger-states.ts'
 import { emptyHead } from '../chain/chain.ts'
 import { decide } from './decide.ts'
 import {
@@ -174,7 +174,7 @@ function centsText(min: bigint, max: bigint): fc.Arbitrary<string> {
 }
 
 function subjectOf({ walletId }: Limit): string {
-  return walletId === null ? caller.actor : walletSubject(walletId)
+  return walletId === null ? caller.actor : walletSubject(asUuid(walletId))
 }
 
 function keyOf(limit: Limit): string {
@@ -184,7 +184,7 @@ function keyOf(limit: Limit): string {
 function limitState(limit: Limit, spent: string, day: string): LimitState {
   const { currency, perTransfer, perDay } = limit
   return {
-    workspaceId: 'w',
+    workspaceId: asUuid('w'),
     subject: subjectOf(limit),
     currency,
     perTransfer: perTransfer === undefined ? null : new Decimal(perTransfer),
@@ -265,16 +265,29 @@ function ledgerRequestOf(made: Request, at: number): LedgerRequest {
 
 /** A malformed name is an object of its own, so that only the texts can be equal. */
 function walletRef(name: string): WalletRef {
-  return malformed.includes(name) ? { malformed: name } : name
+  return malformed.includes(name) ? { malformed: name } : asUuid(name)
 }
 
 function holdCommandOf({ kind: _, walletId, ...terms }: HoldRequest, holdId: string): Command {
-  return { kind: 'hold creation', holdId, ...given, ...terms, reference: null, walletId: walletRef(walletId) }
+  return {
+    kind: 'hold creation',
+    holdId: asUuid(holdId),
+    ...given,
+    ...terms,
+    reference: null,
+    walletId: walletRef(walletId),
+  }
 }
 
 function moneyCommandOf(made: PostingRequest, transferId: string): Command {
   const { amount, bizId = null } = made
-  const terms = { transferId, batchId: null, ...given, amount, currency: made.currency! }
+  const terms = {
+    transferId: asUuid<'transfer'>(transferId),
+    batchId: null,
+    ...given,
+    amount,
+    currency: made.currency!,
+  }
   if (made.kind === 'reversal')
     return { kind: 'reversal', ...terms, bizId: made.bizId, reverses: { bizId: made.reversesTransferId } }
   const { holdId, holdRemainder } = made
@@ -284,7 +297,7 @@ function moneyCommandOf(made: PostingRequest, transferId: string): Command {
     const [sourceWalletId, targetWalletId] = [walletRef(made.sourceWalletId), walletRef(made.targetWalletId)]
     return { ...posting, type: 'TRANSFER', sourceWalletId, targetWalletId }
   }
-  const [external, wallet] = [outside[made.currency!]!, walletRef(made.walletId)]
+  const [external, wallet] = [walletRef(outside[made.currency!]!), walletRef(made.walletId)]
   const sides =
     made.kind === 'deposit'
       ? { type: 'DEPOSIT' as const, sourceWalletId: external, targetWalletId: wallet }
@@ -328,14 +341,14 @@ describe('decide', () => {
 
         const after = new Map([...ledger.wallets, ...decision.wallets.map(each => [each.id, each] as const)])
         for (const { walletId, balance } of books.wallets.values()) {
-          const { held, heldUntil, ...found } = after.get(walletId)!
+          const { held, heldUntil, ...found } = after.get(asUuid(walletId))!
           const reserved = balance - books.available(walletId, now.getTime())
           expect([found.balance, held].map(unitsIn)).toEqual([balance, reserved])
           expect(heldUntil === null).toBe(reserved === 0n)
         }
         const totals = totalsOf(books)
         for (const [currency, id] of Object.entries(outside) as [Currency, string][])
-          expect(unitsIn(after.get(id)!.balance)).toBe(before.get(currency)! - totals.get(currency)!)
+          expect(unitsIn(after.get(asUuid(id))!.balance)).toBe(before.get(currency)! - totals.get(currency)!)
 
         const spent = new Map(decision.limits.map(limit => [limitKey(limit), limit.spent]))
         for (const { limit, spent: earlier } of limits) {
@@ -394,12 +407,28 @@ describe('decide', () => {
   // Core never asks for these: the model has no such requests.
   test.each<[string, Partial<Posting>, string]>([
     ['a deposit that comes from a customer', { type: 'DEPOSIT' }, 'W001'],
-    ['a deposit to the world outside', { type: 'DEPOSIT', sourceWalletId: 'x', targetWalletId: 'y' }, 'W001'],
-    ['a deposit in another currency', { type: 'DEPOSIT', sourceWalletId: 'y' }, 'T003'],
+    [
+      'a deposit to the world outside',
+      { type: 'DEPOSIT', sourceWalletId: asUuid('x'), targetWalletId: asUuid('y') },
+      'W001',
+    ],
+    ['a deposit in another currency', { type: 'DEPOSIT', sourceWalletId: asUuid('y') }, 'T003'],
     ['a withdrawal that goes to a customer', { type: 'WITHDRAWAL' }, 'W001'],
-    ['a withdrawal from the world outside', { type: 'WITHDRAWAL', sourceWalletId: 'x', targetWalletId: 'y' }, 'W001'],
-    ['a withdrawal to where it comes from', { type: 'WITHDRAWAL', sourceWalletId: 'x', targetWalletId: 'x' }, 'T004'],
-    ['a withdrawal above the limit of the key that makes it', { type: 'WITHDRAWAL', targetWalletId: 'x' }, 'T008'],
+    [
+      'a withdrawal from the world outside',
+      { type: 'WITHDRAWAL', sourceWalletId: asUuid('x'), targetWalletId: asUuid('y') },
+      'W001',
+    ],
+    [
+      'a withdrawal to where it comes from',
+      { type: 'WITHDRAWAL', sourceWalletId: asUuid('x'), targetWalletId: asUuid('x') },
+      'T004',
+    ],
+    [
+      'a withdrawal above the limit of the key that makes it',
+      { type: 'WITHDRAWAL', targetWalletId: asUuid('x') },
+      'T008',
+    ],
   ])('refuses %s', (_, changes, code) => {
     const limit = limitState({ walletId: null, currency: 'USD', perDay: '0.99' }, '0', dayOf(now))
     const ledger = { ...ledgerOf(walletsWith(10_000n)), limits: new Map([[limitKey(limit), limit]]) }
@@ -416,7 +445,7 @@ describe('decide', () => {
   test('returns a replay whatever the state: emptied, frozen and closed wallets, a halted ledger', () => {
     const [first] = decide(ledgerOf(walletsWith(10_000n)), [request([transfer({ bizId: 'p' })])], now, 0).transfers
     const emptied = { ...ledgerOf(walletsWith(0n), 'HALTED'), byBizId: new Map([['p', first!]]) }
-    expect(resultOf(emptied, transfer({ bizId: 'p', transferId: 'other', amount: '1.0' }))).toBe('replayed')
+    expect(resultOf(emptied, transfer({ bizId: 'p', transferId: asUuid('other'), amount: '1.0' }))).toBe('replayed')
   })
 
   test('refuses new requests to a closed ledger (GA2032) and to a halted one (S002)', () => {
@@ -468,7 +497,7 @@ describe('due holds', () => {
     const [{ held, heldUntil, balance }] = wallets.filter(({ id }) => id === ids.a) as [WalletState]
     expect([held.toFixed(2), heldUntil, balance.toFixed(2)]).toEqual([
       '30.00',
-      ledger.holds.get('open')!.expiresAt,
+      ledger.holds.get(asUuid('open'))!.expiresAt,
       '30.00',
     ])
   })
@@ -489,7 +518,11 @@ describe('due holds', () => {
     expect(resultOf(ledger, transfer({ amount: '21.00' }))).toBe('S002')
     expect(resultOf(ledger, holdCreation({ amount: '21.00' }))).toBe('S002')
     // Of another wallet no hold is due.
-    const other = { sourceWalletId: ids.b, targetWalletId: ids.a, amount: '99999.00' }
+    const other = {
+      sourceWalletId: asUuid<'wallet'>(ids.b),
+      targetWalletId: asUuid<'wallet'>(ids.a),
+      amount: '99999.00',
+    }
     expect(resultOf(ledger, transfer(other))).toBe('T002')
   })
 
@@ -517,12 +550,12 @@ function ledgerWithHolds(holds: HoldState[]): LedgerState {
   const ledger = ledgerOf(walletsWith(10_000n))
   const open = holds.filter(({ expiresAt }) => expiresAt > now)
   const held = Decimal.sum(...holds.map(({ remaining }) => remaining))
-  const wallet = { ...ledger.wallets.get(ids.a)!, held, heldUntil: new Date(0) }
+  const wallet = { ...ledger.wallets.get(asUuid(ids.a))!, held, heldUntil: new Date(0) }
   return {
     ...ledger,
-    wallets: new Map([...ledger.wallets, [ids.a, wallet]]),
+    wallets: new Map([...ledger.wallets, [wallet.id, wallet]]),
     holds: new Map(holds.map(each => [each.id, each])),
-    nextExpiries: new Map([[ids.a, open[0]?.expiresAt ?? null]]),
+    nextExpiries: new Map([[wallet.id, open[0]?.expiresAt ?? null]]),
   }
 }
 
@@ -530,12 +563,12 @@ function hold(id: string, amount: number, expiresInSeconds: number): HoldState {
   const expiresAt = new Date(now.getTime() + expiresInSeconds * 1000)
   const createdAt = new Date(expiresAt.getTime() - 100_000)
   return {
-    workspaceId: 'w',
-    id,
+    workspaceId: asUuid('w'),
+    id: asUuid(id),
     number: 1,
     walletNumber: 1,
     bizId: id,
-    walletId: ids.a,
+    walletId: asUuid(ids.a),
     currency: 'USD',
     amount: `${amount}`,
     captured: new Decimal(0),
@@ -552,19 +585,24 @@ function hold(id: string, amount: number, expiresInSeconds: number): HoldState {
 }
 
 function request(commands: Command[], changes: Partial<LedgerRequest> = {}): LedgerRequest {
-  return { workspaceId: 'w', commands, mayBePosted: false, deadlineMs: 0, ...changes }
+  return { workspaceId: asUuid('w'), commands, mayBePosted: false, deadlineMs: 0, ...changes }
 }
 
 function transfer(changes: Partial<Posting>): Posting {
-  return postingOf({ transferId: 't', sourceWalletId: ids.a, targetWalletId: ids.b, ...changes })
+  return postingOf({
+    transferId: asUuid('t'),
+    sourceWalletId: asUuid(ids.a),
+    targetWalletId: asUuid(ids.b),
+    ...changes,
+  })
 }
 
 function holdCreation(changes: Partial<HoldCreation>): HoldCreation {
   return {
     kind: 'hold creation',
-    holdId: 'new',
+    holdId: asUuid('new'),
     bizId: 'new',
-    walletId: ids.a,
+    walletId: asUuid(ids.a),
     amount: '1.00',
     currency: 'USD',
     expiresInSeconds: 60,

@@ -1,4 +1,4 @@
-import { Decimal, DomainError, decimalsOf, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, DomainError, decimalsOf, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type { JournalEntry, JournalType } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { MadeTransfer, Name, RequestResult, WalletRef } from './requests.ts'
@@ -20,13 +20,13 @@ type Caller = Pick<JournalEntry, 'actor' | 'requestId' | 'clientAddress'>
 export class Draft {
   readonly ledger: LedgerState
   readonly postedAt: Date
-  readonly #wallets: Changes<WalletState>
-  readonly #holds: Changes<HoldState>
-  readonly #holdIds: Changes<string>
-  readonly #limits: Changes<LimitState>
-  readonly #byBizId: Changes<Transfer>
-  readonly #byTransferId: Changes<Transfer>
-  readonly #reversedAmounts: Changes<string>
+  readonly #wallets: Changes<Uuid<'wallet'>, WalletState>
+  readonly #holds: Changes<Uuid<'hold'>, HoldState>
+  readonly #holdIds: Changes<string, Uuid<'hold'>>
+  readonly #limits: Changes<string, LimitState>
+  readonly #byBizId: Changes<string, Transfer>
+  readonly #byTransferId: Changes<Uuid<'transfer'>, Transfer>
+  readonly #reversedAmounts: Changes<Uuid<'transfer'>, string>
   readonly #events: JournalEntry[] = []
   readonly #transfers: Transfer[] = []
   readonly #entries: Entry[] = []
@@ -53,7 +53,7 @@ export class Draft {
     return typeof ref === 'string' ? this.#wallets.get(ref) : undefined
   }
 
-  hold(name: Name): HoldState | undefined {
+  hold(name: Name<'hold'>): HoldState | undefined {
     const id = 'id' in name ? name.id : this.#holdIds.get(name.bizId)
     return id === undefined ? undefined : this.#holds.get(id)
   }
@@ -70,7 +70,7 @@ export class Draft {
     return limits.filter(isSet)
   }
 
-  transfer(name: Name): Transfer | undefined {
+  transfer(name: Name<'transfer'>): Transfer | undefined {
     return 'id' in name ? this.#byTransferId.get(name.id) : this.#byBizId.get(name.bizId)
   }
 
@@ -159,7 +159,7 @@ export class Draft {
   }
 
   /** Sets the time at which the next hold of a wallet expires. */
-  setHeldUntil(walletId: string, heldUntil: Date): void {
+  setHeldUntil(walletId: Uuid<'wallet'>, heldUntil: Date): void {
     const wallet = this.#wallets.get(walletId)!
     if (!wallet.held.isZero()) this.#wallets.set(walletId, { ...wallet, heldUntil })
   }
@@ -172,7 +172,7 @@ export class Draft {
       workspaceId: this.ledger.workspaceId,
       position: this.#position + 1,
       orderCount: this.ledger.orderCount,
-      id: uuidFromId('event', mintId('event'))!,
+      id: uuidFromId('event', mintId('event')),
       type,
       walletId: hold.walletId,
       holdId: hold.id,
@@ -247,7 +247,7 @@ export class Draft {
     ]
   }
 
-  #addEntry(walletId: string, amount: Decimal, isOrder: boolean): WalletState {
+  #addEntry(walletId: Uuid<'wallet'>, amount: Decimal, isOrder: boolean): WalletState {
     const before = this.#wallets.get(walletId)!
     const wallet = {
       ...before,
@@ -267,20 +267,20 @@ export function postingTime({ lastPostedAt }: Pick<LedgerState, 'lastPostedAt'>,
 }
 
 /** A map with changes. After `begin`, they are pending until they are kept or undone. */
-class Changes<Value> {
-  readonly #stored: ReadonlyMap<string, Value>
-  readonly changed = new Map<string, Value>()
-  #pending: Map<string, Value> | null = null
+class Changes<Key extends string, Value> {
+  readonly #stored: ReadonlyMap<Key, Value>
+  readonly changed = new Map<Key, Value>()
+  #pending: Map<Key, Value> | null = null
 
-  constructor(stored: ReadonlyMap<string, Value>) {
+  constructor(stored: ReadonlyMap<Key, Value>) {
     this.#stored = stored
   }
 
-  get(key: string): Value | undefined {
+  get(key: Key): Value | undefined {
     return this.#pending?.get(key) ?? this.changed.get(key) ?? this.#stored.get(key)
   }
 
-  set(key: string, value: Value): void {
+  set(key: Key, value: Value): void {
     const changes = this.#pending ?? this.changed
     changes.set(key, value)
   }

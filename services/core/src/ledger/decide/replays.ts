@@ -1,4 +1,4 @@
-import { Decimal } from '@workspace-wallet/contract'
+import { Decimal, type IdKind, type Uuid } from '@workspace-wallet/contract'
 import type { Transfer } from '../chain/transfer.ts'
 import type { Draft } from './draft.ts'
 import type {
@@ -46,7 +46,11 @@ function repeatedTransfer(
   return isSame(existing) ? draft.made(existing) : 'different'
 }
 
-function findExisting<Row>({ bizId }: { bizId: string | null }, find: (name: Name) => Row | undefined, id: string) {
+function findExisting<Row, Kind extends IdKind>(
+  { bizId }: { bizId: string | null },
+  find: (name: Name<Kind>) => Row | undefined,
+  id: Uuid<Kind>,
+) {
   return (bizId === null ? undefined : find({ bizId })) ?? find({ id })
 }
 

@@ -1,10 +1,10 @@
-import { DomainError, type TransferType } from '@workspace-wallet/contract'
+import { DomainError, type IdKind, type TransferType, type Uuid } from '@workspace-wallet/contract'
 import { coreActor } from '../../audit/actors.ts'
 import type { HoldRow } from '../../database/signed-rows.ts'
 import type { Transfer } from '../chain/transfer.ts'
 
 /** A wallet that a command names: its UUID, or the text that was sent if that is not the ID of a wallet. */
-export type WalletRef = string | { malformed: string }
+export type WalletRef = Uuid<'wallet'> | { malformed: string }
 
 /** Whether two names are the same, malformed ones too: a transfer to the wallet it comes from is T004, before W001. */
 export function isSameWallet(a: WalletRef, b: WalletRef): boolean {
@@ -12,7 +12,7 @@ export function isSameWallet(a: WalletRef, b: WalletRef): boolean {
 }
 
 /** What names a transfer or a hold: its UUID, or its bizId. */
-export type Name = { id: string } | { bizId: string }
+export type Name<Kind extends IdKind = IdKind> = { id: Uuid<Kind> } | { bizId: string }
 
 /** Who sent a command, for its row. */
 type Caller = { actor: string; requestId: string; clientAddress: string | null }
@@ -20,11 +20,11 @@ type Caller = { actor: string; requestId: string; clientAddress: string | null }
 /** The caller of commands that core itself sends: it expires holds. */
 export const coreItself: Caller = { actor: coreActor, requestId: 'core', clientAddress: null }
 
-/** A transfer to post: money to move between two wallets of one workspace. IDs are UUIDs. */
+/** A transfer to post: money to move between two wallets of one workspace. */
 export type Posting = Caller & {
   kind: 'posting'
   type: TransferType
-  transferId: string
+  transferId: Uuid<'transfer'>
   /** The client's idempotency key; null when the client sent none. */
   bizId: string | null
   sourceWalletId: WalletRef
@@ -33,28 +33,28 @@ export type Posting = Caller & {
   currency: string
   remark: string | null
   reference: string | null
-  batchId: string | null
+  batchId: Uuid<'transfer'> | null
   /** The hold to capture, and whether the rest of it stays held. */
-  draw: { hold: Name; keepsRest: boolean } | null
+  draw: { hold: Name<'hold'>; keepsRest: boolean } | null
 }
 
 /** An order to reverse, whole or in part, by a transfer in the opposite direction. */
 export type Reversal = Caller & {
   kind: 'reversal'
-  transferId: string
+  transferId: Uuid<'transfer'>
   bizId: string
-  reverses: Name
+  reverses: Name<'transfer'>
   amount: string
   currency: string
   remark: string | null
   reference: string | null
-  batchId: string | null
+  batchId: Uuid<'transfer'> | null
 }
 
 /** A part of a wallet's balance to reserve, counted in seconds from the posting time. */
 export type HoldCreation = Caller & {
   kind: 'hold creation'
-  holdId: string
+  holdId: Uuid<'hold'>
   bizId: string
   walletId: WalletRef
   amount: string
@@ -65,10 +65,10 @@ export type HoldCreation = Caller & {
 }
 
 /** A hold to release. */
-export type HoldRelease = Caller & { kind: 'hold release'; hold: Name }
+export type HoldRelease = Caller & { kind: 'hold release'; hold: Name<'hold'> }
 
 /** A wallet whose due holds expire. Every request does this for the wallets that it uses; this one does nothing else. */
-export type Expiry = Caller & { kind: 'expiry'; walletId: string }
+export type Expiry = Caller & { kind: 'expiry'; walletId: Uuid<'wallet'> }
 
 /** The commands by their kind. */
 type Commands = {
@@ -83,7 +83,7 @@ export type Command<Kind extends CommandKind = CommandKind> = { [Each in Kind]: 
 
 /** Commands of one caller, which are applied all or none, in order. */
 export type LedgerRequest<Given extends readonly Command[] = readonly Command[]> = {
-  workspaceId: string
+  workspaceId: Uuid<'workspace'>
   commands: Given
   /** Whether this may already be posted, so that the IDs of its transfers must be looked up first. */
   mayBePosted: boolean
@@ -118,16 +118,16 @@ export function requestIdOf({ commands }: LedgerRequest): string {
 }
 
 /** The workspaces of these requests, each once. */
-export function workspacesOf(requests: readonly LedgerRequest[]): string[] {
+export function workspacesOf(requests: readonly LedgerRequest[]): Uuid<'workspace'>[] {
   return [...new Set(requests.map(({ workspaceId }) => workspaceId))]
 }
 
 /** A row of a workspace, by its UUID. */
-export type RowKey = { workspaceId: string; id: string }
+export type RowKey<Kind extends IdKind = IdKind> = { workspaceId: Uuid<'workspace'>; id: Uuid<Kind> }
 
 /** The wallets that these requests name by ID, each once. */
-export function walletsOf(requests: readonly LedgerRequest[]): RowKey[] {
-  const wallets = new Map<string, RowKey>()
+export function walletsOf(requests: readonly LedgerRequest[]): RowKey<'wallet'>[] {
+  const wallets = new Map<string, RowKey<'wallet'>>()
   for (const { workspaceId, commands } of requests)
     for (const command of commands)
       for (const id of walletIdsOf(command))
@@ -141,12 +141,12 @@ function walletIdsOf(command: Command): WalletRef[] {
 }
 
 /** A row of a workspace, by what names it. */
-export type NameKey = { workspaceId: string; name: Name }
+export type NameKey<Kind extends IdKind = IdKind> = { workspaceId: Uuid<'workspace'>; name: Name<Kind> }
 
 /** The actors of these requests, and the currencies that each of them uses. */
 export function spendersOf(
   requests: readonly LedgerRequest[],
-): { workspaceId: string; actor: string; currency: string }[] {
+): { workspaceId: Uuid<'workspace'>; actor: string; currency: string }[] {
   return requests.flatMap(({ workspaceId, commands }) =>
     commands.flatMap(command =>
       'currency' in command ? [{ workspaceId, actor: command.actor, currency: command.currency }] : [],
@@ -155,7 +155,7 @@ export function spendersOf(
 }
 
 /** The holds that these requests name. */
-export function holdNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+export function holdNamesOf(requests: readonly LedgerRequest[]): NameKey<'hold'>[] {
   return namesOf(requests, command => {
     if (command.kind === 'posting') return command.draw ? [command.draw.hold] : []
     if (command.kind === 'hold creation') return [{ bizId: command.bizId }, { id: command.holdId }]
@@ -164,12 +164,12 @@ export function holdNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
 }
 
 /** The orders that these requests reverse. */
-export function reversedNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+export function reversedNamesOf(requests: readonly LedgerRequest[]): NameKey<'transfer'>[] {
   return namesOf(requests, command => (command.kind === 'reversal' ? [command.reverses] : []))
 }
 
 /** What may name a transfer that a request repeats: its bizId, and its ID if it may already be posted. */
-export function transferNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
+export function transferNamesOf(requests: readonly LedgerRequest[]): NameKey<'transfer'>[] {
   return requests.flatMap(request =>
     namesOf([request], command => {
       if (command.kind !== 'posting' && command.kind !== 'reversal') return []
@@ -181,7 +181,10 @@ export function transferNamesOf(requests: readonly LedgerRequest[]): NameKey[] {
   )
 }
 
-function namesOf(requests: readonly LedgerRequest[], namesIn: (command: Command) => Name[]): NameKey[] {
+function namesOf<Kind extends IdKind>(
+  requests: readonly LedgerRequest[],
+  namesIn: (command: Command) => Name<Kind>[],
+): NameKey<Kind>[] {
   return requests.flatMap(({ workspaceId, commands }) =>
     commands.flatMap(command => namesIn(command).map(name => ({ workspaceId, name }))),
   )
@@ -210,7 +213,7 @@ export function isAboutHolds({ commands }: LedgerRequest): boolean {
 /** Calls `decideOwn` with the requests of each workspace. Returns the results in the order of all requests. */
 export function resultsByWorkspace(
   requests: readonly LedgerRequest[],
-  decideOwn: (workspaceId: string, own: LedgerRequest[]) => RequestResult[],
+  decideOwn: (workspaceId: Uuid<'workspace'>, own: LedgerRequest[]) => RequestResult[],
 ): RequestResult[] {
   const results = new Array<RequestResult>(requests.length)
   for (const [workspaceId, places] of Map.groupBy(requests.keys(), at => requests[at]!.workspaceId)) {

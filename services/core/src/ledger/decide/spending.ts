@@ -1,15 +1,15 @@
-import { Decimal, DomainError, formatBalance } from '@workspace-wallet/contract'
+import { Decimal, DomainError, formatBalance, type Uuid } from '@workspace-wallet/contract'
 import { isKey } from '../../audit/actors.ts'
 import type { LimitRow } from '../../database/signed-rows.ts'
 import type { LimitState } from './state.ts'
 
 /** A wallet as the stored subject of limits. The subject of a key is its actor, `key:ak_…`. IDs of wallets are UUIDs. */
-export function walletSubject(walletId: string): string {
+export function walletSubject(walletId: Uuid<'wallet'>): string {
   return `wallet:${walletId}`
 }
 
 /** The subjects whose limits apply when an actor spends from a wallet. */
-export function subjectsOf(actor: string, walletId: string): string[] {
+export function subjectsOf(actor: string, walletId: Uuid<'wallet'>): string[] {
   return isKey(actor) ? [actor, walletSubject(walletId)] : [walletSubject(walletId)]
 }
 

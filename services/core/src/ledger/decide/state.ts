@@ -1,4 +1,4 @@
-import type { WalletStatus } from '@workspace-wallet/contract'
+import type { Uuid, WalletStatus } from '@workspace-wallet/contract'
 import type { HoldRow, LedgerRow, LimitRow, WalletRow } from '../../database/signed-rows.ts'
 import type { JournalEntry } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
@@ -24,18 +24,18 @@ export type LimitState = LimitRow & { mac: Buffer }
 export type LedgerState = LedgerRow &
   Stored & {
     status: 'OPEN' | 'CLOSED' | 'HALTED'
-    wallets: ReadonlyMap<string, WalletState>
+    wallets: ReadonlyMap<Uuid<'wallet'>, WalletState>
     /** Existing transfers that the batch may repeat or reverse. */
     byBizId: ReadonlyMap<string, Transfer>
-    byTransferId: ReadonlyMap<string, Transfer>
-    /** The sum of the reversals of each of these transfers, by transferId; absent without reversals. */
-    reversedAmounts: ReadonlyMap<string, string>
-    /** By ID: holds that the batch names, and open holds of its wallets that are due. */
-    holds: ReadonlyMap<string, HoldState>
+    byTransferId: ReadonlyMap<Uuid<'transfer'>, Transfer>
+    /** The sum of the reversals of each of these transfers; absent without reversals. */
+    reversedAmounts: ReadonlyMap<Uuid<'transfer'>, string>
+    /** Holds that the batch names, and open holds of its wallets that are due. */
+    holds: ReadonlyMap<Uuid<'hold'>, HoldState>
     /** The limits of the API keys and wallets that the batch uses, by `limitKey`. */
     limits: ReadonlyMap<string, LimitState>
     /** The wallets with due holds, and when the first of their other open holds expires; null without any. */
-    nextExpiries: ReadonlyMap<string, Date | null>
+    nextExpiries: ReadonlyMap<Uuid<'wallet'>, Date | null>
     /** Whether more holds are due than one batch expires. */
     hasMoreDueHolds: boolean
   }

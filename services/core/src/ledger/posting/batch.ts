@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
@@ -162,7 +162,7 @@ const numberConstraints = [
 async function retryLockable(
   store: LedgerStore,
   requests: LedgerRequest[],
-  lockable: ReadonlySet<string>,
+  lockable: ReadonlySet<Uuid<'workspace'>>,
 ): Promise<RequestResult[]> {
   const isLockable = ({ workspaceId }: LedgerRequest) => lockable.has(workspaceId)
   const chosen = requests.filter(isLockable)

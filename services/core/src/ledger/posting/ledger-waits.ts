@@ -1,4 +1,4 @@
-import { uuidFromId } from '@workspace-wallet/contract'
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Queryable } from '../../database/statement.ts'
 import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { lockLedgers } from '../store/queries.ts'
@@ -11,7 +11,7 @@ export class LedgerWaits {
   readonly #db: Queryable
   readonly #limit: WorkspaceConcurrencyLimit
   /** By workspace: a wait that has not requested its lock yet, which others may share. */
-  readonly #next = new Map<string, Promise<void>>()
+  readonly #next = new Map<Uuid<'workspace'>, Promise<void>>()
 
   constructor(db: Queryable, limit: WorkspaceConcurrencyLimit) {
     this.#db = db
@@ -23,7 +23,7 @@ export class LedgerWaits {
    *
    * @throws DomainError S002 if too many wait
    */
-  wait(workspaceId: string): Promise<void> {
+  wait(workspaceId: Uuid<'workspace'>): Promise<void> {
     const shared = this.#next.get(workspaceId)
     if (shared) return shared
     const stopSharing = () => {
@@ -33,7 +33,7 @@ export class LedgerWaits {
       await null // Until `wait` is stored.
       stopSharing()
       // Outside a transaction, the lock is released at once.
-      await lockLedgers(this.#db, [uuidFromId('workspace', workspaceId)!])
+      await lockLedgers(this.#db, [workspaceId])
     })
     this.#next.set(workspaceId, wait)
     wait.catch(stopSharing)

@@ -1,3 +1,4 @@
+import type { Uuid } from '@workspace-wallet/contract'
 import type { ChainedDecisions } from '../decide/chain-decisions.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
 import { type LedgerState, nothingLoaded, type WalletState } from '../decide/state.ts'
@@ -10,7 +11,7 @@ const undisturbedBatches = 8
 /** Maximum age of a reading of the database's clock, in milliseconds. */
 const clockLifeMs = 10_000
 
-type Remembered = { ledger: LedgerState; wallets: Map<string, WalletState>; undisturbed: number }
+type Remembered = { ledger: LedgerState; wallets: Map<Uuid<'wallet'>, WalletState>; undisturbed: number }
 
 /**
  * A cache of the ledgers that this core posted to most recently. A batch whose ledgers and wallets are all cached is
@@ -20,7 +21,7 @@ type Remembered = { ledger: LedgerState; wallets: Map<string, WalletState>; undi
 export class RememberedLedgers {
   readonly #walletLimit: number
   /** By workspace, least recently used first. */
-  readonly #ledgers = new Map<string, Remembered>()
+  readonly #ledgers = new Map<Uuid<'workspace'>, Remembered>()
   #walletCount = 0
   #clock: { databaseMs: number; readAtMs: number } | null = null
 
@@ -32,8 +33,8 @@ export class RememberedLedgers {
    * The ledgers of these requests, by workspace; null unless all ledgers and wallets can be recalled, no hold of these wallets
    * is due, and no limits are set.
    */
-  recall(requests: readonly LedgerRequest[], now: Date): Map<string, LedgerState> | null {
-    const ledgers = new Map<string, LedgerState>()
+  recall(requests: readonly LedgerRequest[], now: Date): Map<Uuid<'workspace'>, LedgerState> | null {
+    const ledgers = new Map<Uuid<'workspace'>, LedgerState>()
     for (const workspaceId of workspacesOf(requests)) {
       const found = this.#ledgers.get(workspaceId)
       // Limits have to be read.
@@ -66,7 +67,7 @@ export class RememberedLedgers {
       const known = this.#ledgers.get(row.workspaceId)
       const isUndisturbed = known === undefined || known.ledger.version === replaced.get(row.workspaceId)
       const undisturbed = isUndisturbed ? (known?.undisturbed ?? undisturbedBatches) + 1 : 0
-      const remembered = isUndisturbed && known ? known.wallets : new Map<string, WalletState>()
+      const remembered = isUndisturbed && known ? known.wallets : new Map<Uuid<'wallet'>, WalletState>()
       this.forget(row.workspaceId)
       for (const { previousMac: _, ...wallet } of byWorkspace.get(row.workspaceId) ?? []) {
         // Deleted first, so that the map stays in order of last use.
@@ -86,14 +87,14 @@ export class RememberedLedgers {
   }
 
   /** Stops recalling these ledgers until enough batches have found them unchanged again. */
-  distrust(workspaceIds: readonly string[]): void {
+  distrust(workspaceIds: readonly Uuid<'workspace'>[]): void {
     for (const workspaceId of workspaceIds) {
       const known = this.#ledgers.get(workspaceId)
       if (known) known.undisturbed = 0
     }
   }
 
-  forget(workspaceId: string): void {
+  forget(workspaceId: Uuid<'workspace'>): void {
     this.#walletCount -= this.#ledgers.get(workspaceId)?.wallets.size ?? 0
     this.#ledgers.delete(workspaceId)
   }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, uuidFromId } from '@workspace-wallet/contract'
+import { DomainError, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -36,19 +36,25 @@ let chainKey: KeyObject
 let testCore: TestCore
 let cores: { shards: Shards; pool: pg.Pool; remembered: CountingMemory }[]
 /** The first workspace uses both cores at a time, the others one core. `wallets` are UUIDs. */
-let workspaces: { id: string; workspaceId: string; wallets: string[]; walletIds: string[]; core: number }[]
+let workspaces: {
+  id: Uuid<'workspace'>
+  workspaceId: string
+  wallets: Uuid<'wallet'>[]
+  walletIds: string[]
+  core: number
+}[]
 
 class CountingMemory extends RememberedLedgers {
   recallCount = 0
   distrustCount = 0
 
-  override recall(requests: readonly LedgerRequest[], now: Date): Map<string, LedgerState> | null {
+  override recall(requests: readonly LedgerRequest[], now: Date): Map<Uuid<'workspace'>, LedgerState> | null {
     const ledgers = super.recall(requests, now)
     if (ledgers) this.recallCount++
     return ledgers
   }
 
-  override distrust(workspaceIds: readonly string[]): void {
+  override distrust(workspaceIds: readonly Uuid<'workspace'>[]): void {
     this.distrustCount++
     super.distrust(workspaceIds)
   }
@@ -199,8 +205,8 @@ test('every result of two cores matches the stored rows', async () => {
   const balances = new Map(workspaces.flatMap(({ wallets }) => wallets.map(id => [id, initialCents] as const)))
   for (const row of rows)
     for (const [id, amount] of [
-      [row.source_wallet_id as string, -cents(row.amount as string)],
-      [row.target_wallet_id as string, cents(row.amount as string)],
+      [row.source_wallet_id as Uuid<'wallet'>, -cents(row.amount as string)],
+      [row.target_wallet_id as Uuid<'wallet'>, cents(row.amount as string)],
     ] as const)
       balances.set(id, balances.get(id)! + amount)
   const wallets = await query(database.ownerUrl, `select id, balance::text from wallet where kind = 'CUSTOMER'`)

@@ -24,7 +24,7 @@ const LedgerSchema = defineEntity({
   },
 })
 export class Ledger extends LedgerSchema.class implements SignedEntity {
-  /** The row that the MAC covers. Its `workspaceId` is a UUID. */
+  /** The row that the MAC covers. */
   get row(): LedgerRow {
     const {
       status,
@@ -37,7 +37,7 @@ export class Ledger extends LedgerSchema.class implements SignedEntity {
       haltReason = null,
       revision,
     } = this
-    const workspaceId = uuidFromId('workspace', this.workspaceId)!
+    const workspaceId = uuidFromId('workspace', this.workspaceId)
     const journalHead = Buffer.from(this.journalHead)
     const counts = { walletCount, orderCount, holdCount, limitCount, position }
     return { workspaceId, status, ...counts, journalHead, lastPostedAt, haltReason, revision }

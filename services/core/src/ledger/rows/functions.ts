@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { mintId, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
+import { mintId, type Uuid, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
 import type { Run } from '../../database/run.ts'
 import {
   type LedgerRow,
@@ -15,7 +15,7 @@ import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } fro
 /**
  * Database functions write the rows of ledgers and wallets and check each change (see
  * database/migrations/initial/ledger-rows.ts; for postings, store/write-transfers.ts). Callers lock the ledger first and pass rows
- * whose MACs they have checked. IDs are UUIDs. Functions that return rows return the new ones.
+ * whose MACs they have checked. Functions that return rows return the new ones.
  *
  * All throw a DatabaseError, restrict_violation, when a change does not continue from the stored rows.
  */
@@ -24,7 +24,12 @@ type Changed = { ledger: LedgerRow; wallet: WalletRow }
 const openLedgerStatement = statement('open-ledger', 'select open_ledger($1, $2, $3)')
 
 /** Inserts the empty ledger of a new workspace. */
-export async function openLedger(run: Run, chainKey: KeyObject, workspaceId: string, now: Date): Promise<void> {
+export async function openLedger(
+  run: Run,
+  chainKey: KeyObject,
+  workspaceId: Uuid<'workspace'>,
+  now: Date,
+): Promise<void> {
   const ledger = {
     workspaceId,
     status: 'OPEN',
@@ -135,7 +140,7 @@ function chainEvent(
     workspaceId,
     position: position + 1,
     orderCount,
-    id: uuidFromId('event', mintId('event'))!,
+    id: uuidFromId('event', mintId('event')),
     type,
     walletId,
     holdId: null,

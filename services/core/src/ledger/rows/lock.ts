@@ -1,4 +1,4 @@
-import { uuidFromId } from '@workspace-wallet/contract'
+import { type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
@@ -12,7 +12,7 @@ const lockLedgerStatement = statement('lock-ledger', 'select from lock_ledgers(a
  *
  * @returns null when the workspace has no ledger
  */
-export async function lockLedger(em: Em, workspaceId: string): Promise<Ledger | null> {
+export async function lockLedger(em: Em, workspaceId: Id<'workspace'>): Promise<Ledger | null> {
   await runIn(em)(lockLedgerStatement, [uuidFromId('workspace', workspaceId)])
   return em.findOne(Ledger, { workspaceId })
 }

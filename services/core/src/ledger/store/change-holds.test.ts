@@ -1,5 +1,5 @@
 import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import { Decimal, idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../../../../../cli/processes/random.ts'
@@ -24,8 +24,8 @@ let testCore: TestCore
 let chainKey: KeyObject
 let service: pg.Client
 let owner: pg.Client
-let workspaceId: string
-let wallets: string[]
+let workspaceId: Uuid<'workspace'>
+let wallets: Uuid<'wallet'>[]
 
 beforeAll(async () => {
   testCore = await openTestCore()
@@ -54,7 +54,7 @@ function creation(): Command {
   const at = random.int(3)
   return {
     kind: 'hold creation',
-    holdId: uuidFromId('hold', mintId('hold'))!,
+    holdId: uuidFromId('hold', mintId('hold')),
     bizId: randomUUID(),
     walletId: wallets[at]!,
     amount: pick(['0.01', '1.00', '2.50']),
@@ -148,7 +148,7 @@ const damages: Record<string, (batch: ChainedHolds) => void> = {
   },
   'an extra wallet': ({ wallets: rows }) => {
     const other = wallets.find(id => rows.every(row => row.id !== id))
-    rows.push({ ...pick(rows), id: other ?? randomUUID() })
+    rows.push({ ...pick(rows), id: other ?? (randomUUID() as string as Uuid<'wallet'>) })
   },
   'a duplicate wallet': ({ wallets }) => {
     wallets.push(pick(wallets))
@@ -194,7 +194,7 @@ const damages: Record<string, (batch: ChainedHolds) => void> = {
     pick(events).type = pick(['wallet.created', 'hold.gone' as never])
   },
   'a hold of an event': ({ events }) => {
-    pick(events).holdId = pick([randomUUID(), null])
+    pick(events).holdId = pick([randomUUID() as string as Uuid<'hold'>, null])
   },
   'a missing event': ({ events }) => {
     events.splice(random.int(events.length), 1)

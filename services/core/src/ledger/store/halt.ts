@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { coreActor } from '../../audit/actors.ts'
@@ -102,7 +102,7 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
 /** The reason of a ledger whose workspace is not deleted: only the deletion closes one. */
 export const closedOutside = 'the ledger was closed outside the service'
 
-const findHaltedStatement = statement<{ workspaceId: string; reason: string | null }>(
+const findHaltedStatement = statement<{ workspaceId: Uuid<'workspace'>; reason: string | null }>(
   'find-halted',
   `select l.workspace_id as "workspaceId", case l.status when 'HALTED' then l.halt_reason else '${closedOutside}' end as reason
    from ledger l
@@ -112,9 +112,9 @@ const findHaltedStatement = statement<{ workspaceId: string; reason: string | nu
 )
 
 /**
- * Halted ledgers, with the UUIDs of their workspaces. They accept no postings until an operator reopens them. Those that only the
- * service's role has closed, and not the deletion of their workspace, are among them.
+ * Halted ledgers. They accept no postings until an operator reopens them. Those that only the service's role has closed, and not
+ * the deletion of their workspace, are among them.
  */
-export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: string; reason: string | null }[]> {
+export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: Uuid<'workspace'>; reason: string | null }[]> {
   return run(db, findHaltedStatement, [])
 }

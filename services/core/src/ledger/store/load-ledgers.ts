@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import type { Uuid } from '@workspace-wallet/contract'
 import type { PoolClient } from 'pg'
 import { isKey } from '../../audit/actors.ts'
 import { type AuditHead, lockAudit } from '../../audit/chain.ts'
@@ -36,7 +37,7 @@ import {
 import { batchName, beginFor } from './transaction.ts'
 
 type Loaded = {
-  ledgers: Map<string, LedgerState>
+  ledgers: Map<Uuid<'workspace'>, LedgerState>
   /** The existing transfers that were written outside the service. */
   forged: Transfer[]
   audit: AuditHead[]
@@ -82,7 +83,7 @@ export async function loadLedgers(client: PoolClient, chainKey: KeyObject, reque
 /** The wallets with holds that may be due at the posting time. */
 function dueWallets(ledgers: readonly LockedLedger[], wallets: readonly LoadedWallet[], now: Date) {
   const postedAt = new Map(ledgers.map(ledger => [ledger.workspaceId, postingTime(ledger, now)]))
-  const due = new Map<string, RowKey & { at: Date }>()
+  const due = new Map<Uuid<'wallet'>, RowKey<'wallet'> & { at: Date }>()
   for (const { wallet } of wallets) {
     const at = postedAt.get(wallet.workspaceId)
     if (at && wallet.heldUntil !== null && wallet.heldUntil <= at)
@@ -100,7 +101,7 @@ function limitKeys(
   const limited = new Set(ledgers.flatMap(({ workspaceId, limitCount }) => (limitCount > 0 ? [workspaceId] : [])))
   if (limited.size === 0) return []
   const keys = new Map<string, LimitKey>()
-  const add = (workspaceId: string, subject: string, currency: string) => {
+  const add = (workspaceId: Uuid<'workspace'>, subject: string, currency: string) => {
     const key = { workspaceId, subject, currency }
     if (limited.has(workspaceId)) keys.set(`${workspaceId} ${limitKey(key)}`, key)
   }
@@ -119,9 +120,9 @@ function statesOf(
   { due, hasMore, nextExpiries }: DueHolds,
   limits: readonly LimitState[],
 ): LedgerState[] {
-  const byWorkspace = <Row extends { workspaceId: string }>(rows: readonly Row[]) => {
+  const byWorkspace = <Row extends { workspaceId: Uuid<'workspace'> }>(rows: readonly Row[]) => {
     const groups = Map.groupBy(rows, ({ workspaceId }) => workspaceId)
-    return (workspaceId: string) => groups.get(workspaceId) ?? []
+    return (workspaceId: Uuid<'workspace'>) => groups.get(workspaceId) ?? []
   }
   const walletsOfWorkspace = byWorkspace(wallets.map(({ wallet }) => wallet))
   const transfersOfWorkspace = byWorkspace(transfers.map(({ transfer }) => transfer))

@@ -1,4 +1,4 @@
-import { Decimal } from '@workspace-wallet/contract'
+import { Decimal, type Uuid } from '@workspace-wallet/contract'
 import type { LedgerRow, WithMac } from '../../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { TransferWithEntries } from '../chain/chain.ts'
@@ -19,17 +19,17 @@ const lockLedgersStatement = statement<LockedLedger>(
 )
 
 /** Locks the ledgers of these workspaces until the transaction ends, always in order of ID, which prevents deadlocks. */
-export function lockLedgers(db: Queryable, workspaceIds: string[]): Promise<LockedLedger[]> {
+export function lockLedgers(db: Queryable, workspaceIds: Uuid<'workspace'>[]): Promise<LockedLedger[]> {
   return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
 }
 
-const findLockableStatement = statement<{ workspaceId: string }>(
+const findLockableStatement = statement<{ workspaceId: Uuid<'workspace'> }>(
   'find-lockable-ledgers',
   `select lockable_ledgers as "workspaceId" from lockable_ledgers($1::uuid[])`,
 )
 
 /** The workspaces among these whose ledgers no other transaction has locked at this moment. */
-export async function findLockable(db: Queryable, workspaceIds: string[]): Promise<Set<string>> {
+export async function findLockable(db: Queryable, workspaceIds: Uuid<'workspace'>[]): Promise<Set<Uuid<'workspace'>>> {
   const rows = await run(db, findLockableStatement, [plainArray(workspaceIds)])
   return new Set(rows.map(({ workspaceId }) => workspaceId))
 }
@@ -72,7 +72,7 @@ const loadWalletsStatement = statement<VersionedWallet>(
 )
 
 /** Reads wallets whose ledgers are locked. Wallets that do not exist are left out. */
-export async function loadWallets(db: Queryable, keys: readonly RowKey[]): Promise<LoadedWallet[]> {
+export async function loadWallets(db: Queryable, keys: readonly RowKey<'wallet'>[]): Promise<LoadedWallet[]> {
   const rows = await run(db, loadWalletsStatement, [
     plainArray(keys.map(key => key.workspaceId)),
     plainArray(keys.map(key => key.id)),
@@ -114,8 +114,8 @@ const loadNamedWalletsStatement = statement<VersionedWallet>(
 /** Reads the wallets of these holds and transfers, whose ledgers are locked. */
 export async function loadWalletsOf(
   db: Queryable,
-  holds: readonly NameKey[],
-  transfers: readonly NameKey[],
+  holds: readonly NameKey<'hold'>[],
+  transfers: readonly NameKey<'transfer'>[],
 ): Promise<LoadedWallet[]> {
   const rows = await run(db, loadNamedWalletsStatement, [...namesAsArrays(holds), ...namesAsArrays(transfers)])
   return rows.map(toLoadedWallet)
@@ -138,7 +138,7 @@ export function toSignedWallet<Row extends StoredWallet>(row: Row) {
 }
 
 /** A transfer as stored. Its last reversal has the sum of all of them; null without any. */
-export type FoundTransfer = TransferWithEntries & { lastReversalId: string | null }
+export type FoundTransfer = TransferWithEntries & { lastReversalId: Uuid<'transfer'> | null }
 
 /** Selects the MAC of the entry before this one on its wallet, in hex; null for the first. In order: see the function `post`. */
 const macBefore = (side: 'source' | 'target') => `(
@@ -154,7 +154,9 @@ type SideColumns<Side extends 'source' | 'target'> = Record<`${Side}Balance` | `
   Record<`${Side}OrderCount`, number> &
   Record<`${Side}Previous`, string | null>
 
-type StoredTransfer = Transfer & SideColumns<'source'> & SideColumns<'target'> & { lastReversalId: string | null }
+type StoredTransfer = Transfer &
+  SideColumns<'source'> &
+  SideColumns<'target'> & { lastReversalId: Uuid<'transfer'> | null }
 
 const transferColumns = `
   ${sideColumns('source')}, ${sideColumns('target')},
@@ -173,7 +175,7 @@ const findTransfersStatement = statement<StoredTransfer>(
 )
 
 /** The existing transfers with these names. */
-export async function findTransfers(db: Queryable, names: readonly NameKey[]): Promise<FoundTransfer[]> {
+export async function findTransfers(db: Queryable, names: readonly NameKey<'transfer'>[]): Promise<FoundTransfer[]> {
   return names.length === 0 ? [] : (await run(db, findTransfersStatement, namesAsArrays(names))).map(toFoundTransfer)
 }
 
@@ -186,7 +188,7 @@ function toFoundTransfer(row: StoredTransfer): FoundTransfer {
 }
 
 /** The names of the last reversals of these transfers. */
-export function lastReversalsOf(found: readonly FoundTransfer[]): NameKey[] {
+export function lastReversalsOf(found: readonly FoundTransfer[]): NameKey<'transfer'>[] {
   return found.flatMap(({ transfer: { workspaceId }, lastReversalId }) =>
     lastReversalId === null ? [] : [{ workspaceId, name: { id: lastReversalId } }],
   )
@@ -207,7 +209,7 @@ const findHoldsStatement = statement<StoredHold>(
 )
 
 /** The existing holds with these names. */
-export async function findHolds(db: Queryable, names: readonly NameKey[]): Promise<HoldState[]> {
+export async function findHolds(db: Queryable, names: readonly NameKey<'hold'>[]): Promise<HoldState[]> {
   return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toSignedHold)
 }
 
@@ -225,7 +227,7 @@ const findDueHoldsStatement = statement<StoredHold>(
    order by h.expires_at limit ${dueHoldLimit + 1}`,
 )
 
-const findNextExpiriesStatement = statement<RowKey & { expiresAt: Date | null }>(
+const findNextExpiriesStatement = statement<RowKey<'wallet'> & { expiresAt: Date | null }>(
   'find-next-expiries',
   `select asked.workspace_id as "workspaceId", asked.id, h.expires_at as "expiresAt"
    from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
@@ -236,10 +238,17 @@ const findNextExpiriesStatement = statement<RowKey & { expiresAt: Date | null }>
 )
 
 /** Holds that are due, and when the next hold of each wallet expires; null if it has no other. */
-export type DueHolds = { due: HoldState[]; hasMore: boolean; nextExpiries: (RowKey & { expiresAt: Date | null })[] }
+export type DueHolds = {
+  due: HoldState[]
+  hasMore: boolean
+  nextExpiries: (RowKey<'wallet'> & { expiresAt: Date | null })[]
+}
 
 /** The due holds of these wallets at a time each, in the order in which they expire, up to the limit. */
-export async function findDueHolds(db: Queryable, wallets: readonly (RowKey & { at: Date })[]): Promise<DueHolds> {
+export async function findDueHolds(
+  db: Queryable,
+  wallets: readonly (RowKey<'wallet'> & { at: Date })[],
+): Promise<DueHolds> {
   if (wallets.length === 0) return { due: [], hasMore: false, nextExpiries: [] }
   const values = [
     plainArray(wallets.map(key => key.workspaceId)),

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { idFromUuid } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import {
   type HoldRow,
   holdMac,
@@ -17,15 +17,14 @@ import { continueChains, type TransferWithEntries } from '../chain/chain.ts'
 export type CheckedReads = { reads: Queryable; chainKey: KeyObject }
 
 /** A workspace whose rows were modified outside the service, and which row shows it. */
-export type Breach = { workspaceId: string; reason: string }
+export type Breach = { workspaceId: Uuid<'workspace'>; reason: string }
 
 /** Something that core was about to answer or to change was written outside the service. */
 export class ModifiedRow extends Error {
   readonly table: ModifiedTable
   readonly breach: Breach
 
-  /** @param workspaceId a UUID */
-  constructor(table: ModifiedTable, workspaceId: string, reason: string) {
+  constructor(table: ModifiedTable, workspaceId: Uuid<'workspace'>, reason: string) {
     super(reason)
     this.table = table
     this.breach = { workspaceId, reason }
@@ -59,11 +58,11 @@ export function requireChained(chainKey: KeyObject, stored: TransferWithEntries)
     throw unchainedRow('transfer', transfer.workspaceId, `transfer ${idFromUuid('transfer', transfer.transferId)}`)
 }
 
-export function modifiedRow(table: ModifiedTable, workspaceId: string, what: string): ModifiedRow {
+export function modifiedRow(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
   return new ModifiedRow(table, workspaceId, `the row of ${what} was modified outside the service`)
 }
 
-export function unchainedRow(table: ModifiedTable, workspaceId: string, what: string): ModifiedRow {
+export function unchainedRow(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
   const reason = `${what}, or the one before it in its chain, was written outside the service`
   return new ModifiedRow(table, workspaceId, reason)
 }

@@ -1,4 +1,4 @@
-import { Decimal } from '@workspace-wallet/contract'
+import { Decimal, type Uuid } from '@workspace-wallet/contract'
 import type { HoldRow, LedgerRow, WalletRow, WithMac } from '../../database/signed-rows.ts'
 
 /**
@@ -75,7 +75,7 @@ export const walletJson = jsonOf<WalletRow>({
   mac: hex('mac'),
 })
 
-export function ledgerFrom(json: JsonOf<LedgerRow>, workspaceId: string): WithMac<LedgerRow> {
+export function ledgerFrom(json: JsonOf<LedgerRow>, workspaceId: Uuid<'workspace'>): WithMac<LedgerRow> {
   return {
     ...json,
     workspaceId,
@@ -85,8 +85,7 @@ export function ledgerFrom(json: JsonOf<LedgerRow>, workspaceId: string): WithMa
   }
 }
 
-/** @param key UUIDs */
-export function holdFrom(json: JsonOf<HoldRow>, key: { workspaceId: string; id: string }): WithMac<HoldRow> {
+export function holdFrom(json: JsonOf<HoldRow>, key: Pick<HoldRow, 'workspaceId' | 'id'>): WithMac<HoldRow> {
   return {
     ...json,
     ...key,
@@ -99,8 +98,7 @@ export function holdFrom(json: JsonOf<HoldRow>, key: { workspaceId: string; id: 
   }
 }
 
-/** @param key UUIDs */
-export function walletFrom(json: JsonOf<WalletRow>, key: { workspaceId: string; id: string }): WithMac<WalletRow> {
+export function walletFrom(json: JsonOf<WalletRow>, key: Pick<WalletRow, 'workspaceId' | 'id'>): WithMac<WalletRow> {
   return {
     ...json,
     ...key,

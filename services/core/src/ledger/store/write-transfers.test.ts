@@ -1,5 +1,5 @@
 import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import { Decimal, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../../../../../cli/processes/random.ts'
@@ -30,7 +30,7 @@ let testCore: TestCore
 let service: pg.Client
 let owner: pg.Client
 /** Two workspaces, each with two wallets in USD, one in EUR, and the EXTERNAL wallet in USD. IDs are UUIDs. */
-let workspaces: { id: string; own: string[]; euro: string; external: string }[]
+let workspaces: { id: Uuid<'workspace'>; own: Uuid<'wallet'>[]; euro: Uuid<'wallet'>; external: Uuid<'wallet'> }[]
 
 beforeAll(async () => {
   testCore = await openTestCore()
@@ -59,7 +59,7 @@ async function newWorkspace() {
     `select id from wallet where workspace_id = $1 and kind = 'EXTERNAL' and currency = 'USD'`,
     [id],
   )
-  return { id, own, euro, external: rows[0].id as string }
+  return { id, own, euro, external: rows[0].id as Uuid<'wallet'> }
 }
 
 /** A valid batch for these workspaces. */
@@ -158,7 +158,7 @@ const damages: Record<string, (batch: ChainedPostings) => void> = {
   },
   'an extra transfer': ({ transfers }) => {
     const { transfer, source, target } = pick(transfers)
-    const transferId = uuidFromId('transfer', mintId('transfer'))!
+    const transferId = uuidFromId('transfer', mintId('transfer'))
     transfers.push({ transfer: { ...transfer, transferId }, source, target })
   },
   'a balance of a wallet': ({ wallets }) => {
@@ -407,7 +407,7 @@ test.each(Object.keys(shapes))('an array %s is refused and writes nothing', asyn
 
 test('entries are written to the wallets that were checked, whatever the subscripts of the wallets', async () => {
   const [{ id, own, euro }] = workspaces as [(typeof workspaces)[number]]
-  const key = (walletId: string) => ({ workspaceId: id, id: walletId })
+  const key = (walletId: Uuid<'wallet'>) => ({ workspaceId: id, id: walletId })
   const batch = await chained(
     newPostings([workspaces[0]!])
       .slice(0, 1)

@@ -1,4 +1,4 @@
-import { formatBalance } from '@workspace-wallet/contract'
+import { formatBalance, type Uuid } from '@workspace-wallet/contract'
 import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
 import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
 import type { Transfer } from '../chain/transfer.ts'
@@ -29,7 +29,7 @@ export async function writeTransfers(
 ): Promise<Written | null> {
   const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
   const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
-  const placeOfWallet = (row: Transfer, walletId: string) => walletPlaces.get(row.workspaceId + walletId)!
+  const placeOfWallet = (row: Transfer, walletId: Uuid<'wallet'>) => walletPlaces.get(row.workspaceId + walletId)!
   const rows = transfers.map(({ transfer }) => transfer)
   const sources = transfers.map(({ source }) => source)
   const targets = transfers.map(({ target }) => target)

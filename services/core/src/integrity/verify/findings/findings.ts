@@ -5,6 +5,7 @@ import {
   type LedgerRule,
   ledgerRules,
   listedViolations,
+  type Uuid,
   type Violation,
 } from '@workspace-wallet/contract'
 
@@ -61,5 +62,5 @@ const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The public ID of a stored UUID; a damaged value is returned unchanged. */
 export function publicId(kind: IdKind, stored: string | null): string {
-  return stored !== null && uuidPattern.test(stored) ? idFromUuid(kind, stored) : `${stored}`
+  return stored !== null && uuidPattern.test(stored) ? idFromUuid(kind, stored as Uuid) : `${stored}`
 }
