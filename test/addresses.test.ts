@@ -64,6 +64,7 @@ test.each([
   ['a hop that is not an address ends the search', '10.0.0.1', '203.0.113.9, nonsense', proxies, '10.0.0.1'],
   ['without the header the proxy is the client', '10.0.0.1', undefined, proxies, '10.0.0.1'],
   ['if all hops are proxies, the first one is the client', '10.0.0.1', '10.0.0.3, 10.0.0.2', proxies, '10.0.0.3'],
+  ['at most 32 hops are read', '10.0.0.1', `203.0.113.9${', 10.0.0.2'.repeat(32)}`, proxies, '10.0.0.2'],
   ['IPv4-mapped addresses are IPv4 addresses', '::ffff:10.0.0.1', '::ffff:203.0.113.9', proxies, '203.0.113.9'],
   ['proxies may have IPv6 addresses', '2001:db8::1', '2001:db9::7', proxies, '2001:db9::7'],
 ] as const)('%s', (_name, socket, header, trusted, client) => {

@@ -505,6 +505,8 @@ describe('serving', () => {
     const { url: withoutDocs } = await system.startGateway({ DOCS: 'off' })
     for (const response of await Promise.all([
       ...['*/*', 'application/json', 'application/json, text/html;q=0.5', '', 'none'].map(Accept => get({ Accept })),
+      // It is not parsed.
+      get({ Accept: `text/html${',text/html'.repeat(200)}` }),
       get(html, 'POST'),
       get(html, 'GET', `${system.baseUrl}/wallets`),
       get(html, 'GET', withoutDocs),

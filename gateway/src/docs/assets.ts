@@ -89,7 +89,7 @@ const compress = {
 }
 
 /** How long a header may be that is parsed, in characters. It bounds the work for one request. */
-const maxHeaderLength = 1024
+export const maxHeaderLength = 1024
 
 function chooseEncoding(request: Request): Encoding {
   if (String(request.headers['accept-encoding']).length > maxHeaderLength) return 'identity'

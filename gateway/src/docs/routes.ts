@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { enUS } from '../locales/en-US.ts'
-import { Asset } from './assets.ts'
+import { Asset, maxHeaderLength } from './assets.ts'
 import { browserModules } from './browser-modules.ts'
 import type { Html } from './html.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
@@ -68,6 +68,7 @@ function pageAssets(path: string, { title, description, script, body }: Page): R
 
 /** Whether a browser asks, and not a client of the API, which accepts JSON or anything. */
 function prefersHtml(request: Request): boolean {
+  if (String(request.headers.accept).length > maxHeaderLength) return false
   return request.accepts(['json', 'html']) === 'html'
 }
 
