@@ -1034,16 +1034,16 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, operator, session, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, operator, session, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
       'wallet --json',
-      "Unknown option '--json': options follow a command (create, deposit, withdraw, freeze, unfreeze and close).",
+      "Unknown option '--json': options follow a command (create, deposit, withdraw, freeze, unfreeze, close and search).",
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, receipt, hold, limit, ledger, event, webhook, audit, operator, session, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, operator, session, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
@@ -1138,6 +1138,66 @@ describe('key-encryption keys', () => {
     expect(await text('kek status')).toContain(named)
     expect(await text('kek rotate')).toContain(named)
     await core.apiKeys.delete.mutate({ apiKey })
+  })
+})
+
+describe('finding', () => {
+  test('workspace list and show, and member list', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
+    const listed = await json('workspace list --limit 1')
+    expect(listed.workspaces).toMatchObject([{ workspaceId, ledger: 'OPEN', wallets: 1, isModified: false }])
+    expect(await text('workspace list --limit 1')).toContain(`add --after ${workspaceId}.`)
+    expect(await json(`workspace show --workspace ${workspaceId}`)).toMatchObject({
+      members: 1,
+      funds: [{ currency: 'USD', balance: '5.00' }],
+    })
+    expect(await text(`workspace show --workspace ${workspaceId}`)).toMatch(
+      /^Test \(wsp_\w+\), [\s\S]*\nFunds {6}5.00 USD\n$/,
+    )
+    expect(await json(`member list --workspace ${workspaceId}`)).toMatchObject({
+      members: [{ userId: 'ada' }],
+      next: null,
+    })
+    await core.members.remove.mutate({ workspaceId, userId: 'ada' })
+    expect(await text(`member list --workspace ${workspaceId}`)).toBe('No members found.\n')
+    expect(await text(`member list --workspace ${workspaceId} --removed`)).toContain('ada   REMOVED')
+  })
+
+  test('wallet search, transfer search and trace, funding list and show, and search find', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const given = { workspaceId, walletId, amount: '5', bizId: `in-${randomUUID()}` }
+    const { transferId, bizId } = await core.wallets.deposit.mutate(given)
+    expect(await json(`wallet search --workspace ${workspaceId} --balance-from 5 --status ACTIVE`)).toMatchObject({
+      wallets: [{ walletId, balance: '5.00', held: '0.00' }],
+      next: null,
+    })
+    expect(await text(`wallet search --wallet ${walletId}`)).toContain(
+      `${walletId}  ${workspaceId}  ACTIVE  5.00     USD`,
+    )
+    expect(await json(`transfer search --biz-id ${bizId}`)).toMatchObject({
+      transfers: [{ transferId, type: 'DEPOSIT', amount: '5.00', sourceWalletId: null, targetWalletId: walletId }],
+    })
+    expect(await text(`transfer search --wallet ${walletId} --amount-to 5`)).toMatch(
+      /DEPOSIT +5.00 +USD +outside +wal_/,
+    )
+    expect(await text('transfer search --biz-id none')).toBe('No transfers found.\n')
+    expect(await json(`transfer trace --transfer ${transferId}`)).toMatchObject({
+      transfer: { bizId, actor: 'admin:a' },
+      target: { walletId, isGenuine: true, balanceAfter: '5.00' },
+      receipt: null,
+    })
+    expect(await text(`transfer trace --transfer ${bizId} --workspace ${workspaceId}`)).toMatch(
+      /^DEPOSIT trf_\w+ of 5.00 USD, [\s\S]*Made by {5}admin:a, request "[^"]+"\nFrom {8}outside, flow 1, [\s\S]*: genuine\n$/,
+    )
+    expect(await fails(1, `transfer trace --transfer ${bizId}`)).toContain('give --workspace, or a transferId')
+    expect(await json(`funding list --workspace ${workspaceId}`)).toMatchObject({ transfers: [{ transferId }] })
+    expect(await json(`funding show --funding ${transferId}`)).toMatchObject({ bizId, amount: '5.00' })
+    expect(await text(`search find --text ${walletId}`)).toMatch(/^KIND +BY +ID +WORKSPACE +SUMMARY\nwallet +id +wal_/)
+    expect((await json(`search find --text ${bizId}`)).found).toMatchObject([{ kind: 'transfer', by: 'bizId' }])
+    expect(await text('search find --text nothing-has-this-name')).toBe('Nothing found.\n')
   })
 })
 

@@ -56,6 +56,10 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
 /** Sentences for operators for the codes that administrative calls return. The error table describes all others. */
 const domainSentences: { [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   S012: ({ field, reason, limit }) => {
+    if (reason === 'TOO_EXPENSIVE')
+      return `The search took longer than ${limit} s: narrow it, for example to a workspace, a wallet, an exact name or a short time.`
+    if (reason === 'REQUIRED' && field === 'workspaceId')
+      return 'Several workspaces may use the same bizId: give --workspace, or a transferId.'
     // `statement export` is the only command with a time that must be past.
     if (field === 'at') return `--to must be at least ${settledAfterMs / 1000} seconds ago: give a time up to ${limit}.`
     if (reason !== 'TOO_MANY_DECIMALS') return `Core rejected the ${field} (${reason}): correct it.`

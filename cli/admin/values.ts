@@ -2,6 +2,7 @@
 import {
   amountText,
   currencyCode,
+  Decimal,
   displayName,
   type IdKind,
   idPrefixes,
@@ -23,6 +24,12 @@ export const parseAmount = parserFor(
   amountText,
   'must be an amount greater than zero, such as 100.50, with at most 38 digits',
 )
+/** Parses an end of a range of balances or amounts. */
+export function parseBalance(text: string): Decimal {
+  if (!/^\d{1,38}(\.\d{1,18})?$/.test(text)) throw new Error(`must be an amount such as 100.50, not "${text}"`)
+  return new Decimal(text)
+}
+
 export const parseCurrency = parserFor(currencyCode, 'must be a currency code in upper case, such as USD, EUR or BTC')
 export const parseUser = parserFor(userId, 'must be 1 to 128 letters, digits or any of . _ @ : + -')
 export const parseName = parserFor(

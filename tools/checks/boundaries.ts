@@ -53,6 +53,7 @@ const foldersOf: Record<string, readonly string[]> = {
     'events',
     'webhooks',
     'keks',
+    'search',
     'integrity',
     'trpc',
     'routers',

@@ -8,8 +8,11 @@ import { ledgerCommands } from './ledger.ts'
 import { limitCommands } from './limits.ts'
 import { operatorCommands, sessionCommands } from './operators.ts'
 import { receiptCommands } from './receipts.ts'
+import { searchCommands } from './search.ts'
 import { statementCommands } from './statements.ts'
+import { fundingCommands, transferSearchCommands } from './transfer-search.ts'
 import { transferCommands } from './transfers.ts'
+import { walletSearch } from './wallet-search.ts'
 import { walletCommands } from './wallets.ts'
 import { webhookCommands } from './webhooks.ts'
 import { memberCommands, workspaceCommands } from './workspaces.ts'
@@ -20,14 +23,18 @@ export const commands: readonly Command[] = [
   ...memberCommands,
   ...keyCommands,
   ...walletCommands,
+  walletSearch,
   ...statementCommands,
   ...transferCommands,
+  ...transferSearchCommands,
+  ...fundingCommands,
   ...receiptCommands,
   ...holdCommands,
   ...limitCommands,
   ...ledgerCommands,
   ...eventCommands,
   ...webhookCommands,
+  ...searchCommands,
   ...auditCommands,
   ...operatorCommands,
   ...sessionCommands,

@@ -1,5 +1,9 @@
+import { formatBalance, type MemberRecord, type WorkspaceRecord } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
+import { anyText } from '../../command-line/flags.ts'
 import { type Command, command } from '../command.ts'
+import { moreSentence, pageFlags, readPages } from '../pages.ts'
+import { table } from '../table.ts'
 import { parseName } from '../values.ts'
 import { user, workspace } from './id-flags.ts'
 
@@ -25,6 +29,52 @@ export const workspaceCommands = [
     },
     print: ({ workspaceId }) => `Deleted workspace ${workspaceId}. Its keys no longer work; its history is kept.`,
   }),
+  command({
+    noun: 'workspace',
+    verb: 'list',
+    help: 'list workspaces, newest first',
+    flags: {
+      name: { value: 'PREFIX', help: 'only workspaces whose name begins with this', parse: anyText },
+      deleted: { help: 'also deleted ones' },
+      ...pageFlags,
+    },
+    examples: ['', '--name Acme --deleted'],
+    async run(core, { name: namePrefix, deleted, limit, after }) {
+      const { entries, next } = await readPages({ limit, after }, async page => {
+        const { workspaces, next } = await core.workspaces.list.query({ namePrefix, deleted, ...page })
+        return { entries: workspaces, next }
+      })
+      return { workspaces: entries, next }
+    },
+    print: ({ workspaces, next }) =>
+      workspaces.length > 0 ? printWorkspaces(workspaces) + moreSentence(next) : 'No workspaces found.',
+  }),
+  command({
+    noun: 'workspace',
+    verb: 'show',
+    help: 'show a workspace: its ledger, members, keys, wallets, transfers and funds',
+    flags: { workspace },
+    examples: ['--workspace wsp_…'],
+    async run(core, { workspace: workspaceId }) {
+      const { funds, ...details } = await core.workspaces.get.query({ workspaceId })
+      return {
+        ...details,
+        funds: funds.map(each => ({ ...each, balance: formatBalance(each.balance, each.currency) })),
+      }
+    },
+    print: each =>
+      [
+        `${each.name} (${each.workspaceId}), created ${each.createdAt.toISOString()}`,
+        ...(each.deletedAt ? [`Deleted    ${each.deletedAt.toISOString()}`] : []),
+        ...(each.isModified ? ['MODIFIED outside the service: run ledger verify.'] : []),
+        `Ledger     ${each.ledger}${each.haltReason === null ? '' : `: ${each.haltReason}`}`,
+        `Members    ${each.members}`,
+        `API keys   ${each.apiKeys}`,
+        `Wallets    ${each.wallets}`,
+        `Transfers  ${each.transfers}`,
+        ...each.funds.map(({ currency, balance }) => `Funds      ${balance} ${currency}`),
+      ].join('\n'),
+  }),
 ]
 
 export const memberCommands = [
@@ -40,6 +90,22 @@ export const memberCommands = [
     (core, input) => core.members.remove.mutate(input),
     ({ workspaceId, userId }) => `Removed ${userId} from workspace ${workspaceId}. The member's keys no longer work.`,
   ),
+  command({
+    noun: 'member',
+    verb: 'list',
+    help: 'list the members of a workspace',
+    flags: { workspace, removed: { help: 'also those who were removed' }, ...pageFlags },
+    examples: ['--workspace wsp_…'],
+    async run(core, { workspace: workspaceId, removed, limit, after }) {
+      const { entries, next } = await readPages({ limit, after }, async page => {
+        const { members, next } = await core.members.list.query({ workspaceId, removed, ...page })
+        return { entries: members, next }
+      })
+      return { members: entries, next }
+    },
+    print: ({ members, next }) =>
+      members.length > 0 ? printMembers(members) + moreSentence(next) : 'No members found.',
+  }),
 ]
 
 type Membership = { workspaceId: string; userId: string }
@@ -62,4 +128,26 @@ function memberCommand(
     },
     print,
   })
+}
+
+function printWorkspaces(workspaces: WorkspaceRecord[]): string {
+  const rows = workspaces.map(each => [
+    each.workspaceId,
+    each.deletedAt ? 'DELETED' : each.isModified ? 'MODIFIED' : each.ledger,
+    String(each.wallets),
+    String(each.transfers),
+    each.createdAt.toISOString(),
+    each.name,
+  ])
+  return table(['WORKSPACE', 'STATUS', 'WALLETS', 'TRANSFERS', 'CREATED', 'NAME'], rows)
+}
+
+function printMembers(members: MemberRecord[]): string {
+  const rows = members.map(each => [
+    each.userId,
+    each.isModified ? 'MODIFIED' : each.removedAt ? 'REMOVED' : 'MEMBER',
+    each.createdAt.toISOString(),
+    each.removedAt?.toISOString() ?? '',
+  ])
+  return table(['USER', 'STATUS', 'ADDED', 'REMOVED'], rows)
 }

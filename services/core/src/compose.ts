@@ -62,6 +62,17 @@ function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
  */
 const readSettings = { plan_cache_mode: 'force_generic_plan' }
 
+/** Searches of operators take up to two seconds: one at a time, or two if connections for other reads remain. */
+function limitSearches(slots: number): WorkspaceConcurrencyLimit {
+  return new WorkspaceConcurrencyLimit({
+    slots: Math.min(2, slots),
+    reservedSlots: 0,
+    waitingPerWorkspace: 16,
+    waiting: 64,
+    waitMs: 10_000,
+  })
+}
+
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const { LEDGER_CHAIN_KEY: chainKey } = config
@@ -146,6 +157,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     courierCalls: limitCourierCalls(waitingSlots),
+    searches: limitSearches(waitingSlots),
     shards,
     metrics,
     stopping,

@@ -14,6 +14,11 @@ export function actorOfOperator(name: string): string {
   return `operator:${name}`
 }
 
+/** The API key that an actor is; null for all others. */
+export function apiKeyOf(actor: string): string | null {
+  return isKey(actor) ? actor.slice('key:'.length) : null
+}
+
 /** Whether an actor is an API key. */
 export function isKey(actor: string): boolean {
   return actor.startsWith('key:')

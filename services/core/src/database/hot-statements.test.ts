@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
+import { findOperatorByToken } from '../operators/access.ts'
 import { statements } from './statement.ts'
 
 /**
@@ -65,6 +66,7 @@ class Ledger {
   main = ''
   savings = ''
   apiKey = ''
+  operatorToken = ''
   /** A workspace without limits, whose transfers core posts from memory. */
   #unlimited = { workspaceId: '', order: { sourceWalletId: '', targetWalletId: '', amount: '0.01', currency: 'USD' } }
   #names = 0
@@ -84,6 +86,7 @@ class Ledger {
     await admin.members.add({ workspaceId, userId: 'ada' })
     const scopes = ['wallet:read', 'transfer:create', 'hold:create'] as const
     this.apiKey = (await admin.apiKeys.create({ workspaceId, ownerUserId: 'ada', scopes: [...scopes] })).apiKey
+    this.operatorToken = (await admin.operators.create({ name: 'ada', role: 'viewer' })).token
     const unlimited = (await admin.workspaces.create({ name: 'Test' })).workspaceId
     const [sourceWalletId, targetWalletId] = [await newWallet(unlimited), await newWallet(unlimited)]
     await admin.wallets.deposit({ workspaceId: unlimited, walletId: sourceWalletId, amount: '1000.00' })
@@ -220,6 +223,7 @@ class Ledger {
 
   async #authenticate(): Promise<void> {
     const gateway = this.#core.as('gateway')
+    await findOperatorByToken(this.#core.core, this.operatorToken)
     await gateway.access.lookup({ apiKeys: [this.apiKey] })
     await gateway.access.changes({ since: 0, epoch: null })
     await gateway.access.markUsed({ uses: [{ apiKey: this.apiKey, usedAt: new Date() }] })
@@ -257,6 +261,7 @@ class Ledger {
     await copy('spending_limit', ofWorkspace, { subject: `'key:' || n`, per_day: 'null' })
     await copy('member', ofWorkspace, { user_id: `'copy' || n` })
     await copy('api_key', ofWorkspace, { id: newId, access_revision: '0' })
+    await copy('operator', 'true', { name: `'copy' || n`, token_hash: String.raw`'\x' || repeat(md5(n::text), 2)` })
     await copy('webhook', 'true', { id: newId, biz_id_mac: String.raw`'\x' || repeat(md5(n::text), 2)` })
     await copy('audit_head', ofWorkspace, { workspace_id: newId })
     await copy('audit', ofWorkspace, { id: 'n + 100000', workspace_id: newId })

@@ -9,6 +9,7 @@ import { ledger } from './ledger.ts'
 import { limits } from './limits.ts'
 import { operators, session } from './operators.ts'
 import { receipts } from './receipts.ts'
+import { fundings, search } from './search.ts'
 import { transfers } from './transfers.ts'
 import { wallets } from './wallets.ts'
 import { courier, webhooks } from './webhooks.ts'
@@ -21,6 +22,7 @@ export const appRouter = router({
   audit,
   courier,
   events,
+  fundings,
   holds,
   keks,
   ledger,
@@ -28,6 +30,7 @@ export const appRouter = router({
   members,
   operators,
   receipts,
+  search,
   session,
   transfers,
   wallets,

@@ -2,19 +2,31 @@ import {
   createBatchInput,
   createTransferInput,
   DomainError,
+  foundTransfers,
   getTransferInput,
   listTransfersInput,
   reverseTransferInput,
   scopeOf,
+  searchTransfersInput,
+  tracedTransfer,
   transferBatch,
+  transferNameInput,
   transferOrder,
   transferPage,
 } from '@workspace-wallet/contract'
 import { haltIfModified } from '../ledger/store/halt.ts'
+import { searchIn } from '../search/bounded-search.ts'
+import { traceTransfer } from '../search/trace.ts'
+import { searchTransfers } from '../search/transfers.ts'
 import { createBatch, createTransfer, reverseTransfer, toOrder } from '../transfers/operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from '../transfers/queries.ts'
 import { router } from '../trpc/init.ts'
-import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import {
+  operatorReadProcedure,
+  workspaceCommandProcedure,
+  workspaceProcedure,
+  workspaceReadProcedure,
+} from '../trpc/procedures.ts'
 
 export const transfers = router({
   create: workspaceProcedure('transfer:create')
@@ -64,4 +76,16 @@ export const transfers = router({
       if (!page) throw new DomainError('W001', { field: 'walletId' })
       return page
     }),
+
+  search: operatorReadProcedure
+    .input(searchTransfersInput)
+    .output(foundTransfers)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'from', read: em => searchTransfers(em, input) }),
+    ),
+
+  trace: operatorReadProcedure
+    .input(transferNameInput)
+    .output(tracedTransfer)
+    .query(({ ctx: { core, actor }, input }) => traceTransfer(core, actor, input)),
 })

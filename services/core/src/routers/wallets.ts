@@ -10,10 +10,12 @@ import {
   flowPage,
   flowsAfter,
   flowsAfterInput,
+  foundWallets,
   fundingInput,
   fundingReceipt,
   listFlowsInput,
   listWalletsInput,
+  searchWalletsInput,
   statementInput,
   type WithdrawalInput,
   wallet,
@@ -26,11 +28,14 @@ import {
 import { changerOf } from '../audit/actors.ts'
 import type { Em } from '../database/orm.ts'
 import { haltIfModified } from '../ledger/store/halt.ts'
+import { searchIn } from '../search/bounded-search.ts'
+import { searchWallets } from '../search/wallets.ts'
 import type { CallContext } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {
   fundingProcedure,
   internalReadProcedure,
+  operatorReadProcedure,
   walletReadProcedure,
   workspaceCommandProcedure,
   workspaceReadProcedure,
@@ -124,6 +129,13 @@ export const wallets = router({
     .input(withdrawalInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input }) => fund(ctx, 'WITHDRAWAL', input)),
+
+  search: operatorReadProcedure
+    .input(searchWalletsInput)
+    .output(foundWallets)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'workspaceId', read: em => searchWallets(em, input) }),
+    ),
 })
 
 /**

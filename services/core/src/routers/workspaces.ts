@@ -1,11 +1,36 @@
-import { createWorkspaceInput, deleteWorkspaceInput, memberInput } from '@workspace-wallet/contract'
+import {
+  createWorkspaceInput,
+  deleteWorkspaceInput,
+  listMembersInput,
+  listWorkspacesInput,
+  memberInput,
+  memberPage,
+  workspaceDetails,
+  workspacePage,
+} from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { searchIn } from '../search/bounded-search.ts'
+import { getWorkspace, listMembers, listWorkspaces } from '../search/workspaces.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 import { addMember, createWorkspace, deleteWorkspace, removeMember } from '../workspaces/operations.ts'
 
 export const workspaces = router({
+  list: operatorReadProcedure
+    .input(listWorkspacesInput)
+    .output(workspacePage)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'namePrefix', read: em => listWorkspaces(em, input) }),
+    ),
+
+  get: operatorReadProcedure
+    .input(z.object({ workspaceId: z.string() }))
+    .output(workspaceDetails)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'workspaceId', read: em => getWorkspace(em, input.workspaceId) }),
+    ),
+
   create: adminProcedure
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
@@ -24,6 +49,13 @@ export const workspaces = router({
 })
 
 export const members = router({
+  list: operatorReadProcedure
+    .input(listMembersInput)
+    .output(memberPage)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'workspaceId', read: em => listMembers(em, input) }),
+    ),
+
   add: adminProcedure
     .input(memberInput)
     .output(z.void())

@@ -30,6 +30,8 @@ export type Core = {
   ledgerWaits: LedgerWaits
   /** Limits the calls of couriers on connections of `reads`, by the name of their token. */
   courierCalls: WorkspaceConcurrencyLimit
+  /** Limits the searches of operators on connections of `reads`, by actor. */
+  searches: WorkspaceConcurrencyLimit
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */

@@ -389,3 +389,9 @@ function flowIdOf(transferId: Uuid<'transfer'>, isOut: boolean): Id<'flow'> {
   const lastDigit = Number.parseInt(transferId.at(-1)!, 16) ^ (isOut ? 0 : 1)
   return idFromUuid('flow', (transferId.slice(0, -1) + lastDigit.toString(16)) as Uuid<'flow'>)
 }
+
+/** The transfers that may have a flow with this UUID: only one of them exists. */
+export function transfersOfFlow(flow: Uuid<'flow'>): Uuid<'transfer'>[] {
+  const lastDigit = Number.parseInt(flow.at(-1)!, 16) ^ 1
+  return [flow, flow.slice(0, -1) + lastDigit.toString(16)] as string[] as Uuid<'transfer'>[]
+}

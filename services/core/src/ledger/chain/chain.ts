@@ -70,9 +70,18 @@ export type StoredEntry = {
 export type TransferWithEntries = { transfer: Transfer; source: StoredEntry; target: StoredEntry }
 
 /** Whether both entries of a transfer continue the chains of their wallets. If not, it was written outside the service. */
-export function continueChains(key: KeyObject, { transfer, source, target }: TransferWithEntries): boolean {
+export function continueChains(key: KeyObject, stored: TransferWithEntries): boolean {
+  const { source, target } = findContinued(key, stored)
+  return source && target
+}
+
+/** Which of the entries of a transfer continue the chains of their wallets. */
+export function findContinued(
+  key: KeyObject,
+  { transfer, source, target }: TransferWithEntries,
+): { source: boolean; target: boolean } {
   const digest = transferDigest(transfer)
-  return isEntryOf(key, digest, 'OUT', source) && isEntryOf(key, digest, 'IN', target)
+  return { source: isEntryOf(key, digest, 'OUT', source), target: isEntryOf(key, digest, 'IN', target) }
 }
 
 const formatInHex = chainFormat.toString(16).padStart(2, '0')

@@ -30,6 +30,11 @@ export const journal = `
   create index journal_order_count on journal (workspace_id, order_count, position);
   create index journal_hold on journal (workspace_id, hold_id, position) where hold_id is not null;
 
+  -- For searches of operators over all workspaces, like transfer_origin.
+  create index journal_origin on journal using brin
+    (id uuid_bloom_ops (n_distinct_per_range = 1500), request_id text_bloom_ops (n_distinct_per_range = 1500))
+    with (pages_per_range = 32, autosummarize = on);
+
   create trigger journal_is_immutable before update or delete on journal for each row execute function refuse_change();
   create trigger journal_is_kept before truncate on journal for each statement execute function refuse_change();
 `

@@ -56,6 +56,13 @@ export const transfers = `
   create index transfer_reverses on transfer (workspace_id, reverses_id, position) where reverses_id is not null;
   create index transfer_batch on transfer (workspace_id, batch_id, position) where batch_id is not null;
 
+  -- For searches of operators over all workspaces, which are rare. A range of blocks gets its summary when it is full, by autovacuum,
+  -- so a posting pays next to nothing for this index.
+  create index transfer_origin on transfer using brin
+    (created_at, request_id text_bloom_ops (n_distinct_per_range = 2000),
+      actor text_bloom_ops (n_distinct_per_range = 100))
+    with (pages_per_range = 64, autosummarize = on);
+
   -- Each wallet's flows, in order. A wallet that pays and receives is in both indexes; post checks that no sequence is in both.
   create unique index transfer_source on transfer (workspace_id, source_wallet_id, source_sequence);
   create unique index transfer_target on transfer (workspace_id, target_wallet_id, target_sequence);

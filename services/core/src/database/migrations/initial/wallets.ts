@@ -76,6 +76,10 @@ export const wallets = `
   create index wallet_currency on wallet (workspace_id, currency, number) where number is not null;
   create index wallet_status on wallet (workspace_id, status, number) where number is not null;
 
+  -- For searches of operators over all workspaces.
+  create index wallet_found_by_id on wallet (id) where kind = 'CUSTOMER';
+  create index wallet_found_by_name on wallet (name, id) where kind = 'CUSTOMER';
+
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
 `

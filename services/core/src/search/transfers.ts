@@ -1,0 +1,198 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import {
+  DomainError,
+  type FoundTransfers,
+  type FundingListing,
+  type Id,
+  isId,
+  type TransferName,
+  type TransferRecord,
+  type TransferSearch,
+} from '@workspace-wallet/contract'
+import { ApiKey } from '../api-keys/entities.ts'
+import { apiKeyOf } from '../audit/actors.ts'
+import type { Em } from '../database/orm.ts'
+import { idToFind } from '../database/types.ts'
+import { Transfer } from '../transfers/entities.ts'
+import { Wallet } from '../wallets/entities.ts'
+import { beginsWith, between } from './conditions.ts'
+import { type Cursor, cursorText, parseCursor } from './cursors.ts'
+
+type Matches = FilterQuery<Transfer>
+type Search = Partial<TransferSearch> & Pick<TransferSearch, 'limit'>
+type Page = { found: Transfer[]; cursorOf: (last: Transfer) => Cursor }
+
+/**
+ * A page of the transfers, deposits and withdrawals that match, newest first. Those of a wallet are read in the order of its flows, those of
+ * a workspace in the order of its events, so a page costs the same at any depth. Over all workspaces, names have indexes, and
+ * request ID, actor and time a BRIN index.
+ *
+ * @throws DomainError S012 for a cursor of another search; W001 if there is no such wallet
+ */
+export function searchTransfers(em: Em, search: TransferSearch): Promise<FoundTransfers> {
+  return findPage(em, search, matchesOf(search))
+}
+
+/** A page of deposits and withdrawals, newest first. @throws DomainError as `searchTransfers` */
+export function listFundings(em: Em, listing: FundingListing): Promise<FoundTransfers> {
+  const type = listing.type ?? { $ne: 'TRANSFER' as const }
+  return findPage(em, listing, [...matchesOf({ ...listing, type: undefined }), { type }])
+}
+
+/** A deposit or withdrawal, by its transferId, or by its bizId and workspace. @throws DomainError T001 */
+export async function getFunding(em: Em, name: TransferName): Promise<TransferRecord> {
+  const found = await findNamed(em, name)
+  if (!found || found.type === 'TRANSFER') throw new DomainError('T001')
+  return toTransferRecord(found)
+}
+
+/**
+ * The transfer, deposit or withdrawal with a transferId, or with a bizId in a workspace; null if there is none.
+ *
+ * @throws DomainError S012 REQUIRED for a bizId without a workspace, where several may have it
+ */
+export function findNamed(em: Em, { workspaceId, name }: TransferName): Promise<Transfer | null> {
+  const inWorkspace = workspaceId === undefined ? {} : { workspaceId: idToFind('workspace', workspaceId) }
+  if (isId('transfer', name)) return em.findOne(Transfer, { id: name, ...inWorkspace })
+  if (workspaceId === undefined) throw new DomainError('S012', { field: 'workspaceId', reason: 'REQUIRED' })
+  return em.findOne(Transfer, { bizId: name, ...inWorkspace })
+}
+
+async function findPage(em: Em, search: Search, matches: Matches[]): Promise<FoundTransfers> {
+  const { limit } = search
+  const { found, cursorOf } = await readPage(em, search, matches)
+  const transfers = found.slice(0, limit)
+  const next = found.length > limit ? cursorText(cursorOf(transfers.at(-1)!)) : null
+  return { transfers: transfers.map(toTransferRecord), next }
+}
+
+async function readPage(em: Em, search: Search, matches: Matches[]): Promise<Page> {
+  const { walletId, workspaceId: asked } = search
+  if (walletId !== undefined) return readOfWallet(em, search, idToFind('wallet', walletId), matches)
+  const workspaceId = asked === undefined ? await workspaceOfActor(em, search.actor) : idToFind('workspace', asked)
+  if (workspaceId !== undefined) return readOfWorkspace(em, search, workspaceId, matches)
+  return readOfAll(em, search, matches)
+}
+
+/** Merges the flows out of a wallet and those into it: each has an index in the order of sequences. */
+async function readOfWallet(em: Em, search: Search, walletId: Id<'wallet'>, matches: Matches[]): Promise<Page> {
+  const { workspaceId: asked, limit, after } = search
+  const wallet = await em.findOne(Wallet, {
+    id: walletId,
+    kind: 'CUSTOMER',
+    ...(asked !== undefined && { workspaceId: idToFind('workspace', asked) }),
+  })
+  if (!wallet) throw new DomainError('W001', { field: 'walletId' })
+  const { workspaceId } = wallet
+  const below = after === undefined ? {} : { $lt: requireCursor('sequence', after).value }
+  const first = { limit: limit + 1 }
+  const sequenceOf = (transfer: Transfer) =>
+    transfer.sourceWalletId === walletId ? transfer.sourceSequence : transfer.targetSequence
+  const out = await em.find(
+    Transfer,
+    { $and: [{ workspaceId, sourceWalletId: walletId, ...(after && { sourceSequence: below }) }, ...matches] },
+    { ...first, orderBy: { sourceSequence: 'desc' } },
+  )
+  const into = await em.find(
+    Transfer,
+    { $and: [{ workspaceId, targetWalletId: walletId, ...(after && { targetSequence: below }) }, ...matches] },
+    { ...first, orderBy: { targetSequence: 'desc' } },
+  )
+  const found = [...out, ...into].sort((a, b) => sequenceOf(b) - sequenceOf(a)).slice(0, limit + 1)
+  return { found, cursorOf: last => ({ by: 'sequence', value: sequenceOf(last) }) }
+}
+
+async function readOfWorkspace(
+  em: Em,
+  search: Search,
+  workspaceId: Id<'workspace'>,
+  matches: Matches[],
+): Promise<Page> {
+  const { limit, after } = search
+  const position = after === undefined ? {} : { position: { $lt: requireCursor('position', after).value } }
+  const found = await em.find(
+    Transfer,
+    { $and: [{ workspaceId, ...position }, ...matches] },
+    { orderBy: { position: 'desc' }, limit: limit + 1 },
+  )
+  return { found, cursorOf: last => ({ by: 'position', value: last.position }) }
+}
+
+async function readOfAll(em: Em, search: Search, matches: Matches[]): Promise<Page> {
+  const { limit, after } = search
+  const found = await em.find(
+    Transfer,
+    { $and: after === undefined ? matches : [...matches, before(requireCursor('time', after))] },
+    { orderBy: [{ createdAt: 'desc' }, { id: 'desc' }], limit: limit + 1 },
+  )
+  return { found, cursorOf: last => ({ by: 'time', value: last.createdAt.getTime(), id: last.id }) }
+}
+
+/** The first condition is for the index. */
+function before({ value, id }: Extract<Cursor, { by: 'time' }>): Matches {
+  const createdAt = new Date(value)
+  return {
+    $and: [{ createdAt: { $lte: createdAt } }, { $or: [{ createdAt: { $lt: createdAt } }, { id: { $lt: id } }] }],
+  }
+}
+
+function requireCursor<By extends Cursor['by']>(by: By, text: string): Extract<Cursor, { by: By }> {
+  const cursor = parseCursor(by, text)
+  if (!cursor) throw new DomainError('S012', { field: 'after', reason: 'NOT_A_POSITION' })
+  return cursor
+}
+
+/** An API key makes transfers in its own workspace only. */
+async function workspaceOfActor(em: Em, actor: string | undefined): Promise<Id<'workspace'> | undefined> {
+  const apiKey = actor === undefined ? null : apiKeyOf(actor)
+  if (apiKey === null) return undefined
+  return (await em.findOne(ApiKey, { id: idToFind('apiKey', apiKey) }))?.workspaceId
+}
+
+/** The conditions that were given, except workspace and wallet. */
+function matchesOf(search: Partial<TransferSearch>): Matches[] {
+  const { type, transferId, bizId, reference, remarkPrefix, currency, actor, requestId } = search
+  const { amountFrom, amountTo, from, to } = search
+  const exact = {
+    type,
+    id: transferId && idToFind('transfer', transferId),
+    bizId,
+    reference,
+    currency,
+    actor,
+    requestId,
+  }
+  const given = Object.entries(exact).filter(([, value]) => value !== undefined)
+  return [
+    Object.fromEntries(given) as Matches,
+    ...(remarkPrefix === undefined ? [] : [{ remark: beginsWith(remarkPrefix) }]),
+    ...(amountFrom || amountTo ? [{ amount: between(amountFrom, amountTo) }] : []),
+    ...(from ? [{ createdAt: { $gte: from } }] : []),
+    ...(to ? [{ createdAt: { $lt: to } }] : []),
+  ]
+}
+
+export function toTransferRecord(transfer: Transfer): TransferRecord {
+  const { workspaceId, id, type, amount, currency, sourceWalletId, targetWalletId } = transfer
+  const { actor, requestId, position, createdAt } = transfer
+  return {
+    workspaceId,
+    transferId: id,
+    type,
+    bizId: transfer.bizId ?? null,
+    reference: transfer.reference ?? null,
+    remark: transfer.remark ?? null,
+    amount,
+    currency,
+    sourceWalletId: type === 'DEPOSIT' ? null : sourceWalletId,
+    targetWalletId: type === 'WITHDRAWAL' ? null : targetWalletId,
+    holdId: transfer.holdId ?? null,
+    reversesTransferId: transfer.reversesId ?? null,
+    batchId: transfer.batchId ?? null,
+    actor,
+    requestId,
+    clientAddress: transfer.clientAddress ?? null,
+    position,
+    createdAt,
+  }
+}
