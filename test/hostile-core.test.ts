@@ -117,6 +117,20 @@ test('a text that PostgreSQL cannot store is rejected before it is posted', asyn
   }
 })
 
+test('a filter that PostgreSQL cannot store is a bad request, or finds nothing', async () => {
+  const { admin } = system
+  const text = 'a\u0000'
+  for (const call of [
+    () => admin.audit.list.query({ actor: text }),
+    () => admin.audit.list.query({ action: text }),
+    () => admin.audit.list.query({ target: text }),
+    () => admin.operators.list.query({ after: text }),
+  ])
+    await expect(call()).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
+  for (const time of [new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:00Z')])
+    await admin.audit.list.query({ from: time, to: time })
+})
+
 test('core survives a caller that disconnects while it sends a batch', async () => {
   const { hostname, port } = new URL(system.coreUrl)
   const head = `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { plainText } from './text.ts'
 
 /** Every action in the audit log. */
 export const auditActions = [
@@ -59,12 +60,14 @@ export const auditEntry = z.object({
 })
 export type AuditEntry = z.infer<typeof auditEntry>
 
+const maxFilterLength = 256
+
 /** Lists entries, newest first. `from` is inclusive, `to` exclusive. `before`: `next` of the previous page. */
 export const listAuditInput = z.object({
   workspaceId: z.string().optional(),
-  actor: z.string().optional(),
-  action: z.string().optional(),
-  target: z.string().optional(),
+  actor: plainText(maxFilterLength).optional(),
+  action: plainText(maxFilterLength).optional(),
+  target: plainText(maxFilterLength).optional(),
   from: z.date().optional(),
   to: z.date().optional(),
   before: z.int().min(0).optional(),

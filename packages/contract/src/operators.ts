@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { storableTime } from './api-keys.ts'
+import { plainText } from './text.ts'
 
 /** What an operator may do: an admin everything that operators can do, a viewer only reads. */
 export const operatorRoles = ['admin', 'viewer'] as const
@@ -34,7 +35,7 @@ export type IssuedOperator = z.infer<typeof issuedOperator>
 
 /** Lists operators in the order of their names, starting after the name `after`. */
 export const listOperatorsInput = z.object({
-  after: z.string().max(64).optional(),
+  after: plainText(64).optional(),
   limit: z.int().min(1).max(500).default(100),
 })
 export type OperatorListing = z.infer<typeof listOperatorsInput>

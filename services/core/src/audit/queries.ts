@@ -1,5 +1,6 @@
 import { type AuditListing, type AuditPage, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { type Em, kyselyOf } from '../database/orm.ts'
+import { timeText } from '../database/statement.ts'
 import { idToFind } from '../database/types.ts'
 import { AuditEntry } from './entities.ts'
 
@@ -15,8 +16,8 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
   if (actor !== undefined) query = query.where('actor', '=', actor)
   if (action !== undefined) query = query.where('action', '=', action)
   if (target !== undefined) query = query.where('target', '=', target)
-  if (from) query = query.where('at', '>=', from)
-  if (to) query = query.where('at', '<', to)
+  if (from) query = query.where('at', '>=', storable(from))
+  if (to) query = query.where('at', '<', storable(to))
   if (before !== undefined) query = query.where('id', '<', before)
   const rows = await query.execute()
   const entries = rows.slice(0, limit).map(({ workspace, ...row }) => ({
@@ -25,4 +26,9 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
     workspaceId: workspace ? idFromUuid('workspace', workspace as string as Uuid<'workspace'>) : null,
   }))
   return { entries, next: rows.length > limit ? entries.at(-1)!.id : null }
+}
+
+/** The time that PostgreSQL compares with those of entries: its range is smaller than that of Date. */
+function storable(time: Date): Date {
+  return new Date(timeText(time))
 }
