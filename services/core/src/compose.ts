@@ -56,6 +56,17 @@ function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
   })
 }
 
+/** Calls of viewers. However many of them a viewer makes at a time, connections for other reads remain. */
+function limitViewerCalls(slots: number): WorkspaceConcurrencyLimit {
+  return new WorkspaceConcurrencyLimit({
+    slots,
+    reservedSlots: 0,
+    waitingPerWorkspace: 64,
+    waiting: 256,
+    waitMs: 10_000,
+  })
+}
+
 /**
  * PostgreSQL would plan the look-up of one row again each time, because it expects more rows of the plan that it keeps, for any
  * number of keys. Planning takes several times as long as the look-up.
@@ -125,7 +136,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  // A third for each of the two kinds of waiting calls. From three connections on, at least a third remains for other reads.
+  // A third for each of the two kinds of waiting calls, and half a third for viewers. Of six connections, one remains for other reads,
+  // or for the searches of administrators.
   const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
   const lockWaits = limitLockWaits(waitingSlots)
   const events = new EventReader({ lists, reads, lockWaits, chainKey, log, metrics })
@@ -158,6 +170,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     courierCalls: limitCourierCalls(waitingSlots),
     searches: limitSearches(waitingSlots),
+    viewerCalls: limitViewerCalls(Math.max(1, Math.floor(waitingSlots / 2))),
     shards,
     metrics,
     stopping,

@@ -55,7 +55,7 @@ export const ledger = router({
       const signal = untilStopped(ctx, caller)
       const { databaseUrl, chainKey } = ctx.core
       const scope = { databaseUrl, chainKey, workspaceId }
-      return audited(ctx, workspaceId, createCheckpoint(scope, signal))
+      return oneForEach(ctx, audited(ctx, workspaceId, createCheckpoint(scope, signal)))
     }),
 
   halted: operatorReadProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
@@ -183,6 +183,29 @@ async function* verifyAndRepair(
     }
     for await (const event of verifyAndReopen(ctx, workspaceId, false, signal))
       yield event.kind === 'progress' ? event : { ...event, ...changes, repaired: true }
+  }
+}
+
+/** Who exports a checkpoint now. */
+const exporting = new WeakMap<Core, Set<string>>()
+
+/** Runs one export at a time for each operator: each uses a connection of its own to the database. */
+async function* oneForEach(
+  { core, actor }: CallContext,
+  parts: AsyncGenerator<CheckpointPart, void>,
+): AsyncGenerator<CheckpointPart, void> {
+  const actors = exporting.get(core) ?? new Set()
+  exporting.set(core, actors)
+  if (actors.has(actor))
+    throw new AdminError(
+      'NOT_ALLOWED',
+      'You already export a checkpoint from this core: wait until it ends, or stop it.',
+    )
+  actors.add(actor)
+  try {
+    yield* parts
+  } finally {
+    actors.delete(actor)
   }
 }
 

@@ -32,6 +32,8 @@ export type Core = {
   courierCalls: WorkspaceConcurrencyLimit
   /** Limits the searches of operators on connections of `reads`, by actor. */
   searches: WorkspaceConcurrencyLimit
+  /** Limits the calls of viewers on connections of `reads`, by their names. */
+  viewerCalls: WorkspaceConcurrencyLimit
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */

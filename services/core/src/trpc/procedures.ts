@@ -26,7 +26,8 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     recordAnswer(ctx, { path, requestId, startedAt, logLevel }, codeOf(error))
     throw error
   }
-  const result = await next({ ctx: await identify(ctx, callers, rawInput).catch(fail) })
+  const run = async () => next({ ctx: await identify(ctx, callers, rawInput) })
+  const result = await (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run()).catch(fail)
   if (!result.ok) return fail(result.error)
   recordAnswer(ctx, { path, requestId, startedAt, logLevel }, 'ok')
   if (!isStream(result.data)) return result

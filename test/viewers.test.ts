@@ -1,0 +1,77 @@
+import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from './setup/database.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** What a viewer does at a time is limited, however long the database takes. */
+
+let system: System
+/** Holds a lock. */
+let owner: Awaited<ReturnType<typeof connect>>
+/** In a transaction, PostgreSQL would show the sessions as they were when it first showed them. */
+let observer: Awaited<ReturnType<typeof connect>>
+const clients: CoreClient[] = []
+beforeAll(async () => {
+  system = await startSystem({ gateways: 0, waitsForLocks: true })
+  owner = await connect(system.database.ownerUrl)
+  observer = await connect(system.database.ownerUrl)
+})
+afterAll(async () => {
+  await Promise.all([owner.end(), observer.end()])
+  await Promise.all(clients.map(client => client.close()))
+  await system.stop()
+})
+
+function clientOf(token: string): CoreClient {
+  const client = createCoreClient({ url: system.coreUrl, token })
+  clients.push(client)
+  return client
+}
+
+async function newViewer(name: string): Promise<CoreClient> {
+  const { token } = await system.admin.operators.create.mutate({ name, role: 'viewer' })
+  return clientOf(token)
+}
+
+/** How many sessions of core with this name wait for a lock. */
+async function waiting(application: string): Promise<number> {
+  const statement = `select from pg_stat_activity
+    where datname = current_database() and application_name = $1 and wait_event_type = 'Lock'`
+  return (await observer.query(statement, [application])).rows.length
+}
+
+test('an operator exports one checkpoint at a time from a core', async () => {
+  const [viewer, other] = [await newViewer('first'), await newViewer('second')]
+  const exported = async (client: CoreClient) => {
+    let parts = 0
+    for await (const _ of await client.ledger.checkpoint.query({})) parts++
+    return parts
+  }
+  await owner.query('begin; lock table wallet in access exclusive mode')
+  const first = exported(viewer)
+  await until('an export waits', async () => (await waiting('core checkpoint')) === 1)
+  for (let count = 0; count < 3; count++)
+    await expect(exported(viewer)).rejects.toThrow('You already export a checkpoint from this core')
+  const second = exported(other)
+  await until('the export of another operator waits', async () => (await waiting('core checkpoint')) === 2)
+  await owner.query('commit')
+  expect(await Promise.all([first, second])).toEqual([1, 1])
+  expect(await exported(viewer)).toBe(1)
+})
+
+test('the calls of viewers leave connections for others', async () => {
+  const { workspaceId, wallets } = system
+  const on = { workspaceId, caller: { requestId: 'r' } }
+  const viewer = await newViewer('third')
+  const service = clientOf(system.serviceToken)
+  await owner.query('begin; lock table webhook in access exclusive mode')
+  const listed = Promise.allSettled(Array.from({ length: 40 }, () => viewer.webhooks.list.query(on)))
+  await until('a viewer waits', async () => (await waiting('core reads')) === 1)
+  const balance = () => service.wallets.balance.query({ ...on, walletId: wallets[2]!.walletId })
+  for (let count = 0; count < 10; count++) expect(await balance()).toMatchObject({ currency: 'EUR' })
+  expect(await waiting('core reads')).toBe(1)
+  await owner.query('commit')
+  const answered = (await listed).filter(({ status }) => status === 'fulfilled')
+  expect(answered.length).toBeGreaterThan(0)
+})
