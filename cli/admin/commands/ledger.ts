@@ -35,13 +35,12 @@ export const ledgerCommands = [
     flags: {},
     examples: [''],
     run: core => core.ledger.halted.query(),
-    print: ({ ledgers }) =>
-      ledgers.length > 0
-        ? table(
-            ['WORKSPACE', 'REASON'],
-            ledgers.map(({ workspaceId, reason }) => [workspaceId, reason]),
-          )
-        : 'No workspace is halted.',
+    print: ({ ledgers, total }) => {
+      if (total === 0) return 'No workspace is halted.'
+      const rows = ledgers.map(({ workspaceId, reason }) => [workspaceId, reason])
+      const more = total > ledgers.length ? `\n${total - ledgers.length} more are not listed.` : ''
+      return table(['WORKSPACE', 'REASON'], rows) + more
+    },
   }),
   command({
     noun: 'ledger',

@@ -195,8 +195,13 @@ export type CheckpointFindings = {
 }
 
 /** A ledger that rejects postings, because core found rows that were modified outside the service. */
-export const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
-export type HaltedLedger = z.infer<typeof haltedLedger>
+const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
+
+/** Maximum number of halted ledgers in a list. */
+export const listedHalted = 1000
+
+/** Halted ledgers in the order of their UUIDs, at most `listedHalted`, and how many there are. */
+export const haltedLedgers = z.object({ ledgers: z.array(haltedLedger), total: z.int() })
 
 /** `force` reopens the ledger even if rules are broken. */
 export const reopenInput = z.object({ workspaceId: z.string(), force: z.boolean().default(false) })

@@ -222,6 +222,7 @@ class Ledger {
   }
 
   async #authenticate(): Promise<void> {
+    await this.#core.as('admin').ledger.halted()
     const gateway = this.#core.as('gateway')
     await findOperatorByToken(this.#core.core, this.operatorToken)
     await gateway.access.lookup({ apiKeys: [this.apiKey] })

@@ -7,7 +7,7 @@ import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
-import { findHaltedLedgers } from '../ledger/store/halt.ts'
+import { countHaltedLedgers } from '../ledger/store/halt.ts'
 import type { ModifiedTable } from '../ledger/store/require-signed.ts'
 
 type ListLoad = { running: number; waiting: number }
@@ -212,7 +212,7 @@ export class Metrics {
     this.watchDatabase(
       'core_halted_workspaces',
       'Workspaces whose postings are stopped because rows were modified outside the service: npm run admin -- ledger halted',
-      async () => (await findHaltedLedgers(pools.reads)).length,
+      () => countHaltedLedgers(pools.reads),
     )
   }
 

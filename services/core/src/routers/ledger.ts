@@ -3,9 +3,10 @@ import {
   type CheckpointPart,
   checkpointInput,
   checkpointPartReceipt,
-  haltedLedger,
+  haltedLedgers,
   type Id,
   idFromUuid,
+  listedHalted,
   type ReopenEvent,
   type RepairEvent,
   reopenInput,
@@ -18,7 +19,6 @@ import {
   type VerifyEvent,
   verifyInput,
 } from '@workspace-wallet/contract'
-import { z } from 'zod'
 import { recordAction } from '../audit/record.ts'
 import { idToFind } from '../database/types.ts'
 import { createCheckpoint, uploadCheckpointPart } from '../integrity/checkpoints/checkpoint.ts'
@@ -26,7 +26,7 @@ import { removeUploads } from '../integrity/checkpoints/queries.ts'
 import { findHalted, haltClosed, reopenLedger } from '../integrity/repair/reopen.ts'
 import { repairLedger } from '../integrity/repair/repair.ts'
 import { verifyInThread } from '../integrity/verify/thread.ts'
-import { findHaltedLedgers } from '../ledger/store/halt.ts'
+import { countHaltedLedgers, findHaltedLedgers } from '../ledger/store/halt.ts'
 import type { CallContext, Context, Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
@@ -58,13 +58,13 @@ export const ledger = router({
       return oneForEach(ctx, audited(ctx, workspaceId, createCheckpoint(scope, signal)))
     }),
 
-  halted: operatorReadProcedure.output(z.object({ ledgers: z.array(haltedLedger) })).query(async ({ ctx }) => {
-    const found = await findHaltedLedgers(ctx.core.reads)
+  halted: operatorReadProcedure.output(haltedLedgers).query(async ({ ctx }) => {
+    const found = await findHaltedLedgers(ctx.core.reads, listedHalted)
     const ledgers = found.map(({ workspaceId, reason }) => ({
       workspaceId: idFromUuid('workspace', workspaceId),
       reason: reason ?? '',
     }))
-    return { ledgers }
+    return { ledgers, total: await countHaltedLedgers(ctx.core.reads) }
   }),
 
   reopen: adminProcedure.input(reopenInput).mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {

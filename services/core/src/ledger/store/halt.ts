@@ -102,19 +102,33 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
 /** The reason of a ledger whose workspace is not deleted: only the deletion closes one. */
 export const closedOutside = 'the ledger was closed outside the service'
 
+/** SQL: ledgers that are halted, or closed without the deletion of their workspace. */
+const haltedLedgers = `
+   from ledger l
+   where l.status <> 'OPEN'
+     and (l.status = 'HALTED' or (select w.deleted_at is null from workspace w where w.id = l.workspace_id limit 1))`
+
 const findHaltedStatement = statement<{ workspaceId: Uuid<'workspace'>; reason: string | null }>(
   'find-halted',
   `select l.workspace_id as "workspaceId", case l.status when 'HALTED' then l.halt_reason else '${closedOutside}' end as reason
-   from ledger l
-   where l.status <> 'OPEN'
-     and (l.status = 'HALTED' or (select w.deleted_at is null from workspace w where w.id = l.workspace_id limit 1))
-   order by l.workspace_id`,
+   ${haltedLedgers} order by l.workspace_id limit $1`,
 )
 
 /**
- * Halted ledgers. They accept no postings until an operator reopens them. Those that only the service's role has closed, and not
- * the deletion of their workspace, are among them.
+ * Halted ledgers, up to a limit: whoever has the service's role can forge any number. They
+ * accept no postings until an operator reopens them. Those that only the service's role has closed, and not the deletion of their
+ * workspace, are among them.
  */
-export function findHaltedLedgers(db: Queryable): Promise<{ workspaceId: Uuid<'workspace'>; reason: string | null }[]> {
-  return run(db, findHaltedStatement, [])
+export function findHaltedLedgers(
+  db: Queryable,
+  limit: number,
+): Promise<{ workspaceId: Uuid<'workspace'>; reason: string | null }[]> {
+  return run(db, findHaltedStatement, [limit])
+}
+
+const countHaltedStatement = statement<{ count: number }>('count-halted', `select count(*) as count ${haltedLedgers}`)
+
+export async function countHaltedLedgers(db: Queryable): Promise<number> {
+  const [row] = await run(db, countHaltedStatement, [])
+  return row!.count
 }

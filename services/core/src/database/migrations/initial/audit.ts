@@ -1,3 +1,5 @@
+import { bounded } from './bounded.ts'
+
 /** The audit: one chain per workspace, and one for actions on no workspace. For `security definer`, see access.ts. */
 export const audit = `
   -- One row per administrative action, written in the same transaction: who did what and when, and what changed.
@@ -14,7 +16,9 @@ export const audit = `
     -- 1…n within the workspace; actions on no workspace have their own sequence.
     position bigint not null,
     -- Covers the row except for its id, and the MAC of the previous action.
-    mac bytea not null
+    mac bytea not null,
+    ${bounded(1024, 'actor', 'action', 'target', 'mac')},
+    ${bounded(262_144, 'before::text', 'after::text')}
   );
   create index audit_workspace on audit (workspace_id, id);
   create unique index audit_position on audit (workspace_id, position) nulls not distinct;
@@ -29,7 +33,8 @@ export const audit = `
   create table audit_head (
     workspace_id uuid primary key,
     position bigint not null,
-    mac bytea not null
+    mac bytea not null,
+    ${bounded(1024, 'mac')}
   );
 
   -- Locks the heads of these workspaces, always in the same order, and returns the time after the locks were granted. Those that

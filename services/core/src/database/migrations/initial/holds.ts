@@ -1,3 +1,4 @@
+import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
 /** Holds, which reserve a part of a wallet's balance. `change_holds` writes them (hold-changes.ts). */
@@ -25,6 +26,7 @@ export const holds = `
     primary key (workspace_id, id),
     foreign key (workspace_id, wallet_id, currency) references wallet (workspace_id, id, currency),
     check (captured <= amount),
+    ${bounded(1024, 'biz_id', 'currency', 'reference', 'remark')},
     check ((status = 'OPEN') = (remaining > 0)),
     check (status <> 'OPEN' or captured + remaining = amount),
     check (isfinite(created_at) and isfinite(updated_at) and isfinite(expires_at) and expires_at > created_at)

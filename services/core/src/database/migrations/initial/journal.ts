@@ -1,3 +1,5 @@
+import { bounded } from './bounded.ts'
+
 /**
  * The events of a workspace that are not transfers. Transfers and these rows share one sequence of positions, 1…n without
  * gaps, which is the workspace's event log.
@@ -25,6 +27,7 @@ export const journal = `
     -- Covers the row, and the MAC of the row before it in the workspace.
     mac bytea not null,
     primary key (workspace_id, position),
+    ${bounded(1024, 'status', 'actor', 'request_id', 'client_address', 'mac')},
     check (num_nonnulls(hold_id, captured, remaining) = case when type like 'hold.%' then 3 else 0 end)
   );
   create index journal_order_count on journal (workspace_id, order_count, position);

@@ -1,3 +1,4 @@
+import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
 /**
@@ -22,6 +23,7 @@ export const limits = `
     updated_at timestamptz(3) not null,
     ${signature},
     primary key (workspace_id, subject, currency),
+    ${bounded(1024, 'subject', 'currency')},
     check (isfinite(created_at) and isfinite(updated_at))
   ) with (fillfactor = 50);
 

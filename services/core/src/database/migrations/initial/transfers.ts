@@ -1,3 +1,5 @@
+import { bounded } from './bounded.ts'
+
 /** Transfers: one row each, with the flow on its source wallet and the flow on its target. `post` writes them (posting.ts). */
 export const transfers = `
   create table transfer (
@@ -45,7 +47,8 @@ export const transfers = `
     check ((hold_id is null) = (hold_remaining is null) and (reverses_id is null) = (reversed_total is null)),
     check (hold_id is null or type in ('TRANSFER', 'WITHDRAWAL')),
     check (reverses_id is null or type = 'TRANSFER' and hold_id is null),
-    check (batch_id is null or type = 'TRANSFER')
+    check (batch_id is null or type = 'TRANSFER'),
+    ${bounded(1024, 'biz_id', 'reference', 'currency', 'remark', 'actor', 'request_id', 'client_address', 'source_mac', 'target_mac')}
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
   create unique index transfer_position on transfer (workspace_id, position);

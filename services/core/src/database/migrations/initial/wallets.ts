@@ -1,3 +1,4 @@
+import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
 /** Currencies, ledgers (the lock and counters of each workspace) and wallets. */
@@ -23,7 +24,8 @@ export const wallets = `
     last_posted_at timestamptz(3) not null,
     halt_reason text,
     ${signature},
-    check (isfinite(last_posted_at))
+    check (isfinite(last_posted_at)),
+    ${bounded(1024, 'halt_reason', 'journal_head')}
   ) with (fillfactor = 50);
   create index ledger_not_open on ledger (workspace_id) where status <> 'OPEN';
 
@@ -63,6 +65,7 @@ export const wallets = `
     check (kind = 'CUSTOMER' or num_nonnulls(held_until, biz_id) = 0),
     check ((held = 0) = (held_until is null)),
     check (order_count <= sequence),
+    ${bounded(1024, 'biz_id', 'name', 'currency', 'head')},
     check (isfinite(created_at) and isfinite(updated_at) and isfinite(held_until))
   ) with (fillfactor = 50);
   create unique index wallet_biz_id on wallet (workspace_id, biz_id) where biz_id is not null;

@@ -144,7 +144,10 @@ const attacks: [() => string, string[]][] = [
   ],
   [() => 'alter table transfer alter source_order_count set default 1', [transfer('column source_order_count')]],
   [() => 'alter table transfer add more numeric generated always as (amount * 2) stored', [transfer('column more')]],
-  [() => 'alter table transfer alter actor type varchar(100)', [transfer('column actor')]],
+  [
+    () => 'alter table transfer alter actor type varchar(100)',
+    [transfer('column actor'), transfer('constraint transfer_check5')],
+  ],
   [() => 'create index more on transfer (amount)', ['database-object index public.more']],
   [
     () => `update pg_index set indisvalid = false where indexrelid = 'transfer_source'::regclass`,

@@ -1,0 +1,86 @@
+import { uuidFromId } from '@workspace-wallet/contract'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, createPath } from './setup/client.ts'
+import { query } from './setup/database.ts'
+import { readMetric } from './setup/metrics.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { webhooksOf } from './setup/webhooks.ts'
+
+/**
+ * An attacker has the role of the service. A value in PostgreSQL may have a gigabyte, which would fill the memory of every program
+ * that reads it, before it can check a MAC. So no column that the role can write takes one.
+ */
+
+let system: System
+let workspace: string
+beforeAll(async () => {
+  system = await startSystem()
+  workspace = `'${uuidFromId('workspace', system.workspaceId)}'`
+})
+afterAll(() => system.stop())
+
+const asService = (sql: string) => query(system.database.serviceUrl, sql)
+const garbage = `decode(repeat('01', 32), 'hex')`
+const post = async (path: string, body: object) =>
+  expect((await call(system, 'POST', path, body)).body.code).toBe('2000')
+
+/** One row at least in every table that the service writes. */
+async function fillTables(): Promise<void> {
+  const [{ walletId: a } = {}, { walletId: b } = {}] = system.wallets
+  const { workspaceId, admin } = system
+  await post(createPath, { sourceWalletId: a, targetWalletId: b, amount: '1.00', currency: 'USD', bizId: 'rent' })
+  const hold = { walletId: a, amount: '1.00', currency: 'USD', expiresInSeconds: 3600, bizId: 'room' }
+  await post('/api/v1/hold/command/create', hold)
+  await admin.limits.set.mutate({ workspaceId, subject: { walletId: a! }, currency: 'USD', perDay: '100.00' })
+  const webhooks = webhooksOf(system)
+  await webhooks.create({ url: 'https://receiver.example/', secrets: [] })
+  await webhooks.close()
+  await asService(`insert into checkpoint_part (upload_id, part, content) values (gen_random_uuid(), 0, '')`)
+}
+
+/** Nobody but the migration step writes these. */
+const ofMigration = ['currency', 'mikro_orm_migrations']
+
+test('no column of a table that the service writes takes a huge value', async () => {
+  await fillTables()
+  const { ownerUrl } = system.database
+  const columns = await query(
+    ownerUrl,
+    `select c.relname as table, a.attname as column, a.atttypid::regtype::text as type
+     from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1) and a.attnum > 0
+       and not a.attisdropped and t.typlen = -1 and t.typname <> 'numeric'
+     order by 1, 2`,
+    [ofMigration],
+  )
+  expect(new Set(columns.map(({ table }) => table)).size).toBeGreaterThan(12)
+  const huge: Record<string, string> = {
+    text: `repeat('x', 5000000)`,
+    bytea: `decode(repeat('00', 5000000), 'hex')`,
+    json: `to_json(repeat('x', 5000000))`,
+    'text[]': `array_fill('x'::text, array[1000000])`,
+  }
+  for (const { table, column, type } of columns) {
+    const set = `update ${table} set ${column} = ${huge[String(type)]}`
+    // Without triggers, which refuse most updates whatever the value is.
+    const written = query(ownerUrl, `set session_replication_role = replica; ${set} returning 1`)
+    await expect(written, set).rejects.toMatchObject({ code: '23514' })
+  }
+})
+
+test('a halt with a huge reason is refused', async () => {
+  const halt = asService(`select change_ledger_status(${workspace}, 'HALTED', repeat('x', 5000000), ${garbage})`)
+  await expect(halt).rejects.toMatchObject({ code: '23514' })
+})
+
+test('however many ledgers are forged and halted, a list of them is short, and all are counted', async () => {
+  const count = 1_500
+  await asService(
+    `select open_ledger(id, date_trunc('milliseconds', clock_timestamp()), ${garbage}),
+       change_ledger_status(id, 'HALTED', 'forged', ${garbage})
+     from (select gen_random_uuid() as id from generate_series(1, ${count}) offset 0) _`,
+  )
+  const { ledgers, total } = await system.admin.ledger.halted.query()
+  expect([ledgers.length, total]).toEqual([1_000, count])
+  expect(await readMetric(system.coreUrl, 'core_halted_workspaces')).toBe(count)
+})
