@@ -1,8 +1,16 @@
-import { generateKeySync, type KeyObject } from 'node:crypto'
+import { generateKeySync, type KeyObject, randomUUID } from 'node:crypto'
 import { createLog } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, query, type TestDatabase, waitingForLocks } from '../../../../test/setup/database.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
+import {
+  createTestDatabase,
+  query,
+  type TestDatabase,
+  urlOf,
+  waitingForLocks,
+} from '../../../../test/setup/database.ts'
+import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { ForeignSessions } from './foreign-sessions.ts'
 import { openPool } from './pool.ts'
@@ -23,9 +31,9 @@ afterEach(async () => {
 })
 
 /** Connections like those of core; without a key, like those of an attacker. */
-function openAs(name: string, key?: KeyObject): Pool {
+function openAs(name: string, key?: KeyObject, serviceUrl = database.serviceUrl): Pool {
   const settings = { idle_in_transaction_session_timeout: '0', transaction_timeout: '0', statement_timeout: '0' }
-  const url = waitingForLocks(database.serviceUrl)
+  const url = waitingForLocks(serviceUrl)
   const pool = openPool(url, { name, max: 10, settings, ...(key && { chainKey: key }) })
   pools.push(pool)
   return pool
@@ -111,4 +119,103 @@ test('a session that has locked rows for five seconds is ended, although nobody 
   expect(foreign.ended).toBe(1)
   expect([await isAlive(reading), await isAlive(core)]).toEqual([true, true])
   for (const { client } of [locking, reading, core]) client.release(true)
+})
+
+test('a session that keeps replaced rows from removal is ended after a while, also if it has passed that on', async () => {
+  const sessions = openAs('sessions', chainKey)
+  foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { keptMs: 1 })
+  const attacker = openAs('psql')
+  const [first, second, core] = await Promise.all([
+    hold(attacker, 31),
+    hold(attacker, 32),
+    hold(openAs('reads', chainKey), 33),
+  ])
+  const snapshot = 'commit; begin isolation level repeatable read'
+  for (const { client } of [first, core]) await client.query(`${snapshot}; select from wallet`)
+  const { rows } = await first.client.query<{ id: string }>('select pg_export_snapshot() as id')
+  await second.client.query(`${snapshot}; set transaction snapshot '${rows[0]!.id}'; select from wallet`)
+  // Another transaction, after which a new session has another snapshot.
+  await query(database.ownerUrl, 'select pg_current_xact_id()')
+  await foreign.look()
+  first.client.release(true)
+  await until('it is ended', async () => {
+    await foreign.look()
+    return !(await isAlive(second))
+  })
+  expect(await isAlive(core)).toBe(true)
+  for (const { client } of [second, core]) client.release(true)
+})
+
+test('a session in another database that locks the role itself is ended when it blocks a migration', async () => {
+  const client = await openAs('psql', undefined, urlOf(database.serviceUrl, 'postgres')).connect()
+  client.on('error', () => {})
+  const role = new URL(database.serviceUrl).username
+  const change = `alter role ${role} set geqo = off`
+  await client.query(change)
+  await client.query(`begin; ${change}`)
+  const migration = query(database.ownerUrl, `alter role ${role} reset all`)
+  let isOver = false
+  void migration.finally(() => (isOver = true))
+  await until('the migration has ended', async () => {
+    await foreign.look()
+    return isOver
+  })
+  await migration
+  expect(foreign.ended).toBe(1)
+  client.release(true)
+})
+
+describe('a session that fills the table of locks, which all databases of a server share', () => {
+  let postgres: Postgres
+  let ownerUrl: string
+  let serviceUrl: string
+  beforeAll(async () => {
+    const dataDir = `${await makeTempDir('locks')}/postgres`
+    postgres = await startPostgres({
+      dataDir,
+      port: 0,
+      durable: false,
+      superuserPassword: randomUUID(),
+      settings: { max_connections: '40' },
+    })
+    ownerUrl = postgres.url('postgres')
+    const password = randomUUID()
+    await query(ownerUrl, `create role service login password '${password}'`)
+    await query(ownerUrl, 'create database other')
+    serviceUrl = postgres.url('postgres', 'service', password)
+  })
+  afterAll(() => postgres.stop())
+
+  test.each(['postgres', 'other'])('is ended, and others get locks again: database %s', async name => {
+    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+    await foreign.look()
+    const attacker = openAs('psql', undefined, urlOf(serviceUrl, name))
+    const client = await attacker.connect()
+    client.on('error', () => {})
+    const full = { code: '53200' }
+    const anyLock = 'select pg_advisory_lock(1)'
+    for (const count of [500, 1])
+      for (let key = 0, isFull = false; !isFull; key += count)
+        await client
+          .query(`select pg_advisory_lock($1, n) from generate_series($2::integer, $3) n`, [
+            count,
+            key,
+            key + count - 1,
+          ])
+          .catch(error => {
+            expect(error).toMatchObject(full)
+            isFull = true
+          })
+    await expect(query(ownerUrl, anyLock)).rejects.toMatchObject(full)
+    // The table may stay full for a moment, and then the rest of this look fails.
+    await foreign.look().catch(error => expect(error).toMatchObject(full))
+    await until('others get locks', () =>
+      query(ownerUrl, anyLock).then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(foreign.ended).toBe(1)
+    client.release(true)
+  })
 })

@@ -11,6 +11,17 @@ const intervalMs = 500
 const loggedAfterMs = 1_000
 /** A new session of a core has a mark a few round trips after its start. */
 const unmarkedMs = 5_000
+/**
+ * All sessions of a server share one table of locks, with 64 for each by default; when it is full, statements fail. If sessions that
+ * no core has opened hold more than `mostForeignLocks` together, those with more than their share are ended.
+ */
+const mostForeignLocks = 1_000
+const shareOfLocks = 64
+/**
+ * How long such a session may keep PostgreSQL from removing rows that were replaced. Each posting replaces three, and each look-up of
+ * one of them passes all that were not removed.
+ */
+const defaultKeptMs = 5 * 60_000
 
 /** What every role may see of a session. */
 export type BlockingSession = { pid: number; role: string; application: string }
@@ -30,7 +41,11 @@ type Session = BlockingSession & {
    * for this session, and never deliver their events.
    */
   hasLocked: boolean
+  /** The transaction from which on PostgreSQL keeps rows that were replaced, because this session may still read them. */
+  oldest: string | null
 }
+
+type EndedSession = Pick<Session, 'pid' | 'application' | 'address' | 'startedAt'>
 
 type Blocking = { session: Session; sinceMs: number; isLogged: boolean }
 
@@ -39,7 +54,8 @@ const findSessionsStatement = statement<Session>(
   `with lock as materialized (select * from pg_locks),
      blocking as materialized (
        select unnest(pg_blocking_pids(pid)) as pid, pid as waiting
-       from (select distinct pid from lock where not granted) waiting)
+       from (select distinct pid from lock where not granted) waiting
+       where pid in (select pid from pg_stat_activity where datname = current_database()))
    select a.pid, coalesce(a.usename, '') as role, a.usename is not distinct from session_user as "hasRoleOfCore",
      coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
      coalesce(a.backend_start::text, '') as "startedAt",
@@ -51,16 +67,39 @@ const findSessionsStatement = statement<Session>(
        select from lock l join pg_class c on c.oid = l.relation
        where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
          and l.database = (select oid from pg_database where datname = current_database())
-         and c.relnamespace = 'public'::regnamespace) as "hasLocked"
+         and c.relnamespace = 'public'::regnamespace) as "hasLocked",
+     coalesce(a.backend_xmin, a.backend_xid)::text as oldest
    from pg_stat_activity a
-   where a.datname = current_database() and a.pid <> pg_backend_pid()
-     and (a.usename = session_user or a.pid in (select pid from blocking))`,
+   -- A session in another database can lock the role itself, which a migration changes.
+   where a.pid <> pg_backend_pid() and (a.datname = current_database() and a.usename = session_user
+     or a.pid in (select pid from blocking))`,
 )
+
+type LockHolder = EndedSession & { marks: string[] | null; locks: number }
+
+/**
+ * Sessions of the service's role in all databases of the server that have more than their share of the table of locks. This and the
+ * next statement read no table and no view, which they would have to lock: they also run when that table is full.
+ */
+const findLockHoldersStatement = statement<LockHolder>(
+  'find-lock-holders',
+  `select a.pid, coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
+     a.backend_start::text as "startedAt", l.marks, l.locks
+   from (
+     select pid, count(*)::integer as locks,
+       array_agg(((classid::bigint << 32) | objid::bigint)::text)
+         filter (where locktype = 'advisory' and objsubid = 1 and granted) as marks
+     from pg_lock_status() where not fastpath group by pid) l
+   join pg_stat_get_activity(null) a on a.pid = l.pid
+   where a.usesysid = $1 and a.pid <> pg_backend_pid() and l.locks > ${shareOfLocks}`,
+)
+
+const findRoleStatement = statement<{ role: number }>('find-role', 'select session_user::regrole::oid as role')
 
 const endSessionStatement = statement<{ hasEnded: boolean }>(
   'end-session',
-  `select pg_terminate_backend(pid) as "hasEnded" from pg_stat_activity
-   where pid = $1 and backend_start = $2::timestamptz and usename = session_user`,
+  `select pg_terminate_backend(pid) as "hasEnded" from pg_stat_get_activity($1)
+   where backend_start = $2::timestamptz and usesysid = $3`,
 )
 
 const findPreparedStatement = statement<{ name: string }>(
@@ -79,14 +118,23 @@ export class ForeignSessions {
   readonly #log: Log
   /** By pid and start: sessions of other roles that block cores, and since when, by `performance.now()`. */
   #blocking = new Map<string, Blocking>()
+  /**
+   * By `oldest`: since when a session that no core has opened has it, by `performance.now()`. Not by session: one can pass it on to
+   * another (`pg_export_snapshot`).
+   */
+  #kept = new Map<string, number>()
+  readonly #keptMs: number
+  /** The OID of the service's role. */
+  #role: number | undefined
   /** How many sessions were ended, and how many of the service's role were there that no core has opened. */
   ended = 0
   found = 0
 
-  constructor(db: Pool, chainKey: KeyObject, log: Log) {
+  constructor(db: Pool, chainKey: KeyObject, log: Log, { keptMs = defaultKeptMs } = {}) {
     this.#db = db
     this.#chainKey = chainKey
     this.#log = log
+    this.#keptMs = keptMs
   }
 
   /** Looks for them twice a second. */
@@ -100,11 +148,19 @@ export class ForeignSessions {
 
   /** Ends those that block others or have locked something, and notes those that it may not end. */
   async look(): Promise<void> {
+    this.#role ??= (await run(this.#db, findRoleStatement, []))[0]!.role
+    const holders = await run(this.#db, findLockHoldersStatement, [this.#role])
+    const foreignHolders = holders.filter(holder => !this.#isMarked(holder))
+    const locks = foreignHolders.reduce((sum, holder) => sum + holder.locks, 0)
+    if (locks > mostForeignLocks) await this.#end(foreignHolders)
     const sessions = await run(this.#db, findSessionsStatement, [])
     const ours = sessions.filter(({ hasRoleOfCore }) => hasRoleOfCore)
     const foreign = ours.filter(session => !this.#isMarked(session))
     this.found = foreign.filter(({ ageMs }) => ageMs > unmarkedMs).length
-    await this.#end(foreign.filter(({ blocks, hasLocked }) => blocks.length > 0 || hasLocked))
+    const keeping = this.#findKeeping(foreign)
+    await this.#end(
+      foreign.filter(session => session.blocks.length > 0 || session.hasLocked || keeping.includes(session)),
+    )
     await this.#rollBackPrepared()
     const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
     this.#note(sessions.filter(({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid))))
@@ -117,14 +173,22 @@ export class ForeignSessions {
     return described.length === 0 ? '' : `${described.join(', ')}. To end it, run as a superuser: ${pids.join(' ')}`
   }
 
-  #isMarked(session: Session): boolean {
-    return session.marks.includes(markOf(this.#chainKey, session))
+  #isMarked(session: Pick<Session, 'pid' | 'startedAt'> & { marks: string[] | null }): boolean {
+    return session.marks?.includes(markOf(this.#chainKey, session)) ?? false
   }
 
-  async #end(sessions: readonly Session[]): Promise<void> {
-    const ended: Session[] = []
+  #findKeeping(foreign: readonly Session[]): Session[] {
+    const nowMs = performance.now()
+    const sinceMs = ({ oldest }: Session) => this.#kept.get(oldest!) ?? nowMs
+    const reading = foreign.filter(({ oldest }) => oldest !== null)
+    this.#kept = new Map(reading.map(session => [session.oldest!, sinceMs(session)]))
+    return reading.filter(session => nowMs - sinceMs(session) >= this.#keptMs)
+  }
+
+  async #end(sessions: readonly EndedSession[]): Promise<void> {
+    const ended: EndedSession[] = []
     for (const session of sessions) {
-      const [result] = await run(this.#db, endSessionStatement, [session.pid, session.startedAt])
+      const [result] = await run(this.#db, endSessionStatement, [session.pid, session.startedAt, this.#role])
       if (result?.hasEnded) ended.push(session)
     }
     if (ended.length === 0) return
@@ -132,7 +196,7 @@ export class ForeignSessions {
     const about = ended.map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
     this.#log.error(
       { sessions: about },
-      "sessions of the service's role that no core has opened held locks, and were ended: change the password of the role",
+      "sessions of the service's role that no core has opened kept others from working, and were ended: change the password of the role",
     )
   }
 

@@ -156,7 +156,7 @@ export class Metrics {
     })
     new Counter({
       name: 'core_foreign_sessions_ended_total',
-      help: 'Such sessions that this core has ended, because others waited for them',
+      help: 'Such sessions that this core has ended, because they kept others from working',
       registers,
       collect() {
         this.reset()
