@@ -32,6 +32,7 @@ async function fillTables(): Promise<void> {
   const hold = { walletId: a, amount: '1.00', currency: 'USD', expiresInSeconds: 3600, bizId: 'room' }
   await post('/api/v1/hold/command/create', hold)
   await admin.limits.set.mutate({ workspaceId, subject: { walletId: a! }, currency: 'USD', perDay: '100.00' })
+  await admin.operators.create.mutate({ name: 'ada', role: 'viewer' })
   const webhooks = webhooksOf(system)
   await webhooks.create({ url: 'https://receiver.example/', secrets: [] })
   await webhooks.close()

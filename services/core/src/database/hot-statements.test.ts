@@ -292,6 +292,7 @@ const unmeasured = [
   'end-session',
   'end-webhook-leases',
   'find-lockable-ledgers',
+  'find-role',
   'keep-chain-fingerprint',
   'lock-due-webhooks',
   'lock-ledger',
