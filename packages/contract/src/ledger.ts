@@ -196,6 +196,7 @@ export type CheckpointFindings = {
 
 /** A ledger that rejects postings, because core found rows that were modified outside the service. */
 const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
+export type HaltedLedger = z.infer<typeof haltedLedger>
 
 /** Maximum number of halted ledgers in a list. */
 export const listedHalted = 1000

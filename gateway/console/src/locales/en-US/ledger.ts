@@ -7,6 +7,7 @@ export const ledger = {
     'Whether every amount is accounted for: verify the ledger, keep checkpoints outside of it, and reopen workspaces.',
   halted: 'Halted workspaces',
   noneHalted: 'No workspace is halted. One is halted when core finds rows that were modified outside the service.',
+  moreHalted: (count: number) => `${count} more are not listed.`,
   reason: 'Why',
   wayBack: 'Way back',
   repair: 'Repair',

@@ -4,6 +4,7 @@ export const ledger: Catalogue['ledger'] = {
   about: '每一笔金额是否都有据可查：验证账本，在账本之外保存检查点，并重新开放工作空间。',
   halted: '已停止的工作空间',
   noneHalted: '没有已停止的工作空间。当 core 发现数据行在服务之外被修改时，会停止该工作空间。',
+  moreHalted: count => `另有 ${count} 个未列出。`,
   reason: '原因',
   wayBack: '恢复方式',
   repair: '修复',

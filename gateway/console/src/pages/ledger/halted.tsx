@@ -38,18 +38,21 @@ export function HaltedSection() {
   return (
     <Section title={ledger.halted}>
       <Loaded result={result}>
-        {({ ledgers }) => (
-          <DataTable
-            label={ledger.halted}
-            rows={ledgers}
-            rowKey={({ workspaceId }) => workspaceId}
-            empty={<Empty>{ledger.noneHalted}</Empty>}
-            columns={[
-              { label: workspaces.workspace, cell: ({ workspaceId }) => <Id value={workspaceId} isFull /> },
-              { label: ledger.reason, cell: ({ reason }) => <Written>{reason}</Written> },
-              { label: ledger.wayBack, cell: buttonsOf },
-            ]}
-          />
+        {({ ledgers, total }) => (
+          <>
+            <DataTable
+              label={ledger.halted}
+              rows={ledgers}
+              rowKey={({ workspaceId }) => workspaceId}
+              empty={<Empty>{ledger.noneHalted}</Empty>}
+              columns={[
+                { label: workspaces.workspace, cell: ({ workspaceId }) => <Id value={workspaceId} isFull /> },
+                { label: ledger.reason, cell: ({ reason }) => <Written>{reason}</Written> },
+                { label: ledger.wayBack, cell: buttonsOf },
+              ]}
+            />
+            {total > ledgers.length && <Text>{ledger.moreHalted(total - ledgers.length)}</Text>}
+          </>
         )}
       </Loaded>
       {action?.name === 'repair' && <RepairForm workspaceId={action.workspaceId} onClose={() => setAction(null)} />}
