@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from './setup/client.ts'
+import { openConnection } from './setup/raw-http.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
@@ -58,4 +59,19 @@ test('a program that cannot start says why, and leaves nothing open', async () =
     expect(message).not.toContain('still open')
   }
   await taken.stop()
+})
+
+test('a connection that sends no complete request keeps no program from ending by itself', async () => {
+  const own = await startSystem()
+  const programs = [own.gateways[0]!, own.cores[0]!]
+  const sockets = []
+  for (const { url } of programs)
+    for (const text of ['', 'GET /healthz HTTP/1.1\r\nHost']) {
+      const socket = await openConnection(url)
+      socket.on('error', () => {}).write(text)
+      sockets.push(socket)
+    }
+  expect(await Promise.all(programs.map(program => program.stop()))).toEqual([0, 0])
+  for (const socket of sockets) socket.destroy()
+  await own.stop()
 })

@@ -32,7 +32,9 @@ import { serveConsole } from './internal/console.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { Denials } from './observability/denials.ts'
 
+/** When connections are closed that are not idle: also those that have not sent a request yet. */
 const drainDeadlineMs = 9_000
+const exitDeadlineMs = 13_000
 const sweepMs = 100
 
 /** The gateway program: `node gateway/src/main.ts`. */
@@ -120,7 +122,8 @@ async function main(config: GatewayConfig): Promise<void> {
     isStopping = true
     log.info({ reason }, 'the gateway is stopping: it answers pending requests')
     await new Promise(resolve => setTimeout(resolve, config.STOP_DELAY_MS))
-    setTimeout(() => process.exit(1), drainDeadlineMs).unref()
+    setTimeout(() => server.closeAllConnections(), drainDeadlineMs).unref()
+    setTimeout(() => process.exit(1), exitDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
     // `close` closes connections that are idle now. Those that become idle later must be closed as well.

@@ -46,7 +46,8 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) return
     stopping.abort()
     log.info({ reason }, 'core stops: finishing accepted calls')
-    setTimeout(() => process.exit(1), drainDeadlineMs).unref()
+    setTimeout(() => server.closeAllConnections(), drainDeadlineMs).unref()
+    setTimeout(() => process.exit(1), exitDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
     // server.close() leaves connections open that are busy now: close each as soon as it is idle.
@@ -83,7 +84,9 @@ async function findFaults({ orm, reads, chainKey, keyRing, log }: Core): Promise
   return faultsOfKeyRing(orm.em, keyRing, log)
 }
 
+/** When connections are closed that are not idle: also those that have not sent a request yet. */
 const drainDeadlineMs = 9_000
+const exitDeadlineMs = 13_000
 const sweepMs = 100
 
 try {
