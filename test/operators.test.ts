@@ -247,6 +247,17 @@ describe('somebody with the role of the service', () => {
     await system.admin.operators.disable.mutate({ name })
   })
 
+  test('does not keep a name from an operator, whatever the version of the token says', async () => {
+    const { name } = await newOperator()
+    await asService(`update operator set token_version = 2147483647, revision = revision + 1 where name = '${name}'`)
+    const { token } = await system.admin.operators.create.mutate({ name, role: 'viewer' })
+    expect(await answersTo(token)).toEqual(accepted)
+    expect(await brokenRules()).toEqual([])
+    const rotated = await system.admin.operators.rotate.mutate({ name })
+    expect(await answersTo(rotated.token)).toEqual(accepted)
+    expect(await answersTo(token)).toEqual(refused(unknown))
+  })
+
   test('an operator cannot be deleted or renamed', async () => {
     const { name } = await newOperator()
     for (const sql of [

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -556,6 +557,34 @@ describe('the audit', () => {
       system.admin.wallets.deposit.mutate({ workspaceId: nowhere, walletId, amount: '1.00' }),
     ).rejects.toMatchObject({ data: { appError: { code: 'W001' } } })
     await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  })
+
+  test('contains forged generations of the nonce store, which neither end the present one nor delay the next', async () => {
+    const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+    const begin = (generationId: string) => gateway.access.beginNonceGeneration.mutate({ generationId })
+    const forge = () =>
+      asService(`
+        insert into audit (at, actor, action, workspace_id, target, position, mac)
+        select now(), 'gateway:g', 'nonces.begin', null, gen_random_uuid()::text, position + 1, ${garbage}
+        from audit_head where workspace_id = '00000000-0000-0000-0000-000000000000'`)
+    const [earlier, present] = [randomUUID(), randomUUID()]
+    // A second after the one before.
+    for (const id of [earlier, present])
+      await until('it begins', () =>
+        begin(id)
+          .then(({ isLatest }) => isLatest)
+          .catch(() => false),
+      )
+    await forge()
+    expect(await begin(present)).toEqual({ isFirst: false, isLatest: true })
+    expect(await begin(earlier)).toEqual({ isFirst: false, isLatest: false })
+    await until('the next one begins in spite of forged ones', async () => {
+      await forge()
+      return begin(randomUUID())
+        .then(({ isLatest }) => isLatest)
+        .catch(() => false)
+    })
+    await gateway.close()
   })
 
   test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {

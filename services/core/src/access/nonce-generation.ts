@@ -1,5 +1,6 @@
+import type { KeyObject } from 'node:crypto'
 import { type AuditAction, DomainError, type NonceGeneration } from '@workspace-wallet/contract'
-import { AuditEntry } from '../audit/entities.ts'
+import { type AuditRow, auditMac, emptyAuditMac } from '../audit/chain.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -11,38 +12,69 @@ const minIntervalMs = 1_000
 
 /**
  * Records a generation of the nonce store, if it is not recorded yet. Gateways accept requests only in a recorded
- * generation, so none has been accepted before the first one.
+ * generation, so none has been accepted before the first one. Entries of the audit that the service has not written count for nothing.
  *
  * @throws DomainError S002 if another generation has just begun
  */
-export async function beginNonceGeneration(em: Em, actor: string, generationId: string): Promise<NonceGeneration> {
-  const recorded = await findGeneration(em, generationId)
+export async function beginNonceGeneration(
+  em: Em,
+  chainKey: KeyObject,
+  actor: string,
+  generationId: string,
+): Promise<NonceGeneration> {
+  const recorded = await findGeneration(em, chainKey, generationId)
   if (recorded) return recorded
   // Two gateways may begin at the same time.
   await lockAccessRevision(em)
-  const recordedMeanwhile = await findGeneration(em, generationId)
+  const recordedMeanwhile = await findGeneration(em, chainKey, generationId)
   if (recordedMeanwhile) return recordedMeanwhile
-  const isFirst = (await em.count(AuditEntry, begun)) === 0
+  const isFirst = (await findBegun(em, chainKey, 'asc')) === null
   recordAction(em, { actor, action, workspaceId: null, target: generationId })
   return { isFirst, isLatest: true }
 }
 
-const begun = { action, workspaceId: null }
-const oldestFirst = { orderBy: { id: 'asc' }, limit: 1 } as const
-
 /** A recorded generation; null if it is new and may begin. @throws DomainError S002 */
-async function findGeneration(em: Em, generationId: string): Promise<NonceGeneration | null> {
-  // The first entry of a generation counts: whoever can append to the audit cannot make an earlier one the latest.
-  const [recorded] = await em.find(AuditEntry, { ...begun, target: generationId }, oldestFirst)
-  if (recorded) {
-    const [first] = await em.find(AuditEntry, begun, oldestFirst)
-    const later = { ...begun, id: { $gt: recorded.id }, target: { $ne: generationId } }
-    return { isFirst: first!.id === recorded.id, isLatest: (await em.count(AuditEntry, later)) === 0 }
+async function findGeneration(em: Em, chainKey: KeyObject, generationId: string): Promise<NonceGeneration | null> {
+  if (await findBegun(em, chainKey, 'asc', generationId)) {
+    // Each generation is recorded once.
+    const [first, last] = [await findBegun(em, chainKey, 'asc'), await findBegun(em, chainKey, 'desc')]
+    return { isFirst: first?.target === generationId, isLatest: last?.target === generationId }
   }
-  const [last] = await em.find(AuditEntry, begun, { orderBy: { id: 'desc' }, limit: 1 })
+  const last = await findBegun(em, chainKey, 'desc')
   if (!last) return null
   const sinceMs = (await databaseTime(em)).getTime() - last.at.getTime()
   // Negative after the clock was set back.
   if (sinceMs >= 0 && sinceMs < minIntervalMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
   return null
+}
+
+type Begun = AuditRow & { id: string; ms: string; mac: Buffer; previous: Buffer | null }
+
+const entriesPerPage = 100
+
+/** The first genuine entry of a generation in this order: of this one, or of any. */
+async function findBegun(
+  em: Em,
+  chainKey: KeyObject,
+  order: 'asc' | 'desc',
+  generationId: string | null = null,
+): Promise<AuditRow | null> {
+  let after = order === 'asc' ? '0' : '9223372036854775807'
+  for (;;) {
+    const rows = await em.execute<Begun[]>(
+      `select a.id::text, a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
+         a.position::float8, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
+       from audit a left join audit p on p.workspace_id is null and p.position = a.position - 1
+       where a.workspace_id is null and a.action = '${action}' and a.id ${order === 'asc' ? '>' : '<'} ?
+         and (?::text is null or a.target = ?)
+       order by a.id ${order} limit ${entriesPerPage}`,
+      [after, generationId, generationId],
+    )
+    for (const { id: _, ms, mac, previous, ...row } of rows) {
+      const entry = { ...row, at: new Date(Number(ms)) }
+      if (auditMac(chainKey, entry, previous ?? emptyAuditMac).equals(mac)) return entry
+    }
+    if (rows.length < entriesPerPage) return null
+    after = rows.at(-1)!.id
+  }
 }

@@ -47,7 +47,7 @@ export async function createOperator(
   const before = existing ? auditView(existing) : undefined
   if (existing) {
     replaceRow(existing)
-    em.assign(existing, { ...fields, tokenVersion: existing.tokenVersion + 1 })
+    em.assign(existing, { ...fields, tokenVersion: versionAfter(existing) })
   }
   const operator = existing ?? em.create(Operator, { name, ...fields, tokenVersion: 1 })
   await record(em, actor, 'operator.create', operator, before)
@@ -75,7 +75,7 @@ export async function rotateOperator(
   checkExpiry(operator.expiresAt ?? null, now)
   const token = mintOperatorToken(checksumKey)
   operator.tokenHash = hashOfToken(token)
-  operator.tokenVersion += 1
+  operator.tokenVersion = versionAfter(operator)
   operator.updatedAt = now
   await record(em, actor, 'operator.rotate', operator, before)
   return { name, token, expiresAt: operator.expiresAt ?? null }
@@ -102,6 +102,13 @@ export async function listOperators(em: Em, { after, limit }: OperatorListing): 
     return { name, role, status, expiresAt, createdAt, updatedAt, isModified: !isGenuine(operator) }
   })
   return { operators, next: found.length > limit ? operators.at(-1)!.name : null }
+}
+
+/** The largest integer of PostgreSQL, which somebody may have written: the version then stays there. */
+const lastVersion = 2 ** 31 - 1
+
+function versionAfter({ tokenVersion }: Operator): number {
+  return Math.min(tokenVersion + 1, lastVersion)
 }
 
 /** Waits for other changes of operators. Returns the time after that. */

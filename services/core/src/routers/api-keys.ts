@@ -122,5 +122,7 @@ export const access = router({
   beginNonceGeneration: gatewayProcedure
     .input(nonceGenerationInput)
     .output(nonceGeneration)
-    .mutation(({ ctx, input }) => inTransaction(ctx, em => beginNonceGeneration(em, ctx.actor, input.generationId))),
+    .mutation(({ ctx, input }) =>
+      inTransaction(ctx, em => beginNonceGeneration(em, ctx.core.chainKey, ctx.actor, input.generationId)),
+    ),
 })
