@@ -233,6 +233,7 @@ function coreEnvironment({ coreHost, corePort, webhookNetworks }: Settings, secr
   return {
     CORE_HOST: coreHost,
     CORE_PORT: String(corePort),
+    DATA_DIR: dataDir,
     DATABASE_URL: serviceUrl,
     DATABASE_WRITERS: process.env.DATABASE_WRITERS || 'postgres',
     WEBHOOK_ALLOWED_NETWORKS: webhookNetworks,

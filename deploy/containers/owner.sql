@@ -3,3 +3,5 @@
 \set password `cat /secrets/owner-password`
 create role wallet_owner login createrole password :'password';
 create database wallet owner wallet_owner;
+-- For the metrics of replication and of the oldest transaction (see monitoring.ts).
+grant pg_read_all_stats to wallet_owner;

@@ -2,6 +2,7 @@ import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { BodyReader, HealthChecks, LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
@@ -42,6 +43,12 @@ export type GatewayMetrics = RequestMetrics & {
 export function createMetrics(): GatewayMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'gateway_build_info',
+    help: 'Always 1. Its labels are the versions of the gateway and Node.js',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version: packageJson.version, node: process.version }, 1)
   const durations = new Histogram({
     name: 'gateway_request_duration_seconds',
     help: 'Time from the arrival of a public request to its answer, by endpoint and code',

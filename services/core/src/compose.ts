@@ -17,6 +17,8 @@ import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
 import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
 import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Shards } from './ledger/posting/shards.ts'
+import { watchDataDisk } from './metrics/data-disk.ts'
+import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Core } from './trpc/context.ts'
 import { watchWebhooks } from './webhooks/figures.ts'
@@ -158,6 +160,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     () => readExpiryDelay(reads),
   )
   watchWebhooks(metrics, reads)
+  watchDatabaseServer(metrics, reads)
+  if (config.DATA_DIR !== undefined) watchDataDisk(metrics.registry, config.DATA_DIR)
   metrics.watchSessions(foreignSessions)
   return {
     databaseUrl: config.DATABASE_URL,

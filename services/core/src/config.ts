@@ -22,6 +22,12 @@ export const coreSchema = z.object({
     ),
   CORE_HOST: z.string().default('127.0.0.1').describe('Address to listen on'),
   CORE_PORT: port.default(8081).describe('Port to listen on'),
+  DATA_DIR: z
+    .string()
+    .optional()
+    .describe(
+      'A directory on the disk of the database, whose free space /metrics then has. `npm start` sets it to its data directory',
+    ),
   DATABASE_URL: databaseUrl,
   DATABASE_LIST_POOL: wholeNumber(4, 100)
     .default(6)

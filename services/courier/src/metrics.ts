@@ -1,6 +1,7 @@
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../package.json' with { type: 'json' }
 import { type AttemptResult, attemptResults } from './attempt.ts'
 import type { Courier } from './courier.ts'
 
@@ -12,6 +13,12 @@ export class CourierMetrics {
   constructor() {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
+    new Gauge({
+      name: 'courier_build_info',
+      help: 'Always 1. Its labels are the versions of the courier and Node.js',
+      labelNames: ['version', 'node'],
+      registers,
+    }).set({ version: packageJson.version, node: process.version }, 1)
     this.#durations = new Histogram({
       name: 'courier_attempt_duration_seconds',
       help: 'Time of an attempt to deliver an event, by result: success, status (other than 2xx), timeout, refused (address not allowed), dns, connection, tls, protocol',

@@ -45,6 +45,9 @@ export function grants(role: string, database: string): string[] {
     // Upload a checkpoint in parts for a comparison, and delete the parts afterwards.
     `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
 
+    // Read figures of the server for /metrics.
+    `grant execute on function oldest_transaction_start, replication_state to ${role}`,
+
     // The settings of core's sessions come with each connection (see session-settings.ts).
     `alter role ${role} reset all`,
     `alter role ${role} in database ${database} reset all`,

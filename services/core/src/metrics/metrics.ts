@@ -3,6 +3,7 @@ import type { EventType, TransferType } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
@@ -11,6 +12,9 @@ import { countHaltedLedgers } from '../ledger/store/halt.ts'
 import type { ModifiedTable } from '../ledger/store/require-signed.ts'
 
 type ListLoad = { running: number; waiting: number }
+
+/** A series of a metric. */
+export type LabelledValue = { labels: Record<string, string>; value: number }
 
 /** The metrics of core, at /metrics. */
 export class Metrics {
@@ -26,6 +30,12 @@ export class Metrics {
   constructor() {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
+    new Gauge({
+      name: 'core_build_info',
+      help: 'Always 1. Its labels are the versions of core and Node.js',
+      labelNames: ['version', 'node'],
+      registers,
+    }).set({ version: packageJson.version, node: process.version }, 1)
     this.#batchSize = new Histogram({
       name: 'core_batch_postings',
       help: 'Postings in a batch',
@@ -218,14 +228,22 @@ export class Metrics {
 
   /** Exports a figure that is read from the database at each scrape. */
   watchDatabase(name: string, help: string, read: () => Promise<number>): void {
+    this.watchDatabaseSeries(name, help, [], async () => [{ labels: {}, value: await read() }])
+  }
+
+  /** Exports series that are read from the database at each scrape. */
+  watchDatabaseSeries(name: string, help: string, labelNames: string[], read: () => Promise<LabelledValue[]>): void {
     new Gauge({
       name,
       help,
+      labelNames,
       registers: [this.registry],
       async collect() {
         // The other metrics must be available when the database is not.
-        const value = await withTimeout(read()).catch(() => undefined)
-        if (value !== undefined) this.set(value)
+        const series = await withTimeout(read()).catch(() => undefined)
+        if (series === undefined) return
+        this.reset()
+        for (const { labels, value } of series) this.set(labels, value)
       },
     })
   }

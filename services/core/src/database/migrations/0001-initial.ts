@@ -7,6 +7,7 @@ import { holds } from './initial/holds.ts'
 import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
 import { limits } from './initial/limits.ts'
+import { monitoring } from './initial/monitoring.ts'
 import { operators } from './initial/operators.ts'
 import { posting } from './initial/posting.ts'
 import { transfers } from './initial/transfers.ts'
@@ -22,7 +23,7 @@ import { workspaces } from './initial/workspaces.ts'
 export class Migration0001Initial extends Migration {
   override up(): void {
     const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
-    for (const part of [guards, workspaces, access, operators, ...ledger, webhooks, audit, verification])
+    for (const part of [guards, workspaces, access, operators, ...ledger, webhooks, audit, verification, monitoring])
       this.addSql(part)
   }
 }
