@@ -75,10 +75,10 @@ function limitViewerCalls(slots: number): WorkspaceConcurrencyLimit {
  */
 const readSettings = { plan_cache_mode: 'force_generic_plan' }
 
-/** Searches of operators take up to two seconds: one at a time, or two if connections for other reads remain. */
+/** Searches of operators take up to two seconds. */
 function limitSearches(slots: number): WorkspaceConcurrencyLimit {
   return new WorkspaceConcurrencyLimit({
-    slots: Math.min(2, slots),
+    slots,
     reservedSlots: 0,
     waitingPerWorkspace: 16,
     waiting: 64,
@@ -138,9 +138,10 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  // A third for each of the two kinds of waiting calls, and half a third for viewers. Of six connections, one remains for other reads,
-  // or for the searches of administrators.
-  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 3))
+  // A quarter for each of the two kinds of waiting calls, and an eighth for viewers and for searches each. The rest is for other reads:
+  // two of eight connections, at the least.
+  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 4))
+  const operatorSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 8))
   const lockWaits = limitLockWaits(waitingSlots)
   const events = new EventReader({ lists, reads, lockWaits, chainKey, log, metrics })
   const allLists = {
@@ -173,8 +174,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lockWaits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     courierCalls: limitCourierCalls(waitingSlots),
-    searches: limitSearches(waitingSlots),
-    viewerCalls: limitViewerCalls(Math.max(1, Math.floor(waitingSlots / 2))),
+    searches: limitSearches(operatorSlots),
+    viewerCalls: limitViewerCalls(operatorSlots),
     shards,
     metrics,
     stopping,

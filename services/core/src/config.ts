@@ -34,7 +34,7 @@ export const coreSchema = z.object({
     .describe(
       'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
     ),
-  DATABASE_READ_POOL: wholeNumber(2, 100).default(6).describe('Connections for short reads and administration'),
+  DATABASE_READ_POOL: wholeNumber(2, 100).default(8).describe('Connections for short reads and administration'),
   DATABASE_WRITERS: parsed(text => text.split(',').map(name => name.trim()))
     .optional()
     .describe(
