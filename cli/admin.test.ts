@@ -1034,7 +1034,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ['walet create', "Unknown command 'walet': did you mean wallet?"],
     [
       'banana',
-      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, operator, session, kek and completion.",
+      "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, refusal, operator, session, system, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
     [
@@ -1043,7 +1043,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
     ],
     [
       '--json',
-      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, operator, session, kek and completion).",
+      "Unknown option '--json': options follow a command (workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, refusal, operator, session, system, kek and completion).",
     ],
     ['workspace delete --workspce wsp_1', "Unknown option '--workspce': did you mean --workspace?"],
     ['key list -v', "Unknown option '-v': the options are --workspace, --key, --json and --help."],
@@ -1198,6 +1198,42 @@ describe('finding', () => {
     expect(await text(`search find --text ${walletId}`)).toMatch(/^KIND +BY +ID +WORKSPACE +SUMMARY\nwallet +id +wal_/)
     expect((await json(`search find --text ${bizId}`)).found).toMatchObject([{ kind: 'transfer', by: 'bizId' }])
     expect(await text('search find --text nothing-has-this-name')).toBe('Nothing found.\n')
+  })
+})
+
+describe('the state of the service', () => {
+  test('ledger verifications and checkpoints list what has ended', async () => {
+    await json('ledger verify')
+    const { verifications } = await json('ledger verifications --limit 1')
+    expect(verifications).toMatchObject([{ ok: true, actor: 'admin:a', isGenuine: true, brokenRules: [] }])
+    expect(await text('ledger verifications --limit 1')).toMatch(/^NUMBER +TIME +RESULT[\s\S]+ sound +all /)
+    await json(`ledger checkpoint --out ${join(dataDir, 'listed.checkpoint')}`)
+    expect(await text('ledger checkpoints --limit 1')).toMatch(/^NUMBER +TIME +CHECKPOINT[\s\S]+ all +\d+ +admin:a/)
+    expect((await json('ledger checkpoints --limit 1')).checkpoints).toMatchObject([{ isGenuine: true }])
+  })
+
+  test('system status shows the last of each, and keys that expire soon', async () => {
+    const workspaceId = await newWorkspace()
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const key = { workspaceId, ownerUserId: 'ada', scopes: ['wallet:read' as const], expiresAt }
+    const { apiKey } = await core.apiKeys.create.mutate(key)
+    expect((await json('system status')).lastVerification).toMatchObject({ ok: true })
+    const shown = await text('system status')
+    expect(shown).toMatch(/^Core \d\S+ \(0001-initial\), Node v24\S+, PostgreSQL 18\S+\nLast verification {2}sound, /)
+    expect(shown).toContain('No workspace is halted.')
+    expect(shown).toMatch(new RegExp(`Expire within 30 days:\n[^\n]+\n(.+\n)*${apiKey} +ada`))
+  })
+
+  test('refusal list shows refused calls', async () => {
+    expect(await text('refusal list --code GA2012')).toBe('No refused calls found.\n')
+    const gateway = await system.startGateway()
+    const response = await fetch(`${gateway.url}/api/v1/wallets`)
+    const requestId = response.headers.get('x-request-id')!
+    await gateway.stop()
+    expect(await text(`refusal list --request ${requestId}`)).toMatch(/GA2001 +key +GET none +127\.0\.0\.1 +req_/)
+    expect((await json(`refusal list --request ${requestId}`)).refusals).toMatchObject([
+      { code: 'GA2001', gateway: 'g' },
+    ])
   })
 })
 

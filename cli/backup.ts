@@ -1,6 +1,8 @@
 /** `npm run backup -- take|check|restore`: backs up the database, and checks that a backup can be restored. */
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { createCoreClient } from '@workspace-wallet/core-client'
+import { findCore } from './admin/connection.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
 import { check } from './backup/check.ts'
 import { restore } from './backup/restore.ts'
@@ -68,8 +70,20 @@ async function take(file: string): Promise<void> {
   if (await stat(file).catch(() => null)) throw new Error(`${file} already exists: choose another name.`)
   await takeBaseBackup(process.env.BACKUP_DATABASE_URL || (await embeddedDatabaseUrl()), file)
   const { size } = await stat(file)
+  await recordBackup(basename(file), size)
   console.log(`Wrote the backup to ${file} (${(size / 2 ** 20).toFixed(1)} MiB). To check it, run:
 npm run backup -- check ${file}`)
+}
+
+/** Tells core, so that `system status` shows when the last backup was taken. The backup is valid without that. */
+async function recordBackup(name: string, bytes: number): Promise<void> {
+  try {
+    const { urls, token } = await findCore(process.env)
+    const core = createCoreClient({ url: urls, token })
+    await core.system.recordBackup.mutate({ name, bytes }).finally(() => core.close())
+  } catch {
+    console.error('Core was not told about the backup, so system status does not show it: set CORE_URL and CORE_TOKEN.')
+  }
 }
 
 /** The URL of the database of `npm start`, for its superuser. */

@@ -105,6 +105,7 @@ test('every procedure that changes something is tested here or named as an excep
     'courier.lease',
     'courier.report',
     'access.beginNonceGeneration',
+    'refusals.report',
   ]
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
     'apiKeys.create',
@@ -128,6 +129,8 @@ test('every procedure that changes something is tested here or named as an excep
     'operators.create',
     'operators.disable',
     'operators.rotate',
+    // Tested in test/system-status.test.ts.
+    'system.recordBackup',
     'wallets.changeStatus',
     'wallets.create',
     'wallets.deposit',

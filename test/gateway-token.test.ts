@@ -172,6 +172,7 @@ describe('scopes', () => {
       'access.markUsed',
       'access.nonceKey',
       'receipts.keys',
+      'refusals.report',
     ])
     for (const { path, scope } of procedures) expect(scope, path).not.toBeUndefined()
   })

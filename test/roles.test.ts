@@ -80,6 +80,7 @@ const reach: Record<string, string[]> = {
     'access.lookup',
     'access.markUsed',
     'access.nonceKey',
+    'refusals.report',
     ...onWorkspace,
   ],
   service: [...onWorkspace, 'wallets.flowsAfter'],
@@ -98,7 +99,9 @@ const reach: Record<string, string[]> = {
     'holds.list',
     'keks.status',
     'ledger.checkpoint',
+    'ledger.checkpoints',
     'ledger.halted',
+    'ledger.verifications',
     'ledger.verify',
     'limits.list',
     'members.list',
@@ -106,8 +109,10 @@ const reach: Record<string, string[]> = {
     'receipts.check',
     'receipts.get',
     'receipts.keys',
+    'refusals.list',
     'search.find',
     'session.whoami',
+    'system.status',
     'transfers.get',
     'transfers.list',
     'transfers.search',
@@ -146,7 +151,7 @@ operators one of their own, which \`npm run admin -- operator create\` issues. I
 \`test/roles.test.ts\` tests each procedure with each role.
 
 A viewer reads everything that an admin reads, and changes nothing. Two of these calls leave a record nevertheless:
-\`ledger.checkpoint\`, whose export is in the audit, and \`ledger.verify\`. To compare with a checkpoint file, which is uploaded
+\`ledger.checkpoint\` and \`ledger.verify\`, which are recorded in the audit. To compare with a checkpoint file, which is uploaded
 first, takes an admin.
 
 A gateway calls on behalf of an API key. Core checks the key again: that it is neither disabled, expired nor deleted, that its owner
@@ -180,6 +185,7 @@ const notForAdmin = [
   'access.lookup',
   'access.markUsed',
   'access.nonceKey',
+  'refusals.report',
   'courier.lease',
   'courier.report',
   'holds.create',
@@ -287,8 +293,8 @@ test('a gateway token cannot act without an API key, or on a workspace of anothe
   ).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
 })
 
-/** Of no workspace: the public keys of receipts are the same for all. */
-const ofAllWorkspaces = ['receipts.keys']
+/** Of no workspace: the public keys of receipts are the same for all, and gateways report refused calls for themselves. */
+const ofAllWorkspaces = ['receipts.keys', 'refusals.report']
 
 test.each(reach.gateway!.filter(path => !path.startsWith('access.') && !ofAllWorkspaces.includes(path)))(
   'a gateway token may call %s only for the workspace of the API key',

@@ -19,8 +19,10 @@ export const nouns = {
   webhook: 'Webhooks',
   search: 'Search',
   audit: 'The audit log',
+  refusal: 'Refused calls',
   operator: 'Operators',
   session: 'The token of this command',
+  system: 'The service',
   kek: 'Key-encryption keys',
 } as const
 

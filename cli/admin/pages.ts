@@ -1,4 +1,4 @@
-import { parseCount } from './values.ts'
+import { parseCount, parsePlace } from './values.ts'
 
 /** For lists of commands: how many entries, and where to continue. */
 export const pageFlags = {
@@ -10,6 +10,12 @@ export const pageFlags = {
   },
 } as const
 
+/** Like `pageFlags`, for lists of numbered entries. */
+export const numberedFlags = {
+  limit: pageFlags.limit,
+  before: { value: 'NUMBER', help: 'only entries before this one, to continue where a list ended', parse: parsePlace },
+} as const
+
 const mostInCall = 500
 
 /**
@@ -17,12 +23,12 @@ const mostInCall = 500
  *
  * @returns the entries, and where a later list continues; null after the last one
  */
-export async function readPages<Entry>(
-  { limit, after }: { limit: number; after: string | undefined },
-  read: (page: { limit: number; after: string | undefined }) => Promise<{ entries: Entry[]; next: string | null }>,
-): Promise<{ entries: Entry[]; next: string | null }> {
+export async function readPages<Entry, Place extends string | number = string>(
+  { limit, after }: { limit: number; after: Place | undefined },
+  read: (page: { limit: number; after: Place | undefined }) => Promise<{ entries: Entry[]; next: Place | null }>,
+): Promise<{ entries: Entry[]; next: Place | null }> {
   const entries: Entry[] = []
-  let next = after ?? null
+  let next: Place | null = after ?? null
   do {
     const page = await read({ limit: Math.min(limit - entries.length, mostInCall), after: next ?? undefined })
     entries.push(...page.entries)
@@ -34,4 +40,9 @@ export async function readPages<Entry>(
 /** The last line of a list that does not end there. */
 export function moreSentence(next: string | null): string {
   return next === null ? '' : `\n\nThere are more. To list them, add --after ${next}.`
+}
+
+/** Like `moreSentence`, for lists of numbered entries. */
+export function olderSentence(next: number | null): string {
+  return next === null ? '' : `\n\nThere are older ones. To list them, add --before ${next}.`
 }

@@ -121,6 +121,12 @@ export function parsePosition(text: string): number {
   return Number(text)
 }
 
+/** Parses the number of an entry of a list. */
+export function parsePlace(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be a number from the NUMBER column, not "${text}"`)
+  return Number(text)
+}
+
 /** Parses a whole number from 1 to 10,000. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 10_000)

@@ -31,6 +31,7 @@ import { createInternalApp } from './internal/app.ts'
 import { serveConsole } from './internal/console.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { Denials } from './observability/denials.ts'
+import { Refusals } from './observability/refusals.ts'
 
 /** When connections are closed that are not idle: also those that have not sent a request yet. */
 const drainDeadlineMs = 9_000
@@ -61,6 +62,7 @@ async function main(config: GatewayConfig): Promise<void> {
   const responses = new ResponseMemory(config.RESPONSE_MEMORY_BYTES ?? defaultBodyMemoryBytes)
   metrics.watchMemory(bodies, responses)
   const denials = new Denials(metrics.registry, sampled)
+  const refusals = new Refusals(core, metrics.registry, log)
   let isStopping = false
   const readiness = () => readReadiness(checks, isStopping)
   const app = createApp(
@@ -75,6 +77,7 @@ async function main(config: GatewayConfig): Promise<void> {
       failures: limits.failures && new FailureLimit(limits.failures, nonces),
       now: Date.now,
       denials,
+      refusals,
       log,
       sampled,
     },
@@ -99,11 +102,13 @@ async function main(config: GatewayConfig): Promise<void> {
     internal.closeAllConnections()
     keys.close()
     sampled.flush()
+    await refusals.close()
     await Promise.all([nonces.close(), core.close()])
   }
 
   try {
     keys.start()
+    refusals.start()
     internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
     await once(internal, 'listening')
     server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)

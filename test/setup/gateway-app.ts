@@ -11,6 +11,7 @@ import { createApp } from '../../gateway/src/http/app.ts'
 import { ResponseMemory } from '../../gateway/src/http/response-memory.ts'
 import { createMetrics } from '../../gateway/src/internal/metrics.ts'
 import { Denials } from '../../gateway/src/observability/denials.ts'
+import { Refusals } from '../../gateway/src/observability/refusals.ts'
 import { listen } from './listen.ts'
 import type { System } from './system.ts'
 import { until } from './until.ts'
@@ -37,6 +38,7 @@ export async function startGatewayApp(
   const metrics = createMetrics()
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)
+  const refusals = new Refusals(core, metrics.registry, log)
   const dependencies = {
     keys,
     nonces,
@@ -46,6 +48,7 @@ export async function startGatewayApp(
     trustedProxies: [],
     now,
     denials,
+    refusals,
     log,
     sampled,
   }
@@ -56,6 +59,7 @@ export async function startGatewayApp(
     })),
   )
   keys.start()
+  refusals.start()
   const baseUrl = `http://127.0.0.1:${await listen(server)}`
   await until('the gateway is ready', async () => (await fetch(`${baseUrl}/readyz`)).ok)
   return {
@@ -66,6 +70,7 @@ export async function startGatewayApp(
       server.closeAllConnections()
       keys.close()
       sampled.flush()
+      await refusals.close()
       await nonces.close()
       await core.close()
     },

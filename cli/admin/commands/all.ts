@@ -5,11 +5,13 @@ import { holdCommands } from './holds.ts'
 import { kekCommands } from './keks.ts'
 import { keyCommands } from './keys.ts'
 import { ledgerCommands } from './ledger.ts'
+import { ledgerRecordCommands } from './ledger-records.ts'
 import { limitCommands } from './limits.ts'
 import { operatorCommands, sessionCommands } from './operators.ts'
 import { receiptCommands } from './receipts.ts'
 import { searchCommands } from './search.ts'
 import { statementCommands } from './statements.ts'
+import { refusalCommands, systemCommands } from './system.ts'
 import { fundingCommands, transferSearchCommands } from './transfer-search.ts'
 import { transferCommands } from './transfers.ts'
 import { walletSearch } from './wallet-search.ts'
@@ -32,11 +34,14 @@ export const commands: readonly Command[] = [
   ...holdCommands,
   ...limitCommands,
   ...ledgerCommands,
+  ...ledgerRecordCommands,
   ...eventCommands,
   ...webhookCommands,
   ...searchCommands,
   ...auditCommands,
+  ...refusalCommands,
   ...operatorCommands,
   ...sessionCommands,
+  ...systemCommands,
   ...kekCommands,
 ]

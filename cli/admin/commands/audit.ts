@@ -2,7 +2,7 @@ import { type AuditEntry, type AuditPage, auditActions } from '@workspace-wallet
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { table } from '../table.ts'
-import { oneOf, parseCount, parseId, parsePast } from '../values.ts'
+import { oneOf, parseCount, parseId, parsePast, parsePlace } from '../values.ts'
 
 const parseAction = oneOf('action', auditActions)
 
@@ -73,9 +73,4 @@ function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): st
     .filter(({ was, is }) => was !== is)
     .map(({ name, was, is }) => (was === undefined ? `${name} ${is}` : `${name} ${was} → ${is}`))
     .join(', ')
-}
-
-function parsePlace(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be a number from the NUMBER column, not "${text}"`)
-  return Number(text)
 }

@@ -9,6 +9,7 @@ import {
   type SampledLog,
 } from '@workspace-wallet/runtime'
 import type { Denials } from '../observability/denials.ts'
+import type { Refusals } from '../observability/refusals.ts'
 import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
 import type { FailureLimit } from './limits/failure-limit.ts'
@@ -36,6 +37,7 @@ export type PipelineDependencies = {
   /** The current time, in milliseconds since the Unix epoch. */
   now: () => number
   denials: Denials
+  refusals: Pick<Refusals, 'record'>
   log: Log
   /** For lines that anybody can cause. */
   sampled: SampledLog

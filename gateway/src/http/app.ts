@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { DomainError, type ErrorCode, errorTable, type Scope, scopes } from '@workspace-wallet/contract'
+import { DomainError, type ErrorCode, errorTable, isId, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Readiness } from '@workspace-wallet/runtime'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
@@ -10,8 +10,11 @@ import { checkScope } from '../auth/address-and-scope.ts'
 import { authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
 import { parseRequestTarget, type RequestTarget } from '../auth/request-target.ts'
 import { toDomainError } from '../core/domain-errors.ts'
+import { locales, localize } from '../locales/localize.ts'
 import { clientAddress } from '../network/client-address.ts'
 import { isDenial } from '../observability/denials.ts'
+import type { RefusedCall } from '../observability/refusals.ts'
+import { stepOf } from '../observability/steps.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import { serveReceiptKeys } from './receipt-keys.ts'
 import { checkFraming } from './request-framing.ts'
@@ -170,7 +173,8 @@ const denyUndeclared: RequestHandler = request => {
   throw noSuchEndpoint(request.method, request.target.path)
 }
 
-function sendError({ log, sampled, denials }: PipelineDependencies, recordAnswer: RecordAnswer): ErrorRequestHandler {
+function sendError(dependencies: PipelineDependencies, recordAnswer: RecordAnswer): ErrorRequestHandler {
+  const { log, sampled, denials, refusals } = dependencies
   return (cause, request, response, _next) => {
     if (response.headersSent) {
       response.destroy()
@@ -188,8 +192,28 @@ function sendError({ log, sampled, denials }: PipelineDependencies, recordAnswer
     const { apiKey, requestId, clientAddress: address } = request
     denials.record({ code: error.code, apiKey, address, requestId }, request.signed !== undefined)
     // Undeclared paths share one name, because clients can send any number of them.
-    const route = request.route?.path ?? 'none'
-    recordAnswer(request, String(route), error.code)
+    const route = String(request.route?.path ?? 'none')
+    recordAnswer(request, route, error.code)
+    refusals.record(refusedCall(request, route, error))
+  }
+}
+
+/** What operators see of a refused call. The key has no other form than that of an ID, whether or not it exists. */
+function refusedCall(request: IncomingMessage, route: string, error: DomainError): RefusedCall {
+  const { requestId, clientAddress: address, signed, headers } = request
+  const { code } = error
+  const named = headers['x-api-key']
+  return {
+    method: request.method!,
+    route,
+    code,
+    step: stepOf(code),
+    apiKey: typeof named === 'string' && isId('apiKey', named) ? named : null,
+    address,
+    requestId,
+    // The address is checked after the signature.
+    isSigned: signed !== undefined || code === 'GA2022',
+    describe: () => localize(error, locales[0]),
   }
 }
 

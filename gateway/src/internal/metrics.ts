@@ -7,21 +7,7 @@ import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
 import type { ResponseMemory } from '../http/response-memory.ts'
-
-/** The step of section 5.3 that returns a code. All other codes come from endpoints. */
-const stepOfCode: Partial<Record<ErrorCode, string>> = {
-  GA2001: 'key',
-  GA2011: 'key',
-  GA2021: 'key-status',
-  GA2032: 'workspace',
-  GA2034: 'workspace',
-  GA2013: 'timestamp-and-nonce',
-  GA2012: 'signature',
-  GA2022: 'address',
-  GA2024: 'scope',
-  '50090201': 'scope',
-  S029: 'rate-limit',
-}
+import { stepOf } from '../observability/steps.ts'
 
 export type GatewayMetrics = RequestMetrics & {
   registry: Registry
@@ -70,8 +56,7 @@ export function createMetrics(): GatewayMetrics {
     const found = series.get(name) ?? durations.labels(route, code)
     series.set(name, found)
     found.observe(milliseconds / 1000)
-    if (code !== '2000')
-      failures.inc({ step: stepOfCode[code] ?? 'endpoint', code, status: String(errorTable[code].http) })
+    if (code !== '2000') failures.inc({ step: stepOf(code), code, status: String(errorTable[code].http) })
   }
 
   function watchLog(output: LogOutput): void {

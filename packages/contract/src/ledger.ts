@@ -153,7 +153,8 @@ export type VerifyEvent =
   | { kind: 'progress'; flows: number; totalFlows: number }
   | { kind: 'result'; report: VerifyReport }
 
-export type BrokenRule = { rule: LedgerRule; violations: number }
+export const brokenRule = z.object({ rule: violation.shape.rule, violations: z.int() })
+export type BrokenRule = z.infer<typeof brokenRule>
 
 export function countViolations(broken: readonly BrokenRule[]): number {
   return broken.reduce((sum, { violations }) => sum + violations, 0)
@@ -195,7 +196,7 @@ export type CheckpointFindings = {
 }
 
 /** A ledger that rejects postings, because core found rows that were modified outside the service. */
-const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
+export const haltedLedger = z.object({ workspaceId: z.string(), reason: z.string() })
 export type HaltedLedger = z.infer<typeof haltedLedger>
 
 /** Maximum number of halted ledgers in a list. */

@@ -214,6 +214,7 @@ export const foundKinds = [
   'event',
   'webhook',
   'operator',
+  'refusal',
 ] as const
 export type FoundKind = (typeof foundKinds)[number]
 
@@ -221,7 +222,7 @@ export type FoundKind = (typeof foundKinds)[number]
 export const foundObject = z.object({
   kind: z.enum(foundKinds),
   id: z.string(),
-  /** Null for operators. */
+  /** Null for operators and refused calls. */
   workspaceId: z.string().nullable(),
   /** By what it was found, such as `bizId`. */
   by: z.string(),

@@ -20,6 +20,8 @@ import { Shards } from './ledger/posting/shards.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { RefusalIntake } from './refusals/intake.ts'
+import { Callers } from './system/callers.ts'
 import type { Core } from './trpc/context.ts'
 import { watchWebhooks } from './webhooks/figures.ts'
 
@@ -176,6 +178,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     courierCalls: limitCourierCalls(waitingSlots),
     searches: limitSearches(operatorSlots),
     viewerCalls: limitViewerCalls(operatorSlots),
+    refusals: new RefusalIntake(reads, log, metrics),
+    callers: new Callers(),
     shards,
     metrics,
     stopping,

@@ -15,9 +15,9 @@ const migrationsOnly = [
   /^alter table "\w+" alter column "\w+" drop default$/,
   // Views have no entities.
   /^drop view if exists "\w+" cascade$/,
-  // An identity column, which the ORM takes for another kind of counter.
-  /^alter table "audit" drop column "id"$/,
-  /^alter table "audit" add "id" bigserial primary key$/,
+  // Identity columns, which the ORM takes for another kind of counter.
+  /^alter table "(audit|refusal)" drop column "id"$/,
+  /^alter table "(audit|refusal)" add "id" bigserial primary key$/,
 ]
 
 /** What would have to change in the database for it to be what the entities say. */

@@ -8,6 +8,7 @@ import { ChainKey } from './ledger/chain/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
 import { SpendingLimit } from './limits/entities.ts'
 import { Operator } from './operators/entities.ts'
+import { Refusal } from './refusals/entities.ts'
 import { Transfer } from './transfers/entities.ts'
 import { Currency, Wallet } from './wallets/entities.ts'
 import { Webhook } from './webhooks/entities.ts'
@@ -28,6 +29,7 @@ export const entities = [
   Ledger,
   Member,
   Operator,
+  Refusal,
   SpendingLimit,
   Transfer,
   Wallet,

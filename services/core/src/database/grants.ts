@@ -48,6 +48,10 @@ export function grants(role: string, database: string): string[] {
     // Read figures of the server for /metrics.
     `grant execute on function oldest_transaction_start, replication_state to ${role}`,
 
+    // Store refused calls, and remove old ones. They decide nothing.
+    `grant insert (at, gateway, method, route, code, step, detail, api_key, address, request_id, is_signed), delete
+       on refusal to ${role}`,
+
     // The settings of core's sessions come with each connection (see session-settings.ts).
     `alter role ${role} reset all`,
     `alter role ${role} in database ${database} reset all`,

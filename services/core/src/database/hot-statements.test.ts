@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
+import { findLastBackup } from '../integrity/records.ts'
 import { findOperatorByToken } from '../operators/access.ts'
 import { statements } from './statement.ts'
 
@@ -228,6 +229,14 @@ class Ledger {
     await gateway.access.lookup({ apiKeys: [this.apiKey] })
     await gateway.access.changes({ since: 0, epoch: null })
     await gateway.access.markUsed({ uses: [{ apiKey: this.apiKey, usedAt: new Date() }] })
+    const at = new Date()
+    const call = { at, method: 'GET', route: '/', code: 'GA2012', step: 'signature', detail: '', apiKey: this.apiKey }
+    const refused = { ...call, address: '127.0.0.1', requestId: 'r', isSigned: false }
+    await gateway.refusals.report({ refusals: [refused], dropped: 0 })
+    const viewer = this.#core.as('viewer')
+    await viewer.ledger.verifications({ limit: 1 })
+    await viewer.ledger.checkpoints({ limit: 1 })
+    await findLastBackup(this.#core.core)
   }
 
   /** Adds rows to all tables: those of the ledger through core, and of the others copies, which have no valid MACs. */
@@ -299,6 +308,7 @@ const unmeasured = [
   'open-ledger',
   'read-chain-fingerprint',
   'remove-checkpoint-uploads',
+  'remove-old-refusals',
   'repair-ledger',
   'repair-wallet',
   'set-limit',

@@ -24,6 +24,7 @@ export class Metrics {
   readonly #events: Counter
   readonly #callSeconds: Histogram
   readonly #modifiedRows: Counter
+  readonly #droppedRefusals: Counter
   /** Caches the series of each path and code: looking one up by labels costs more than observing a value. */
   readonly #calls = new Map<string, ReturnType<Histogram['labels']>>()
 
@@ -62,6 +63,11 @@ export class Metrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     })
+    this.#droppedRefusals = new Counter({
+      name: 'core_refusals_dropped_total',
+      help: 'Refused calls of the public API that were not kept, because a gateway or core had too many',
+      registers,
+    })
     this.#modifiedRows = new Counter({
       name: 'core_modified_rows_total',
       help: 'Rows that were modified outside the service: of refused keys, members, operators, workspaces and webhooks, of transfers without a receipt, of reads and changes that were refused',
@@ -73,6 +79,11 @@ export class Metrics {
   /** Counts a row that was modified outside the service, each time that core refuses something because of it. */
   modifiedRow(table: ModifiedTable): void {
     this.#modifiedRows.inc({ table })
+  }
+
+  /** Counts refused calls that gateways or core have not kept. */
+  droppedRefusals(count: number): void {
+    this.#droppedRefusals.inc(count)
   }
 
   /** Records the response to a call. `code` is `ok` or the code of the error. */

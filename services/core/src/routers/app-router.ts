@@ -10,6 +10,7 @@ import { limits } from './limits.ts'
 import { operators, session } from './operators.ts'
 import { receipts } from './receipts.ts'
 import { fundings, search } from './search.ts'
+import { refusals, system } from './system.ts'
 import { transfers } from './transfers.ts'
 import { wallets } from './wallets.ts'
 import { courier, webhooks } from './webhooks.ts'
@@ -30,8 +31,10 @@ export const appRouter = router({
   members,
   operators,
   receipts,
+  refusals,
   search,
   session,
+  system,
   transfers,
   wallets,
   webhooks,

@@ -3,10 +3,12 @@ import {
   type CheckpointPart,
   checkpointInput,
   checkpointPartReceipt,
+  checkpointRecords,
   haltedLedgers,
   type Id,
   idFromUuid,
   listedHalted,
+  listRecordsInput,
   type ReopenEvent,
   type RepairEvent,
   reopenInput,
@@ -17,12 +19,15 @@ import {
   uploadCheckpointInput,
   uuidFromId,
   type VerifyEvent,
+  verificationRecords,
   verifyInput,
 } from '@workspace-wallet/contract'
 import { recordAction } from '../audit/record.ts'
+import { databaseTime } from '../database/clock.ts'
 import { idToFind } from '../database/types.ts'
 import { createCheckpoint, uploadCheckpointPart } from '../integrity/checkpoints/checkpoint.ts'
 import { removeUploads } from '../integrity/checkpoints/queries.ts'
+import { listCheckpoints, listVerifications, recordVerification } from '../integrity/records.ts'
 import { findHalted, haltClosed, reopenLedger } from '../integrity/repair/reopen.ts'
 import { repairLedger } from '../integrity/repair/repair.ts'
 import { verifyInThread } from '../integrity/verify/thread.ts'
@@ -38,8 +43,18 @@ export const ledger = router({
   verify: operatorReadProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
     const signal = untilStopped(ctx, caller)
-    return verifyAlone(ctx.core, workspaceId, input.checkpoint ?? null, signal)
+    return recorded(ctx, workspaceId, verifyAlone(ctx.core, workspaceId, input.checkpoint ?? null, signal))
   }),
+
+  verifications: operatorReadProcedure
+    .input(listRecordsInput)
+    .output(verificationRecords)
+    .query(({ ctx, input }) => listVerifications(ctx.core, input)),
+
+  checkpoints: operatorReadProcedure
+    .input(listRecordsInput)
+    .output(checkpointRecords)
+    .query(({ ctx, input }) => listCheckpoints(ctx.core, input)),
 
   uploadCheckpoint: adminProcedure
     .input(uploadCheckpointInput)
@@ -133,6 +148,23 @@ async function* verifyAlone(
 /** The parts are removed with an upload a day later. */
 function logLeftUpload(core: Core, error: unknown): void {
   core.log.warn({ err: error }, 'the uploaded parts of a checkpoint could not be removed after the verification')
+}
+
+/** Records the result in the audit before it is sent. A result that cannot be recorded is sent all the same. */
+async function* recorded(
+  ctx: CallContext,
+  workspace: Uuid<'workspace'> | null,
+  events: AsyncGenerator<VerifyEvent, void>,
+): AsyncGenerator<VerifyEvent, void> {
+  const startedAt = await databaseTime(ctx.core.orm.em.fork())
+  const workspaceId = workspace && idFromUuid('workspace', workspace)
+  for await (const event of events) {
+    if (event.kind === 'result')
+      await inTransaction(ctx, async (em, actor) =>
+        recordVerification(em, actor, { workspaceId, startedAt }, event.report),
+      ).catch(error => ctx.core.log.warn({ err: error }, 'a verification could not be recorded in the audit'))
+    yield event
+  }
 }
 
 async function* verifyAndReopen(

@@ -18,6 +18,7 @@ import { idToFind } from '../database/types.ts'
 import { Journal } from '../events/entities.ts'
 import { Hold } from '../holds/entities.ts'
 import { Operator } from '../operators/entities.ts'
+import { Refusal } from '../refusals/entities.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { transfersOfFlow } from '../wallets/queries.ts'
@@ -143,6 +144,15 @@ const byName: readonly Lookup[] = [
   wallets('bizId'),
   webhooks('bizId'),
   events('requestId'),
+  lookup('refusal', 'requestId', async (em, text) =>
+    (await em.find(Refusal, { requestId: text }, { ...newest, orderBy: { id: 'desc' } })).map(
+      ({ id, code, method, route }) => ({
+        id: String(id),
+        workspaceId: null,
+        summary: `${code} for ${method} ${route}`,
+      }),
+    ),
+  ),
   lookup('member', 'userId', async (em, text) =>
     (await em.find(Member, { userId: text }, newestFirst)).map(({ workspaceId, userId, removedAt }) => ({
       id: userId,

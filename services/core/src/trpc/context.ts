@@ -11,7 +11,9 @@ import type { EventReader } from '../events/event-reader.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { RefusalIntake } from '../refusals/intake.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
+import type { Callers } from '../system/callers.ts'
 import type { CallerToken } from './service-token.ts'
 
 /** What procedures use. */
@@ -34,6 +36,9 @@ export type Core = {
   searches: WorkspaceConcurrencyLimit
   /** Limits the calls of viewers on connections of `reads`, by their names. */
   viewerCalls: WorkspaceConcurrencyLimit
+  /** Stores the refused calls that gateways report. */
+  refusals: RefusalIntake
+  callers: Callers
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */

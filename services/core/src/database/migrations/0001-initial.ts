@@ -10,6 +10,7 @@ import { limits } from './initial/limits.ts'
 import { monitoring } from './initial/monitoring.ts'
 import { operators } from './initial/operators.ts'
 import { posting } from './initial/posting.ts'
+import { refusals } from './initial/refusals.ts'
 import { transfers } from './initial/transfers.ts'
 import { verification } from './initial/verification.ts'
 import { wallets } from './initial/wallets.ts'
@@ -23,7 +24,18 @@ import { workspaces } from './initial/workspaces.ts'
 export class Migration0001Initial extends Migration {
   override up(): void {
     const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
-    for (const part of [guards, workspaces, access, operators, ...ledger, webhooks, audit, verification, monitoring])
+    for (const part of [
+      guards,
+      workspaces,
+      access,
+      operators,
+      ...ledger,
+      webhooks,
+      audit,
+      verification,
+      monitoring,
+      refusals,
+    ])
       this.addSql(part)
   }
 }

@@ -1,0 +1,104 @@
+import type { Refusal, SystemStatus } from '@workspace-wallet/contract'
+import { expiringWithinDays, unusedForDays } from '@workspace-wallet/contract'
+import { anyText } from '../../command-line/flags.ts'
+import { command } from '../command.ts'
+import { numberedFlags, olderSentence, readPages } from '../pages.ts'
+import { table } from '../table.ts'
+
+export const systemCommands = [
+  command({
+    noun: 'system',
+    verb: 'status',
+    help: 'show versions, callers, halted workspaces, the last verification, checkpoint and backup, and keys that need attention',
+    flags: {},
+    examples: [''],
+    run: core => core.system.status.query(),
+    print: printStatus,
+  }),
+]
+
+export const refusalCommands = [
+  command({
+    noun: 'refusal',
+    verb: 'list',
+    help: 'list calls of the public API that were refused in the last seven days, newest first',
+    flags: {
+      key: { value: 'ak_…', help: 'only calls that named this API key', parse: anyText },
+      request: { value: 'ID', help: 'only the request with this ID (X-Request-Id)', parse: anyText },
+      code: { value: 'CODE', help: 'only this code, such as GA2012', parse: anyText },
+      address: { value: 'ADDRESS', help: 'only calls from this address', parse: anyText },
+      ...numberedFlags,
+    },
+    examples: ['--key ak_…', '--code GA2012 --address 203.0.113.7'],
+    async run(core, { key: apiKey, request: requestId, code, address, limit, before }) {
+      const { entries, next } = await readPages({ limit, after: before }, async ({ limit, after }) => {
+        const filter = { apiKey, requestId, code, address, before: after }
+        const { refusals, next } = await core.refusals.list.query({ ...filter, limit })
+        return { entries: refusals, next }
+      })
+      return { refusals: entries, next }
+    },
+    print: ({ refusals, next }) => (refusals.length > 0 ? printRefusals(refusals, next) : 'No refused calls found.'),
+  }),
+]
+
+function printRefusals(refusals: Refusal[], next: number | null): string {
+  const rows = refusals.map(each => [
+    String(each.id),
+    each.at.toISOString(),
+    each.code,
+    each.step,
+    `${each.method} ${each.route}`,
+    each.apiKey ?? '',
+    each.address,
+    each.requestId,
+    each.gateway,
+    each.detail,
+  ])
+  const headings = ['NUMBER', 'TIME', 'CODE', 'STEP', 'CALL', 'KEY', 'FROM', 'REQUEST', 'GATEWAY', 'DETAIL']
+  return table(headings, rows) + olderSentence(next)
+}
+
+function printStatus(status: SystemStatus): string {
+  const { versions, callers, halted, lastVerification, lastCheckpoint, lastBackup } = status
+  const { expiringKeys, expiringOperators, unusedKeys } = status
+  const last = (record: { at: Date; actor: string; isGenuine: boolean } | null, what = '') =>
+    record
+      ? `${what}${record.at.toISOString()} by ${record.actor}${record.isGenuine ? '' : ' (FORGED: run ledger verify)'}`
+      : 'none'
+  return [
+    `Core ${versions.core} (${versions.schema.join(', ')}), Node ${versions.node}, PostgreSQL ${versions.postgresql}`,
+    `Last verification  ${last(lastVerification, lastVerification?.ok ? 'sound, ' : 'VIOLATIONS, ')}`,
+    `Last checkpoint    ${last(lastCheckpoint)}`,
+    `Last backup        ${last(lastBackup, lastBackup ? `${lastBackup.name}, ` : '')}`,
+    '',
+    halted.length === 0
+      ? 'No workspace is halted.'
+      : table(
+          ['HALTED', 'REASON'],
+          halted.map(each => [each.workspaceId, each.reason]),
+        ),
+    '',
+    table(
+      ['CALLER', 'ROLE', 'LAST CALL'],
+      callers.map(each => [each.name, each.role, each.lastCallAt.toISOString()]),
+    ),
+    ...section(
+      `Expire within ${expiringWithinDays} days:`,
+      [
+        ...expiringOperators.map(each => [`operator ${each.name}`, '', each.expiresAt.toISOString()]),
+        ...expiringKeys.map(each => [each.apiKey, each.ownerUserId, each.expiresAt.toISOString()]),
+      ],
+      ['KEY', 'OWNER', 'EXPIRES'],
+    ),
+    ...section(
+      `Not used for ${unusedForDays} days:`,
+      unusedKeys.map(each => [each.apiKey, each.ownerUserId, each.lastUsedAt?.toISOString() ?? 'never']),
+      ['KEY', 'OWNER', 'LAST USED'],
+    ),
+  ].join('\n')
+}
+
+function section(title: string, rows: string[][], headings: string[]): string[] {
+  return rows.length === 0 ? [] : ['', title, table(headings, rows)]
+}

@@ -1,0 +1,103 @@
+import { type RefusalReport, refusalDetailLength, refusalsPerReport } from '@workspace-wallet/contract'
+import type { CoreClient } from '@workspace-wallet/core-client'
+import { type Log, SampledLog } from '@workspace-wallet/runtime'
+import { Counter, type Registry } from 'prom-client'
+
+const reportMs = 1_000
+/** Maximum number of calls of one key or address in a report, so that a flood of one does not hide the others. */
+const perSender = 10
+/** Maximum number of calls without a valid signature in a report. The others are for those with one. */
+const mostUnsigned = refusalsPerReport / 2
+/** How long a gateway that stops waits for its last report. */
+const lastReportMs = 2_000
+
+/** A refused call. `describe` makes its sentence, which costs something, only if the call is kept. */
+export type RefusedCall = Omit<RefusalReport, 'detail' | 'at'> & { describe: () => string }
+
+/**
+ * Reports refused calls to core, once a second, for operators who look for one. Nothing waits for it: what there is too much of, and
+ * what core does not take, is dropped and counted.
+ */
+export class Refusals {
+  readonly #core: CoreClient
+  readonly #sampled: SampledLog
+  readonly #dropped: Counter
+  #kept: RefusalReport[] = []
+  #unsigned = 0
+  readonly #senders = new Map<string, number>()
+  /** Dropped since the last report. */
+  #droppedCount = 0
+  #isReporting = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(core: CoreClient, registry: Registry, log: Log) {
+    this.#core = core
+    this.#sampled = new SampledLog(log)
+    this.#dropped = new Counter({
+      name: 'gateway_refusals_dropped_total',
+      help: 'Refused calls that were not reported to core, because there were too many or core did not take them',
+      registers: [registry],
+    })
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#report(), reportMs)
+    this.#timer.unref()
+  }
+
+  /** Reports what is left, for `lastReportMs` at most. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, lastReportMs)
+    await Promise.race([this.#report(), late])
+    clearTimeout(timer)
+    this.#sampled.flush()
+  }
+
+  record({ describe, ...call }: RefusedCall): void {
+    const sender = (call.isSigned && call.apiKey) || call.address
+    const ofSender = this.#senders.get(sender) ?? 0
+    const isFull = call.isSigned ? this.#kept.length >= refusalsPerReport : this.#unsigned >= mostUnsigned
+    if (isFull || ofSender >= perSender || this.#kept.length >= refusalsPerReport) {
+      this.#drop(1)
+      return
+    }
+    this.#senders.set(sender, ofSender + 1)
+    if (!call.isSigned) this.#unsigned++
+    this.#kept.push({ ...call, at: new Date(), detail: shortened(describe()) })
+  }
+
+  #drop(count: number): void {
+    this.#droppedCount += count
+    this.#dropped.inc(count)
+  }
+
+  async #report(): Promise<void> {
+    if (this.#isReporting || (this.#kept.length === 0 && this.#droppedCount === 0)) return
+    this.#isReporting = true
+    const [refusals, dropped] = [this.#kept, this.#droppedCount]
+    this.#kept = []
+    this.#unsigned = 0
+    this.#senders.clear()
+    this.#droppedCount = 0
+    try {
+      await this.#core.refusals.report.mutate({ refusals, dropped })
+    } catch (error) {
+      this.#drop(refusals.length)
+      this.#droppedCount += dropped
+      const message = 'core did not take the report of refused calls'
+      this.#sampled.write('refusals', { level: 'warn', fields: { err: error }, message, summary: `${message} again` })
+    } finally {
+      this.#isReporting = false
+    }
+  }
+}
+
+/** What PostgreSQL can store, and at most as long as core accepts. */
+function shortened(sentence: string): string {
+  const characters = [...sentence.replaceAll('\u0000', '\uFFFD').toWellFormed()]
+  return characters.length <= refusalDetailLength
+    ? characters.join('')
+    : `${characters.slice(0, refusalDetailLength - 1).join('')}…`
+}

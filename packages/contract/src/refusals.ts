@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { storableTime } from './api-keys.ts'
+import { plainText, visibleText } from './text.ts'
+
+/** Maximum number of refused calls in one report. */
+export const refusalsPerReport = 100
+
+/** The length of the sentence of a refused call, in characters. What is longer is cut off. */
+export const refusalDetailLength = 300
+
+/** Text that the code of a gateway chooses, not its clients. */
+const word = visibleText(120)
+
+/**
+ * A refused call of the public API, as a gateway reports it. It has no body, no header but the ID of the key, and no secret. What
+ * clients have chosen is limited in length, and in the sentence only.
+ */
+const refusalFields = {
+  /** By the clock of the gateway; core limits it to the last hour. */
+  at: storableTime,
+  method: visibleText(16),
+  /** The path of the endpoint with the names of its parameters; `none` if there is no such endpoint. */
+  route: word,
+  code: visibleText(16),
+  /** The step of section 5.3 that refused the call; `endpoint` after all of them. */
+  step: visibleText(32),
+  /** The sentence for people, in English. */
+  detail: plainText(refusalDetailLength),
+  /** The key that the call named, if it has the form of one; it need not exist. */
+  apiKey: visibleText(64).nullable(),
+  address: visibleText(64),
+  requestId: visibleText(64),
+  /** Whether the call had a valid signature of that key. */
+  isSigned: z.boolean(),
+}
+export const refusalReport = z.object(refusalFields)
+export type RefusalReport = z.infer<typeof refusalReport>
+
+/** `dropped`: refused calls since the last report that the gateway has not kept. */
+export const reportRefusalsInput = z.object({
+  refusals: z.array(refusalReport).max(refusalsPerReport),
+  dropped: z.int().min(0),
+})
+
+/** A refused call as core has stored it. `gateway`: the name of the service token of the gateway. */
+export const refusal = z.object({
+  id: z.int(),
+  gateway: z.string(),
+  ...refusalFields,
+  at: z.date(),
+  detail: z.string(),
+})
+export type Refusal = z.infer<typeof refusal>
+
+/** Refused calls of the last seven days that match all of these, newest first. `before`: `next` of the previous page. */
+export const listRefusalsInput = z.object({
+  apiKey: z.string().max(64).optional(),
+  requestId: z.string().max(64).optional(),
+  code: z.string().max(16).optional(),
+  address: z.string().max(64).optional(),
+  before: z.int().min(0).optional(),
+  limit: z.int().min(1).max(500).default(50),
+})
+export type RefusalListing = z.infer<typeof listRefusalsInput>
+
+export const refusalPage = z.object({ refusals: z.array(refusal), next: z.int().nullable() })
+export type RefusalPage = z.infer<typeof refusalPage>

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { auditEntry } from './audit.ts'
+import { brokenRule, haltedLedger } from './ledger.ts'
+
+/** Entries of the audit about the whole service, newest first. `before`: `next` of the previous page. */
+export const listRecordsInput = z.object({
+  before: z.int().min(0).optional(),
+  limit: z.int().min(1).max(500).default(50),
+})
+export type RecordListing = z.infer<typeof listRecordsInput>
+
+/** What the audit says of each. `isGenuine`: whether the MAC of the entry matches its content and the entry before it. */
+const record = auditEntry
+  .pick({ id: true, at: true, actor: true, workspaceId: true })
+  .extend({ isGenuine: z.boolean() })
+
+/** A verification that has ended, of one workspace or of all. */
+export const verificationRecord = record.extend({
+  ok: z.boolean(),
+  startedAt: z.date().nullable(),
+  workspaces: z.int(),
+  wallets: z.int(),
+  transfers: z.int(),
+  flows: z.int(),
+  brokenRules: z.array(brokenRule),
+  /** The checkpoint that it compared with. */
+  checkpointId: z.string().nullable(),
+})
+export type VerificationRecord = z.infer<typeof verificationRecord>
+export const verificationRecords = z.object({ verifications: z.array(verificationRecord), next: z.int().nullable() })
+export type VerificationRecords = z.infer<typeof verificationRecords>
+
+/** A checkpoint that was exported. Core does not keep its file. */
+export const checkpointRecord = record.extend({
+  checkpointId: z.string(),
+  takenAt: z.date().nullable(),
+  wallets: z.int(),
+})
+export type CheckpointRecord = z.infer<typeof checkpointRecord>
+export const checkpointRecords = z.object({ checkpoints: z.array(checkpointRecord), next: z.int().nullable() })
+export type CheckpointRecords = z.infer<typeof checkpointRecords>
+
+/** A backup that `npm run backup` has taken. Core does not keep its file. */
+export const recordBackupInput = z.object({ name: z.string().min(1).max(255), bytes: z.int().min(0) })
+
+export const backupRecord = record.extend({ name: z.string(), bytes: z.int() })
+export type BackupRecord = z.infer<typeof backupRecord>
+
+/** How long before its expiry a key or a token is shown, and after how long without use a key. */
+export const expiringWithinDays = 30
+export const unusedForDays = 90
+/** Maximum number of entries of each list. */
+export const statusListLimit = 50
+
+const keyOfStatus = z.object({
+  apiKey: z.string(),
+  workspaceId: z.string(),
+  ownerUserId: z.string(),
+  name: z.string(),
+})
+
+/** What an operator looks at first. Each list has at most `statusListLimit` entries, the most urgent first. */
+export const systemStatus = z.object({
+  /** The time of PostgreSQL. */
+  now: z.date(),
+  versions: z.object({ core: z.string(), node: z.string(), postgresql: z.string(), schema: z.array(z.string()) }),
+  /** The programs that have called this core since it started, by the names of their service tokens. */
+  callers: z.array(z.object({ name: z.string(), role: z.string(), lastCallAt: z.date() })),
+  halted: z.array(haltedLedger),
+  lastVerification: verificationRecord.nullable(),
+  lastCheckpoint: checkpointRecord.nullable(),
+  lastBackup: backupRecord.nullable(),
+  /** Active keys that expire within `expiringWithinDays`. */
+  expiringKeys: z.array(keyOfStatus.extend({ expiresAt: z.date() })),
+  expiringOperators: z.array(z.object({ name: z.string(), expiresAt: z.date() })),
+  /** Active keys that were not used for `unusedForDays`. Null: never used. */
+  unusedKeys: z.array(keyOfStatus.extend({ lastUsedAt: z.date().nullable() })),
+})
+export type SystemStatus = z.infer<typeof systemStatus>

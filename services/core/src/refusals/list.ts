@@ -1,0 +1,24 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import type { RefusalListing, RefusalPage } from '@workspace-wallet/contract'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { Refusal } from './entities.ts'
+
+const keptMs = 7 * 86_400_000
+
+/** A page of the refused calls of the last seven days, newest first. */
+export async function listRefusals(em: Em, listing: RefusalListing): Promise<RefusalPage> {
+  const { apiKey, requestId, code, address, before, limit } = listing
+  const since = new Date((await databaseTime(em)).getTime() - keptMs)
+  const where: FilterQuery<Refusal> = {
+    receivedAt: { $gte: since },
+    ...(apiKey !== undefined && { apiKey }),
+    ...(requestId !== undefined && { requestId }),
+    ...(code !== undefined && { code }),
+    ...(address !== undefined && { address }),
+    ...(before !== undefined && { id: { $lt: before } }),
+  }
+  const found = await em.find(Refusal, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
+  const refusals = found.slice(0, limit).map(({ receivedAt: _, apiKey = null, ...refusal }) => ({ ...refusal, apiKey }))
+  return { refusals, next: found.length > limit ? refusals.at(-1)!.id : null }
+}

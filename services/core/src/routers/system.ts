@@ -1,0 +1,41 @@
+import {
+  listRefusalsInput,
+  recordBackupInput,
+  refusalPage,
+  reportRefusalsInput,
+  systemStatus,
+} from '@workspace-wallet/contract'
+import { z } from 'zod'
+import { listRefusals } from '../refusals/list.ts'
+import { searchIn } from '../search/bounded-search.ts'
+import { recordBackup } from '../system/backups.ts'
+import { readStatus } from '../system/status.ts'
+import { router } from '../trpc/init.ts'
+import { adminProcedure, gatewayProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { inTransaction } from '../trpc/transactions.ts'
+
+export const system = router({
+  status: operatorReadProcedure.output(systemStatus).query(({ ctx: { core, actor } }) => readStatus(core, actor)),
+
+  recordBackup: adminProcedure
+    .input(recordBackupInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => inTransaction(ctx, async (em, actor) => recordBackup(em, actor, input))),
+})
+
+/** Calls of the public API that gateways have refused. */
+export const refusals = router({
+  report: gatewayProcedure
+    .meta({ logLevel: 'debug' })
+    .input(reportRefusalsInput)
+    .output(z.void())
+    // The name of the token: a gateway cannot report as another one.
+    .mutation(({ ctx, input }) => ctx.core.refusals.store(ctx.token.name, input.refusals, input.dropped)),
+
+  list: operatorReadProcedure
+    .input(listRefusalsInput)
+    .output(refusalPage)
+    .query(({ ctx: { core, actor }, input }) =>
+      searchIn(core, { actor, blamed: 'code', read: em => listRefusals(em, input) }),
+    ),
+})

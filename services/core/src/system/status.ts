@@ -1,0 +1,89 @@
+import {
+  expiringWithinDays,
+  idFromUuid,
+  type SystemStatus,
+  statusListLimit,
+  unusedForDays,
+} from '@workspace-wallet/contract'
+import manifest from '../../package.json' with { type: 'json' }
+import { ApiKey } from '../api-keys/entities.ts'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { isGenuine } from '../database/row-signer.ts'
+import { findLastBackup, listCheckpoints, listVerifications } from '../integrity/records.ts'
+import { findHaltedLedgers } from '../ledger/store/halt.ts'
+import { Operator } from '../operators/entities.ts'
+import { type SearchParts, searchIn } from '../search/bounded-search.ts'
+import type { Callers } from './callers.ts'
+
+type Parts = SearchParts & Parameters<typeof listVerifications>[0] & { callers: Callers }
+
+const dayMs = 86_400_000
+
+/**
+ * What an operator looks at first.
+ *
+ * @throws DomainError S012 TOO_EXPENSIVE, with so many keys that those cannot be found in time which expire or are not used
+ */
+export async function readStatus(core: Parts, actor: string): Promise<SystemStatus> {
+  const stored = await searchIn(core, { actor, blamed: 'keys', read: readStored })
+  const halted = await findHaltedLedgers(core.reads, statusListLimit)
+  const [lastVerification = null] = (await listVerifications(core, { limit: 1 })).verifications
+  const [lastCheckpoint = null] = (await listCheckpoints(core, { limit: 1 })).checkpoints
+  const { versions, ...credentials } = stored
+  return {
+    ...credentials,
+    versions: { core: manifest.version, node: process.version, ...versions },
+    callers: core.callers.list(),
+    halted: halted.map(({ workspaceId, reason }) => ({
+      workspaceId: idFromUuid('workspace', workspaceId),
+      reason: reason ?? '',
+    })),
+    lastVerification,
+    lastCheckpoint,
+    lastBackup: await findLastBackup(core),
+  }
+}
+
+/** Rows that were modified outside the service give no access: they neither expire nor go unused. */
+async function readStored(em: Em) {
+  const now = await databaseTime(em)
+  const expiresSoon = { $gt: now, $lte: new Date(now.getTime() + expiringWithinDays * dayMs) }
+  const soonestFirst = { orderBy: { expiresAt: 'asc' }, limit: statusListLimit } as const
+  const unusedSince = new Date(now.getTime() - unusedForDays * dayMs)
+  const active = { status: 'ACTIVE', deletedAt: null } as const
+  const expiringKeys = await em.find(ApiKey, { ...active, expiresAt: expiresSoon }, soonestFirst)
+  const expiringOperators = await em.find(Operator, { status: 'ACTIVE', expiresAt: expiresSoon }, soonestFirst)
+  const unusedKeys = await em.find(
+    ApiKey,
+    {
+      ...active,
+      createdAt: { $lt: unusedSince },
+      $and: [
+        { $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] },
+        { $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] },
+      ],
+    },
+    { orderBy: { createdAt: 'asc' }, limit: statusListLimit },
+  )
+  return {
+    now,
+    versions: await readVersions(em),
+    expiringKeys: expiringKeys.filter(isGenuine).map(key => ({ ...shown(key), expiresAt: key.expiresAt! })),
+    expiringOperators: expiringOperators
+      .filter(isGenuine)
+      .map(({ name, expiresAt }) => ({ name, expiresAt: expiresAt! })),
+    unusedKeys: unusedKeys.filter(isGenuine).map(key => ({ ...shown(key), lastUsedAt: key.lastUsedAt ?? null })),
+  }
+}
+
+async function readVersions(em: Em): Promise<{ postgresql: string; schema: string[] }> {
+  const rows = await em.execute<{ version: string; name: string }[]>(
+    `select current_setting('server_version') as version, name from mikro_orm_migrations order by id`,
+  )
+  return { postgresql: rows[0]?.version ?? '', schema: rows.map(({ name }) => name) }
+}
+
+function shown({ id, workspaceId, ownerUserId, name }: ApiKey) {
+  return { apiKey: id, workspaceId, ownerUserId, name }
+}
