@@ -57,7 +57,7 @@ test.each([
   ['services/core/src/ledger/decide/decide.ts', "import { run } from '../../database/statement.ts'"],
   ['services/core/src/ledger/decide/decide.ts', "import pg from 'pg'"],
   ['services/core/src/ledger/chain/chain.ts', "import { readFile } from 'node:fs/promises'"],
-  ['services/core/src/database/signed-rows.ts', "import { run } from './statement.ts'"],
+  ['services/core/src/database/tables/hold.ts', "import { run } from '../statement.ts'"],
   ['services/core/src/holds/sweeper.ts', "import { TRPCError } from '@trpc/server'"],
   ['gateway/src/auth/pipeline.ts', "import { sendFailure } from '../http/envelope.ts'"],
   ['cli/processes/redis.ts', "import { banner } from '../start/banner.ts'"],

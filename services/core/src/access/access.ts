@@ -1,8 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { idFromUuid, type KeyAccess, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { type ApiKeyRow, apiKeyMac, memberMac, type SignedTable, workspaceMac } from '../database/signed-rows.ts'
 import type { Queryable } from '../database/statement.ts'
+import { type ApiKeyRow, apiKeyMac } from '../database/tables/api-key.ts'
+import { memberMac } from '../database/tables/member.ts'
+import type { SignedTable } from '../database/tables/table.ts'
+import { workspaceMac } from '../database/tables/workspace.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type AccessRow, findAccessRows } from './queries.ts'
 

@@ -1,6 +1,6 @@
 import { idFromUuid, type KeyAccess, type Scope, type Uuid, uuidFromId } from '@workspace-wallet/contract'
-import type { ApiKeyRow } from '../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import type { ApiKeyRow } from '../database/tables/api-key.ts'
 
 /** A key with its workspace and the membership of its owner, as stored. `id` is null in a row without a key. */
 export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {

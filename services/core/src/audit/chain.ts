@@ -30,7 +30,7 @@ export const emptyAuditMac = Buffer.alloc(0)
 /** The head of the actions on no workspace has this ID. */
 const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 
-/** The content begins with a word, like that of signed rows (see database/signed-rows.ts). */
+/** The content begins with a word, like that of signed rows (see database/tables/table.ts). */
 export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
   const { workspaceId, position, at, actor, action, target, before, after } = row
   const content = [workspaceId, position, at.getTime(), actor, action, target, before, after, previous.toString('hex')]

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { EventArgs, EventSubscriber } from '@mikro-orm/core'
 import { AdminError } from '@workspace-wallet/contract'
 
-/** An entity whose row is signed (see signed-rows.ts); the columns come from `signature()`. */
+/** An entity whose row is signed (see tables/table.ts); the columns come from `signature()`. */
 export type SignedEntity = {
   revision: number
   mac: Uint8Array
@@ -11,7 +11,7 @@ export type SignedEntity = {
 }
 
 /**
- * Signs every row that the unit of work writes (see signed-rows.ts). Rejects an update of a row that was modified outside the
+ * Signs every row that the unit of work writes (see tables/table.ts). Rejects an update of a row that was modified outside the
  * service, because signing it would make the modification genuine; `replaceRow` permits it.
  */
 export class RowSigner implements EventSubscriber {

@@ -24,7 +24,7 @@ export async function markSession(client: ClientBase, chainKey: KeyObject): Prom
 
 /** A signed integer of 64 bits, in decimal digits. */
 export function markOf(chainKey: KeyObject, { pid, startedAt }: MarkedSession): string {
-  // The content begins with a word, like that of signed rows (see signed-rows.ts).
+  // The content begins with a word, like that of signed rows (see tables/table.ts).
   const mac = createHmac('sha256', chainKey)
     .update(JSON.stringify(['session', pid, startedAt]))
     .digest()

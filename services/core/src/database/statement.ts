@@ -48,6 +48,13 @@ export async function run<Row>(
   return result.rows
 }
 
+/** SQL: the arguments of a call of a function by name. Their values are `$1` and so on, in the order of the names. */
+export function namedArguments(values: Record<string, unknown>): string {
+  return Object.keys(values)
+    .map((name, at) => `${name} => $${at + 1}`)
+    .join(', ')
+}
+
 const { builtins } = pg.types
 
 /** bigint as number (all of ours are below 2^53), numeric as exact text, timestamps as Date. */

@@ -55,7 +55,7 @@ export class DecimalType extends Type<Decimal, string> {
   }
 }
 
-/** The columns of the signature of a row (see signed-rows.ts). Only RowSigner writes them. */
+/** The columns of the signature of a row (see tables/table.ts). Only RowSigner writes them. */
 export function signature() {
   return {
     revision: p.bigint('number').onCreate(() => 1),

@@ -10,7 +10,6 @@ import {
   requireSignedWallet,
   unchainedRow,
 } from '../ledger/store/require-signed.ts'
-import { holdFrom, ledgerFrom, walletFrom } from '../ledger/store/row-json.ts'
 import { positionOf, type StoredEntry, type StoredEvent, type StoredPage, type StoredTransfer } from './queries.ts'
 
 /**
@@ -38,7 +37,7 @@ export class PageChecks {
 
   /** @throws ModifiedRow */
   requireLedger(): void {
-    requireSignedLedger(this.#chainKey, ledgerFrom(this.#page.info.ledger, this.#workspaceId))
+    requireSignedLedger(this.#chainKey, this.#page.info.ledger)
   }
 
   /**
@@ -96,13 +95,13 @@ export class PageChecks {
   #requireHold(id: Uuid<'hold'>, hold: StoredEntry['hold']): void {
     const workspaceId = this.#workspaceId
     if (!hold) throw modifiedRow('hold', workspaceId, `hold ${idFromUuid('hold', id)}`)
-    requireSignedHold(this.#chainKey, holdFrom(hold, { workspaceId, id }))
+    requireSignedHold(this.#chainKey, hold)
   }
 
   #requireWallet(id: Uuid<'wallet'>, wallet: StoredEntry['wallet']): void {
     const workspaceId = this.#workspaceId
     if (!wallet) throw modifiedRow('wallet', workspaceId, `wallet ${idFromUuid('wallet', id)}`)
-    requireSignedWallet(this.#chainKey, walletFrom(wallet, { workspaceId, id }))
+    requireSignedWallet(this.#chainKey, wallet)
   }
 }
 

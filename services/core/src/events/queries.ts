@@ -1,10 +1,24 @@
 import { type EventType, eventTypes, maxPassedPositions, type Uuid } from '@workspace-wallet/contract'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
-import type { HoldRow, LedgerRow, WalletRow } from '../database/signed-rows.ts'
 import { arrayStatement, plainArray } from '../database/statement.ts'
-import type { JournalEntry, JournalType } from '../ledger/chain/journal.ts'
+import { bytes } from '../database/tables/columns.ts'
+import { type HoldRow, storedHoldColumns } from '../database/tables/hold.ts'
+import { journalColumns } from '../database/tables/journal.ts'
+import { type LedgerRow, storedLedgerColumns } from '../database/tables/ledger.ts'
+import {
+  arrayReader,
+  type Columns,
+  type FoundRow,
+  jsonOf,
+  readColumn,
+  rowFrom,
+  type WithMac,
+  withMac,
+} from '../database/tables/table.ts'
+import { entryColumns, transferColumns } from '../database/tables/transfer.ts'
+import { storedWalletColumns, type WalletRow } from '../database/tables/wallet.ts'
+import type { JournalEntry } from '../ledger/chain/journal.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
-import { hex, holdJson, type JsonOf, ledgerJson, milliseconds, walletJson } from '../ledger/store/row-json.ts'
 
 /** The transfers that are events of these types. Events of all other types are rows of the journal. */
 const transferTypes: Partial<Record<EventType, string>> = {
@@ -16,7 +30,13 @@ const transferTypes: Partial<Record<EventType, string>> = {
 /**
  * What a page is about. `previous`: wallet, sequence and MAC of the entries before those of the page that are not in the page.
  */
-export type PageInfo = { ledger: JsonOf<LedgerRow>; after: number; last: number; previous: [string, number, string][] }
+export type PageInfo = {
+  ledger: WithMac<LedgerRow>
+  after: number
+  last: number
+  previous: [string, number, string][]
+}
+type FoundInfo = Omit<PageInfo, 'ledger'> & { ledger: FoundRow<typeof storedLedgerColumns> }
 
 /** MACs are hex. */
 type StoredSide = { balanceAfter: string; orderCount: number; mac: string }
@@ -32,8 +52,8 @@ export type StoredEntry = {
   entry: JournalEntry
   mac: string
   previous: string | null
-  hold: JsonOf<HoldRow> | null
-  wallet: JsonOf<WalletRow> | null
+  hold: WithMac<HoldRow> | null
+  wallet: WithMac<WalletRow> | null
 }
 
 export type StoredEvent = StoredTransfer | StoredEntry
@@ -42,88 +62,14 @@ export function positionOf(event: StoredEvent): number {
   return 'transfer' in event ? event.transfer.position : event.entry.position
 }
 
-/** The columns of a row, as they are read: those of an event, or `info`. */
-type Columns = {
-  info: PageInfo | null
-  position: number | null
-  id: Uuid<'transfer' | 'event'>
-  type: string
-  orderCount: number
-  holdId: Uuid<'hold'> | null
-  actor: string
-  requestId: string
-  clientAddress: string | null
-  createdAtMs: number
-  bizId: string | null
-  reference: string | null
-  amount: string
-  currency: string
-  remark: string | null
-  holdRemaining: string | null
-  reversesId: Uuid<'transfer'> | null
-  reversedTotal: string | null
-  batchId: Uuid<'transfer'> | null
-  sourceWalletId: Uuid<'wallet'>
-  sourceSequence: number
-  sourceOrderCount: number
-  sourceBalance: string
-  sourceMac: string
-  targetWalletId: Uuid<'wallet'>
-  targetSequence: number
-  targetOrderCount: number
-  targetBalance: string
-  targetMac: string
-  walletId: Uuid<'wallet'>
-  captured: string | null
-  remaining: string | null
-  status: string
-  mac: string | null
-  previous: string | null
-  hold: JsonOf<HoldRow> | null
-  wallet: JsonOf<WalletRow> | null
-}
-
-/** What the columns select, of `transfer t` and of `journal j`. */
-const columns: Record<Exclude<keyof Columns, 'info'>, [ofTransfer: string, ofJournal: string]> = {
-  position: ['t.position', 'j.position'],
-  id: ['t.id', 'j.id'],
-  type: ['t.type', 'j.type'],
-  orderCount: ['t.order_count', 'j.order_count'],
-  holdId: ['t.hold_id', 'j.hold_id'],
-  actor: ['t.actor', 'j.actor'],
-  requestId: ['t.request_id', 'j.request_id'],
-  clientAddress: ['t.client_address', 'j.client_address'],
-  createdAtMs: [milliseconds('t.created_at'), milliseconds('j.created_at')],
-  bizId: ['t.biz_id', 'null'],
-  reference: ['t.reference', 'null'],
-  amount: ['t.amount', 'null'],
-  currency: ['t.currency', 'null'],
-  remark: ['t.remark', 'null'],
-  holdRemaining: ['t.hold_remaining', 'null'],
-  reversesId: ['t.reverses_id', 'null'],
-  reversedTotal: ['t.reversed_total', 'null'],
-  batchId: ['t.batch_id', 'null'],
-  sourceWalletId: ['t.source_wallet_id', 'null'],
-  sourceSequence: ['t.source_sequence', 'null'],
-  sourceOrderCount: ['t.source_order_count', 'null'],
-  sourceBalance: ['t.source_balance', 'null'],
-  sourceMac: [hex('t.source_mac'), 'null'],
-  targetWalletId: ['t.target_wallet_id', 'null'],
-  targetSequence: ['t.target_sequence', 'null'],
-  targetOrderCount: ['t.target_order_count', 'null'],
-  targetBalance: ['t.target_balance', 'null'],
-  targetMac: [hex('t.target_mac'), 'null'],
-  walletId: ['null::uuid', 'j.wallet_id'],
-  captured: ['null::numeric', 'j.captured'],
-  remaining: ['null::numeric', 'j.remaining'],
-  status: ['null::text', 'j.status'],
-  mac: ['null::text', hex('j.mac')],
-  previous: ['null::text', 'j.previous'],
-  hold: ['null::json', 'h.content'],
-  wallet: ['null::json', 'w.content'],
-}
-const columnNames = Object.keys(columns) as (keyof typeof columns)[]
-const columnsOf = (table: 0 | 1) => columnNames.map(name => `${columns[name][table]} as "${name}"`).join(', ')
+/** The columns of both tables. A row has those of its table, and null in the others. */
+const ofTransfer: Columns = { ...transferColumns, ...entryColumns }
+const ofJournal: Columns = withMac(journalColumns)
+const columnNames = [...new Set([...Object.keys(ofTransfer), ...Object.keys(ofJournal)])]
+const columnsOf = (columns: Columns, alias: string) =>
+  columnNames.map(name => (columns[name] ? readColumn(name, columns[name], alias) : 'null')).join(', ')
+/** What the elements of a row are: `info`, or the columns of an event and what belongs to it. */
+const names = ['info', ...columnNames, 'previous', 'hold', 'wallet']
 
 /** Selects rows of one table in the span, at most a page. */
 const rowsInSpan = (table: 'transfer' | 'journal', types: string) => `
@@ -185,33 +131,29 @@ const readEventsStatement = arrayStatement<unknown[]>(
        select * from (${entryBefore('source')} union all ${entryBefore('target')}) _
        order by sequence desc limit 1) entry),
    info as (
-     select json_build_object('ledger', ${ledgerJson}, 'after', span.after, 'last', cut.last, 'previous', (
-       select coalesce(json_agg(json_build_array(wallet_id, sequence, ${hex('mac')})), '[]') from previous)) as info
+     select json_build_object('ledger', ${jsonOf(storedLedgerColumns, 'l')}, 'after', span.after, 'last', cut.last, 'previous', (
+       select coalesce(json_agg(json_build_array(wallet_id, sequence, ${bytes.read('mac')})), '[]') from previous)) as info
      from ledger l, span, cut where l.workspace_id = $1)
-   select null::json as info, ${columnsOf(0)} from ${shown('transfers')} t
+   select null::json as info, ${columnsOf(ofTransfer, 't')}, null as previous, null::json as hold, null::json as wallet from ${shown('transfers')} t
    union all
-   select null, ${columnsOf(1)} from (
+   select null, ${columnsOf(ofJournal, 'j')}, j.previous, h.content, w.content from (
      select *, case when $7::boolean or position = (select min(position) from ${shown('journal')} _) then (
-       select ${hex('b.mac')} from journal b where b.workspace_id = $1 and b.position < e.position
+       select ${bytes.read('b.mac')} from journal b where b.workspace_id = $1 and b.position < e.position
        order by b.position desc limit 1) end as previous
      from ${shown('journal')} e) j
    left join lateral (
-     select ${holdJson} as content from hold where workspace_id = $1 and id between j.hold_id and j.hold_id order by id limit 1) h on true
+     select ${jsonOf(storedHoldColumns, 'hold')} as content from hold where workspace_id = $1 and id between j.hold_id and j.hold_id order by id limit 1) h on true
    left join lateral (
-     select ${walletJson} as content from wallet
+     select ${jsonOf(storedWalletColumns, 'wallet')} as content from wallet
      where workspace_id = $1 and id = j.wallet_id and j.hold_id is null limit 1) w on true
    union all
-   select info, ${columnNames.map(() => 'null').join(', ')} from info`,
+   select info, ${names.slice(1).map(() => 'null')} from info`,
 )
 
-/** Where the columns are in a row. */
-const places = Object.fromEntries(['info', ...columnNames].map((name, place) => [name, place])) as Record<
-  keyof Columns,
-  number
->
-function read<Name extends keyof Columns>(row: unknown[], name: Name): Columns[Name] {
-  return row[places[name]] as Columns[Name]
-}
+const place = Object.fromEntries(names.map((name, at) => [name, at]))
+const valueIn = <Value>(row: readonly unknown[], name: string) => row[place[name]!] as Value
+const toTransfer = arrayReader(transferColumns, names)
+const toEntry = arrayReader(journalColumns, names)
 
 /** The events of a page in order of position, and those at its ends. */
 export type StoredPage = { info: PageInfo; events: StoredEvent[] }
@@ -242,78 +184,36 @@ export async function readStoredPage(
       types.length > 0,
     ],
   })
-  const info = rows.map(row => read(row, 'info')).find(found => found !== null)
+  const info = rows.map(row => valueIn<FoundInfo | null>(row, 'info')).find(found => found !== null)
   if (!info) return null
-  const events = rows.flatMap(row => (read(row, 'position') === null ? [] : toStoredEvent(workspaceId, row)))
-  return { info, events: events.sort((a, b) => positionOf(a) - positionOf(b)) }
-}
-
-/** Whatever the type of a damaged row, only rows of the journal have a MAC of their own. */
-function toStoredEvent(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredEvent {
-  return read(row, 'mac') === null ? toStoredTransfer(workspaceId, row) : toStoredEntry(workspaceId, row)
-}
-
-function toStoredTransfer(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredTransfer {
+  const events = rows.flatMap(row => (valueIn(row, 'position') === null ? [] : toStoredEvent(row)))
   return {
-    transfer: {
-      type: read(row, 'type') as Transfer['type'],
-      workspaceId,
-      transferId: read(row, 'id') as Uuid<'transfer'>,
-      bizId: read(row, 'bizId'),
-      reference: read(row, 'reference'),
-      sourceWalletId: read(row, 'sourceWalletId'),
-      targetWalletId: read(row, 'targetWalletId'),
-      amount: read(row, 'amount'),
-      currency: read(row, 'currency'),
-      remark: read(row, 'remark'),
-      holdId: read(row, 'holdId'),
-      holdRemaining: read(row, 'holdRemaining'),
-      reversesId: read(row, 'reversesId'),
-      reversedTotal: read(row, 'reversedTotal'),
-      batchId: read(row, 'batchId'),
-      actor: read(row, 'actor'),
-      requestId: read(row, 'requestId'),
-      clientAddress: read(row, 'clientAddress'),
-      position: read(row, 'position')!,
-      orderCount: read(row, 'orderCount'),
-      sourceSequence: read(row, 'sourceSequence'),
-      targetSequence: read(row, 'targetSequence'),
-      createdAt: new Date(read(row, 'createdAtMs')),
-    },
-    source: {
-      balanceAfter: read(row, 'sourceBalance'),
-      orderCount: read(row, 'sourceOrderCount'),
-      mac: read(row, 'sourceMac'),
-    },
-    target: {
-      balanceAfter: read(row, 'targetBalance'),
-      orderCount: read(row, 'targetOrderCount'),
-      mac: read(row, 'targetMac'),
-    },
+    info: { ...info, ledger: rowFrom(storedLedgerColumns, info.ledger) },
+    events: events.sort((a, b) => positionOf(a) - positionOf(b)),
   }
 }
 
-function toStoredEntry(workspaceId: Uuid<'workspace'>, row: unknown[]): StoredEntry {
+/** Whatever the type of a damaged row, only rows of the journal have a MAC of their own. */
+function toStoredEvent(row: readonly unknown[]): StoredEvent {
+  if (valueIn(row, 'mac') === null) {
+    const [source, target] = [sideOf(row, 'source'), sideOf(row, 'target')]
+    return { transfer: toTransfer(row), source, target }
+  }
+  const hold = valueIn<FoundRow<typeof storedHoldColumns> | null>(row, 'hold')
+  const wallet = valueIn<FoundRow<typeof storedWalletColumns> | null>(row, 'wallet')
   return {
-    entry: {
-      workspaceId,
-      position: read(row, 'position')!,
-      orderCount: read(row, 'orderCount'),
-      id: read(row, 'id') as Uuid<'event'>,
-      type: read(row, 'type') as JournalType,
-      walletId: read(row, 'walletId'),
-      holdId: read(row, 'holdId'),
-      captured: read(row, 'captured'),
-      remaining: read(row, 'remaining'),
-      status: read(row, 'status'),
-      actor: read(row, 'actor'),
-      requestId: read(row, 'requestId'),
-      clientAddress: read(row, 'clientAddress'),
-      createdAt: new Date(read(row, 'createdAtMs')),
-    },
-    mac: read(row, 'mac')!,
-    previous: read(row, 'previous'),
-    hold: read(row, 'hold'),
-    wallet: read(row, 'wallet'),
+    entry: toEntry(row),
+    mac: valueIn(row, 'mac'),
+    previous: valueIn(row, 'previous'),
+    hold: hold && rowFrom(storedHoldColumns, hold),
+    wallet: wallet && rowFrom(storedWalletColumns, wallet),
+  }
+}
+
+function sideOf(row: readonly unknown[], side: 'source' | 'target'): StoredSide {
+  return {
+    balanceAfter: valueIn(row, `${side}Balance`),
+    orderCount: valueIn(row, `${side}OrderCount`),
+    mac: valueIn(row, `${side}Mac`),
   }
 }

@@ -6,6 +6,7 @@ import {
   formatBalance,
   formatTime,
   fundingRecord,
+  type HoldStatus,
   holdRecord,
   type Id,
   idFromUuid,
@@ -77,17 +78,15 @@ function holdOf(
   { holdId, walletId, captured, remaining, status, createdAt }: StoredEntry['entry'],
   hold: NonNullable<StoredEntry['hold']>,
 ) {
-  const expiresAt = new Date(hold.expiresAt)
+  const { expiresAt } = hold
   return holdRecord(
     toHold({
       ...hold,
       id: holdId!,
       walletId,
-      captured: captured!,
-      remaining: remaining!,
-      status,
-      expiresAt,
-      createdAt: new Date(hold.createdAt),
+      captured: new Decimal(captured!),
+      remaining: new Decimal(remaining!),
+      status: status as HoldStatus,
       updatedAt: status === 'EXPIRED' ? expiresAt : createdAt,
     }),
   )

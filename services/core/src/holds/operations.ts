@@ -1,12 +1,6 @@
-import {
-  type CreateHoldInput,
-  Decimal,
-  type Hold,
-  type HoldStatus,
-  idFromUuid,
-  type ReleaseHoldInput,
-} from '@workspace-wallet/contract'
-import type { HoldRow } from '../database/signed-rows.ts'
+import { type CreateHoldInput, type Hold, idFromUuid, type ReleaseHoldInput } from '@workspace-wallet/contract'
+import { holdColumns } from '../database/tables/hold.ts'
+import type { RowOf } from '../database/tables/table.ts'
 import { callerOf, nameOf, newId, requestOf, walletRefOf } from '../ledger/decide/commands.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 
@@ -49,33 +43,22 @@ export async function releaseHold({ shards }: Ledger, actor: string, input: Rele
   return toHold(made.hold)
 }
 
+const { workspaceId: _, number, walletNumber, revision, ...shown } = holdColumns
 /** The columns of a hold that its record contains. */
-export type ShownHold = Pick<
-  HoldRow,
-  | 'id'
-  | 'bizId'
-  | 'walletId'
-  | 'currency'
-  | 'amount'
-  | 'status'
-  | 'expiresAt'
-  | 'reference'
-  | 'remark'
-  | 'createdAt'
-  | 'updatedAt'
-> & { captured: Decimal | string; remaining: Decimal | string }
+export const shownHoldColumns = shown
+export type ShownHold = RowOf<typeof shownHoldColumns>
 
 export function toHold(hold: ShownHold): Hold {
-  const { bizId, currency, amount, expiresAt, reference, remark, createdAt, updatedAt } = hold
+  const { bizId, currency, amount, status, expiresAt, reference, remark, createdAt, updatedAt } = hold
   return {
     holdId: idFromUuid('hold', hold.id),
     bizId,
     walletId: idFromUuid('wallet', hold.walletId),
     currency,
     amount,
-    capturedAmount: new Decimal(hold.captured),
-    remainingAmount: new Decimal(hold.remaining),
-    status: hold.status as HoldStatus,
+    capturedAmount: hold.captured,
+    remainingAmount: hold.remaining,
+    status,
     expiresAt,
     reference,
     remark,

@@ -5,12 +5,14 @@ import type { List, ListRequest, Sequence } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { run, statement } from '../database/statement.ts'
+import { storedHoldColumns } from '../database/tables/hold.ts'
+import { type FoundRow as Found, rowFrom, selectColumns } from '../database/tables/table.ts'
 import { nameOf } from '../ledger/decide/commands.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
-import { namesAsArrays, rowBy, type StoredHold, signedHoldColumns, toSignedHold } from '../ledger/store/queries.ts'
+import { type FoundHold, namesAsArrays, rowBy } from '../ledger/store/queries.ts'
 import { type CheckedReads, requireSignedHold } from '../ledger/store/require-signed.ts'
 import { readSettled, type SettledReads } from './due-holds.ts'
-import { type ShownHold, toHold } from './operations.ts'
+import { type ShownHold, shownHoldColumns, toHold } from './operations.ts'
 
 /**
  * Whether a hold is stored as OPEN and has expired. Reads do not depend on when that is written: they compare with
@@ -20,17 +22,17 @@ const isDue = `h.status = 'OPEN' and h.expires_at <= statement_timestamp()`
 const status = `case when ${isDue} then 'EXPIRED' else h.status end`
 const updatedAt = `case when ${isDue} then h.expires_at else h.updated_at end`
 
-/** The columns of a hold as it is now, in the shape of `ShownHold`. */
-const holdColumns = `
-  h.id, h.biz_id as "bizId", h.wallet_id as "walletId", h.currency, h.amount, h.captured,
-  case when ${isDue} then 0 else h.remaining end as remaining, ${status} as status, h.expires_at as "expiresAt",
-  h.reference, h.remark, h.created_at as "createdAt", ${updatedAt} as "updatedAt", ${isDue} as "isDue"`
+/** A hold as it is now. */
+type HoldNow = ShownHold & { isDue: boolean }
 
-type FoundHold = ShownHold & { isDue: boolean }
+function asOfNow(hold: ShownHold, isDue: boolean): HoldNow {
+  const expired = { status: 'EXPIRED' as const, remaining: new Decimal(0), updatedAt: hold.expiresAt }
+  return { ...hold, ...(isDue && expired), isDue }
+}
 
-const findHoldsStatement = statement<StoredHold & { key: string; isDue: boolean }>(
+const findHoldsStatement = statement<FoundHold & { key: string; isDue: boolean }>(
   'find-current-holds',
-  `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${signedHoldColumns}, ${isDue} as "isDue"
+  `select asked.workspace_id || coalesce(asked.id::text, '/' || asked.biz_id) as key, ${selectColumns(storedHoldColumns, 'h')}, ${isDue} as "isDue"
    from unnest($1::uuid[], $2::uuid[], $3::text[]) as asked (workspace_id, id, biz_id)
    cross join lateral (
      ${rowBy('id', 'hold')} union all ${rowBy('biz_id', 'hold')}) h`,
@@ -43,11 +45,10 @@ const readHold = batched({
     key: ({ workspaceId, name }) => workspaceId + ('id' in name ? name.id : `/${name.bizId}`),
     row: ({ key }) => key,
   },
-  resultOf({ chainKey }, { isDue, ...stored }): FoundHold {
-    const hold = toSignedHold(stored)
+  resultOf({ chainKey }, { isDue, ...stored }): HoldNow {
+    const hold = rowFrom(storedHoldColumns, stored)
     requireSignedHold(chainKey, hold)
-    const expired = { status: 'EXPIRED', remaining: new Decimal(0), updatedAt: hold.expiresAt }
-    return { ...hold, ...(isDue && expired), isDue }
+    return asOfNow(hold, isDue)
   },
 })
 
@@ -117,13 +118,17 @@ function readHolds(
     sequence,
     conditions: conditionsOf(filter, values),
     findIn: hasIndex(filter) ? sequence : undefined,
-    shows: { columns: holdColumns, from: 'hold h' },
+    shows: { columns: `${selectColumns(shownHoldColumns, 'h')}, ${isDue} as "isDue"`, from: 'hold h' },
     filter,
     sort,
     page,
     size,
   }
-  return readPage(db, list, values, (row: FoundHold) => ({ hold: toHold(row), isDue: row.isDue }))
+  type FoundRow = Found<typeof shownHoldColumns> & { isDue: boolean }
+  return readPage(db, list, values, ({ isDue, ...found }: FoundRow) => {
+    const hold = asOfNow(rowFrom(shownHoldColumns, found), isDue)
+    return { hold: toHold(hold), isDue }
+  })
 }
 
 function conditionsOf({ status, currency, reference, bizIdPrefix }: HoldFilter, values: Values): string[] {

@@ -1,45 +1,21 @@
 import type { KeyObject } from 'node:crypto'
-import { defineEntity, p } from '@mikro-orm/core'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { defineEntity } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { type LimitRow, limitMac } from '../database/signed-rows.ts'
-import { DecimalType, PublicId, signature } from '../database/types.ts'
+import { type LimitRow, limitColumns, limitMac } from '../database/tables/spending-limit.ts'
+import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { signature } from '../database/types.ts'
 import { isSet } from '../ledger/decide/spending.ts'
 
 /** Read by the ORM, and written by functions of the database (see ledger/rows/functions.ts). */
 const SpendingLimitSchema = defineEntity({
   name: 'SpendingLimit',
   tableName: 'spending_limit',
-  properties: {
-    workspaceId: p.type(new PublicId('workspace')).primary(),
-    subject: p.text().primary(),
-    currency: p.text().primary(),
-    perTransfer: p.type(DecimalType).nullable(),
-    perDay: p.type(DecimalType).nullable(),
-    day: p.date(),
-    spent: p.type(DecimalType),
-    countedFrom: p.bigint('number'),
-    createdAt: p.datetime(3),
-    updatedAt: p.datetime(3),
-    ...signature(),
-  },
+  properties: { ...propertiesOf(limitColumns), ...signature() },
 })
 export class SpendingLimit extends SpendingLimitSchema.class implements SignedEntity {
-  /** The row as the database stores it, with UUIDs in place of prefixed IDs. */
+  /** The row that the MAC covers. */
   get row(): LimitRow {
-    return {
-      workspaceId: uuidFromId('workspace', this.workspaceId),
-      subject: this.subject,
-      currency: this.currency,
-      perTransfer: this.perTransfer ?? null,
-      perDay: this.perDay ?? null,
-      day: this.day,
-      spent: this.spent,
-      countedFrom: this.countedFrom,
-      createdAt: this.createdAt,
-      updatedAt: this.updatedAt,
-      revision: this.revision,
-    }
+    return rowOfEntity(limitColumns, this)
   }
 
   /** Whether it has not been cleared. */

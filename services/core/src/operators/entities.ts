@@ -1,28 +1,18 @@
 import type { KeyObject } from 'node:crypto'
-import { defineEntity, p } from '@mikro-orm/core'
-import { operatorRoles, operatorStatuses } from '@workspace-wallet/contract'
+import { defineEntity } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { operatorMac } from '../database/signed-rows.ts'
+import { operatorColumns, operatorMac } from '../database/tables/operator.ts'
+import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
 import { signature } from '../database/types.ts'
 
 const OperatorSchema = defineEntity({
   name: 'Operator',
   tableName: 'operator',
-  properties: {
-    name: p.text().primary(),
-    role: p.enum(operatorRoles),
-    status: p.enum(operatorStatuses),
-    tokenHash: p.blob(),
-    tokenVersion: p.integer(),
-    expiresAt: p.datetime(3).nullable(),
-    createdAt: p.datetime(3),
-    updatedAt: p.datetime(3),
-    ...signature(),
-  },
+  properties: { ...propertiesOf(operatorColumns), ...signature() },
 })
 export class Operator extends OperatorSchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
-    return operatorMac(chainKey, { ...this, expiresAt: this.expiresAt ?? null })
+    return operatorMac(chainKey, rowOfEntity(operatorColumns, this))
   }
 }
 OperatorSchema.setClass(Operator)

@@ -1,6 +1,6 @@
 import type { OperatorRole } from '@workspace-wallet/contract'
-import type { OperatorRow } from '../database/signed-rows.ts'
 import { bytesArray, type Queryable, run, statement } from '../database/statement.ts'
+import type { OperatorRow } from '../database/tables/operator.ts'
 
 /** An operator as stored, and the time of PostgreSQL. */
 export type FoundOperator = Omit<OperatorRow, 'role' | 'status'> & {

@@ -12,7 +12,8 @@ import {
   type TransferBatch,
   type TransferOrder,
 } from '@workspace-wallet/contract'
-import type { Transfer } from '../ledger/chain/transfer.ts'
+import type { RowOf } from '../database/tables/table.ts'
+import { transferColumns } from '../database/tables/transfer.ts'
 import { callerOf, nameOf, newId, requestOf, walletRefOf } from '../ledger/decide/commands.ts'
 import type { MadeTransfer, Posting, Reversal } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
@@ -108,22 +109,11 @@ function orderOf({ transfer, reversedAmount }: MadeTransfer): TransferOrder {
   return toOrder({ ...transfer, reversedAmount })
 }
 
+const { workspaceId: _, type, position, orderCount, sourceSequence, targetSequence, ...ofOrder } = transferColumns
+const { holdRemaining, reversedTotal, actor, requestId, clientAddress, ...shown } = ofOrder
 /** The columns of a transfer that its order contains. */
-export type ShownTransfer = Pick<
-  Transfer,
-  | 'transferId'
-  | 'bizId'
-  | 'amount'
-  | 'currency'
-  | 'sourceWalletId'
-  | 'targetWalletId'
-  | 'remark'
-  | 'reference'
-  | 'holdId'
-  | 'batchId'
-  | 'reversesId'
-  | 'createdAt'
->
+export const shownTransferColumns = shown
+export type ShownTransfer = RowOf<typeof shownTransferColumns>
 
 /** @param reversedAmount the sum of its reversals; null without any */
 export function toOrder(transfer: ShownTransfer & { reversedAmount: string | null }): TransferOrder {

@@ -4,6 +4,8 @@ import { idBeginsWith, idEquals, isPrefixOfFewIds, textBeginsWith, Values } from
 import type { List, ListRequest, Search, Sequence, SortField } from '../database/lists/list.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
+import { uuid } from '../database/tables/columns.ts'
+import { type FoundRow, rowFrom, selectColumns } from '../database/tables/table.ts'
 import type { TransferWithEntries } from '../ledger/chain/chain.ts'
 import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf } from '../ledger/decide/commands.ts'
@@ -11,7 +13,7 @@ import type { NameKey } from '../ledger/decide/requests.ts'
 import { type FoundTransfer, findTransfers, lastReversalsOf } from '../ledger/store/queries.ts'
 import { type CheckedReads, requireChained, unchainedRow } from '../ledger/store/require-signed.ts'
 import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
-import { toOrder } from './operations.ts'
+import { shownTransferColumns, toOrder } from './operations.ts'
 
 /** Reads transfers by names of one kind. `kept` returns the name of this kind that a transfer has. */
 function readTransfers(kept: (transfer: Transfer) => string | null) {
@@ -86,13 +88,14 @@ const reversedAmount = (workspaceId: string, transferId: string) =>
   `(select r.reversed_total from transfer r where r.workspace_id = ${workspaceId}
     and r.reverses_id = ${transferId} order by r.position desc limit 1)`
 
-/** The columns of an order: of `transfer t`, or of `flow f`. */
-const orderColumns = (table: 't' | 'f') => `
-  ${table === 't' ? 't.id' : 'f.transfer_id'} as "transferId", ${table}.biz_id as "bizId", ${table}.amount,
-  ${table}.currency, ${table}.source_wallet_id as "sourceWalletId", ${table}.target_wallet_id as "targetWalletId",
-  ${table}.remark, ${table}.reference, ${table}.hold_id as "holdId", ${table}.batch_id as "batchId",
-  ${table}.reverses_id as "reversesId", ${reversedAmount(`${table}.workspace_id`, table === 't' ? 't.id' : 'f.transfer_id')} as "reversedAmount",
-  ${table}.created_at as "createdAt"`
+/** The columns of an order in the view `flow`. */
+const orderColumnsOfFlow = { ...shownTransferColumns, transferId: uuid('transfer') }
+
+type FoundListed = FoundRow<typeof shownTransferColumns> & { reversedAmount: string | null }
+
+function toListed({ reversedAmount, ...found }: FoundListed): TransferOrder {
+  return toOrder({ ...rowFrom(shownTransferColumns, found), reversedAmount })
+}
 
 /** A page of a workspace's transfer orders (section 4); null if there is no such workspace. */
 export async function listOrders(
@@ -103,9 +106,10 @@ export async function listOrders(
   const workspace = uuidFromId('workspace', workspaceId)
   if (!workspace) return null
   const values = new Values(workspace)
-  const shows = { columns: orderColumns('t'), from: 'transfer t' }
+  const columns = `${selectColumns(shownTransferColumns, 't')}, ${reversedAmount('t.workspace_id', 't.id')} as "reversedAmount"`
+  const shows = { columns, from: 'transfer t' }
   const list: List = { ...searchOfWorkspace(filter, values), workspace, shows, filter, sort, page, size }
-  return readPage(db, list, values, toOrder)
+  return readPage(db, list, values, toListed)
 }
 
 function searchOfWorkspace(filter: TransferFilter, values: Values): Search {
@@ -143,9 +147,10 @@ export async function listOrdersOfWallet(
   const wallet = uuidFromId('wallet', walletId)
   if (!workspace || !wallet) return null
   const values = new Values(workspace, wallet)
-  const shows = { columns: orderColumns('f'), from: 'flow f' }
+  const columns = `${selectColumns(orderColumnsOfFlow, 'f')}, ${reversedAmount('f.workspace_id', 'f.transfer_id')} as "reversedAmount"`
+  const shows = { columns, from: 'flow f' }
   const list: List = { ...searchOfWallet(filter, sort, values), workspace, shows, filter, sort, page, size }
-  return readPage(db, list, values, toOrder)
+  return readPage(db, list, values, toListed)
 }
 
 function searchOfWallet(filter: TransferFilter, sort: SortField[], values: Values): Search {

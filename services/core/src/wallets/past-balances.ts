@@ -3,7 +3,8 @@ import { bisection } from '../database/lists/bisection.ts'
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { numbersBetween } from '../database/lists/numbers.ts'
 import { statement, timeText } from '../database/statement.ts'
-import { type FlowRow, flowColumns, flowsOfWallet, toFlow } from './queries.ts'
+import { selectColumns } from '../database/tables/table.ts'
+import { type FoundFlow, flowColumns, flowsOfWallet, toFlow } from './queries.ts'
 
 /** The sequence of the last flow before a time, and the balance after it; 0 before the first. */
 export type PastBalance = { sequence: number; balance: Decimal }
@@ -114,9 +115,9 @@ export async function sumOut(
   return new Decimal(row!.sum)
 }
 
-const readFlowsAfterStatement = statement<FlowRow>(
+const readFlowsAfterStatement = statement<FoundFlow>(
   'read-flows-after',
-  `select ${flowColumns} from flow f
+  `select ${selectColumns(flowColumns, 'f')} from flow f
    where ${flowsOfWallet.where} and f.sequence > $3 and f.sequence <= $4
      and exists (select from wallet where workspace_id = $1 and id = $2 and kind = 'CUSTOMER')
    order by f.sequence limit ${maxFlowsAfter}`,

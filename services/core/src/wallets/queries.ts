@@ -2,18 +2,17 @@ import {
   Decimal,
   DomainError,
   type Flow,
-  type FlowDirection,
   type FlowFilter,
+  flowDirections,
   type Id,
   idFromUuid,
   type Page,
-  type TransferType,
+  transferTypes,
   type Uuid,
   uuidFromId,
   type Wallet,
   type WalletBalance,
   type WalletFilter,
-  type WalletStatus,
 } from '@workspace-wallet/contract'
 import { batched } from '../database/batched.ts'
 import { idBeginsWith, isPrefixOfFewIds, Values } from '../database/lists/conditions.ts'
@@ -29,43 +28,30 @@ import {
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { type Em, kyselyOf } from '../database/orm.ts'
-import type { HoldRow } from '../database/signed-rows.ts'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import { bigint, decimal, decimalText, oneOf, text, time, uuid } from '../database/tables/columns.ts'
+import { storedHoldColumns } from '../database/tables/hold.ts'
+import { type FoundRow, jsonOf, type RowOf, rowFrom, selectColumns, type WithMac } from '../database/tables/table.ts'
+import { storedWalletColumns, type WalletRow, walletColumns } from '../database/tables/wallet.ts'
 import { inTurns } from '../database/turns.ts'
 import { readSettled, type SettledReads } from '../holds/due-holds.ts'
-import { type SignedWallet, type StoredWallet, signedWalletColumns, toSignedWallet } from '../ledger/store/queries.ts'
 import { type CheckedReads, requireSignedHold, requireSignedWallet } from '../ledger/store/require-signed.ts'
-import { holdFrom, holdJson, type JsonOf } from '../ledger/store/row-json.ts'
 import { Wallet as WalletEntity } from './entities.ts'
 
-/** The columns of a wallet that its record contains. */
-type ShownWallet = {
-  id: Uuid<'wallet'>
-  bizId: string | null
-  name: string
-  currency: string
-  status: WalletStatus
-  balance: Decimal | string
-  createdAt: Date
-  updatedAt: Date
-}
+/** The columns that lists read. Their rows have a `number` of their own. */
+const { number, ...listedColumns } = walletColumns
 
-/** The columns of a wallet, in the shape of `ShownWallet`. */
-const walletColumns = `
-  w.id, w.biz_id as "bizId", w.name, w.currency, w.status, w.balance, w.created_at as "createdAt",
-  w.updated_at as "updatedAt"`
-
-function toWallet({ id, bizId, name, currency, status, balance, createdAt, updatedAt }: ShownWallet): Wallet {
-  return {
-    walletId: idFromUuid('wallet', id),
-    bizId,
-    name,
-    currency,
-    status,
-    balance: new Decimal(balance),
-    createdAt,
-    updatedAt,
-  }
+function toWallet({
+  id,
+  bizId,
+  name,
+  currency,
+  status,
+  balance,
+  createdAt,
+  updatedAt,
+}: RowOf<typeof listedColumns>): Wallet {
+  return { walletId: idFromUuid('wallet', id), bizId, name, currency, status, balance, createdAt, updatedAt }
 }
 
 type WalletKey = { workspace: Uuid<'workspace'>; wallet: Uuid<'wallet'> }
@@ -80,35 +66,37 @@ const valuesOf = (keys: readonly WalletKey[]) => [
 ]
 const nameOf = {
   key: ({ workspace, wallet }: WalletKey) => workspace + wallet,
-  row: ({ workspaceId, id }: StoredWallet) => workspaceId + id,
+  row: ({ workspaceId, id }: FoundRow<typeof storedWalletColumns>) => `${workspaceId}${id}`,
 }
 
 /** `mayHoldLess`: whether holds of the wallet may be due. */
-type FoundWallet = SignedWallet & { mayHoldLess: boolean | null }
+type FoundWallet = WithMac<WalletRow> & { mayHoldLess: boolean | null }
 
-const findWalletsStatement = statement<StoredWallet & Pick<FoundWallet, 'mayHoldLess'>>(
+const findWalletsStatement = statement<FoundRow<typeof storedWalletColumns> & Pick<FoundWallet, 'mayHoldLess'>>(
   'find-wallets',
-  `select ${signedWalletColumns}, w.held_until <= statement_timestamp() as "mayHoldLess" from ${asked}`,
+  `select ${selectColumns(storedWalletColumns, 'w')}, w.held_until <= statement_timestamp() as "mayHoldLess" from ${asked}`,
 )
 
 const readWallet = batched({
   readMany: ({ reads }: CheckedReads, keys: readonly WalletKey[]) => run(reads, findWalletsStatement, valuesOf(keys)),
   nameOf,
-  resultOf({ chainKey }, row): FoundWallet {
-    const wallet = toSignedWallet(row)
+  resultOf({ chainKey }, { mayHoldLess, ...found }): FoundWallet {
+    const wallet = rowFrom(storedWalletColumns, found)
     requireSignedWallet(chainKey, wallet)
-    return wallet
+    return { ...wallet, mayHoldLess }
   },
 })
 
 /** Due holds of a wallet that a read takes into account. It checks the MAC of each of them. */
 const dueHoldLimit = 1_000
 
-/** One statement, so that a wallet and its due holds are of the same moment. `dueHolds`: by ID; null without any. */
-const findWalletsWithDueHoldsStatement = statement<StoredWallet & { dueHolds: Record<string, JsonOf<HoldRow>> | null }>(
+/** One statement, so that a wallet and its due holds are of the same moment. `dueHolds`: null without any. */
+const findWalletsWithDueHoldsStatement = statement<
+  FoundRow<typeof storedWalletColumns> & { dueHolds: FoundRow<typeof storedHoldColumns>[] | null }
+>(
   'find-wallets-and-due-holds',
-  `select ${signedWalletColumns}, (
-     select json_object_agg(id, ${holdJson}) from (
+  `select ${selectColumns(storedWalletColumns, 'w')}, (
+     select json_agg(${jsonOf(storedHoldColumns, 'h')}) from (
        select * from hold h
        where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
          and h.expires_at <= statement_timestamp()
@@ -117,21 +105,20 @@ const findWalletsWithDueHoldsStatement = statement<StoredWallet & { dueHolds: Re
 )
 
 /** A wallet, and what its due holds would reserve if they had not expired; null if more are due than one read checks. */
-type WalletNow = { wallet: SignedWallet; due: Decimal | null }
+type WalletNow = { wallet: WithMac<WalletRow>; due: Decimal | null }
 
 const readWalletWithDueHolds = batched({
   readMany: ({ reads }: CheckedReads, keys: readonly WalletKey[]) =>
     run(reads, findWalletsWithDueHoldsStatement, valuesOf(keys)),
   nameOf,
-  async resultOf({ chainKey }, { dueHolds, ...row }): Promise<WalletNow> {
-    const wallet = toSignedWallet(row)
+  async resultOf({ chainKey }, { dueHolds, ...found }): Promise<WalletNow> {
+    const wallet = rowFrom(storedWalletColumns, found)
     requireSignedWallet(chainKey, wallet)
-    const { workspaceId } = wallet
-    const holds = Object.entries(dueHolds ?? {})
+    const holds = dueHolds ?? []
     if (holds.length > dueHoldLimit) return { wallet, due: null }
     let due = new Decimal(0)
-    await inTurns(holds, ([id, json]) => {
-      const hold = holdFrom(json, { workspaceId, id: id as Uuid<'hold'> })
+    await inTurns(holds, json => {
+      const hold = rowFrom(storedHoldColumns, json)
       requireSignedHold(chainKey, hold)
       due = due.plus(hold.remaining)
     })
@@ -252,13 +239,13 @@ export async function listWallets(
     sequence: walletsOfWorkspace,
     conditions,
     findIn: isPrefixOfFewIds('wallet', walletIdPrefix) ? walletsOfWorkspace : undefined,
-    shows: { columns: walletColumns, from: 'wallet w' },
+    shows: { columns: selectColumns(listedColumns, 'w'), from: 'wallet w' },
     filter,
     sort,
     page,
     size,
   }
-  return readPage(db, list, values, toWallet)
+  return readPage(db, list, values, (found: FoundRow<typeof listedColumns>) => toWallet(rowFrom(listedColumns, found)))
 }
 
 export const flowsOfWallet: Sequence = {
@@ -304,24 +291,20 @@ export function flowPartsFor(sort: SortField[]): string[] | undefined {
   return sortsBy(sort, 'amount') ? [`f.direction = 'OUT'`, `f.direction = 'IN'`] : undefined
 }
 
-export type FlowRow = {
-  sequence: number
-  direction: FlowDirection
-  amount: string
-  balanceAfter: string
-  type: TransferType
-  transferId: Uuid<'transfer'>
-  currency: string
-  sourceWalletId: Uuid<'wallet'>
-  targetWalletId: Uuid<'wallet'>
-  createdAt: Date
+/** The columns of the view `flow` that lists read. */
+export const flowColumns = {
+  sequence: bigint,
+  direction: oneOf(flowDirections),
+  amount: decimalText,
+  balanceAfter: decimal,
+  type: oneOf(transferTypes),
+  transferId: uuid('transfer'),
+  currency: text,
+  sourceWalletId: uuid('wallet'),
+  targetWalletId: uuid('wallet'),
+  createdAt: time,
 }
-
-/** The columns of a flow, in the shape of `FlowRow`. */
-export const flowColumns = `
-  f.sequence, f.direction, f.amount, f.balance_after as "balanceAfter", f.type,
-  f.transfer_id as "transferId", f.currency, f.source_wallet_id as "sourceWalletId",
-  f.target_wallet_id as "targetWalletId", f.created_at as "createdAt"`
+export type FoundFlow = FoundRow<typeof flowColumns>
 
 /** A page of a wallet's flows (section 4). Null when the workspace has no such wallet. */
 export async function listFlows(
@@ -337,9 +320,9 @@ export async function listFlows(
   const search = isPrefixOfFewIds('transfer', filter.transferIdPrefix ?? '')
     ? flowsByTransferId(filter, values)
     : flowsByNumber(filter, sort, values)
-  const shows = { columns: flowColumns, from: 'flow f' }
+  const shows = { columns: selectColumns(flowColumns, 'f'), from: 'flow f' }
   const list: List = { ...search, workspace, shows, filter, sort, page, size }
-  return readPage(db, list, values, (row: FlowRow) => toFlow(walletId, row))
+  return readPage(db, list, values, (found: FoundFlow) => toFlow(walletId, found))
 }
 
 function flowsByTransferId({ direction, type, transferIdPrefix = '' }: FlowFilter, values: Values): Search {
@@ -365,7 +348,8 @@ function flowsByNumber(
   }
 }
 
-export function toFlow(walletId: string, row: FlowRow): Flow {
+export function toFlow(walletId: string, found: FoundFlow): Flow {
+  const row = rowFrom(flowColumns, found)
   const { direction, type } = row
   const isOut = direction === 'OUT'
   const counterparty = isOut ? row.targetWalletId : row.sourceWalletId
@@ -376,7 +360,7 @@ export function toFlow(walletId: string, row: FlowRow): Flow {
     direction,
     type,
     amount: row.amount,
-    balanceAfter: new Decimal(row.balanceAfter),
+    balanceAfter: row.balanceAfter,
     currency: row.currency,
     transferId: idFromUuid('transfer', row.transferId),
     counterpartyWalletId: type !== 'TRANSFER' ? null : idFromUuid('wallet', counterparty),

@@ -1,30 +1,17 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
-import { deliveryErrors, type EventType, uuidFromId, webhookStatuses } from '@workspace-wallet/contract'
+import { deliveryErrors } from '@workspace-wallet/contract'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { webhookMac } from '../database/signed-rows.ts'
-import { PublicId, signature } from '../database/types.ts'
+import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { webhookColumns, webhookMac } from '../database/tables/webhook.ts'
+import { signature } from '../database/types.ts'
 
-/** The columns after `updatedAt` are the delivery state, which is not signed (see database/row-signer.ts). */
+/** The columns after those of the MAC are the delivery state (see database/row-signer.ts). */
 const WebhookSchema = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
   properties: {
-    id: p.type(new PublicId('webhook')).primary(),
-    workspaceId: p.type(new PublicId('workspace')),
-    bizId: p.text(),
-    bizIdMac: p.blob(),
-    url: p.text(),
-    types: p.array<EventType>(),
-    concurrency: p.smallint(),
-    status: p.enum(webhookStatuses),
-    secret: p.text(),
-    secretVersion: p.integer(),
-    previousSecret: p.text().nullable(),
-    previousSecretUntil: p.datetime(3).nullable(),
-    deletedAt: p.datetime(3).nullable(),
-    createdAt: p.datetime(3),
-    updatedAt: p.datetime(3),
+    ...propertiesOf(webhookColumns),
     position: p.bigint('number'),
     generation: p.uuid(),
     leasedGeneration: p.uuid().nullable(),
@@ -40,14 +27,7 @@ const WebhookSchema = defineEntity({
 })
 export class Webhook extends WebhookSchema.class implements SignedEntity {
   macUnder(chainKey: KeyObject): Buffer {
-    return webhookMac(chainKey, {
-      ...this,
-      id: uuidFromId('webhook', this.id),
-      workspaceId: uuidFromId('workspace', this.workspaceId),
-      previousSecret: this.previousSecret ?? null,
-      previousSecretUntil: this.previousSecretUntil ?? null,
-      deletedAt: this.deletedAt ?? null,
-    })
+    return webhookMac(chainKey, rowOfEntity(webhookColumns, this))
   }
 }
 WebhookSchema.setClass(Webhook)

@@ -106,7 +106,7 @@ function signed(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): CheckpointPa
   return { ...part, mac: macOf(key, part) }
 }
 
-/** The content begins with a word of its own, so that no other MAC under the chain key is valid here (see signed-rows.ts). */
+/** The content begins with a word of its own, so that no other MAC under the chain key is valid here (see tables/table.ts). */
 function macOf(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): string {
   const content = [
     'ledger checkpoint',

@@ -38,7 +38,7 @@ export async function haltClosed(em: Em, { actor, chainKey }: Operator, workspac
       `The row of ${workspaceId} or of its ledger was modified outside the service: restore the row of the workspace first.`,
     )
   const { row, mac } = ledger
-  const halted = { status: 'HALTED', haltReason: closedOutside }
+  const halted = { status: 'HALTED' as const, haltReason: closedOutside }
   await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, halted, false)
   const after = { reason: closedOutside }
   recordAction(em, { actor, action: 'ledger.halt', workspaceId, target: workspaceId, after })
@@ -63,7 +63,7 @@ export async function reopenLedger(
       `The ledger of ${workspaceId} was modified outside the service during the verification: run ledger repair.`,
     )
   // With --force, the operator takes responsibility for its counters.
-  const open = { status: 'OPEN', haltReason: null }
+  const open = { status: 'OPEN' as const, haltReason: null }
   await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, open, true)
   recordAction(em, {
     actor,

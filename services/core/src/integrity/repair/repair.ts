@@ -15,7 +15,7 @@ import { recordAction } from '../../audit/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
-import type { WalletRow } from '../../database/signed-rows.ts'
+import type { WalletRow } from '../../database/tables/wallet.ts'
 import type { Ledger } from '../../ledger/rows/entities.ts'
 import { repairLedgerRow, repairWalletRow } from '../../ledger/rows/functions.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
@@ -291,7 +291,7 @@ async function auditedLabels(em: Em, chainKey: KeyObject, wallets: Wallet[]): Pr
     const labels = labelsOf(wallet.row)
     let isCreated = false
     for (const { action, after: json } of await actionsOn(em, chainKey, wallet)) {
-      const after = JSON.parse(json!) as { frozenBy?: string }
+      const after = JSON.parse(json!) as { frozenBy?: WalletRow['frozenBy'] }
       labels.status = statusAfter[action as keyof typeof statusAfter]
       labels.frozenBy = after.frozenBy ?? null
       if (action !== 'wallet.create') continue

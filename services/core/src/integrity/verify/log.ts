@@ -1,10 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { type LedgerRule, listedViolations, type Uuid } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
-import { emptyJournalHead, type JournalEntry, journalMac } from '../../ledger/chain/journal.ts'
+import { journalColumns } from '../../database/tables/journal.ts'
+import { arrayReader, selectColumns, withMac } from '../../database/tables/table.ts'
+import { emptyJournalHead, journalMac } from '../../ledger/chain/journal.ts'
 import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
 import type { Findings } from './findings/findings.ts'
-import { bytesOf, dateOf, wholeOf } from './values.ts'
+import { wholeOf } from './values.ts'
 
 type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
@@ -15,10 +17,11 @@ export async function checkLog({ snapshot, chainKey, workspaceId, findings }: Sc
   await runChecks(snapshot, workspaceId, findings, [positions, journalHeads, journalTimes, walletEvents])
 }
 
+const storedJournal = withMac(journalColumns)
+const readEntry = arrayReader(storedJournal, Object.keys(storedJournal))
 const journalSql = `
-  select workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining, status, actor, request_id,
-    client_address, created_at, mac
-  from public.journal where $1::uuid is null or workspace_id = $1
+  select ${selectColumns(storedJournal, 'j')}
+  from public.journal j where $1::uuid is null or workspace_id = $1
   order by workspace_id, position`
 
 /** After a violation the next entry may continue from the stored MAC, or from the one that the entry should have had. */
@@ -28,42 +31,22 @@ async function replayJournal(
   workspaceId: Uuid<'workspace'> | null,
   findings: Findings,
 ): Promise<void> {
-  let workspace: TextRow[number] | undefined
+  let workspace: string | undefined
   let heads: Buffer[] = []
   for await (const rows of snapshot.batches(journalSql, [workspaceId]))
-    for (const row of rows) {
-      if (row[0] !== workspace) heads = [emptyJournalHead]
-      workspace = row[0]
-      const mac = bytesOf(row.at(-1)!)
-      const expected = heads.map(head => journalMac(chainKey, toEntry(row), head))
+    for (const { mac, ...entry } of rows.map(readEntry)) {
+      if (entry.workspaceId !== workspace) heads = [emptyJournalHead]
+      workspace = entry.workspaceId
+      const expected = heads.map(head => journalMac(chainKey, entry, head))
       const isExpected = expected.some(each => each.equals(mac))
       if (!isExpected)
         findings.add({
           rule: 'journal-chain',
           message: 'its MAC does not match its content and the journal entry before it',
-          ids: eventIds(workspace, row[3], row[1], false),
+          ids: eventIds(workspace, entry.id, `${entry.position}`, false),
         })
       heads = isExpected ? [mac] : [mac, expected[0]!]
     }
-}
-
-function toEntry(row: TextRow): JournalEntry {
-  return {
-    workspaceId: row[0] as Uuid<'workspace'>,
-    position: wholeOf(row[1]!),
-    orderCount: wholeOf(row[2]!),
-    id: row[3] as Uuid<'event'>,
-    type: row[4] as JournalEntry['type'],
-    walletId: row[5] as Uuid<'wallet'>,
-    holdId: row[6] as Uuid<'hold'> | null,
-    captured: row[7]!,
-    remaining: row[8]!,
-    status: row[9]!,
-    actor: row[10]!,
-    requestId: row[11]!,
-    clientAddress: row[12]!,
-    createdAt: dateOf(row[13]!),
-  }
 }
 
 /**

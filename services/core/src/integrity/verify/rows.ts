@@ -1,242 +1,139 @@
 import type { KeyObject } from 'node:crypto'
-import type { Decimal, LedgerRule, Uuid } from '@workspace-wallet/contract'
+import type { LedgerRule, Uuid } from '@workspace-wallet/contract'
 import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
-import {
-  apiKeyMac,
-  holdMac,
-  ledgerMac,
-  limitMac,
-  memberMac,
-  operatorMac,
-  webhookMac,
-  workspaceMac,
-} from '../../database/signed-rows.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { apiKeyColumns, apiKeyMac } from '../../database/tables/api-key.ts'
+import { bytes } from '../../database/tables/columns.ts'
+import { holdColumns, holdMac } from '../../database/tables/hold.ts'
+import { ledgerColumns, ledgerMac } from '../../database/tables/ledger.ts'
+import { memberColumns, memberMac } from '../../database/tables/member.ts'
+import { operatorColumns, operatorMac } from '../../database/tables/operator.ts'
+import { limitColumns, limitMac } from '../../database/tables/spending-limit.ts'
+import {
+  arrayReader,
+  type Columns,
+  type RowOf,
+  type SignedTable,
+  selectColumns,
+  withMac,
+} from '../../database/tables/table.ts'
+import { webhookColumns, webhookMac } from '../../database/tables/webhook.ts'
+import { workspaceColumns, workspaceMac } from '../../database/tables/workspace.ts'
+import { rowIds, workspaceIds } from './checks.ts'
 import { type Findings, publicId } from './findings/findings.ts'
-import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
+import { bytesOf, dateOf, wholeOf } from './values.ts'
 
 /** What to verify, and where to add the findings. */
 type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
-/** A table whose rows have a MAC: the columns that it covers, and how to compute it. */
-type SignedTable = {
+/** A table whose rows have a MAC. */
+type CheckedTable<Of extends Columns> = {
   rule: LedgerRule
-  /** The last two columns are the workspace and the MAC. */
-  sql: string
-  macOf: (key: KeyObject, row: TextRow) => Buffer
-  ids: (row: TextRow) => Record<string, string>
+  columns: Of
+  macOf: (key: KeyObject, row: RowOf<Of>) => Buffer
+  /** The names of the columns of the primary key. */
+  order: string
+  ids: (row: RowOf<Of>) => Record<string, string>
 }
 
-const ledgers: SignedTable = {
-  rule: 'ledger-mac',
-  sql: `
-    select status, wallet_count, order_count, hold_count, limit_count, position, journal_head, last_posted_at, halt_reason, revision,
-      workspace_id, mac
-    from public.ledger where $1::uuid is null or workspace_id = $1 order by workspace_id`,
-  macOf: (
-    key,
-    [
-      status,
-      walletCount,
-      orderCount,
-      holdCount,
-      limitCount,
-      position,
-      journalHead,
-      lastPostedAt,
-      haltReason,
-      revision,
-      workspaceId,
-    ],
-  ) =>
-    ledgerMac(key, {
-      workspaceId: workspaceId as Uuid<'workspace'>,
-      status: status!,
-      walletCount: wholeOf(walletCount!),
-      orderCount: wholeOf(orderCount!),
-      holdCount: wholeOf(holdCount!),
-      limitCount: wholeOf(limitCount!),
-      position: wholeOf(position!),
-      journalHead: bytesOf(journalHead!),
-      lastPostedAt: dateOf(lastPostedAt!),
-      haltReason: haltReason!,
-      revision: wholeOf(revision!),
-    }),
-  ids: () => ({}),
-}
-
-const workspaces: SignedTable = {
+const workspaces: CheckedTable<typeof workspaceColumns> = {
   rule: 'workspace-mac',
-  sql: `
-    select name, created_at, updated_at, deleted_at, revision, id, mac
-    from public.workspace where $1::uuid is null or id = $1 order by id`,
-  macOf: (key, [name, createdAt, updatedAt, deletedAt, revision, id]) =>
-    workspaceMac(key, {
-      id: id as Uuid<'workspace'>,
-      name: name!,
-      createdAt: dateOf(createdAt!),
-      updatedAt: dateOf(updatedAt!),
-      deletedAt: timeOrNull(deletedAt!),
-      revision: wholeOf(revision!),
-    }),
-  ids: () => ({}),
+  columns: workspaceColumns,
+  macOf: workspaceMac,
+  order: 'id',
+  ids: ({ id }) => ({ workspaceId: publicId('workspace', id) }),
 }
 
-const holds: SignedTable = {
+const ledgers: CheckedTable<typeof ledgerColumns> = {
+  rule: 'ledger-mac',
+  columns: ledgerColumns,
+  macOf: ledgerMac,
+  order: 'workspace_id',
+  ids: ({ workspaceId }) => ({ workspaceId: publicId('workspace', workspaceId) }),
+}
+
+const holds: CheckedTable<typeof holdColumns> = {
   rule: 'hold-mac',
-  sql: `
-    select id, number, wallet_number, biz_id, wallet_id, currency, amount, captured, remaining, status, expires_at,
-      reference, remark, created_at, updated_at, revision, workspace_id, mac
-    from public.hold where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
-  macOf: (key, row) =>
-    holdMac(key, {
-      id: row[0] as Uuid<'hold'>,
-      number: wholeOf(row[1]!),
-      walletNumber: wholeOf(row[2]!),
-      bizId: row[3]!,
-      walletId: row[4] as Uuid<'wallet'>,
-      currency: row[5]!,
-      amount: row[6]!,
-      captured: decimalOf(row[7]!),
-      remaining: decimalOf(row[8]!),
-      status: row[9]!,
-      expiresAt: dateOf(row[10]!),
-      reference: row[11]!,
-      remark: row[12]!,
-      createdAt: dateOf(row[13]!),
-      updatedAt: dateOf(row[14]!),
-      revision: wholeOf(row[15]!),
-      workspaceId: row[16] as Uuid<'workspace'>,
-    }),
-  ids: ([id]) => ({ holdId: publicId('hold', id!) }),
+  columns: holdColumns,
+  macOf: holdMac,
+  order: 'workspace_id, id',
+  ids: row => rowIds('hold', row.workspaceId, row.id),
 }
 
-const limits: SignedTable = {
+const limits: CheckedTable<typeof limitColumns> = {
   rule: 'limit-mac',
-  sql: `
-    select subject, currency, per_transfer, per_day, day, spent, counted_from, created_at, updated_at, revision,
-      workspace_id, mac
-    from public.spending_limit where $1::uuid is null or workspace_id = $1 order by workspace_id, subject, currency`,
-  macOf: (key, row) =>
-    limitMac(key, {
-      subject: row[0]!,
-      currency: row[1]!,
-      perTransfer: decimalOrNull(row[2]!),
-      perDay: decimalOrNull(row[3]!),
-      day: row[4]!,
-      spent: decimalOf(row[5]!),
-      countedFrom: wholeOf(row[6]!),
-      createdAt: dateOf(row[7]!),
-      updatedAt: dateOf(row[8]!),
-      revision: wholeOf(row[9]!),
-      workspaceId: row[10] as Uuid<'workspace'>,
-    }),
-  ids: ([subject, currency]) => ({ limit: `${subject}`, currency: `${currency}` }),
+  columns: limitColumns,
+  macOf: limitMac,
+  order: 'workspace_id, subject, currency',
+  ids: ({ workspaceId, subject, currency }) => ({
+    ...workspaceIds(workspaceId),
+    limit: `${subject}`,
+    currency: `${currency}`,
+  }),
 }
 
-const members: SignedTable = {
+const members: CheckedTable<typeof memberColumns> = {
   rule: 'member-mac',
-  sql: `
-    select user_id, created_at, removed_at, revision, workspace_id, mac
-    from public.member where $1::uuid is null or workspace_id = $1 order by workspace_id, user_id`,
-  macOf: (key, [userId, createdAt, removedAt, revision, workspaceId]) =>
-    memberMac(key, {
-      workspaceId: workspaceId as Uuid<'workspace'>,
-      userId: userId!,
-      createdAt: dateOf(createdAt!),
-      removedAt: timeOrNull(removedAt!),
-      revision: wholeOf(revision!),
-    }),
-  ids: ([userId]) => ({ userId: `${userId}` }),
+  columns: memberColumns,
+  macOf: memberMac,
+  order: 'workspace_id, user_id',
+  ids: ({ workspaceId, userId }) => ({ ...workspaceIds(workspaceId), userId: `${userId}` }),
 }
 
-const apiKeys: SignedTable = {
+const apiKeys: CheckedTable<typeof apiKeyColumns> = {
   rule: 'key-mac',
-  sql: `
-    select id, owner_user_id, name, status, to_json(scopes), to_json(ip_allowlist), secret, secret_version,
-      previous_secret, previous_secret_until, expires_at, deleted_at, created_at, updated_at, revision, workspace_id, mac
-    from public.api_key where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
-  macOf: (key, row) =>
-    apiKeyMac(key, {
-      id: row[0] as Uuid<'apiKey'>,
-      ownerUserId: row[1]!,
-      name: row[2]!,
-      status: row[3]!,
-      scopes: JSON.parse(row[4] ?? 'null'),
-      ipAllowlist: JSON.parse(row[5] ?? 'null'),
-      secret: row[6]!,
-      secretVersion: wholeOf(row[7]!),
-      previousSecret: row[8]!,
-      previousSecretUntil: timeOrNull(row[9]!),
-      expiresAt: timeOrNull(row[10]!),
-      deletedAt: timeOrNull(row[11]!),
-      createdAt: dateOf(row[12]!),
-      updatedAt: dateOf(row[13]!),
-      revision: wholeOf(row[14]!),
-      workspaceId: row[15] as Uuid<'workspace'>,
-    }),
-  ids: ([id]) => ({ apiKey: publicId('apiKey', id!) }),
-}
-
-const webhooks: SignedTable = {
-  rule: 'webhook-mac',
-  sql: `
-    select id, biz_id, biz_id_mac, url, to_json(types), concurrency, status, secret, secret_version, previous_secret,
-      previous_secret_until, deleted_at, created_at, updated_at, revision, workspace_id, mac
-    from public.webhook where $1::uuid is null or workspace_id = $1 order by workspace_id, id`,
-  macOf: (key, row) =>
-    webhookMac(key, {
-      id: row[0] as Uuid<'webhook'>,
-      bizId: row[1]!,
-      bizIdMac: bytesOf(row[2]!),
-      url: row[3]!,
-      types: JSON.parse(row[4] ?? 'null'),
-      concurrency: wholeOf(row[5]!),
-      status: row[6]!,
-      secret: row[7]!,
-      secretVersion: wholeOf(row[8]!),
-      previousSecret: row[9]!,
-      previousSecretUntil: timeOrNull(row[10]!),
-      deletedAt: timeOrNull(row[11]!),
-      createdAt: dateOf(row[12]!),
-      updatedAt: dateOf(row[13]!),
-      revision: wholeOf(row[14]!),
-      workspaceId: row[15] as Uuid<'workspace'>,
-    }),
-  ids: ([id]) => ({ webhookId: publicId('webhook', id!) }),
+  columns: apiKeyColumns,
+  macOf: apiKeyMac,
+  order: 'workspace_id, id',
+  ids: ({ workspaceId, id }) => ({ ...workspaceIds(workspaceId), apiKey: publicId('apiKey', id) }),
 }
 
 /** Operators belong to no workspace. */
-const operators: SignedTable = {
+const operators: CheckedTable<typeof operatorColumns> = {
   rule: 'operator-mac',
-  sql: `
-    select name, role, status, token_hash, token_version, expires_at, created_at, updated_at, revision, null, mac
-    from public.operator where $1::uuid is null order by name`,
-  macOf: (key, row) =>
-    operatorMac(key, {
-      name: row[0]!,
-      role: row[1]!,
-      status: row[2]!,
-      tokenHash: bytesOf(row[3]!),
-      tokenVersion: wholeOf(row[4]!),
-      expiresAt: timeOrNull(row[5]!),
-      createdAt: dateOf(row[6]!),
-      updatedAt: dateOf(row[7]!),
-      revision: wholeOf(row[8]!),
-    }),
-  ids: ([name]) => ({ operator: `${name}` }),
+  columns: operatorColumns,
+  macOf: operatorMac,
+  order: 'name',
+  ids: ({ name }) => ({ operator: `${name}` }),
+}
+
+const webhooks: CheckedTable<typeof webhookColumns> = {
+  rule: 'webhook-mac',
+  columns: webhookColumns,
+  macOf: webhookMac,
+  order: 'workspace_id, id',
+  ids: row => rowIds('webhook', row.workspaceId, row.id),
 }
 
 /** Checks the MAC of each row that controls money, access or deliveries. Wallets are checked while their flows are replayed. */
-export async function checkSignedRows({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  for (const { rule, sql, macOf, ids } of [workspaces, ledgers, holds, limits, members, apiKeys, operators, webhooks])
-    for await (const rows of snapshot.batches(sql, [workspaceId]))
-      for (const row of rows) {
-        const [workspace, mac] = row.slice(-2)
-        if (macOf(chainKey, row).equals(bytesOf(mac!))) continue
-        const workspaceIds = workspace === null ? {} : { workspaceId: publicId('workspace', workspace!) }
-        findings.add({ rule, message: 'its MAC does not match its row', ids: { ...workspaceIds, ...ids(row) } })
-      }
+export async function checkSignedRows(scope: Scope): Promise<void> {
+  await checkRows(scope, 'workspace', workspaces)
+  await checkRows(scope, 'ledger', ledgers)
+  await checkRows(scope, 'hold', holds)
+  await checkRows(scope, 'spending_limit', limits)
+  await checkRows(scope, 'member', members)
+  await checkRows(scope, 'api_key', apiKeys)
+  await checkRows(scope, 'operator', operators)
+  await checkRows(scope, 'webhook', webhooks)
+}
+
+async function checkRows<Of extends Columns>(
+  { snapshot, chainKey, workspaceId, findings }: Scope,
+  table: SignedTable,
+  { rule, columns, macOf, order, ids }: CheckedTable<Of>,
+): Promise<void> {
+  const stored = withMac(columns)
+  const read = arrayReader(columns, Object.keys(stored))
+  const workspaceColumn = { workspace: 'id', operator: 'null' }[table as string] ?? 'workspace_id'
+  const sql = `
+    select ${selectColumns(stored, 't')}
+    from public.${table} t where $1::uuid is null or ${workspaceColumn} = $1 order by ${order}`
+  for await (const rows of snapshot.batches(sql, [workspaceId]))
+    for (const found of rows) {
+      const row = read(found)
+      if (macOf(chainKey, row).equals(bytes.parse(found.at(-1)))) continue
+      findings.add({ rule, message: 'its MAC does not match its row', ids: ids(row) })
+    }
 }
 
 const auditSql = `
@@ -300,13 +197,4 @@ function toAction([workspaceId, position, , at, actor, action, target, before, a
     before: before!,
     after: after!,
   }
-}
-
-function decimalOrNull(text: string | null): Decimal | null {
-  return text === null ? null : decimalOf(text)
-}
-
-/** Null only for a null column. An unreadable time is an invalid date. */
-function timeOrNull(text: string | null): Date | null {
-  return text === null ? null : dateOf(text)
 }

@@ -1,17 +1,13 @@
-import { Decimal } from '@workspace-wallet/contract'
+import type { Decimal } from '@workspace-wallet/contract'
+import { bigint, decimal } from '../../database/tables/columns.ts'
 
 // Parsers for the text of columns. They never throw: a damaged value becomes one that equals nothing.
 
 /** NaN for anything but a safe integer. */
-export function wholeOf(text: string | null): number {
-  const number = text === null ? Number.NaN : Number(text)
-  return Number.isSafeInteger(number) ? number : Number.NaN
-}
+export const wholeOf = (text: string | null): number => bigint.parse(text)
 
 /** NaN for anything but a finite number, and then for every sum with it. */
-export function decimalOf(text: string | null): Decimal {
-  return new Decimal(text === null || !/^-?\d/.test(text) ? Number.NaN : text)
-}
+export const decimalOf = (text: string | null): Decimal => decimal.parse(text)
 
 export function bytesOf(text: string | null): Buffer {
   return text === null ? Buffer.alloc(0) : Buffer.from(text.slice('\\x'.length), 'hex')

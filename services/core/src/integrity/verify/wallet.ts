@@ -1,12 +1,15 @@
 import type { KeyObject } from 'node:crypto'
-import { currencyDecimals, Decimal, type LedgerRule, type TransferType, type Uuid } from '@workspace-wallet/contract'
-import { type WalletRow, walletMac } from '../../database/signed-rows.ts'
+import { currencyDecimals, Decimal, type LedgerRule, type TransferType } from '@workspace-wallet/contract'
+import { bytes } from '../../database/tables/columns.ts'
+import { rowFrom } from '../../database/tables/table.ts'
+import { transferColumns } from '../../database/tables/transfer.ts'
+import { walletColumns, walletMac } from '../../database/tables/wallet.ts'
 import { chainFormat, emptyHead, entryMac, transferDigest } from '../../ledger/chain/chain.ts'
-import type { Entry, Transfer } from '../../ledger/chain/transfer.ts'
+import type { Entry } from '../../ledger/chain/transfer.ts'
 import { type Findings, publicId } from './findings/findings.ts'
 import type { FlowText, WalletText } from './queries.ts'
 import type { CheckpointHead } from './uploaded-checkpoint.ts'
-import { bytesOf, dateOf, decimalOf, wholeOf } from './values.ts'
+import { dateOf, decimalOf, wholeOf } from './values.ts'
 
 const zero = new Decimal(0)
 /** Which flow of a transfer is on the EXTERNAL wallet. */
@@ -85,7 +88,7 @@ export class WalletReplay {
     if (isRepeated) return
     this.#checkTime(flow, report)
     this.#checkBalance(flow, change, follows, report)
-    this.#checkMac(flow, sequence, follows, report)
+    this.#checkMac(flow, follows, report)
     if (!Number.isNaN(sequence)) this.#sequence = sequence
     if (sequence === this.#checkpointHead?.sequence) this.#macAtCheckpoint = this.#mac
   }
@@ -108,7 +111,7 @@ export class WalletReplay {
       report('flow-amount', `its amount ${amount} has more than ${this.#decimals} decimals`)
   }
 
-  #checkOrderCount({ orderCount, type }: FlowText, follows: boolean, report: Report): void {
+  #checkOrderCount({ flowOrderCount: orderCount, type }: FlowText, follows: boolean, report: Report): void {
     const added = type === 'TRANSFER' ? 1 : 0
     const expected = this.#orderCount + added
     this.#orders += added
@@ -128,10 +131,10 @@ export class WalletReplay {
       report('transfer-type', `it is the ${direction} flow of a ${type} on a wallet of kind ${wallet.kind}`)
   }
 
-  #checkTime({ createdAt }: FlowText, report: Report): void {
-    const time = timeOf(createdAt)
+  #checkTime({ time: text }: FlowText, report: Report): void {
+    const time = timeOf(text)
     // Comparisons with an unreadable time are false.
-    if (!(time >= this.#time)) report('flow-time', `its time is ${createdAt}, earlier than the flow before it`)
+    if (!(time >= this.#time)) report('flow-time', `its time is ${text}, earlier than the flow before it`)
     if (!Number.isNaN(time)) this.#time = time
   }
 
@@ -147,8 +150,8 @@ export class WalletReplay {
     this.#expectedBalance = isExpected ? null : expected
   }
 
-  #checkMac(flow: FlowText, sequence: number, follows: boolean, report: Report): void {
-    const stored = bytesOf(flow.mac)
+  #checkMac(flow: FlowText, follows: boolean, report: Report): void {
+    const stored = bytes.parse(flow.mac)
     const before = this.#mac
     const expectedBefore = this.#expectedMac
     this.#mac = stored
@@ -158,8 +161,8 @@ export class WalletReplay {
       report('flow-format', `its MAC begins with version ${stored[0] ?? 'none'} and has ${stored.length} bytes`)
     // The gap is reported already.
     if (!follows) return
-    const entry = toEntry(flow, sequence)
-    const digest = transferDigest(toTransfer(flow))
+    const entry = sideOf(flow)
+    const digest = transferDigest(rowFrom(transferColumns, flow))
     const expected = entryMac(this.#key, entry, digest, before)
     if (
       expected.equals(stored) ||
@@ -184,9 +187,9 @@ export class WalletReplay {
         'wallet-balance',
         `its balance is ${wallet.balance}, but its last balance_after is ${this.#money(this.#balance)}`,
       )
-    if (wallet.head === null || !bytesOf(wallet.head).equals(this.#mac))
+    if (wallet.head === null || !bytes.parse(wallet.head).equals(this.#mac))
       report('wallet-head', 'its head is not the MAC of its last flow')
-    if (!walletMac(this.#key, toRow(wallet)).equals(bytesOf(wallet.mac)))
+    if (!walletMac(this.#key, rowFrom(walletColumns, wallet)).equals(bytes.parse(wallet.mac)))
       report('wallet-mac', 'its MAC does not match its row')
     const { lastPostedAt } = wallet
     // A missing ledger is reported once, for the workspace.
@@ -235,70 +238,8 @@ export class WalletReplay {
 
 type Report = (rule: LedgerRule, message: string) => void
 
-function toRow(wallet: WalletText): WalletRow {
-  return {
-    workspaceId: wallet.workspaceId as Uuid<'workspace'>,
-    id: wallet.id as Uuid<'wallet'>,
-    number: wallet.number === null ? null : wholeOf(wallet.number),
-    kind: wallet.kind!,
-    bizId: wallet.bizId,
-    name: wallet.name!,
-    currency: wallet.currency!,
-    status: wallet.status!,
-    frozenBy: wallet.frozenBy,
-    balance: decimalOf(wallet.balance),
-    held: decimalOf(wallet.held),
-    heldUntil: wallet.heldUntil === null ? null : dateOf(wallet.heldUntil),
-    sequence: wholeOf(wallet.sequence),
-    orderCount: wholeOf(wallet.orderCount),
-    holdCount: wholeOf(wallet.holdCount),
-    head: bytesOf(wallet.head),
-    createdAt: dateOf(wallet.createdAt),
-    updatedAt: dateOf(wallet.updatedAt),
-    revision: wholeOf(wallet.revision),
-  }
-}
-
-function toEntry(flow: FlowText, sequence: number): Entry {
-  return {
-    workspaceId: flow.workspaceId as Uuid<'workspace'>,
-    walletId: flow.walletId as Uuid<'wallet'>,
-    sequence,
-    transferId: flow.transferId as Uuid<'transfer'>,
-    direction: flow.direction,
-    amount: flow.amount!,
-    balanceAfter: flow.balanceAfter!,
-    orderCount: Number(flow.orderCount),
-    createdAt: dateOf(flow.createdAt),
-  }
-}
-
-function toTransfer(flow: FlowText): Transfer {
-  return {
-    workspaceId: flow.workspaceId as Uuid<'workspace'>,
-    transferId: flow.transferId as Uuid<'transfer'>,
-    type: flow.type as TransferType,
-    bizId: flow.bizId,
-    reference: flow.reference,
-    position: Number(flow.position),
-    orderCount: Number(flow.ledgerOrderCount),
-    holdId: flow.holdId as Uuid<'hold'> | null,
-    holdRemaining: flow.holdRemaining,
-    reversesId: flow.reversesId as Uuid<'transfer'> | null,
-    reversedTotal: flow.reversedTotal,
-    batchId: flow.batchId as Uuid<'transfer'> | null,
-    amount: flow.amount!,
-    currency: flow.currency!,
-    sourceWalletId: flow.sourceWalletId as Uuid<'wallet'>,
-    targetWalletId: flow.targetWalletId as Uuid<'wallet'>,
-    sourceSequence: Number(flow.sourceSequence),
-    targetSequence: Number(flow.targetSequence),
-    remark: flow.remark,
-    actor: flow.actor!,
-    requestId: flow.requestId!,
-    clientAddress: flow.clientAddress,
-    createdAt: dateOf(flow.createdAt),
-  }
+function sideOf({ direction, balanceAfter, flowOrderCount }: FlowText) {
+  return { direction, balanceAfter: balanceAfter!, orderCount: Number(flowOrderCount) }
 }
 
 function timeOf(text: string | null): number {

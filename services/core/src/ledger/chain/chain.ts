@@ -1,4 +1,6 @@
 import { createHmac, type Hmac, hash, type KeyObject } from 'node:crypto'
+import { signedValues } from '../../database/tables/table.ts'
+import { transferColumns } from '../../database/tables/transfer.ts'
 import type { Entry, Transfer } from './transfer.ts'
 
 /**
@@ -11,36 +13,9 @@ export const chainFormat = 1
 /** The head of a wallet that has no flows. */
 export const emptyHead = Buffer.alloc(0)
 
-/** SHA-256, in hex, over all fields of a transfer, as a JSON array of scalars, which has only one serialization. */
+/** SHA-256, in hex, over all columns of a transfer, as a JSON array of scalars, which has only one serialization. */
 export function transferDigest(transfer: Transfer): string {
-  return hash(
-    'sha256',
-    JSON.stringify([
-      transfer.workspaceId,
-      transfer.transferId,
-      transfer.type,
-      transfer.bizId,
-      transfer.reference,
-      transfer.position,
-      transfer.orderCount,
-      transfer.amount,
-      transfer.currency,
-      transfer.sourceWalletId,
-      transfer.targetWalletId,
-      transfer.sourceSequence,
-      transfer.targetSequence,
-      transfer.remark,
-      transfer.holdId,
-      transfer.holdRemaining,
-      transfer.reversesId,
-      transfer.reversedTotal,
-      transfer.batchId,
-      transfer.actor,
-      transfer.requestId,
-      transfer.clientAddress,
-      transfer.createdAt.getTime(),
-    ]),
-  )
+  return hash('sha256', JSON.stringify(signedValues(transferColumns, transfer)))
 }
 
 /** What an entry says besides its transfer. */

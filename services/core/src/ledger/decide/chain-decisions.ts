@@ -1,14 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { Uuid } from '@workspace-wallet/contract'
-import {
-  type HoldRow,
-  holdMac,
-  type LedgerRow,
-  ledgerMac,
-  limitMac,
-  type WalletRow,
-  walletMac,
-} from '../../database/signed-rows.ts'
+import { type HoldRow, holdMac } from '../../database/tables/hold.ts'
+import { type LedgerRow, ledgerMac } from '../../database/tables/ledger.ts'
+import { limitMac } from '../../database/tables/spending-limit.ts'
+import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
 import { entryMac, transferDigest } from '../chain/chain.ts'
 import { type JournalEntry, journalMac } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'

@@ -1,6 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { idFromUuid } from '@workspace-wallet/contract'
-import { holdMac, ledgerMac, limitMac, walletMac } from '../../database/signed-rows.ts'
+import { holdMac } from '../../database/tables/hold.ts'
+import { ledgerMac } from '../../database/tables/ledger.ts'
+import { limitMac } from '../../database/tables/spending-limit.ts'
+import { walletMac } from '../../database/tables/wallet.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerState } from './state.ts'
 

@@ -1,6 +1,6 @@
 import { DomainError, type IdKind, type TransferType, type Uuid } from '@workspace-wallet/contract'
 import { coreActor } from '../../audit/actors.ts'
-import type { HoldRow } from '../../database/signed-rows.ts'
+import type { HoldRow } from '../../database/tables/hold.ts'
 import type { Transfer } from '../chain/transfer.ts'
 
 /** A wallet that a command names: its UUID, or the text that was sent if that is not the ID of a wallet. */

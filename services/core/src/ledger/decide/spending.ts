@@ -1,6 +1,6 @@
 import { Decimal, DomainError, formatBalance, type Uuid } from '@workspace-wallet/contract'
 import { isKey } from '../../audit/actors.ts'
-import type { LimitRow } from '../../database/signed-rows.ts'
+import type { LimitRow } from '../../database/tables/spending-limit.ts'
 import type { LimitState } from './state.ts'
 
 /** A wallet as the stored subject of limits. The subject of a key is its actor, `key:ak_…`. IDs of wallets are UUIDs. */

@@ -1,5 +1,8 @@
-import type { Uuid, WalletStatus } from '@workspace-wallet/contract'
-import type { HoldRow, LedgerRow, LimitRow, WalletRow } from '../../database/signed-rows.ts'
+import type { Uuid } from '@workspace-wallet/contract'
+import type { HoldRow } from '../../database/tables/hold.ts'
+import type { LedgerRow } from '../../database/tables/ledger.ts'
+import type { LimitRow } from '../../database/tables/spending-limit.ts'
+import type { WalletRow } from '../../database/tables/wallet.ts'
 import type { JournalEntry } from '../chain/journal.ts'
 import type { Entry, Transfer } from '../chain/transfer.ts'
 import type { RequestResult } from './requests.ts'
@@ -13,7 +16,7 @@ export type Stored = { mac: Buffer; version: string }
  */
 export type Replacing<Row> = Row & { mac: Buffer; previousMac: Buffer; version: string | null }
 
-export type WalletState = WalletRow & Stored & { kind: 'CUSTOMER' | 'EXTERNAL'; status: WalletStatus }
+export type WalletState = WalletRow & Stored
 
 /** The MAC of the stored hold; null for one that this batch creates. */
 export type HoldState = HoldRow & { mac: Buffer | null }
@@ -23,7 +26,6 @@ export type LimitState = LimitRow & { mac: Buffer }
 /** A workspace's ledger as stored, with at least the rows that the batch uses. */
 export type LedgerState = LedgerRow &
   Stored & {
-    status: 'OPEN' | 'CLOSED' | 'HALTED'
     wallets: ReadonlyMap<Uuid<'wallet'>, WalletState>
     /** Existing transfers that the batch may repeat or reverse. */
     byBizId: ReadonlyMap<string, Transfer>

@@ -1,15 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { mintId, type Uuid, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
 import type { Run } from '../../database/run.ts'
-import {
-  type LedgerRow,
-  type LimitRow,
-  ledgerMac,
-  limitMac,
-  type WalletRow,
-  walletMac,
-} from '../../database/signed-rows.ts'
 import { bytesText, statement } from '../../database/statement.ts'
+import { type LedgerRow, ledgerMac } from '../../database/tables/ledger.ts'
+import { type LimitRow, limitMac } from '../../database/tables/spending-limit.ts'
+import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
 import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } from '../chain/journal.ts'
 
 /**
@@ -30,7 +25,7 @@ export async function openLedger(
   workspaceId: Uuid<'workspace'>,
   now: Date,
 ): Promise<void> {
-  const ledger = {
+  const ledger: LedgerRow = {
     workspaceId,
     status: 'OPEN',
     walletCount: 0,

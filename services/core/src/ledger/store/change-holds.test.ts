@@ -167,7 +167,7 @@ const damages: Record<string, (batch: ChainedHolds) => void> = {
   },
   'a status of a hold': ({ holds }) => {
     const hold = pick(holds)
-    hold.status = hold.status === 'OPEN' ? pick(['CAPTURED', 'RELEASED', 'EXPIRED', 'NONE']) : 'OPEN'
+    hold.status = hold.status === 'OPEN' ? pick(['CAPTURED', 'RELEASED', 'EXPIRED', 'NONE' as 'EXPIRED']) : 'OPEN'
   },
   'a wallet of a hold': ({ holds }) => {
     const hold = pick(holds.filter(({ previousMac }) => previousMac === null))

@@ -1,5 +1,7 @@
 import { formatBalance } from '@workspace-wallet/contract'
 import { bytesText, type Queryable, run, statement } from '../../database/statement.ts'
+import { storedHoldColumns } from '../../database/tables/hold.ts'
+import { byColumn } from '../../database/tables/table.ts'
 import type { ChainedHolds } from '../decide/chain-decisions.ts'
 import type { Written } from './write-transfers.ts'
 
@@ -40,24 +42,11 @@ export async function changeHolds(db: Queryable, { ledgers, wallets, holds, even
       })),
     ),
     json(
-      holds.map(row => ({
-        workspace_id: row.workspaceId,
-        id: row.id,
-        number: row.number,
-        wallet_number: row.walletNumber,
-        biz_id: row.bizId,
-        wallet_id: row.walletId,
-        currency: row.currency,
-        amount: row.amount,
+      holds.map(({ previousMac, ...row }) => ({
+        ...byColumn(storedHoldColumns, row),
         captured: formatBalance(row.captured, row.currency),
         remaining: formatBalance(row.remaining, row.currency),
-        status: row.status,
-        expires_at: row.expiresAt,
-        reference: row.reference,
-        remark: row.remark,
-        created_at: row.createdAt,
-        updated_at: row.updatedAt,
-        old_mac: row.previousMac && bytesText(row.previousMac),
+        old_mac: previousMac && bytesText(previousMac),
         mac: bytesText(row.mac),
       })),
     ),

@@ -5,8 +5,8 @@ import type { Pool, PoolClient } from 'pg'
 import { coreActor } from '../../audit/actors.ts'
 import { appendActions, lockAudit } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
-import { ledgerMac } from '../../database/signed-rows.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
+import { ledgerMac } from '../../database/tables/ledger.ts'
 import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
 import { lockLedgers } from './queries.ts'
@@ -87,7 +87,7 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
   if (ledger.status === 'CLOSED' && isGenuine) return false
   const heads = await lockAudit(runOn(client), [workspaceId])
-  const halted = { status: 'HALTED', haltReason: reason }
+  const halted = { status: 'HALTED' as const, haltReason: reason }
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
   const action = {
     actor: coreActor,

@@ -1,26 +1,26 @@
-import { Decimal, type Uuid } from '@workspace-wallet/contract'
-import type { LedgerRow, WithMac } from '../../database/signed-rows.ts'
+import type { Uuid } from '@workspace-wallet/contract'
 import { plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
+import { type HoldRow, storedHoldColumns } from '../../database/tables/hold.ts'
+import { type LedgerRow, storedLedgerColumns } from '../../database/tables/ledger.ts'
+import { storedLimitColumns } from '../../database/tables/spending-limit.ts'
+import { type FoundRow, rowFrom, selectColumns, type WithMac } from '../../database/tables/table.ts'
+import { entryColumns, transferColumns } from '../../database/tables/transfer.ts'
+import { storedWalletColumns } from '../../database/tables/wallet.ts'
 import type { TransferWithEntries } from '../chain/chain.ts'
-import type { Transfer } from '../chain/transfer.ts'
 import type { NameKey, RowKey } from '../decide/requests.ts'
-import type { HoldState, LedgerState, LimitState, WalletState } from '../decide/state.ts'
+import type { HoldState, LimitState, WalletState } from '../decide/state.ts'
 
-export type LockedLedger = LedgerRow & { status: LedgerState['status']; mac: Buffer; version: string }
+export type LockedLedger = WithMac<LedgerRow> & { version: string }
 
-const lockLedgersStatement = statement<LockedLedger>(
+const lockLedgersStatement = statement<FoundRow<typeof storedLedgerColumns> & { version: string }>(
   'lock-ledgers',
-  `select (locked).workspace_id as "workspaceId", (locked).status, (locked).wallet_count as "walletCount",
-     (locked).order_count as "orderCount", (locked).hold_count as "holdCount",
-     (locked).limit_count as "limitCount", (locked).position,
-     (locked).journal_head as "journalHead", (locked).last_posted_at as "lastPostedAt", (locked).halt_reason as "haltReason",
-     (locked).revision, (locked).mac, version::text
-   from lock_ledgers($1::uuid[])`,
+  `select ${selectColumns(storedLedgerColumns, '(locked)')}, version::text from lock_ledgers($1::uuid[])`,
 )
 
 /** Locks the ledgers of these workspaces until the transaction ends, always in order of ID, which prevents deadlocks. */
-export function lockLedgers(db: Queryable, workspaceIds: Uuid<'workspace'>[]): Promise<LockedLedger[]> {
-  return run(db, lockLedgersStatement, [plainArray(workspaceIds)])
+export async function lockLedgers(db: Queryable, workspaceIds: Uuid<'workspace'>[]): Promise<LockedLedger[]> {
+  const rows = await run(db, lockLedgersStatement, [plainArray(workspaceIds)])
+  return rows.map(({ version, ...found }) => ({ ...rowFrom(storedLedgerColumns, found), version }))
 }
 
 const findLockableStatement = statement<{ workspaceId: Uuid<'workspace'> }>(
@@ -37,33 +37,15 @@ export async function findLockable(db: Queryable, workspaceIds: Uuid<'workspace'
 /** A wallet as stored, and the database's clock when it was read. */
 export type LoadedWallet = { wallet: WalletState; now: Date }
 
-/** A wallet as stored. */
-export type SignedWallet = Omit<WalletState, 'version'>
+/** A wallet as PostgreSQL returns it. */
+type FoundWallet = FoundRow<typeof storedWalletColumns> & { version: string; now: Date }
 
-/** A row of a wallet as PostgreSQL returns it. */
-export type StoredWallet = Omit<SignedWallet, 'balance' | 'held' | 'heldUntil' | 'createdAt' | 'updatedAt'> & {
-  balance: string
-  held: string
-  heldUntilMs: number | null
-  createdMs: number
-  updatedMs: number
-}
-type VersionedWallet = StoredWallet & { version: string; now: Date }
-
-// Times as milliseconds: reading two more as dates takes longer than the rest of the row.
-const milliseconds = (column: string) => `round(extract(epoch from ${column}) * 1000)::float8`
-/** The columns of a wallet, in the shape of `StoredWallet`. */
-export const signedWalletColumns = `
-  w.workspace_id as "workspaceId", w.id, w.number, w.kind, w.biz_id as "bizId", w.name, w.currency, w.status,
-  w.frozen_by as "frozenBy", w.balance, w.held, ${milliseconds('w.held_until')} as "heldUntilMs", w.sequence,
-  w.order_count as "orderCount", w.hold_count as "holdCount", w.head, ${milliseconds('w.created_at')} as "createdMs",
-  ${milliseconds('w.updated_at')} as "updatedMs", w.revision, w.mac`
-const walletColumns = `${signedWalletColumns}, w.xmin::text as version,
+const walletColumns = `${selectColumns(storedWalletColumns, 'w')}, w.xmin::text as version,
   date_trunc('milliseconds', clock_timestamp()) as now`
 
 // Separate from the statement that locks: it sees what was committed while that one waited, and its clock is read after
 // the locks were granted.
-const loadWalletsStatement = statement<VersionedWallet>(
+const loadWalletsStatement = statement<FoundWallet>(
   'load-wallets',
   `select ${walletColumns}
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
@@ -99,7 +81,7 @@ function rowsNamed(table: 'hold' | 'transfer', first = 1): string {
        ${rowBy('id', table)} union all ${rowBy('biz_id', table)}) named)`
 }
 
-const loadNamedWalletsStatement = statement<VersionedWallet>(
+const loadNamedWalletsStatement = statement<FoundWallet>(
   'load-wallets-of-holds-and-orders',
   `select ${walletColumns}
    from (
@@ -121,20 +103,8 @@ export async function loadWalletsOf(
   return rows.map(toLoadedWallet)
 }
 
-function toLoadedWallet({ now, ...row }: VersionedWallet): LoadedWallet {
-  return { wallet: toSignedWallet(row), now }
-}
-
-export function toSignedWallet<Row extends StoredWallet>(row: Row) {
-  const { balance, held, heldUntilMs, createdMs, updatedMs, ...rest } = row
-  return {
-    ...rest,
-    balance: new Decimal(balance),
-    held: new Decimal(held),
-    heldUntil: heldUntilMs === null ? null : new Date(heldUntilMs),
-    createdAt: new Date(createdMs),
-    updatedAt: new Date(updatedMs),
-  }
+function toLoadedWallet({ now, version, ...found }: FoundWallet): LoadedWallet {
+  return { wallet: { ...rowFrom(storedWalletColumns, found), version }, now }
 }
 
 /** A transfer as stored. Its last reversal has the sum of all of them; null without any. */
@@ -145,33 +115,19 @@ const macBefore = (side: 'source' | 'target') => `(
   select encode(f.mac, 'hex') from flow f where f.workspace_id = t.workspace_id and f.wallet_id = t.${side}_wallet_id
     and f.sequence < t.${side}_sequence order by f.sequence desc limit 1)`
 
-/** The columns of an entry. */
-const sideColumns = (side: 'source' | 'target') => `
-  t.${side}_balance as "${side}Balance", t.${side}_order_count as "${side}OrderCount",
-  encode(t.${side}_mac, 'hex') as "${side}Mac", ${macBefore(side)} as "${side}Previous"`
+type FoundColumns = FoundRow<typeof transferColumns> & {
+  [Side in 'source' | 'target' as `${Side}Balance` | `${Side}Mac` | `${Side}Previous`]: string | null
+} & { sourceOrderCount: number | null; targetOrderCount: number | null; lastReversalId: Uuid<'transfer'> | null }
 
-type SideColumns<Side extends 'source' | 'target'> = Record<`${Side}Balance` | `${Side}Mac`, string> &
-  Record<`${Side}OrderCount`, number> &
-  Record<`${Side}Previous`, string | null>
-
-type StoredTransfer = Transfer &
-  SideColumns<'source'> &
-  SideColumns<'target'> & { lastReversalId: Uuid<'transfer'> | null }
-
-const transferColumns = `
-  ${sideColumns('source')}, ${sideColumns('target')},
-  t.workspace_id as "workspaceId", t.id as "transferId", t.position, t.order_count as "orderCount", t.type,
-  t.biz_id as "bizId", t.reference, t.amount, t.currency, t.source_wallet_id as "sourceWalletId",
-  t.target_wallet_id as "targetWalletId", t.source_sequence as "sourceSequence", t.target_sequence as "targetSequence",
-  t.remark, t.hold_id as "holdId", t.hold_remaining as "holdRemaining", t.reverses_id as "reversesId",
-  t.reversed_total as "reversedTotal", t.batch_id as "batchId", t.actor, t.request_id as "requestId",
-  t.client_address as "clientAddress", t.created_at as "createdAt", (
+const foundColumns = `
+  ${selectColumns({ ...transferColumns, ...entryColumns }, 't')},
+  ${macBefore('source')} as "sourcePrevious", ${macBefore('target')} as "targetPrevious", (
     select r.id from transfer r where r.workspace_id = t.workspace_id and r.reverses_id = t.id
     order by r.position desc limit 1) as "lastReversalId"`
 
-const findTransfersStatement = statement<StoredTransfer>(
+const findTransfersStatement = statement<FoundColumns>(
   'find-transfers',
-  `select ${transferColumns} from ${rowsNamed('transfer')} t`,
+  `select ${foundColumns} from ${rowsNamed('transfer')} t`,
 )
 
 /** The existing transfers with these names. */
@@ -179,12 +135,15 @@ export async function findTransfers(db: Queryable, names: readonly NameKey<'tran
   return names.length === 0 ? [] : (await run(db, findTransfersStatement, namesAsArrays(names))).map(toFoundTransfer)
 }
 
-function toFoundTransfer(row: StoredTransfer): FoundTransfer {
-  const { sourceBalance, sourceOrderCount, sourceMac, sourcePrevious, lastReversalId, ...rest } = row
-  const { targetBalance, targetOrderCount, targetMac, targetPrevious, ...transfer } = rest
-  const source = { balanceAfter: sourceBalance, orderCount: sourceOrderCount, mac: sourceMac, previous: sourcePrevious }
-  const target = { balanceAfter: targetBalance, orderCount: targetOrderCount, mac: targetMac, previous: targetPrevious }
-  return { transfer, source, target, lastReversalId }
+function toFoundTransfer(found: FoundColumns): FoundTransfer {
+  const { sourceBalance, sourceOrderCount, sourceMac, sourcePrevious, lastReversalId } = found
+  const { targetBalance, targetOrderCount, targetMac, targetPrevious } = found
+  return {
+    transfer: rowFrom(transferColumns, found),
+    source: { balanceAfter: sourceBalance, orderCount: sourceOrderCount, mac: sourceMac, previous: sourcePrevious },
+    target: { balanceAfter: targetBalance, orderCount: targetOrderCount, mac: targetMac, previous: targetPrevious },
+    lastReversalId,
+  }
 }
 
 /** The names of the last reversals of these transfers. */
@@ -194,31 +153,25 @@ export function lastReversalsOf(found: readonly FoundTransfer[]): NameKey<'trans
   )
 }
 
-/** A row of a hold as PostgreSQL returns it. */
-export type StoredHold = Omit<WithMac<HoldState>, 'captured' | 'remaining'> & { captured: string; remaining: string }
+/** A hold as PostgreSQL returns it. */
+export type FoundHold = FoundRow<typeof storedHoldColumns>
 
-/** The columns of a hold, in the shape of `StoredHold`. */
-export const signedHoldColumns = `
-  h.workspace_id as "workspaceId", h.id, h.number, h.wallet_number as "walletNumber", h.biz_id as "bizId",
-  h.wallet_id as "walletId", h.currency, h.amount, h.captured, h.remaining, h.status, h.expires_at as "expiresAt",
-  h.reference, h.remark, h.created_at as "createdAt", h.updated_at as "updatedAt", h.revision, h.mac`
-
-const findHoldsStatement = statement<StoredHold>(
+const findHoldsStatement = statement<FoundHold>(
   'find-holds',
-  `select ${signedHoldColumns} from ${rowsNamed('hold')} h`,
+  `select ${selectColumns(storedHoldColumns, 'h')} from ${rowsNamed('hold')} h`,
 )
 
 /** The existing holds with these names. */
 export async function findHolds(db: Queryable, names: readonly NameKey<'hold'>[]): Promise<HoldState[]> {
-  return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toSignedHold)
+  return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
 }
 
 /** Maximum number of holds that a batch expires. */
 export const dueHoldLimit = 1000
 
-const findDueHoldsStatement = statement<StoredHold>(
+const findDueHoldsStatement = statement<FoundHold>(
   'find-due-holds',
-  `select ${signedHoldColumns}
+  `select ${selectColumns(storedHoldColumns, 'h')}
    from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
    cross join lateral (
      select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
@@ -259,24 +212,16 @@ export async function findDueHolds(
     run(db, findDueHoldsStatement, values),
     run(db, findNextExpiriesStatement, values),
   ])
-  return { due: due.slice(0, dueHoldLimit).map(toSignedHold), hasMore: due.length > dueHoldLimit, nextExpiries }
+  return { due: due.slice(0, dueHoldLimit).map(toHold), hasMore: due.length > dueHoldLimit, nextExpiries }
 }
 
-export function toSignedHold({ captured, remaining, ...row }: StoredHold): WithMac<HoldState> {
-  return { ...row, captured: new Decimal(captured), remaining: new Decimal(remaining) }
+function toHold(found: FoundHold): WithMac<HoldRow> {
+  return rowFrom(storedHoldColumns, found)
 }
 
-type StoredLimit = Omit<LimitState, 'perTransfer' | 'perDay' | 'spent'> & {
-  perTransfer: string | null
-  perDay: string | null
-  spent: string
-}
-
-const findLimitsStatement = statement<StoredLimit>(
+const findLimitsStatement = statement<FoundRow<typeof storedLimitColumns>>(
   'find-limits',
-  `select l.workspace_id as "workspaceId", l.subject, l.currency, l.per_transfer as "perTransfer", l.per_day as "perDay",
-     l.day::text, l.spent, l.counted_from as "countedFrom", l.created_at as "createdAt", l.updated_at as "updatedAt",
-     l.revision, l.mac
+  `select ${selectColumns(storedLimitColumns, 'l')}
    from unnest($1::uuid[], $2::text[], $3::text[]) as asked (workspace_id, subject, currency)
    cross join lateral (
      select * from spending_limit s where s.workspace_id = asked.workspace_id and s.subject = asked.subject
@@ -294,16 +239,7 @@ export async function findLimits(db: Queryable, keys: readonly LimitKey[]): Prom
     plainArray(keys.map(key => key.subject)),
     plainArray(keys.map(key => key.currency)),
   ])
-  return rows.map(toLimit)
-}
-
-function toLimit({ perTransfer, perDay, spent, ...row }: StoredLimit): LimitState {
-  return {
-    ...row,
-    perTransfer: perTransfer === null ? null : new Decimal(perTransfer),
-    perDay: perDay === null ? null : new Decimal(perDay),
-    spent: new Decimal(spent),
-  }
+  return rows.map(found => rowFrom(storedLimitColumns, found))
 }
 
 /** Workspaces, IDs and bizIds as arrays; null where a name is of the other kind. */

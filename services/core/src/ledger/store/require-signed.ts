@@ -1,16 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
-import {
-  type HoldRow,
-  holdMac,
-  type LedgerRow,
-  ledgerMac,
-  type SignedTable,
-  type WalletRow,
-  type WithMac,
-  walletMac,
-} from '../../database/signed-rows.ts'
 import type { Queryable } from '../../database/statement.ts'
+import { type HoldRow, holdMac } from '../../database/tables/hold.ts'
+import { type LedgerRow, ledgerMac } from '../../database/tables/ledger.ts'
+import type { SignedTable, WithMac } from '../../database/tables/table.ts'
+import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
 import { continueChains, type TransferWithEntries } from '../chain/chain.ts'
 
 /** What reads rows and checks that the service wrote them. */

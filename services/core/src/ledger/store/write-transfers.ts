@@ -1,18 +1,84 @@
-import { formatBalance, type Uuid } from '@workspace-wallet/contract'
-import type { LedgerRow, WalletRow } from '../../database/signed-rows.ts'
-import { bytesArray, plainArray, type Queryable, run, statement, textArray } from '../../database/statement.ts'
+import { formatBalance } from '@workspace-wallet/contract'
+import {
+  bytesArray,
+  namedArguments,
+  plainArray,
+  type Queryable,
+  run,
+  statement,
+  textArray,
+} from '../../database/statement.ts'
+import type { LedgerRow } from '../../database/tables/ledger.ts'
+import type { WalletRow } from '../../database/tables/wallet.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { ChainedPostings, ChainedTransfer } from '../decide/chain-decisions.ts'
 import type { Replacing } from '../decide/state.ts'
 
-const parametersOf = (count: number) => Array.from({ length: count }, (_, at) => `$${at + 1}`).join(', ')
-const writeTransfersStatement = statement<Written | { now: null }>(
-  'post-transfers',
-  `select now, version::text from post(${parametersOf(45)})`,
-)
-
 /** The database's time after writing, and the version (`xmin`) of the rows that were written. */
 export type Written = { now: Date; version: string }
+
+/** A batch as `post` takes it. Subscripts of PostgreSQL say which ledger a wallet, and which wallets a transfer belongs to. */
+type Batch = ChainedPostings & {
+  notAfter: Date | null
+  ledgerPlaces: Map<string, number>
+  walletPlaces: Map<string, number>
+}
+
+/** The arguments of `post` by name: an array with the values of all rows each. */
+const postArguments: Record<string, (batch: Batch) => unknown> = {
+  ledger_ids: ({ ledgers }) => plainArray(ledgers.map(row => row.workspaceId)),
+  ledger_versions: ({ ledgers }) => plainArray(ledgers.map(row => row.version)),
+  old_ledger_macs: ({ ledgers }) => bytesArray(ledgers.map(row => row.previousMac)),
+  posted_at: ({ ledgers }) => plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
+  order_counts: ({ ledgers }) => plainArray(ledgers.map(row => row.orderCount)),
+  ledger_positions: ({ ledgers }) => plainArray(ledgers.map(row => row.position)),
+  ledger_macs: ({ ledgers }) => bytesArray(ledgers.map(row => row.mac)),
+  wallet_ledgers: ({ wallets, ledgerPlaces }) => plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
+  wallet_ids: ({ wallets }) => plainArray(wallets.map(row => row.id)),
+  wallet_versions: ({ wallets }) => plainArray(wallets.map(row => row.version)),
+  old_wallet_macs: ({ wallets }) => bytesArray(wallets.map(row => row.previousMac)),
+  balances: ({ wallets }) => plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
+  sequences: ({ wallets }) => plainArray(wallets.map(row => row.sequence)),
+  wallet_orders: ({ wallets }) => plainArray(wallets.map(row => row.orderCount)),
+  heads: ({ wallets }) => bytesArray(wallets.map(row => row.head)),
+  wallet_macs: ({ wallets }) => bytesArray(wallets.map(row => row.mac)),
+  ledgers: ({ transfers, ledgerPlaces }) =>
+    plainArray(transfers.map(({ transfer: row }) => ledgerPlaces.get(row.workspaceId)!)),
+  ids: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.transferId)),
+  positions: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.position)),
+  transfer_order_counts: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.orderCount)),
+  types: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.type)),
+  biz_ids: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.bizId)),
+  refs: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.reference)),
+  amounts: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.amount)),
+  currencies: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.currency)),
+  sources: ({ transfers, walletPlaces }) =>
+    plainArray(transfers.map(({ transfer: row }) => walletPlaces.get(row.workspaceId + row.sourceWalletId)!)),
+  targets: ({ transfers, walletPlaces }) =>
+    plainArray(transfers.map(({ transfer: row }) => walletPlaces.get(row.workspaceId + row.targetWalletId)!)),
+  source_sequences: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.sourceSequence)),
+  target_sequences: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.targetSequence)),
+  remarks: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.remark)),
+  actors: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.actor)),
+  request_ids: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.requestId)),
+  client_addresses: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.clientAddress)),
+  source_balances: ({ transfers }) => plainArray(transfers.map(({ source: entry }) => entry.balanceAfter)),
+  target_balances: ({ transfers }) => plainArray(transfers.map(({ target: entry }) => entry.balanceAfter)),
+  source_order_counts: ({ transfers }) => plainArray(transfers.map(({ source: entry }) => entry.orderCount)),
+  target_order_counts: ({ transfers }) => plainArray(transfers.map(({ target: entry }) => entry.orderCount)),
+  source_macs: ({ transfers }) => bytesArray(transfers.map(({ source: entry }) => entry.mac)),
+  target_macs: ({ transfers }) => bytesArray(transfers.map(({ target: entry }) => entry.mac)),
+  holds: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.holdId)),
+  hold_remainders: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.holdRemaining)),
+  reversed_ids: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.reversesId)),
+  reversed_totals: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.reversedTotal)),
+  batches: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.batchId)),
+  not_after: ({ notAfter }) => notAfter?.toISOString() ?? null,
+}
+const writeTransfersStatement = statement<Written | { now: null }>(
+  'post-transfers',
+  `select now, version::text from post(${namedArguments(postArguments)})`,
+)
 
 /**
  * Writes decisions with one call of the database function `post`, the only way to write flows (see
@@ -24,62 +90,14 @@ export type Written = { now: Date; version: string }
  */
 export async function writeTransfers(
   db: Queryable,
-  { transfers, wallets, ledgers }: ChainedPostings,
+  postings: ChainedPostings,
   notAfter: Date | null,
 ): Promise<Written | null> {
-  const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
-  const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
-  const placeOfWallet = (row: Transfer, walletId: Uuid<'wallet'>) => walletPlaces.get(row.workspaceId + walletId)!
-  const rows = transfers.map(({ transfer }) => transfer)
-  const sources = transfers.map(({ source }) => source)
-  const targets = transfers.map(({ target }) => target)
-  const [posted] = await run(db, writeTransfersStatement, [
-    plainArray(ledgers.map(row => row.workspaceId)),
-    plainArray(ledgers.map(row => row.version)),
-    bytesArray(ledgers.map(row => row.previousMac)),
-    plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
-    plainArray(ledgers.map(row => row.orderCount)),
-    plainArray(ledgers.map(row => row.position)),
-    bytesArray(ledgers.map(row => row.mac)),
-    plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
-    plainArray(wallets.map(row => row.id)),
-    plainArray(wallets.map(row => row.version)),
-    bytesArray(wallets.map(row => row.previousMac)),
-    plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
-    plainArray(wallets.map(row => row.sequence)),
-    plainArray(wallets.map(row => row.orderCount)),
-    bytesArray(wallets.map(row => row.head)),
-    bytesArray(wallets.map(row => row.mac)),
-    plainArray(rows.map(row => ledgerPlaces.get(row.workspaceId)!)),
-    plainArray(rows.map(row => row.transferId)),
-    plainArray(rows.map(row => row.position)),
-    plainArray(rows.map(row => row.orderCount)),
-    plainArray(rows.map(row => row.type)),
-    textArray(rows.map(row => row.bizId)),
-    textArray(rows.map(row => row.reference)),
-    plainArray(rows.map(row => row.amount)),
-    plainArray(rows.map(row => row.currency)),
-    plainArray(rows.map(row => placeOfWallet(row, row.sourceWalletId))),
-    plainArray(rows.map(row => placeOfWallet(row, row.targetWalletId))),
-    plainArray(rows.map(row => row.sourceSequence)),
-    plainArray(rows.map(row => row.targetSequence)),
-    textArray(rows.map(row => row.remark)),
-    textArray(rows.map(row => row.actor)),
-    textArray(rows.map(row => row.requestId)),
-    textArray(rows.map(row => row.clientAddress)),
-    plainArray(sources.map(entry => entry.balanceAfter)),
-    plainArray(targets.map(entry => entry.balanceAfter)),
-    plainArray(sources.map(entry => entry.orderCount)),
-    plainArray(targets.map(entry => entry.orderCount)),
-    bytesArray(sources.map(entry => entry.mac)),
-    bytesArray(targets.map(entry => entry.mac)),
-    plainArray(rows.map(row => row.holdId)),
-    plainArray(rows.map(row => row.holdRemaining)),
-    plainArray(rows.map(row => row.reversesId)),
-    plainArray(rows.map(row => row.reversedTotal)),
-    plainArray(rows.map(row => row.batchId)),
-    notAfter?.toISOString() ?? null,
-  ])
+  const ledgerPlaces = placesOf(postings.ledgers.map(row => row.workspaceId))
+  const walletPlaces = placesOf(postings.wallets.map(row => row.workspaceId + row.id))
+  const batch = { ...postings, notAfter, ledgerPlaces, walletPlaces }
+  const values = Object.values(postArguments).map(argumentOf => argumentOf(batch))
+  const [posted] = await run(db, writeTransfersStatement, values)
   return posted!.now === null ? null : posted!
 }
 
@@ -121,9 +139,49 @@ export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Sing
   return source && target && isPlain && isOfLedger ? { transfer, ledger, source, target } : null
 }
 
+/** What `post_transfer` takes. `name`: that of the batch (see transaction.ts). */
+type SingleCall = Single & { notAfter: Date; name: string }
+
+/** The arguments of `post_transfer` by name. */
+const postTransferArguments: Record<string, (call: SingleCall) => unknown> = {
+  workspace: ({ ledger }) => ledger.workspaceId,
+  ledger_version: ({ ledger }) => ledger.version,
+  old_ledger_mac: ({ ledger }) => ledger.previousMac,
+  posted_at: ({ ledger }) => ledger.lastPostedAt.toISOString(),
+  ledger_orders: ({ ledger }) => ledger.orderCount,
+  ledger_position: ({ ledger }) => ledger.position,
+  ledger_mac: ({ ledger }) => ledger.mac,
+  ...walletArguments('source'),
+  ...walletArguments('target'),
+  id: ({ transfer }) => transfer.transferId,
+  biz_id: ({ transfer }) => transfer.bizId,
+  reference: ({ transfer }) => transfer.reference,
+  amount: ({ transfer }) => transfer.amount,
+  currency: ({ transfer }) => transfer.currency,
+  remark: ({ transfer }) => transfer.remark,
+  actor: ({ transfer }) => transfer.actor,
+  request_id: ({ transfer }) => transfer.requestId,
+  client_address: ({ transfer }) => transfer.clientAddress,
+  not_after: ({ notAfter }) => notAfter.toISOString(),
+  name: ({ name }) => name,
+}
+
+function walletArguments(side: 'source' | 'target'): Record<string, (call: SingleCall) => unknown> {
+  return {
+    [side]: call => call[side].id,
+    [`${side}_version`]: call => call[side].version,
+    [`old_${side}_mac`]: call => call[side].previousMac,
+    [`${side}_balance`]: call => formatBalance(call[side].balance, call[side].currency),
+    [`${side}_sequence`]: call => call[side].sequence,
+    [`${side}_orders`]: call => call[side].orderCount,
+    [`${side}_head`]: call => call[side].head,
+    [`${side}_mac`]: call => call[side].mac,
+  }
+}
+
 const writeSingleStatement = statement<Written | { now: null }>(
   'post-transfer',
-  `select now, version::text from post_transfer(${parametersOf(34)})`,
+  `select now, version::text from post_transfer(${namedArguments(postTransferArguments)})`,
 )
 
 /**
@@ -137,43 +195,12 @@ const writeSingleStatement = statement<Written | { now: null }>(
  */
 export async function writeSingle(
   db: Queryable,
-  { transfer, ledger, source, target }: Single,
+  single: Single,
   notAfter: Date,
   name: string,
 ): Promise<Written | null> {
-  const valuesOf = ({
-    id,
-    version,
-    previousMac,
-    balance,
-    currency,
-    sequence,
-    orderCount,
-    head,
-    mac,
-  }: Single['source']) => [id, version, previousMac, formatBalance(balance, currency), sequence, orderCount, head, mac]
-  const [posted] = await run(db, writeSingleStatement, [
-    ledger.workspaceId,
-    ledger.version,
-    ledger.previousMac,
-    ledger.lastPostedAt.toISOString(),
-    ledger.orderCount,
-    ledger.position,
-    ledger.mac,
-    ...valuesOf(source),
-    ...valuesOf(target),
-    transfer.transferId,
-    transfer.bizId,
-    transfer.reference,
-    transfer.amount,
-    transfer.currency,
-    transfer.remark,
-    transfer.actor,
-    transfer.requestId,
-    transfer.clientAddress,
-    notAfter.toISOString(),
-    name,
-  ])
+  const values = Object.values(postTransferArguments).map(argumentOf => argumentOf({ ...single, notAfter, name }))
+  const [posted] = await run(db, writeSingleStatement, values)
   return posted!.now === null ? null : posted!
 }
 

@@ -36,26 +36,21 @@ export const holdChanges = `
       perform public.refuse_write('a change of holds');
     end if;
 
-    with given as (
-      select * from jsonb_to_recordset(holds) as h (workspace_id uuid, id uuid, number bigint, wallet_number bigint,
-        biz_id text, wallet_id uuid, currency text, amount numeric, captured numeric, remaining numeric, status text,
-        expires_at timestamptz, reference text, remark text, created_at timestamptz, updated_at timestamptz, old_mac bytea,
-        mac bytea)),
-    updated as (
+    with updated as (
       update public.hold h
       set captured = n.captured, remaining = n.remaining, status = n.status, updated_at = n.updated_at,
         revision = h.revision + 1, mac = n.mac
-      from given n
+      from jsonb_to_recordset(holds) as n (workspace_id uuid, id uuid, captured numeric, remaining numeric, status text,
+          updated_at timestamptz, old_mac bytea, mac bytea)
       cross join lateral (select row.ctid from public.hold row
         where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
       where h.ctid = found.ctid and h.mac = n.old_mac
       returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change, 0 as added),
     inserted as (
-      insert into public.hold (workspace_id, id, number, wallet_number, biz_id, wallet_id, currency, amount, captured,
-          remaining, status, expires_at, reference, remark, created_at, updated_at, revision, mac)
-        select workspace_id, id, number, wallet_number, biz_id, wallet_id, currency, amount, captured, remaining, status,
-          expires_at, reference, remark, created_at, updated_at, 1, mac
-        from given where old_mac is null
+      insert into public.hold
+        select n.* from jsonb_array_elements(holds) as given (hold),
+          jsonb_populate_record(null::public.hold, given.hold || '{"revision": 1}') n
+        where given.hold ->> 'old_mac' is null
       returning workspace_id, wallet_id, remaining as change, 1 as added),
     changed as (
       select workspace_id, wallet_id, sum(change) as change, sum(added) as added, count(*) as holds

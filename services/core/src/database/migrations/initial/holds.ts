@@ -45,10 +45,8 @@ export const holds = `
   end $$;
   create trigger hold_update_is_checked before update on hold for each row
     when (old.status <> 'OPEN' or new.revision <> old.revision + 1 or new.captured < old.captured
-      or row (old.workspace_id, old.id, old.number, old.wallet_number, old.biz_id, old.wallet_id, old.currency, old.amount,
-        old.expires_at, old.reference, old.remark, old.created_at)
-      is distinct from row (new.workspace_id, new.id, new.number, new.wallet_number, new.biz_id, new.wallet_id,
-        new.currency, new.amount, new.expires_at, new.reference, new.remark, new.created_at))
+      or to_jsonb(old) - array['captured', 'remaining', 'status', 'updated_at', 'revision', 'mac']
+        is distinct from to_jsonb(new) - array['captured', 'remaining', 'status', 'updated_at', 'revision', 'mac'])
     execute function refuse_hold_change();
   create trigger hold_is_kept before delete on hold for each row execute function refuse_change();
   create trigger hold_is_not_truncated before truncate on hold for each statement execute function refuse_change();

@@ -1,6 +1,6 @@
 /**
  * The columns that sign a row that decides about money or access: a revision, and a MAC that covers it (see
- * database/signed-rows.ts). The revision only rises (see guards.ts), so an earlier row cannot be restored with its MAC.
+ * database/tables/table.ts). The revision only rises (see guards.ts), so an earlier row cannot be restored with its MAC.
  */
 export const signature = `
     revision bigint not null check (revision > 0),

@@ -1,0 +1,18 @@
+import type { KeyObject } from 'node:crypto'
+import { bigint, orNull, primary, text, time, uuid } from './columns.ts'
+import { type RowOf, rowMac } from './table.ts'
+
+/** A workspace. */
+export const workspaceColumns = {
+  id: primary(uuid('workspace')),
+  name: text,
+  createdAt: time,
+  updatedAt: time,
+  deletedAt: orNull(time),
+  revision: bigint,
+}
+export type WorkspaceRow = RowOf<typeof workspaceColumns>
+
+export function workspaceMac(key: KeyObject, row: WorkspaceRow): Buffer {
+  return rowMac(key, 'workspace', workspaceColumns, row)
+}
