@@ -10,8 +10,8 @@ import { compile } from './tsc.ts'
 const pages = { 'internal-client.md': 'README.md', 'roles.md': 'roles.md', 'errors.md': 'errors.md' }
 
 /**
- * Builds packages/core-client: one JavaScript file and one declaration file, which include what they need of the contract
- * and of core's types.
+ * Builds packages/core-client: one JavaScript file and one declaration file, which include what they need of the contract,
+ * of runtime and of core's types.
  */
 export async function buildCoreClient(directory: string): Promise<void> {
   const outputs = [await bundleCode(directory), await bundleDeclarations(directory)]
@@ -29,7 +29,7 @@ async function bundleCode(directory: string): Promise<RolldownOutput> {
 }
 
 /**
- * Bundles what `tsc` declares, because callers of the package have neither the contract nor core. It includes the types of
+ * Bundles what `tsc` declares, because callers of the package have none of our other packages. It includes the types of
  * @trpc/client that it uses: its other types need `lib.dom.d.ts`, which a service without a browser does not have.
  */
 async function bundleDeclarations(directory: string): Promise<RolldownOutput> {
@@ -54,7 +54,8 @@ function declarations(declared: string): Plugin {
   return {
     name: 'declarations',
     resolveId(id, importer) {
-      if (id === '@workspace-wallet/contract') return join(declared, 'packages/contract/src/index.d.ts')
+      const [, name, file = 'index'] = /^@workspace-wallet\/([^/]+)(?:\/(.+))?$/.exec(id) ?? []
+      if (name) return join(declared, `packages/${name}/src/${file}.d.ts`)
       if (id === '@trpc/client') return join(root, 'node_modules/@trpc/client/dist/index.d.mts')
       if (!importer || !id.startsWith('.')) return null
       return resolve(dirname(importer), id.replace(/\.ts$/, '.d.ts').replace(/\.mjs$/, '.d.mts'))

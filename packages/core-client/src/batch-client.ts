@@ -1,4 +1,5 @@
-import { batchCallLimit, hashText } from '@workspace-wallet/contract'
+import { batchCallLimit } from '@workspace-wallet/contract'
+import { hashText } from '@workspace-wallet/runtime/text-hash'
 import type { ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { CoreConnection, tickMs } from './core-connection.ts'

@@ -1,4 +1,5 @@
-import { batchByteLimit, FairQueue, packBatch } from '@workspace-wallet/contract'
+import { batchByteLimit, packBatch } from '@workspace-wallet/contract'
+import { FairQueue } from '@workspace-wallet/runtime/fair-queue'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import type { CoreUnreachable, NoAnswerError } from './errors.ts'

@@ -1,6 +1,7 @@
 import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
-import type { BatchCall, QueueItem } from '@workspace-wallet/contract'
+import type { BatchCall } from '@workspace-wallet/contract'
+import type { QueueItem } from '@workspace-wallet/runtime/fair-queue'
 import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 

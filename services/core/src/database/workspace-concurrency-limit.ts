@@ -26,6 +26,10 @@ const sweepThreshold = 1_000
 /**
  * Shares slots among workspaces. A free slot goes to the waiting workspace that has used the least time recently. Time
  * counts and not the number of calls, so that a few long calls count as much as many short ones.
+ *
+ * `FairQueue` (packages/runtime) serves other work: items that a batch takes many of at once, at the same cost each. It gives each
+ * workspace an equal share of a batch, and needs no time. Here, calls run one by one, take from a millisecond to seconds, and keep
+ * their slot until they end.
  */
 export class WorkspaceConcurrencyLimit {
   readonly #limits: ConcurrencyLimits

@@ -1,4 +1,5 @@
-import { DomainError, FairQueue, hashText, type QueueItem } from '@workspace-wallet/contract'
+import { DomainError } from '@workspace-wallet/contract'
+import { FairQueue, hashText, type QueueItem } from '@workspace-wallet/runtime'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
 
 type WaitingRequest = QueueItem & {
