@@ -133,7 +133,7 @@ async function startAll(interrupted: AbortSignal): Promise<void> {
   const core = program('core', coreEnvironment(settings, secrets, serviceUrl), coreIdentity)
   await keepRunning('core', signal => startService(core, signal), interrupted)
   await writePrivateJson(inDataDir('core.json'), { coreUrl: settings.coreUrl, adminToken: secrets.adminToken })
-  const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), settings, secrets.adminToken)
+  const { demo, isNew } = await ensureDemo(inDataDir('demo.json'), settings, secrets)
 
   const courier = program('courier', courierEnvironment(settings, secrets), await identityOf('courier', needs))
   await keepRunning('courier', signal => startService(courier, signal), interrupted)

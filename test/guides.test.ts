@@ -87,7 +87,7 @@ class Reader {
     const consoleUrl = `${system.gateways[0]!.internalUrl}/console`
     const file = join(directory, '.data/demo.json')
     if (known) await writeFile(file, JSON.stringify(known))
-    const { demo } = await ensureDemo(file, { baseUrl, coreUrl, consoleUrl }, adminToken)
+    const { demo } = await ensureDemo(file, { baseUrl, coreUrl, consoleUrl }, system)
     await writeFile(join(directory, '.data/core.json'), JSON.stringify({ coreUrl, adminToken }))
     const ports = { 4000: String(await pickFreePort()), 4001: String(await pickFreePort()) }
     const { PATH, NODE_COMPILE_CACHE } = process.env

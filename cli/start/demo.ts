@@ -1,7 +1,8 @@
-/** The demo workspace that the first start creates, and demo.json, which describes it. */
+/** The demo workspaces that the first start creates, and demo.json, which describes the first of them. */
 import { isDeepStrictEqual } from 'node:util'
 import { scopes } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import { createMarketplace } from './marketplace.ts'
 import { readJson, writePrivateJson } from './private-file.ts'
 
 export interface Demo {
@@ -17,6 +18,8 @@ export interface Demo {
 }
 
 type Addresses = Pick<Demo, 'baseUrl' | 'coreUrl' | 'consoleUrl'>
+/** `serviceToken` makes the transfers of the marketplace. */
+export type Tokens = { adminToken: string; serviceToken: string }
 type Known = keyof Addresses | 'adminToken'
 
 const walletPlans = [
@@ -32,22 +35,23 @@ const walletPlans = [
 export async function ensureDemo(
   path: string,
   { baseUrl, coreUrl, consoleUrl }: Addresses,
-  adminToken: string,
+  tokens: Tokens,
 ): Promise<{ demo: Demo; isNew: boolean }> {
   const known = (await readJson(path)) as Demo | undefined
-  const current = { baseUrl, coreUrl, consoleUrl, adminToken }
+  const current = { baseUrl, coreUrl, consoleUrl, adminToken: tokens.adminToken }
   // These go first in the file, and override those of an earlier start.
-  const demo = { ...current, ...(known ?? (await createDemo(coreUrl, adminToken))), ...current }
+  const demo = { ...current, ...(known ?? (await createDemo(coreUrl, tokens))), ...current }
   if (!isDeepStrictEqual(known, demo)) await writePrivateJson(path, demo)
   return { demo, isNew: known === undefined }
 }
 
-async function createDemo(coreUrl: string, adminToken: string): Promise<Omit<Demo, Known>> {
-  const core = createCoreClient({ url: coreUrl, token: adminToken })
+async function createDemo(coreUrl: string, tokens: Tokens): Promise<Omit<Demo, Known>> {
+  const core = createCoreClient({ url: coreUrl, token: tokens.adminToken })
   try {
-    return await fillWorkspace(core)
+    const [demo] = await Promise.all([fillWorkspace(core), createMarketplace(coreUrl, tokens)])
+    return demo
   } catch (error) {
-    throw new Error(`Cannot create the demo workspace: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Cannot create the demo workspaces: ${(error as Error).message}`, { cause: error })
   } finally {
     await core.close()
   }

@@ -7,7 +7,13 @@ export default defineConfig({
   base: '/console/',
   plugins: [react()],
   // Without it, Vite adds a script for browsers that have no module preloading.
-  build: { target: 'es2024', modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
+  build: {
+    target: 'es2024',
+    // Browsers that have light-dark().
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+  },
   // The gateway puts the nonce of each response there.
   html: { cspNonce: '__NONCE__' },
   logLevel: 'warn',

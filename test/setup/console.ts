@@ -15,7 +15,7 @@ export type ConsoleTest = {
   origin: string
   /** Opens a path below `/console` in a new context, and watches it. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>
-  /** Opens a path, and signs in with this token: by default that of an operator. */
+  /** Opens a path, and signs in with this token: by default that of an operator. Other paths can be opened in the same page. */
   signIn(path?: string, options?: BrowserContextOptions & { token?: string }): Promise<Page>
   /** Closes all pages, and checks what they requested and what the browser complained of. */
   closePages(): Promise<void>
@@ -23,7 +23,7 @@ export type ConsoleTest = {
 }
 
 /** A time-out that only ends what hangs. */
-const hangMs = 150_000
+const hangMs = 60_000
 
 const builder = fileURLToPath(new URL('../../gateway/console/build/main.ts', import.meta.url))
 
@@ -62,6 +62,7 @@ export async function startConsole(options: SystemOptions = {}): Promise<Console
 
   async function signIn(path = '', { token = system.adminToken, ...options } = {}): Promise<Page> {
     const page = await open(path, options)
+    await page.getByRole('checkbox').check()
     await enterToken(page, token)
     await page.locator('nav[aria-label]').first().waitFor()
     return page

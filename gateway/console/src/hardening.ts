@@ -13,5 +13,10 @@ trustedTypes?.createPolicy('default', {
   },
 })
 
+/** Of this response: style elements need it. */
+export const styleNonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''
+// Where the library that keeps the page from scrolling behind a dialog looks for it.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce })
+
 // Otherwise zod tries whether it may compile schemas, which the policy forbids.
 config({ jitless: true })

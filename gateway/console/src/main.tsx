@@ -1,4 +1,4 @@
-import './hardening.ts'
+import { styleNonce } from './hardening.ts'
 import '@mantine/core/styles.css'
 import './styles.css'
 import { MantineProvider } from '@mantine/core'
@@ -12,7 +12,8 @@ import { SessionProvider, useSignIn } from './session/session.tsx'
 import { contrastVariables, theme } from './theme.ts'
 
 function Console() {
-  const { session, wasRefused, signIn } = useSignIn()
+  const { session, isRestoring, wasRefused, signIn } = useSignIn()
+  if (isRestoring) return null
   if (!session) return <SignInPage signIn={signIn} wasRefused={wasRefused} />
   return (
     <SessionProvider session={session}>
@@ -21,14 +22,13 @@ function Console() {
   )
 }
 
-const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''
 const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 5_000 } } })
 createRoot(document.getElementById('root')!).render(
   <MantineProvider
     theme={theme}
     cssVariablesResolver={contrastVariables}
     defaultColorScheme="auto"
-    getStyleNonce={() => nonce}
+    getStyleNonce={() => styleNonce}
   >
     <QueryClientProvider client={queries}>
       <PreferencesProvider>

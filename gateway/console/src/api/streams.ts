@@ -31,7 +31,7 @@ export async function verify(
 
 export async function reopen(
   client: Client,
-  input: { workspaceId: string; force: boolean },
+  input: { workspaceId: string; force: boolean; reason?: string },
   onProgress: OnProgress,
 ): Promise<{ reopened: boolean; report: VerifyReport }> {
   return await resultOf(await client.mutate('ledger.reopen', input), onProgress)
@@ -39,7 +39,7 @@ export async function reopen(
 
 export async function repair(
   client: Client,
-  input: { workspaceId: string; dryRun: boolean },
+  input: { workspaceId: string; dryRun: boolean; reason?: string },
   onProgress: OnProgress,
 ): Promise<RepairResult> {
   return await resultOf(await client.mutate('ledger.repair', input), onProgress)

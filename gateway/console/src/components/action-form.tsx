@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
+import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { useText } from '../preferences/preferences.tsx'
 import { FailureAlert } from './failure.tsx'
@@ -8,11 +8,13 @@ type ActionFormProps = {
   /** What the action will do. */
   about: ReactNode
   submit: string
-  /** What cannot be undone, or stops others from working: it is red, and asks for a reason. */
+  /** What cannot be undone, moves money, or stops others from working: it is red. */
   isDangerous?: boolean
+  /** Whether the audit keeps why the operator does it. */
+  asksReason?: boolean
   children?: ReactNode
-  /** The form stays open, with the failure, if this rejects. `reason`: empty unless asked for. */
-  onSubmit: (reason: string) => Promise<unknown>
+  /** The form stays open, with the failure, if this rejects. `reason`: a part of the input of the call. */
+  onSubmit: (reason: { reason?: string }) => Promise<unknown>
   /** Instead of closing the form: what the action has returned. */
   onDone?: () => void
   onClose: () => void
@@ -23,7 +25,7 @@ type ActionFormProps = {
  * each opening has a state, and a bizId, of its own.
  */
 export function ActionForm(props: ActionFormProps) {
-  const { title, about, submit, isDangerous = false, children, onSubmit, onDone, onClose } = props
+  const { title, about, submit, isDangerous = false, asksReason = false, children, onSubmit, onDone, onClose } = props
   const { actions } = useText()
   const [reason, setReason] = useState('')
   const [error, setError] = useState<unknown>(null)
@@ -37,7 +39,7 @@ export function ActionForm(props: ActionFormProps) {
     setPending(true)
     setError(null)
     try {
-      await onSubmit(reason.trim())
+      await onSubmit(asksReason ? { reason: reason.trim() } : {})
       ;(onDone ?? onClose)()
     } catch (failure) {
       setError(failure)
@@ -48,7 +50,7 @@ export function ActionForm(props: ActionFormProps) {
   }
 
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': actions.close }} size="lg">
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': actions.closeDialog }} size="lg">
       <form onSubmit={run}>
         <Stack gap="md">
           {isDangerous ? (
@@ -61,13 +63,12 @@ export function ActionForm(props: ActionFormProps) {
             </Text>
           )}
           {children}
-          {isDangerous && (
-            <Textarea
+          {asksReason && (
+            <TextInput
               label={actions.reason}
               description={actions.reasonAbout}
               required
               maxLength={256}
-              autosize
               value={reason}
               onChange={event => setReason(event.currentTarget.value)}
             />

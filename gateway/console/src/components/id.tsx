@@ -8,8 +8,8 @@ export function shortId(id: string): string {
   return /^[a-z]{2,3}_[0-9a-z]{26}/.test(id) ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-8)}` : id
 }
 
-/** A button that copies a text, such as an ID. */
-export function CopyText({ value }: { value: string }) {
+/** A button that copies a text, such as an ID. `name`: of what has no short text. */
+export function CopyText({ value, name = value }: { value: string; name?: string }) {
   const { actions } = useText()
   return (
     <CopyButton value={value}>
@@ -19,8 +19,8 @@ export function CopyText({ value }: { value: string }) {
           color="gray"
           size="sm"
           onClick={copy}
-          aria-label={copied ? actions.copied : actions.copy(value)}
-          title={actions.copy(value)}
+          aria-label={copied ? actions.copied : actions.copy(name)}
+          title={actions.copy(name)}
         >
           {copied ? <CheckIcon /> : <CopyIcon />}
         </ActionIcon>

@@ -39,7 +39,7 @@ export function Page({ title, about, actions, children }: PageProps) {
 /** A part of a page with a heading of its own. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <Stack component="section" gap="sm" aria-label={title}>
+    <Stack gap="sm">
       <Group justify="space-between">
         <Title order={2} size="h4">
           {title}

@@ -1,7 +1,8 @@
-import { Anchor, Button, Group, Table } from '@mantine/core'
+import { Anchor, Table } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { type AuditEntry, auditActions } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { CursorPager } from '../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../components/data-table.tsx'
 import { Filters } from '../components/filters.tsx'
 import { Id, shortId } from '../components/id.tsx'
@@ -64,21 +65,7 @@ export function AuditPage() {
               rowKey={({ id }) => String(id)}
               empty={<Empty>{audit.empty}</Empty>}
             />
-            <Group component="nav" aria-label={text.pages.label} justify="flex-end">
-              {search.before !== undefined && (
-                <Button size="compact-sm" variant="default" onClick={() => window.history.back()}>
-                  {text.pages.previous}
-                </Button>
-              )}
-              <Button
-                size="compact-sm"
-                variant="default"
-                disabled={next === null}
-                onClick={() => void navigate({ search: { ...search, before: next! } })}
-              >
-                {text.pages.next}
-              </Button>
-            </Group>
+            <CursorPager next={next} name="before" />
           </>
         )}
       </Loaded>

@@ -1,5 +1,5 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
-import type { CallInput, CallOutput, ProcedurePath } from '../api/client.ts'
+import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { CallInput, CallOutput, Client, ProcedurePath } from '../api/client.ts'
 import { useSession } from './session.tsx'
 
 type ReadOptions = { enabled?: boolean; refreshMs?: number }
@@ -18,4 +18,15 @@ export function useRead<Path extends ProcedurePath>(
     enabled,
     ...(refreshMs !== undefined && { refetchInterval: refreshMs }),
   }) as UseQueryResult<CallOutput<Path>>
+}
+
+/** Changes something. Afterwards, everything on the page is read again. */
+export function useCommand(): Client['mutate'] {
+  const { client } = useSession()
+  const queries = useQueryClient()
+  return async (path, input, signal) => {
+    const result = await client.mutate(path, input, signal)
+    await queries.invalidateQueries()
+    return result
+  }
 }

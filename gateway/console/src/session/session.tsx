@@ -1,18 +1,22 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from 'react'
-import { type Client, createClient, type ProcedurePath } from '../api/client.ts'
+import type { Session as Identity } from '@workspace-wallet/contract'
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react'
+import { type Client, createClient } from '../api/client.ts'
 
-/** What the operator is signed in with. */
+/** Who is signed in, and with what. */
 export type Session = {
   client: Client
-  /** Whether the operator may call a procedure. Core checks it, too: this only hides what would be refused. */
-  may: (path: ProcedurePath) => boolean
+  identity: Identity
+  /** Whether the operator may change anything. Core checks it, too: this only hides what would be refused. */
+  mayChange: boolean
   /** Forgets the token. `isRefused`: because core no longer knows it. */
   signOut: (isRefused?: boolean) => void
 }
 
 export type SignIn = {
   session: Session | null
+  /** Whether the token of this tab is being tried. */
+  isRestoring: boolean
   wasRefused: boolean
   signIn: (token: string, isKept: boolean) => Promise<void>
 }
@@ -35,7 +39,8 @@ export function SessionProvider({ session, children }: { session: Session; child
 /** Keeps the token in memory, and for the session of the tab only if asked. */
 export function useSignIn(): SignIn {
   const queries = useQueryClient()
-  const [token, setToken] = useState(() => sessionStorage.getItem(storageKey))
+  const [signedIn, setSignedIn] = useState<{ token: string; identity: Identity } | null>(null)
+  const [isRestoring, setRestoring] = useState(() => sessionStorage.getItem(storageKey) !== null)
   const [wasRefused, setRefused] = useState(false)
 
   const signOut = useCallback(
@@ -43,19 +48,29 @@ export function useSignIn(): SignIn {
       sessionStorage.removeItem(storageKey)
       queries.clear()
       setRefused(isRefused)
-      setToken(null)
+      setSignedIn(null)
     },
     [queries],
   )
-  const signIn = useCallback(async (entered: string, isKept: boolean) => {
-    await createClient(entered).query('ledger.halted', {})
-    if (isKept) sessionStorage.setItem(storageKey, entered)
+  const signIn = useCallback(async (token: string, isKept: boolean) => {
+    const identity = await createClient(token).query('session.whoami', {})
+    if (isKept) sessionStorage.setItem(storageKey, token)
     setRefused(false)
-    setToken(entered)
+    setSignedIn({ token, identity })
   }, [])
-  const session = useMemo(
-    () => (token === null ? null : { client: createClient(token, () => signOut(true)), may: () => true, signOut }),
-    [token, signOut],
-  )
-  return { session, wasRefused, signIn }
+  useEffect(() => {
+    const kept = sessionStorage.getItem(storageKey)
+    if (kept === null) return
+    // If it is refused, the operator enters another one.
+    signIn(kept, true)
+      .catch(() => setRefused(true))
+      .finally(() => setRestoring(false))
+  }, [signIn])
+  const session = useMemo(() => {
+    if (signedIn === null) return null
+    const { token, identity } = signedIn
+    const client = createClient(token, () => signOut(true))
+    return { client, identity, mayChange: identity.role === 'admin', signOut }
+  }, [signedIn, signOut])
+  return { session, isRestoring, wasRefused, signIn }
 }

@@ -10,7 +10,7 @@ const ownNames: Record<Language, string> = { 'en-US': 'English', 'zh-CN': 'ä¸­æ–
 export function HeaderMenu() {
   const { shell } = useText()
   const { language, setLanguage, isUtc, setUtc } = usePreferences()
-  const { signOut } = useSession()
+  const { identity, signOut } = useSession()
   return (
     <Group gap="xs" wrap="nowrap">
       <ThemeSwitch />
@@ -21,6 +21,7 @@ export function HeaderMenu() {
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Label>{shell.signedInAs(identity.actor, identity.role)}</Menu.Label>
           {languages.map(each => (
             <Menu.Item key={each} lang={each} onClick={() => setLanguage(each)} aria-current={each === language}>
               {ownNames[each]}

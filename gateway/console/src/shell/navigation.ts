@@ -1,5 +1,13 @@
 /** The pages of the navigation, in order. */
 export const navigation = [
+  { to: '/workspaces', name: 'workspaces' },
+  { to: '/keys', name: 'keys' },
+  { to: '/wallets', name: 'wallets' },
+  { to: '/transfers', name: 'transfers' },
+  { to: '/holds', name: 'holds' },
+  { to: '/events', name: 'events' },
+  { to: '/webhooks', name: 'webhooks' },
   { to: '/ledger', name: 'ledger' },
+  { to: '/operators', name: 'operators' },
   { to: '/audit', name: 'audit' },
 ] as const

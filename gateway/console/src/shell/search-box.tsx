@@ -27,7 +27,7 @@ export function SearchBox() {
   function search(event: FormEvent): void {
     event.preventDefault()
     const text = entered.trim()
-    if (text !== '') void navigate({ to: '/audit', search: { target: text } as never })
+    if (text !== '') void navigate({ to: '/search', search: { text } })
   }
 
   return (

@@ -1,6 +1,24 @@
 import type { Catalogue } from '../catalogue.ts'
 
-export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
+export const common: Pick<
+  Catalogue,
+  | 'product'
+  | 'navigation'
+  | 'shell'
+  | 'signIn'
+  | 'failures'
+  | 'states'
+  | 'actions'
+  | 'pages'
+  | 'filters'
+  | 'fields'
+  | 'statuses'
+  | 'notFound'
+  | 'workspaces'
+  | 'money'
+  | 'search'
+  | 'audit'
+> = {
   product: '工作空间钱包',
   navigation: {
     overview: '概览',
@@ -27,6 +45,7 @@ export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
     useUtc: '以 UTC 显示时间',
     useLocalTime: '以本地时间显示',
     signOut: '退出登录',
+    signedInAs: (actor, role) => `${actor}，${role === 'admin' ? '可以更改所有内容' : '只能查看'}`,
   },
   signIn: {
     title: '登录',
@@ -51,6 +70,7 @@ export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
     copied: '已复制',
     retry: '重试',
     close: '关闭',
+    closeDialog: '关闭此对话框',
     cancel: '取消',
     stop: '停止',
     reason: '原因',
@@ -74,6 +94,21 @@ export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
   fields: {
     time: '时间',
     status: '状态',
+    name: '名称',
+    id: 'ID',
+    bizId: 'bizId',
+    type: '类型',
+    currency: '币种',
+    amount: '金额',
+    balance: '余额',
+    reference: '参考号',
+    remark: '备注',
+    workspace: '工作空间',
+    wallet: '钱包',
+    transfer: '转账',
+    created: '创建时间',
+    updated: '更改时间',
+    actions: '操作',
   },
   statuses: {
     ACTIVE: '正常',
@@ -86,6 +121,7 @@ export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
     RELEASED: '已释放',
     PAUSED: '已暂停',
     COMPLETED: '已完成',
+    HALTED: '已停止',
   },
   notFound: {
     title: '没有此页面',
@@ -94,8 +130,57 @@ export const common: Omit<Catalogue, 'ledger' | 'gateway'> = {
   },
   workspaces: {
     workspace: '工作空间',
-    show: '显示',
-    chooseFirst: '输入工作空间 ID，查看属于该工作空间的内容。',
+    choose: '名称或 wsp_…',
+    noneFound: '没有以此开头的工作空间',
+    chooseFirst: '请选择工作空间，查看属于该工作空间的内容。',
+    namePrefix: '名称开头为',
+    deletedToo: '包括已删除的',
+    yes: '是',
+    empty: '没有符合条件的工作空间。请创建第一个工作空间，或清除筛选条件。',
+    halted: '此工作空间已停止：它会拒绝所有转账。',
+    toLedger: '恢复方式请见“账本”页面。',
+    funds: '资金',
+    total: '所有钱包合计',
+    deletedAt: '删除时间',
+    members: '成员',
+    noMembers: '尚无成员。请添加第一个成员，该成员即可拥有密钥。',
+    since: '加入时间',
+    about: '每个工作空间都有自己的钱包、密钥和成员。资金不会在工作空间之间移动。',
+    create: '创建工作空间',
+    createAbout: '创建一个空的工作空间。之后请添加成员，为该成员签发密钥，并创建钱包。',
+    addMember: '添加成员',
+    addMemberAbout: '成员可以拥有此工作空间的 API 密钥。',
+    removeMember: '移除成员',
+    removeMemberAbout: userId => `${userId} 拥有的 API 密钥将立即在所有网关上失效。`,
+    userId: '用户 ID',
+    userIdAbout: '此人或程序在您自己目录中的 ID：字母、数字以及 . _ @ : + -',
+    delete: '删除',
+    deleteAbout: '永久删除此工作空间：其所有 API 密钥都将失效。历史和余额会保留，供审计使用。',
+    deleteMoney: '即使钱包中有资金也删除',
+  },
+  money: {
+    decimals: count => (count === 0 ? '整数，例如 100' : `最多 ${count} 位小数，例如 100.5`),
+  },
+  search: {
+    title: '搜索',
+    prompt: '请输入完整的 ID、bizId、参考号、请求 ID 或用户 ID。',
+    results: '搜索结果',
+    none: text => `没有名为“${text}”的内容。ID 必须完整，并区分大小写。`,
+    by: '匹配项',
+    what: '内容',
+    incomplete: names => `未能完整搜索：${names}。请在工作空间的页面中搜索。`,
+    kinds: {
+      workspace: '工作空间',
+      member: '成员',
+      apiKey: '密钥',
+      wallet: '钱包',
+      transfer: '转账',
+      hold: '预授权',
+      event: '事件',
+      webhook: 'Webhook',
+      operator: '操作员',
+      refusal: '被拒绝的调用',
+    },
   },
   audit: {
     about: '谁在何时做了什么，以及改变了什么。记录永不删除。',

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { takeCheckpoint } from '../../api/streams.ts'
 import { FailureAlert } from '../../components/failure.tsx'
 import { Section } from '../../components/page.tsx'
+import { save } from '../../components/save.ts'
 import { useText } from '../../preferences/preferences.tsx'
 import { useSession } from '../../session/session.tsx'
 
@@ -50,11 +51,4 @@ export function CheckpointSection({ workspaceId }: { workspaceId: string | undef
       {error !== null && <FailureAlert error={error} />}
     </Section>
   )
-}
-
-function save(file: Blob, name: string): void {
-  const url = URL.createObjectURL(file)
-  const link = Object.assign(document.createElement('a'), { href: url, download: name })
-  link.click()
-  URL.revokeObjectURL(url)
 }

@@ -18,17 +18,17 @@ import { FlowProgress } from './verification.tsx'
 /** The workspaces that reject postings, and their way back. */
 export function HaltedSection() {
   const { ledger, workspaces } = useText()
-  const { may } = useSession()
+  const { mayChange } = useSession()
   const result = useRead('ledger.halted', {}, { refreshMs: 10_000 })
   const [action, setAction] = useState<{ name: 'repair' | 'reopen'; workspaceId: string } | null>(null)
   const buttonsOf = ({ workspaceId }: HaltedLedger) => (
     <Group gap="xs" justify="flex-end">
-      {may('ledger.repair') && (
+      {mayChange && (
         <Button size="compact-sm" variant="default" onClick={() => setAction({ name: 'repair', workspaceId })}>
           {ledger.repair}
         </Button>
       )}
-      {may('ledger.reopen') && (
+      {mayChange && (
         <Button size="compact-sm" variant="default" onClick={() => setAction({ name: 'reopen', workspaceId })}>
           {ledger.reopen}
         </Button>
@@ -72,10 +72,10 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
   const [planned, setPlanned] = useState<RepairResult | null>(null)
   const [error, setError] = useState<unknown>(null)
 
-  async function run(dryRun: boolean): Promise<void> {
+  async function run(dryRun: boolean, reason: { reason?: string } = {}): Promise<void> {
     const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
-      setPlanned(await repair(client, { workspaceId, dryRun }, onProgress))
+      setPlanned(await repair(client, { workspaceId, dryRun, ...reason }, onProgress))
     } finally {
       setProgress(null)
     }
@@ -88,7 +88,8 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
       about={ledger.repairAbout}
       submit={ledger.repair}
       isDangerous
-      onSubmit={() => run(false)}
+      asksReason
+      onSubmit={reason => run(false, reason)}
       onDone={() => {}}
       onClose={onClose}
     >
@@ -143,10 +144,10 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
   const [progress, setProgress] = useState<{ flows: number; totalFlows: number } | null>(null)
   const [outcome, setOutcome] = useState<{ reopened: boolean; report: VerifyReport } | null>(null)
 
-  async function run(): Promise<void> {
+  async function run(reason: { reason?: string }): Promise<void> {
     const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
-      setOutcome(await reopen(client, { workspaceId, force: isForced }, onProgress))
+      setOutcome(await reopen(client, { workspaceId, force: isForced, ...reason }, onProgress))
     } finally {
       setProgress(null)
     }
@@ -159,6 +160,7 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
       about={ledger.reopenAbout}
       submit={ledger.reopen}
       isDangerous
+      asksReason
       onSubmit={run}
       onDone={() => {}}
       onClose={onClose}

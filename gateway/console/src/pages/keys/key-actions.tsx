@@ -1,0 +1,178 @@
+import { Button, Checkbox, Modal, NumberInput, TagsInput, TextInput } from '@mantine/core'
+import { useNavigate } from '@tanstack/react-router'
+import type { KeyRecord } from '@workspace-wallet/contract'
+import { useState } from 'react'
+import { ActionForm } from '../../components/action-form.tsx'
+import { toLocalInput, toUtc } from '../../components/filters.tsx'
+import { useText } from '../../preferences/preferences.tsx'
+import { useCommand } from '../../session/calls.ts'
+import { type Issued, IssuedKey } from './issued-key.tsx'
+import { ScopesInput } from './scopes-input.tsx'
+
+type Action = 'rotate' | 'disable' | 'enable' | 'setExpiry' | 'setScopes' | 'setIps' | 'delete'
+type FormProps = { record: KeyRecord; onClose: () => void }
+
+const forms: Record<Action, (props: FormProps) => React.ReactNode> = {
+  rotate: RotateForm,
+  disable: props => <SimpleForm action="disable" {...props} />,
+  enable: props => <SimpleForm action="enable" {...props} />,
+  delete: props => <SimpleForm action="delete" {...props} />,
+  setExpiry: ExpiryForm,
+  setScopes: ScopesForm,
+  setIps: AddressesForm,
+}
+
+/** Everything that an operator can do with a key. */
+export function KeyActions({ record }: { record: KeyRecord }) {
+  const { keys } = useText()
+  const [action, setAction] = useState<Action | null>(null)
+  const possible: Action[] = record.isModified
+    ? ['delete']
+    : ['rotate', record.status === 'ACTIVE' ? 'disable' : 'enable', 'setExpiry', 'setScopes', 'setIps', 'delete']
+  const Form = action && forms[action]
+  return (
+    <>
+      {possible.map(each => (
+        <Button key={each} variant="default" onClick={() => setAction(each)}>
+          {keys.actions[each].name}
+        </Button>
+      ))}
+      {Form && <Form record={record} onClose={() => setAction(null)} />}
+    </>
+  )
+}
+
+/** Replaces the secret. Both are valid for a grace period, if one is chosen. */
+function RotateForm({ record: { apiKey }, onClose }: FormProps) {
+  const { keys, actions } = useText()
+  const run = useCommand()
+  const [hours, setHours] = useState<number | string>(24)
+  const [force, setForce] = useState(false)
+  const [issued, setIssued] = useState<Issued | null>(null)
+  const rotate = async () =>
+    setIssued(await run('apiKeys.rotate', { apiKey, graceMs: Math.round(Number(hours) * 3_600_000), force }))
+  if (issued)
+    return (
+      <Modal
+        opened
+        onClose={onClose}
+        title={keys.rotated}
+        size="xl"
+        closeOnClickOutside={false}
+        closeButtonProps={{ 'aria-label': actions.closeDialog }}
+      >
+        <IssuedKey issued={issued} onClose={onClose} />
+      </Modal>
+    )
+  return (
+    <ActionForm
+      title={keys.actions.rotate.name}
+      about={keys.actions.rotate.about}
+      submit={keys.actions.rotate.name}
+      isDangerous
+      onSubmit={rotate}
+      onDone={() => {}}
+      onClose={onClose}
+    >
+      <NumberInput
+        label={keys.graceHours}
+        description={keys.graceAbout}
+        min={0}
+        max={720}
+        required
+        value={hours}
+        onChange={setHours}
+      />
+      <Checkbox label={keys.forceRotate} checked={force} onChange={event => setForce(event.currentTarget.checked)} />
+    </ActionForm>
+  )
+}
+
+function SimpleForm({
+  action,
+  record: { apiKey, workspaceId },
+  onClose,
+}: FormProps & { action: 'disable' | 'enable' | 'delete' }) {
+  const { keys } = useText()
+  const run = useCommand()
+  const navigate = useNavigate()
+  const { name, about } = keys.actions[action]
+  async function change(reason: { reason?: string }): Promise<void> {
+    await run(`apiKeys.${action}`, { apiKey, ...reason })
+    if (action === 'delete') await navigate({ to: '/keys', search: { workspace: workspaceId } })
+  }
+  return (
+    <ActionForm
+      title={name}
+      about={about}
+      submit={name}
+      isDangerous
+      asksReason={action === 'delete'}
+      onSubmit={change}
+      onClose={onClose}
+    />
+  )
+}
+
+function ExpiryForm({ record: { apiKey, expiresAt }, onClose }: FormProps) {
+  const { keys } = useText()
+  const run = useCommand()
+  const [at, setAt] = useState(expiresAt?.toISOString() ?? '')
+  const { name, about } = keys.actions.setExpiry
+  return (
+    <ActionForm
+      title={name}
+      about={about}
+      submit={name}
+      isDangerous
+      onSubmit={() => run('apiKeys.setExpiry', { apiKey, expiresAt: at === '' ? null : new Date(at) })}
+      onClose={onClose}
+    >
+      <TextInput
+        label={keys.expires}
+        description={keys.expiresAbout}
+        type="datetime-local"
+        value={at && toLocalInput(at)}
+        onChange={event => setAt(toUtc(event.currentTarget.value))}
+      />
+    </ActionForm>
+  )
+}
+
+function ScopesForm({ record: { apiKey, scopes }, onClose }: FormProps) {
+  const { keys } = useText()
+  const run = useCommand()
+  const [granted, setGranted] = useState(scopes)
+  const { name, about } = keys.actions.setScopes
+  return (
+    <ActionForm
+      title={name}
+      about={about}
+      submit={name}
+      isDangerous
+      onSubmit={() => run('apiKeys.setScopes', { apiKey, scopes: granted })}
+      onClose={onClose}
+    >
+      <ScopesInput value={granted} onChange={setGranted} />
+    </ActionForm>
+  )
+}
+
+function AddressesForm({ record: { apiKey, ipAllowlist }, onClose }: FormProps) {
+  const { keys } = useText()
+  const run = useCommand()
+  const [addresses, setAddresses] = useState(ipAllowlist)
+  const { name, about } = keys.actions.setIps
+  return (
+    <ActionForm
+      title={name}
+      about={about}
+      submit={name}
+      isDangerous
+      onSubmit={() => run('apiKeys.setIps', { apiKey, ipAllowlist: addresses })}
+      onClose={onClose}
+    >
+      <TagsInput label={keys.addresses} description={keys.addressesAbout} value={addresses} onChange={setAddresses} />
+    </ActionForm>
+  )
+}

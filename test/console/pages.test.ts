@@ -1,0 +1,83 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createMarketplace } from '../../cli/start/marketplace.ts'
+import { type ConsoleTest, expectAccessible, startConsole } from '../setup/console.ts'
+
+/** Every page with the data of the demo, in both languages and themes, on wide and narrow screens. */
+
+let console: ConsoleTest
+let workspaceId: string
+beforeAll(async () => {
+  console = await startConsole()
+  ;({ workspaceId } = await createMarketplace(console.system.coreUrl, console.system))
+})
+afterAll(() => console.stop())
+afterEach(() => console.closePages())
+
+/** The pages of the navigation, with what each shows of the demo. */
+const pages = [
+  { path: 'workspaces', en: 'Workspaces', zh: '工作空间', shows: 'wsp_' },
+  { path: 'keys', en: 'Keys', zh: '密钥', shows: 'Bookkeeping' },
+  { path: 'wallets', en: 'Wallets', zh: '钱包', shows: 'Café Zürich' },
+  { path: 'transfers', en: 'Transfers', zh: '转账', shows: 'demo-refund' },
+  { path: 'holds', en: 'Holds', zh: '预授权', shows: 'demo-hold-open' },
+  { path: 'events', en: 'Events', zh: '事件', shows: 'hold.released' },
+  { path: 'webhooks', en: 'Webhooks', zh: 'Webhook', shows: 'https://shop.example/events' },
+  { path: 'ledger', en: 'Ledger', zh: '账本', shows: '' },
+  { path: 'operators', en: 'Operators', zh: '操作员', shows: '' },
+  { path: 'audit', en: 'Audit', zh: '审计', shows: 'webhook.pause' },
+]
+
+const settled = (page: Page) => page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' })
+
+describe.each([
+  { locale: 'en-US', colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
+  { locale: 'zh-CN', colorScheme: 'light', viewport: { width: 390, height: 800 } },
+] as const)('$locale, $colorScheme, $viewport.width px wide', options => {
+  test('every page of the navigation shows the demo, and is accessible', async () => {
+    const page = await console.signIn(`/wallets?workspace=${workspaceId}`, options)
+    const isChinese = options.locale === 'zh-CN'
+    for (const { path, en, zh, shows } of pages) {
+      const name = isChinese ? zh : en
+      if (options.viewport.width < 768) await page.getByRole('button', { name: isChinese ? '菜单' : 'Menu' }).click()
+      await page.getByRole('link', { name, exact: true }).first().click()
+      await page.getByRole('heading', { name, level: 1, exact: true }).waitFor()
+      if (shows) await page.locator('td, .empty').getByText(shows).first().waitFor()
+      await settled(page)
+      expect(new URL(page.url()).pathname).toBe(`/console/${path}`)
+      await expectAccessible(page)
+    }
+  })
+
+  test('the pages of a workspace, a wallet, a transfer and a key are accessible', async () => {
+    const { admin } = console.system
+    const caller = { requestId: 'test' }
+    const { content: wallets } = await admin.wallets.list.query({ workspaceId, caller, filter: { currency: 'EUR' } })
+    const { content: transfers } = await admin.transfers.list.query({ workspaceId, caller, size: 1 })
+    const { keys } = await admin.apiKeys.list.query({ workspaceId })
+    const hopper = wallets.find(({ name }) => name === 'Grace Hopper')!
+    const page = await console.signIn('', options)
+    for (const [path, shows] of [
+      [`workspaces/${workspaceId}`, 'Bookkeeping'],
+      [`wallets/${hopper.walletId}?workspace=${workspaceId}`, 'demo-hold-open'],
+      [`transfers/${transfers[0]!.transferId}`, transfers[0]!.bizId],
+      [`keys/${keys[0]!.apiKey}`, 'transfer:reverse'],
+      [`search?text=${transfers[0]!.bizId}`, 'bizId'],
+    ] as const) {
+      await page.goto(`${console.origin}/console/${path}`)
+      await page.locator('td, dd, .empty').getByText(shows).first().waitFor()
+      await settled(page)
+      await expectAccessible(page)
+    }
+  })
+})
+
+test('the pages fit into a window of 768 px', async () => {
+  const page = await console.signIn('', { viewport: { width: 768, height: 900 } })
+  for (const { path, en, shows } of pages) {
+    await page.goto(`${console.origin}/console/${path}?workspace=${workspaceId}`)
+    await page.getByRole('heading', { name: en, level: 1, exact: true }).waitFor()
+    if (shows) await page.locator('td, .empty').getByText(shows).first().waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBeLessThanOrEqual(0)
+  }
+})
