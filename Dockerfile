@@ -83,5 +83,5 @@ FROM base AS tools
 COPY --from=tools-dependencies /app/node_modules node_modules
 COPY --chmod=755 gateway gateway
 COPY --chmod=755 cli cli
-COPY --chmod=755 deploy/containers deploy/containers
+COPY --chmod=755 deploy deploy
 ENTRYPOINT ["node"]

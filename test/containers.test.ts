@@ -83,7 +83,7 @@ test('there are two cores, two couriers and two gateways, PostgreSQL 18 and Redi
 })
 
 test('images are pinned to a version', () => {
-  for (const [name, { image }] of services) expect(image, name).toMatch(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z-]+)?$/)
+  for (const [name, { image }] of services) expect(image, name).toMatch(/^[a-z/-]+:v?\d+\.\d+(\.\d+)?(-[a-z-]+)?$/)
   for (const { from, name } of stages)
     if (!stages.some(stage => stage.name === from)) expect(from, name).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim$/)
 })
@@ -143,17 +143,20 @@ test('no container runs as root, gains privileges, or writes outside its volumes
   }
 })
 
-test('only the load balancer is published, and each service reaches only the networks that it needs', () => {
+test('only the load balancer and Grafana are published, and each service reaches only the networks that it needs', () => {
   const networks = (name: string) => networksOf(service(name)).sort()
   expect(services.flatMap(([name, { ports }]) => (ports ? [[name, ports]] : []))).toEqual([
     ['balancer', ['127.0.0.1:8080:8080']],
+    ['grafana', ['127.0.0.1:3000:3000']],
   ])
   for (const [name, network] of Object.entries(compose.networks))
-    expect(network?.internal ?? false, name).toBe(!['public', 'outbound'].includes(name))
+    expect(network?.internal ?? false, name).toBe(!['public', 'outbound', 'dashboards'].includes(name))
   const servicesOn = (network: string) =>
     services.filter(([, each]) => networksOf(each).includes(network)).map(([name]) => name)
   expect(servicesOn('public')).toEqual(['balancer'])
   expect(servicesOn('outbound')).toEqual(['courier-1', 'courier-2'])
+  expect(servicesOn('dashboards')).toEqual(['grafana'])
+  expect(networks('prometheus')).toEqual(['inner', 'monitoring'])
   expect(networks('courier-1')).toEqual(['inner', 'outbound'])
   expect(networks('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
   expect(networks('core-1')).toEqual(['data', 'inner'])
@@ -385,6 +388,8 @@ test('every file that the Dockerfile copies exists and is not ignored; all packa
 function userOf(file: string): number {
   if (file.startsWith('all/')) return 0
   if (file.startsWith('balancer-config/')) return 99
+  if (file.startsWith('prometheus')) return 65_534
+  if (file.startsWith('grafana')) return 472
   return /^(postgres|redis)/.test(file) ? 999 : 1000
 }
 

@@ -7,8 +7,9 @@
  * the other files, so a change of the master copy reaches them.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { glob, mkdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { readJson, writePrivateFile, writePrivateJson } from '../../cli/start/private-file.ts'
 import {
   coreSecrets,
@@ -19,11 +20,16 @@ import {
   requireComplete,
 } from '../../cli/start/secrets.ts'
 
-const makeAll = () => ({ ...makeSecrets(), ownerPassword: makeToken(), redisPassword: makeToken() })
+const makeAll = () => ({
+  ...makeSecrets(),
+  ownerPassword: makeToken(),
+  redisPassword: makeToken(),
+  grafanaPassword: makeToken(),
+})
 type Secrets = ReturnType<typeof makeAll>
 
 /** User IDs in the images. Each container runs as one of them, and only that user may read its files. */
-const users = { node: 1000, postgres: 999, redis: 999, haproxy: 99 }
+const users = { node: 1000, postgres: 999, redis: 999, haproxy: 99, prometheus: 65534, grafana: 472 }
 
 type Consumer = { user: number; files: Record<string, string> }
 
@@ -51,12 +57,29 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
       files: { ...gatewaySecrets(secrets), REDIS_URL: `redis://gateway:${secrets.redisPassword}@redis:6379` },
     },
     admin: { user: users.node, files: { CORE_TOKEN: secrets.adminToken } },
+    grafana: { user: users.grafana, files: { 'admin-password': secrets.grafanaPassword } },
     'balancer-config': { user: users.haproxy, files: { 'haproxy.cfg': await ownFile('haproxy.cfg') } },
+    'prometheus-config': {
+      user: users.prometheus,
+      files: await filesIn('../observability/prometheus', '{prometheus.yml,rules/*.yml}'),
+    },
+    'grafana-config': {
+      user: users.grafana,
+      files: await filesIn('../observability/grafana', '{provisioning,dashboards}/**/*.{yml,json}'),
+    },
   }
 }
 
 function ownFile(name: string): Promise<string> {
   return readFile(new URL(name, import.meta.url), 'utf8')
+}
+
+/** The files of a folder that match, by their paths in it. */
+async function filesIn(folder: string, pattern: string): Promise<Record<string, string>> {
+  const cwd = fileURLToPath(new URL(folder, import.meta.url))
+  const files: Record<string, string> = {}
+  for await (const path of glob(pattern, { cwd })) files[path] = await readFile(join(cwd, path), 'utf8')
+  return files
 }
 
 /**
@@ -100,8 +123,10 @@ await mkdir(join(directory, 'all'), { recursive: true })
 const isRoot = process.getuid?.() === 0
 const secrets = await loadAll(join(directory, 'all', 'secrets.json'))
 for (const [consumer, { user, files }] of Object.entries(await filesOf(secrets))) {
-  await mkdir(join(directory, consumer), { recursive: true })
-  for (const [name, text] of Object.entries(files))
-    await writePrivateFile(join(directory, consumer, name), text, 0o400, isRoot ? user : undefined)
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(directory, consumer, name)
+    await mkdir(dirname(path), { recursive: true })
+    await writePrivateFile(path, text, 0o400, isRoot ? user : undefined)
+  }
 }
 console.log(`Wrote the secrets of all containers to ${directory}.`)

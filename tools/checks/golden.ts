@@ -1,5 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { database } from '../../deploy/observability/dashboards/database.ts'
+import { ledger } from '../../deploy/observability/dashboards/ledger.ts'
+import { service } from '../../deploy/observability/dashboards/service.ts'
+import { webhooks } from '../../deploy/observability/dashboards/webhooks.ts'
 import { apiPage } from './api-page.ts'
 import { clientRecords } from './client-records.ts'
 import { configurationPage } from './configuration-page.ts'
@@ -9,6 +13,10 @@ import { postmanCollection } from './postman/collection.ts'
 
 /** Files that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
 const pages: Record<string, () => string> = {
+  'deploy/observability/grafana/dashboards/database.json': () => jsonOf(database),
+  'deploy/observability/grafana/dashboards/ledger.json': () => jsonOf(ledger),
+  'deploy/observability/grafana/dashboards/service.json': () => jsonOf(service),
+  'deploy/observability/grafana/dashboards/webhooks.json': () => jsonOf(webhooks),
   'docs/api.md': apiPage,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorPage,
@@ -16,6 +24,8 @@ const pages: Record<string, () => string> = {
   'gateway/openapi.json': openApiDocument,
   'packages/client/src/records.ts': () => clientRecords(JSON.parse(openApiDocument())),
 }
+
+const jsonOf = (value: object) => `${JSON.stringify(value, null, 2)}\n`
 
 const isCheck = process.argv.includes('--check')
 for (const [path, generate] of Object.entries(pages)) {

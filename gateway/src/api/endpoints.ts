@@ -153,6 +153,8 @@ const createErrors = ['T005', 'T004', 'W001', 'H001', 'H004', 'W002', 'H002', 'T
 const reverseErrors = ['T005', 'T001', 'T006', 'W002', 'T003', 'T007', 'T008', 'T002'] as const
 
 /** The endpoints of section 4. Express matches them in this order. */
+export const createTransferPath = '/api/v1/transfer/command/create'
+
 export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWallets',
@@ -301,7 +303,7 @@ export const endpoints: readonly Endpoint[] = [
     operationId: 'createTransfer',
     title: 'Create a transfer order',
     description: 'To capture a hold, the key also needs the scope `hold:create`.',
-    path: '/api/v1/transfer/command/create',
+    path: createTransferPath,
     scope: 'transfer:create',
     params: noParams,
     body: createTransferBody,
@@ -553,4 +555,9 @@ const bodyLimits = new Map(endpoints.map(({ path, bodyLimitBytes }) => [path, bo
 /** The body limit of the endpoint at a path, in bytes, if it raises that of the operator. */
 export function bodyLimitOf(path: string): number | undefined {
   return bodyLimits.get(path)
+}
+
+/** Whether this is the path of an endpoint without path parameters. */
+export function isEndpointPath(path: string): boolean {
+  return bodyLimits.has(path) && !path.includes(':')
 }

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError, type ErrorCode, errorTable, isId, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Readiness } from '@workspace-wallet/runtime'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
-import { bodyLimitOf, endpoints } from '../api/endpoints.ts'
+import { bodyLimitOf, endpoints, isEndpointPath } from '../api/endpoints.ts'
 import { noSuchEndpoint } from '../api/no-such-endpoint.ts'
 import { checkScope } from '../auth/address-and-scope.ts'
 import { authenticate, type PipelineDependencies, type SignedRequest } from '../auth/pipeline.ts'
@@ -191,8 +191,7 @@ function sendError(dependencies: PipelineDependencies, recordAnswer: RecordAnswe
     sendFailure(request, response, request.requestId, error)
     const { apiKey, requestId, clientAddress: address } = request
     denials.record({ code: error.code, apiKey, address, requestId }, request.signed !== undefined)
-    // Undeclared paths share one name, because clients can send any number of them.
-    const route = String(request.route?.path ?? 'none')
+    const route = routeOf(request)
     recordAnswer(request, route, error.code)
     refusals.record(refusedCall(request, route, error))
   }
@@ -215,6 +214,14 @@ function refusedCall(request: IncomingMessage, route: string, error: DomainError
     isSigned: signed !== undefined || code === 'GA2022',
     describe: () => localize(error, locales[0]),
   }
+}
+
+/**
+ * The endpoint of a failed request, also of one that failed before it was routed, if its path has no parameters. Undeclared paths
+ * share one name, because clients can send any number of them.
+ */
+function routeOf({ route, target }: Request): string {
+  return String(route?.path ?? (isEndpointPath(target.path) ? target.path : 'none'))
 }
 
 /** Whether the router could not decode a path parameter. */

@@ -3,11 +3,15 @@ import type { CoreClient } from '@workspace-wallet/core-client'
 import type { BodyReader, HealthChecks, LogOutput } from '@workspace-wallet/runtime'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
+import { createTransferPath } from '../api/endpoints.ts'
 import type { KeyCache } from '../auth/keys/key-cache.ts'
 import type { NonceStore } from '../auth/nonces/store.ts'
 import type { RequestMetrics } from '../http/app.ts'
 import type { ResponseMemory } from '../http/response-memory.ts'
 import { stepOf } from '../observability/steps.ts'
+
+/** The codes of creates that miss their objective (deploy/observability/prometheus/rules/objectives.yml). */
+const unservedCodes: ErrorCode[] = ['S001', 'S002', 'S003']
 
 export type GatewayMetrics = RequestMetrics & {
   registry: Registry
@@ -48,6 +52,8 @@ export function createMetrics(): GatewayMetrics {
     labelNames: ['step', 'code', 'status'],
     registers: [registry],
   })
+  // Prometheus does not see the first increase of a series that did not exist before.
+  for (const code of unservedCodes) durations.zero({ route: createTransferPath, code })
   /** Cached, because looking up a series by its labels costs more than counting in it. */
   const series = new Map<string, ReturnType<typeof durations.labels>>()
 

@@ -9,7 +9,7 @@ import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import { countHaltedLedgers } from '../ledger/store/halt.ts'
-import type { ModifiedTable } from '../ledger/store/require-signed.ts'
+import { type ModifiedTable, modifiedTables } from '../ledger/store/require-signed.ts'
 
 type ListLoad = { running: number; waiting: number }
 
@@ -74,6 +74,7 @@ export class Metrics {
       labelNames: ['table'],
       registers,
     })
+    for (const table of modifiedTables) this.#modifiedRows.inc({ table }, 0)
   }
 
   /** Counts a row that was modified outside the service, each time that core refuses something because of it. */

@@ -9,16 +9,18 @@ import { bytes, type Column, type SignedValue } from './columns.ts'
  * A file of this folder defines such a table: its columns, in the order in which the MAC covers all of them, its row and its MAC.
  * Entities, lists of columns in SQL, and what `ledger verify` reads are derived from the columns.
  */
-export type SignedTable =
-  | 'api_key'
-  | 'hold'
-  | 'ledger'
-  | 'member'
-  | 'operator'
-  | 'spending_limit'
-  | 'wallet'
-  | 'webhook'
-  | 'workspace'
+export const signedTables = [
+  'api_key',
+  'hold',
+  'ledger',
+  'member',
+  'operator',
+  'spending_limit',
+  'wallet',
+  'webhook',
+  'workspace',
+] as const
+export type SignedTable = (typeof signedTables)[number]
 
 /** A row with its MAC. */
 export type WithMac<Row> = Row & { mac: Buffer }

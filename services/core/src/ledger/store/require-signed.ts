@@ -3,7 +3,7 @@ import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import type { Queryable } from '../../database/statement.ts'
 import { type HoldRow, holdMac } from '../../database/tables/hold.ts'
 import { type LedgerRow, ledgerMac } from '../../database/tables/ledger.ts'
-import type { SignedTable, WithMac } from '../../database/tables/table.ts'
+import { signedTables, type WithMac } from '../../database/tables/table.ts'
 import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
 import { continueChains, type TransferWithEntries } from '../chain/chain.ts'
 
@@ -26,7 +26,8 @@ export class ModifiedRow extends Error {
 }
 
 /** The tables of signed rows, and of rows in chains. */
-export type ModifiedTable = SignedTable | 'journal' | 'transfer'
+export const modifiedTables = [...signedTables, 'journal', 'transfer'] as const
+export type ModifiedTable = (typeof modifiedTables)[number]
 
 /** @throws ModifiedRow */
 export function requireSignedLedger(chainKey: KeyObject, ledger: WithMac<LedgerRow>): void {

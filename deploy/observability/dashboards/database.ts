@@ -1,0 +1,47 @@
+import { dashboard, reserve, stat, timeSeries } from './panels.ts'
+
+/** PostgreSQL, as core sees it. */
+export const database = dashboard('wallet-database', 'Wallet: database', [
+  {
+    title: 'State',
+    panels: [
+      stat('Oldest transaction', 's', 'max(core_database_oldest_transaction_seconds)', { red: 300 }),
+      reserve('Transactions until writes are refused', 'short', 'min(core_database_transactions_left)', { green: 5e8 }),
+      reserve(
+        'Synchronous standbys beyond those required',
+        'short',
+        'max(core_database_synchronous_standbys{state="connected"}) - max(core_database_synchronous_standbys{state="required"})',
+        { green: 0 },
+      ),
+      stat('Lag of the slowest standby', 'bytes', 'max(core_database_standby_lag_bytes)', { red: 2 ** 30 }),
+      reserve(
+        'Free share of the data disk',
+        'percentunit',
+        'min(core_data_disk_bytes{state="available"}) / max(core_data_disk_bytes{state="total"})',
+        {
+          green: 0.1,
+        },
+      ),
+      stat('Callers that wait for connections', 'short', 'sum(core_database_connections{state="awaited"})', { red: 1 }),
+    ],
+  },
+  {
+    title: 'Over time',
+    panels: [
+      timeSeries('Connections', 'short', ['sum by (pool, state) (core_database_connections)', '{{pool}} {{state}}']),
+      timeSeries('Lag of standbys', 'bytes', [
+        'max by (standby, sync_state) (core_database_standby_lag_bytes)',
+        '{{standby}} ({{sync_state}})',
+      ]),
+      timeSeries('Oldest transaction', 's', ['max(core_database_oldest_transaction_seconds)', 'oldest']),
+      timeSeries('Transactions until writes are refused', 'short', ['min(core_database_transactions_left)', 'left']),
+      timeSeries('Data disk', 'bytes', ['max by (instance, state) (core_data_disk_bytes)', '{{instance}} {{state}}']),
+      timeSeries(
+        'Foreign sessions',
+        'short',
+        ['max(core_foreign_sessions)', 'open'],
+        ['sum(core_foreign_sessions_ended_total)', 'ended'],
+      ),
+    ],
+  },
+])

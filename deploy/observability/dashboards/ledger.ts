@@ -1,0 +1,48 @@
+import { dashboard, stat, timeSeries } from './panels.ts'
+
+/** Postings, holds and lists, and whether rows were modified outside the service. */
+export const ledger = dashboard('wallet-ledger', 'Wallet: ledger', [
+  {
+    title: 'Integrity',
+    panels: [
+      stat('Halted workspaces', 'short', 'max(core_halted_workspaces)', { red: 1 }),
+      stat('Modified rows', 'short', 'sum(core_modified_rows_total) or vector(0)', { red: 1 }),
+      stat('Foreign sessions', 'short', 'max(core_foreign_sessions)', { red: 1 }),
+      stat('Foreign sessions ended', 'short', 'sum(core_foreign_sessions_ended_total)', { red: 1 }),
+      stat('Delay of expiries', 's', 'max(core_hold_expiry_delay_seconds)', { red: 60 }),
+      stat('Postings that wait', 'short', 'sum(core_postings{state="waiting"})', { red: 200 }),
+    ],
+  },
+  {
+    title: 'Postings',
+    panels: [
+      timeSeries('Events by type', 'reqps', ['sum by (type) (rate(core_events_total[$__rate_interval]))', '{{type}}']),
+      timeSeries('Postings', 'short', ['sum by (instance, state) (core_postings)', '{{instance}} {{state}}']),
+      timeSeries('Batches', 'reqps', [
+        'sum by (instance) (rate(core_batch_duration_seconds_count[$__rate_interval]))',
+        '{{instance}}',
+      ]),
+      timeSeries(
+        'Time of a batch',
+        's',
+        ['histogram_quantile(0.5, sum by (le) (rate(core_batch_duration_seconds_bucket[$__rate_interval])))', 'median'],
+        [
+          'histogram_quantile(0.99, sum by (le) (rate(core_batch_duration_seconds_bucket[$__rate_interval])))',
+          '99th percentile',
+        ],
+      ),
+      timeSeries('Postings in a batch', 'short', [
+        'sum(rate(core_batch_postings_sum[$__rate_interval])) / sum(rate(core_batch_postings_count[$__rate_interval]))',
+        'mean',
+      ]),
+      timeSeries('Open holds', 'short', ['max(core_open_holds)', 'open']),
+    ],
+  },
+  {
+    title: 'Reads',
+    panels: [
+      timeSeries('Lists', 'short', ['sum by (kind, state) (core_lists)', '{{kind}} {{state}}']),
+      timeSeries('Modified rows by table', 'short', ['sum by (table) (core_modified_rows_total)', '{{table}}']),
+    ],
+  },
+])

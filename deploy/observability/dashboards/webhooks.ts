@@ -1,0 +1,40 @@
+import { dashboard, stat, timeSeries } from './panels.ts'
+
+/** What couriers deliver, and what waits. */
+export const webhooks = dashboard('wallet-webhooks', 'Wallet: webhooks', [
+  {
+    title: 'Lag',
+    panels: [
+      stat('Age of the oldest event', 's', 'max(core_webhook_lag_seconds)', { red: 60 }),
+      stat('Events behind', 'short', 'max(core_webhook_lag_events)', { red: 10_000 }),
+      stat('Failing webhooks', 'short', 'max(core_webhooks_failing)', { red: 1 }),
+      stat('Paused webhooks', 'short', 'max(core_webhooks_paused)', { red: 1 }),
+      timeSeries('Age of the oldest event', 's', ['max(core_webhook_lag_seconds)', 'oldest']),
+      timeSeries(
+        'Failing and paused',
+        'short',
+        ['max(core_webhooks_failing)', 'failing'],
+        ['max(core_webhooks_paused)', 'paused'],
+      ),
+    ],
+  },
+  {
+    title: 'Deliveries',
+    panels: [
+      timeSeries('Attempts by result', 'reqps', [
+        'sum by (result) (rate(courier_attempt_duration_seconds_count[$__rate_interval]))',
+        '{{result}}',
+      ]),
+      timeSeries('99th percentile by result', 's', [
+        'histogram_quantile(0.99, sum by (result, le) (rate(courier_attempt_duration_seconds_bucket[$__rate_interval])))',
+        '{{result}}',
+      ]),
+      timeSeries(
+        'Attempts in progress and leases',
+        'short',
+        ['courier_attempts', '{{instance}} attempts'],
+        ['courier_leases', '{{instance}} leases'],
+      ),
+    ],
+  },
+])
