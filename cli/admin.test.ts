@@ -122,7 +122,7 @@ describe('workspaces and members', () => {
   test('workspace delete is rejected while wallets hold money, unless it is forced', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
-    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5', bizId: randomUUID() })
     expect(await fails(1, `workspace delete --workspace ${workspaceId}`)).toContain(
       'withdraw it first, or give --force',
     )
@@ -761,7 +761,12 @@ test('event tail --follow fails if another history replaces the one that it prin
   const tables = ['ledger', 'wallet', 'transfer']
   for (const table of tables) await owner.query(`create temporary table earlier_${table} as table ${table}`)
   const deposit = () =>
-    restored.admin.wallets.deposit.mutate({ workspaceId, walletId: restored.wallets[0]!.walletId, amount: '1.00' })
+    restored.admin.wallets.deposit.mutate({
+      workspaceId,
+      walletId: restored.wallets[0]!.walletId,
+      amount: '1.00',
+      bizId: randomUUID(),
+    })
   await deposit()
   await until('it prints the next event', () => stdout.includes('"position":7'))
   await owner.query('begin; set local session_replication_role = replica')
@@ -840,7 +845,12 @@ describe('ledger checkpoint', () => {
     })
 
     const workspaceId = await newWorkspace()
-    await core.wallets.deposit.mutate({ workspaceId, walletId: await newWallet(workspaceId), amount: '5' })
+    await core.wallets.deposit.mutate({
+      workspaceId,
+      walletId: await newWallet(workspaceId),
+      amount: '5',
+      bizId: randomUUID(),
+    })
     const { checkpointId, takenAt } = taken
     expect(await json(`ledger verify --against ${file}`)).toMatchObject({
       ok: true,
@@ -1092,9 +1102,11 @@ describe('the audit log', () => {
       next: null,
     })
     const [headings, row, ...others] = (await text(`audit list --target ${apiKey} --action key.disable`)).split('\n')
-    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACTION +TARGET +WORKSPACE +CHANGE$/)
+    expect(headings).toMatch(/^NUMBER +TIME +ACTOR +ACTION +TARGET +WORKSPACE +REASON +REQUEST +CHANGE$/)
     expect(row).toMatch(
-      new RegExp(`^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +status "ACTIVE" → "DISABLED"$`),
+      new RegExp(
+        `^\\d+ +\\S+Z +admin:a +key.disable +${apiKey} +${workspaceId} +req_\\S+ +status "ACTIVE" → "DISABLED"$`,
+      ),
     )
     expect(others).toEqual([''])
     const page = await text(`audit list --workspace ${workspaceId} --limit 3`)
@@ -1145,7 +1157,7 @@ describe('finding', () => {
   test('workspace list and show, and member list', async () => {
     const workspaceId = await newWorkspace()
     const walletId = await newWallet(workspaceId)
-    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5' })
+    await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5', bizId: randomUUID() })
     const listed = await json('workspace list --limit 1')
     expect(listed.workspaces).toMatchObject([{ workspaceId, ledger: 'OPEN', wallets: 1, isModified: false }])
     expect(await text('workspace list --limit 1')).toContain(`add --after ${workspaceId}.`)
@@ -1198,6 +1210,26 @@ describe('finding', () => {
     expect(await text(`search find --text ${walletId}`)).toMatch(/^KIND +BY +ID +WORKSPACE +SUMMARY\nwallet +id +wal_/)
     expect((await json(`search find --text ${bizId}`)).found).toMatchObject([{ kind: 'transfer', by: 'bizId' }])
     expect(await text('search find --text nothing-has-this-name')).toBe('Nothing found.\n')
+  })
+})
+
+describe('reasons', () => {
+  test('are given with --reason, and listed in the audit log with the request', async () => {
+    const workspaceId = await newWorkspace()
+    const walletId = await newWallet(workspaceId)
+    const flags = `--workspace ${workspaceId} --wallet ${walletId}`
+    await json(`wallet deposit ${flags} --amount 5 --reason`, 'paid by wire')
+    await json(`wallet freeze ${flags} --reason`, 'case 4711')
+    expect(await text(`audit list --target ${walletId}`)).toMatch(
+      /wallet.freeze [^\n]+ case 4711 +req_[\s\S]+ paid by wire +req_/,
+    )
+    const { entries } = (await json(`audit list --target ${walletId} --action wallet.freeze`)) as {
+      entries: { requestId: string }[]
+    }
+    const { requestId } = entries[0]!
+    expect(await json(`audit list --request ${requestId}`)).toEqual({ entries, next: null })
+    expect(await text(`search find --text ${requestId}`)).toContain('wallet.freeze by admin:a')
+    expect(await fails(2, `wallet freeze ${flags} --reason`, ' ')).toContain('must have 1 to 256 characters')
   })
 })
 

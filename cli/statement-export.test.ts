@@ -29,7 +29,7 @@ beforeAll(async () => {
   workspaceId = (await system.admin.workspaces.create.mutate({ name: 'Exported' })).workspaceId
   walletId = (await newWallet('Till')).walletId
   for (let done = 0; done < deposits; done += 50) await Promise.all(Array.from({ length: 50 }, () => deposit('1.10')))
-  await system.admin.wallets.withdraw.mutate({ workspaceId, walletId, amount: '155' })
+  await system.admin.wallets.withdraw.mutate({ workspaceId, walletId, amount: '155', bizId: randomUUID() })
   await moveTransfersToPast(system.database.ownerUrl, workspaceId)
   exported = `statement export --workspace ${workspaceId} --wallet ${walletId} --from 2h --to 1m`
 })
@@ -37,7 +37,9 @@ afterAll(() => system.stop())
 
 const newWallet = (name: string) => system.admin.wallets.create.mutate({ workspaceId, currency: 'USD', name })
 const deposit = (amount: string, to = walletId) =>
-  retryUnavailable(() => system.admin.wallets.deposit.mutate({ workspaceId, walletId: to, amount }))
+  retryUnavailable(() =>
+    system.admin.wallets.deposit.mutate({ workspaceId, walletId: to, amount, bizId: randomUUID() }),
+  )
 const directory = await makeTempDir('statements')
 const newFile = (name: string) => join(directory, `${randomUUID()}-${name}`)
 

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { type AuditEntry, uuidFromId } from '@workspace-wallet/contract'
-import { createCoreClient } from '@workspace-wallet/core-client'
+import { createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from './setup/database.ts'
 import { findProcedures } from './setup/procedures.ts'
@@ -34,7 +35,7 @@ test('every administrative action is recorded with actor, target, and the state 
   const deposited = await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
   // A replay moves no money, so it has no entry.
   await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in' })
-  await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00' })
+  await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00', bizId: randomUUID() })
   await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN' })
   await admin.wallets.changeStatus.mutate({ ...wallet, status: 'ACTIVE' })
   const limit = { workspaceId, subject: { walletId }, currency: 'USD' }
@@ -146,6 +147,84 @@ test('every procedure that changes something is tested here or named as an excep
   ])
 })
 
+test('reasons and request IDs are recorded, and entries are found by request ID', async () => {
+  const { admin } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Explained' })
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Main' })
+  const { apiKey } = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  const wallet = { workspaceId, walletId }
+  const limit = { workspaceId, subject: { walletId }, currency: 'USD' }
+  const because = (what: string) => ({ reason: `because of ${what} – “案件 4711”` })
+  const requestId = `req_${randomUUID()}`
+  const caller = { requestId }
+  await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in', caller, ...because('a deposit') })
+  // A replay is no action: its reason is not recorded.
+  await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in', ...because('a replay') })
+  await admin.wallets.withdraw.mutate({ ...wallet, amount: '5.00', bizId: 'out', ...because('a withdrawal') })
+  await admin.limits.set.mutate({ ...limit, perDay: '9.00', ...because('a limit') })
+  await admin.limits.clear.mutate({ ...limit, ...because('no limit') })
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN', ...because('a freeze') })
+  await admin.wallets.changeStatus.mutate({ ...wallet, status: 'CLOSED', ...because('a closing') })
+  await admin.apiKeys.delete.mutate({ apiKey, ...because('a deletion') })
+  await admin.workspaces.delete.mutate({ workspaceId, ...because('the end') })
+  const entries = (await entriesOf({ workspaceId })).toReversed()
+  const reasons = entries.flatMap(({ action, reason }) => (reason === null ? [] : [[action, reason]]))
+  expect(reasons).toEqual(
+    [
+      ['wallet.deposit', 'a deposit'],
+      ['wallet.withdraw', 'a withdrawal'],
+      ['limit.set', 'a limit'],
+      ['limit.clear', 'no limit'],
+      ['wallet.freeze', 'a freeze'],
+      ['wallet.close', 'a closing'],
+      ['key.delete', 'a deletion'],
+      ['workspace.delete', 'the end'],
+    ].map(([action, what]) => [action, because(what!).reason]),
+  )
+  // Each call of an operator has a request ID of its own.
+  expect(new Set(entries.map(entry => entry.requestId)).size).toBe(entries.length)
+  for (const entry of entries) expect(entry.requestId).toMatch(/^req_[0-9a-f-]{36}$/)
+  const [found, ...others] = (await admin.audit.list.query({ requestId })).entries
+  expect(found).toMatchObject({ action: 'wallet.deposit', requestId })
+  expect(others).toEqual([])
+  // The transfer has the same request ID.
+  const { transfers } = await admin.transfers.search.query({ workspaceId, requestId })
+  expect(transfers).toMatchObject([{ type: 'DEPOSIT', bizId: 'in' }])
+})
+
+test.each([
+  { reason: '' },
+  { reason: ' ' },
+  { reason: 'two\nlines' },
+  { reason: 'x'.repeat(257) },
+  { bizId: undefined },
+])('a deposit with %j is refused', async change => {
+  const { workspaceId, wallets } = system
+  const input = { workspaceId, walletId: wallets[0]!.walletId, amount: '1.00', bizId: 'refused', ...change }
+  await expect(system.admin.wallets.deposit.mutate(input as never)).rejects.toMatchObject({
+    data: { code: 'BAD_REQUEST', inputFaults: [expect.objectContaining({ path: Object.keys(change)[0] })] },
+  })
+})
+
+test('a reason or request ID that was changed in the database is reported', async () => {
+  const { admin, database } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Changed' })
+  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  for (const change of [`reason = 'none'`, `request_id = 'another'`]) {
+    const before = await query(
+      database.ownerUrl,
+      `select * from audit where action = 'member.add' order by id desc limit 1`,
+    )
+    const isRow = `id = ${before[0]!.id}`
+    const asOwner = (sql: string) => query(database.ownerUrl, `set session_replication_role = replica; ${sql}`)
+    await asOwner(`update audit set ${change} where ${isRow}`)
+    const { violations } = await verifyLedger(admin, { workspaceId })
+    expect(violations).toMatchObject([{ rule: 'audit-chain', ids: { action: 'member.add' } }])
+    await asOwner(`update audit set reason = null, request_id = '${before[0]!.request_id}' where ${isRow}`)
+  }
+})
+
 test('a rejected action writes no entry and notifies no gateway', async () => {
   const revision = async () =>
     (await query(system.database.ownerUrl, 'select revision from access_revision'))[0]!.revision
@@ -164,7 +243,13 @@ test('a deposit by a funding service is recorded with the name of the service', 
   const service = createCoreClient({ url: system.coreUrl, token: system.fundingToken })
   const { workspaceId, wallets } = system
   const { walletId } = wallets[0]!
-  await service.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', caller: { requestId: 'r' } })
+  await service.wallets.deposit.mutate({
+    workspaceId,
+    walletId,
+    amount: '1.00',
+    caller: { requestId: 'r' },
+    bizId: randomUUID(),
+  })
   await service.close()
   expect((await entriesOf({ target: walletId }))[0]).toMatchObject({ actor: 'funding:f', action: 'wallet.deposit' })
 })

@@ -105,7 +105,7 @@ test('the clock of a core sets no stored time: all of them come from PostgreSQL'
   const expiresAt = new Date(Date.now() + 3600_000)
   expect(await admin.apiKeys.setExpiry.mutate({ ...key, expiresAt })).toEqual({ expiresAt })
   const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Ahead' })
-  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
   await admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
   await admin.members.remove.mutate(member)
   await admin.workspaces.delete.mutate({ workspaceId, force: true })

@@ -1,4 +1,5 @@
 /** Exact amounts: none passes through a float or is rounded, and each is returned as it was sent. */
+import { randomUUID } from 'node:crypto'
 import { Decimal, type Uuid } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../cli/processes/random.ts'
@@ -26,7 +27,12 @@ const wei = `0.${'0'.repeat(17)}1`
 async function newWallet(currency: string, ...deposits: string[]): Promise<string> {
   const walletId = await createWallet(system, { currency })
   for (const amount of deposits) {
-    const receipt = await system.admin.wallets.deposit.mutate({ workspaceId: system.workspaceId, walletId, amount })
+    const receipt = await system.admin.wallets.deposit.mutate({
+      workspaceId: system.workspaceId,
+      walletId,
+      amount,
+      bizId: randomUUID(),
+    })
     expect(receipt.amount).toBe(amount)
   }
   return walletId

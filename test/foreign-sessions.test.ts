@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { verifyLedger as verify } from '@workspace-wallet/core-client'
 import pg from 'pg'
@@ -67,7 +68,7 @@ async function administer(books: Books): Promise<void> {
     return body.code === 'GA2021'
   })
   await admin.members.remove.mutate({ workspaceId, userId: 'owner' })
-  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
   await admin.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
   expect(await verify(system.admin, { workspaceId })).toMatchObject({ ok: true })
   await admin.workspaces.delete.mutate({ workspaceId, force: true })

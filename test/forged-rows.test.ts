@@ -177,7 +177,7 @@ describe('a forged webhook', () => {
     const tenant = await newTenant()
     const { workspaceId, walletId } = tenant
     const webhookId = await forgeWebhook(tenant)
-    await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+    await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
     const { webhooks } = await courier.courier.lease.mutate({ size: 64 })
     expect(webhooks.map(leased => leased.webhookId)).not.toContain(webhookId)
     await until('the log names it', () =>

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -248,7 +248,12 @@ test('webhooks are signed under the same secrets after a rotation, also under bo
 
   const core = await system.startCore({ KEY_ENCRYPTION_KEYS: ringOf('k2') })
   const { workspaceId, wallets } = system
-  await system.admin.wallets.deposit.mutate({ workspaceId, walletId: wallets[0]!.walletId, amount: '1.00' })
+  await system.admin.wallets.deposit.mutate({
+    workspaceId,
+    walletId: wallets[0]!.walletId,
+    amount: '1.00',
+    bizId: randomUUID(),
+  })
   const courier = createCoreClient({ url: core.url, token: system.courierToken })
   const leased: LeasedWebhook[] = []
   // A call does not lease webhooks whose events are not read in time.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
 import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
@@ -318,7 +319,12 @@ describe('records', () => {
     const ids: string[] = []
     for (const name of ['Wei 1', 'Wei 2'])
       ids.push((await admin.wallets.create.mutate({ workspaceId, currency: 'ETH', name })).walletId)
-    await admin.wallets.deposit.mutate({ workspaceId, walletId: ids[0]!, amount: '12345678901234567890.5' })
+    await admin.wallets.deposit.mutate({
+      workspaceId,
+      walletId: ids[0]!,
+      amount: '12345678901234567890.5',
+      bizId: randomUUID(),
+    })
     const body = { sourceWalletId: ids[0], targetWalletId: ids[1], amount: '0.000000000000000001', currency: 'ETH' }
     const created = await call(system, 'POST', createPath, body)
     expect(created.body.data.amount).toBe('0.000000000000000001')

@@ -1,5 +1,7 @@
 /** The images and the configuration of the containers as processes: two gateways and two cores behind a load balancer. */
+
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:https'
 import { join } from 'node:path'
@@ -213,7 +215,11 @@ test('transfers of one hot wallet through both cores lose no money', async () =>
   const funding = clients.flatMap(({ wallets }) =>
     Array.from({ length: 40 }, (_, number) => {
       const posting = { workspaceId, walletId: hot, amount: '0.01' }
-      return retryUnavailable(() => (number % 2 ? wallets.deposit.mutate(posting) : wallets.withdraw.mutate(posting)))
+      return retryUnavailable(() =>
+        number % 2
+          ? wallets.deposit.mutate({ ...posting, bizId: randomUUID() })
+          : wallets.withdraw.mutate({ ...posting, bizId: randomUUID() }),
+      )
     }),
   )
   const codes = await Promise.all(

@@ -554,9 +554,9 @@ describe('the audit', () => {
     const { workspaceId, b: walletId } = await newBooks()
     const nowhere = mintId('workspace')
     await expect(
-      system.admin.wallets.deposit.mutate({ workspaceId: nowhere, walletId, amount: '1.00' }),
+      system.admin.wallets.deposit.mutate({ workspaceId: nowhere, walletId, amount: '1.00', bizId: randomUUID() }),
     ).rejects.toMatchObject({ data: { appError: { code: 'W001' } } })
-    await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+    await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
   })
 
   test('contains forged generations of the nonce store, which neither end the present one nor delay the next', async () => {
@@ -612,7 +612,7 @@ describe('the audit', () => {
 
     await asService(forge('position + 1'))
     await system.admin.wallets.changeStatus.mutate({ workspaceId, walletId: books.b, status: 'FROZEN' })
-    await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00' })
+    await system.admin.wallets.deposit.mutate({ workspaceId, walletId: books.a, amount: '1.00', bizId: randomUUID() })
     const { violations } = await verify(system.admin, { workspaceId })
     expect(violations).toMatchObject([
       { rule: 'audit-chain', ids: { action: 'wallet.freeze' } },

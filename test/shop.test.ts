@@ -1,5 +1,6 @@
 /** Runs examples/shop through a morning of random orders, while gateways, cores, couriers and the shop itself are killed. */
 
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import {
@@ -128,7 +129,12 @@ class Shopper {
     await shop.put(`/customers/${this.customerId}`, { name: `Customer ${this.customerId}` })
     const path = `/customers/${this.customerId}`
     this.walletId = await until(`a wallet of ${path}`, async () => (await shop.get<Customer>(path)).body.walletId)
-    await system.admin.wallets.deposit.mutate({ workspaceId, walletId: this.walletId, amount: toDecimal(deposit) })
+    await system.admin.wallets.deposit.mutate({
+      workspaceId,
+      walletId: this.walletId,
+      amount: toDecimal(deposit),
+      bizId: randomUUID(),
+    })
     this.balance = deposit
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Decimal, mintId, type SetLimitInput, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -88,13 +89,13 @@ test('a limit of a wallet counts every flow out of it, by any key and by operato
   await setWalletLimit({ perDay: '100.00' })
   const other = await createKey({ ...system, workspaceId })
   expect(codeOf(await pay('50.00', {}, other))).toBe('2000')
-  await system.admin.wallets.withdraw.mutate({ workspaceId, walletId: main, amount: '20.00' })
+  await system.admin.wallets.withdraw.mutate({ workspaceId, walletId: main, amount: '20.00', bizId: randomUUID() })
   await expect(
-    system.admin.wallets.withdraw.mutate({ workspaceId, walletId: main, amount: '30.01' }),
+    system.admin.wallets.withdraw.mutate({ workspaceId, walletId: main, amount: '30.01', bizId: randomUUID() }),
   ).rejects.toMatchObject({
     data: { appError: { code: 'T008', details: { limit: '100.00', remaining: '30.00' } } },
   })
-  await system.admin.wallets.deposit.mutate({ workspaceId, walletId: main, amount: '5000.00' })
+  await system.admin.wallets.deposit.mutate({ workspaceId, walletId: main, amount: '5000.00', bizId: randomUUID() })
   expect(codeOf(await pay('30.01'))).toBe('T008')
   expect(codeOf(await pay('30.00'))).toBe('2000')
   expect(await spentToday()).toEqual(['100.00'])

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call } from './setup/client.ts'
 import { moveTransfersToPast } from './setup/past.ts'
@@ -13,7 +14,12 @@ beforeAll(async () => {
   system = await startSystem()
   tenant = await createTenant(system)
   walletId = await createWallet({ ...system, ...tenant }, { deposits: ['100.50', '0.5'] })
-  await system.admin.wallets.withdraw.mutate({ workspaceId: tenant.workspaceId, walletId, amount: '20' })
+  await system.admin.wallets.withdraw.mutate({
+    workspaceId: tenant.workspaceId,
+    walletId,
+    amount: '20',
+    bizId: randomUUID(),
+  })
   await moveTransfersToPast(system.database.ownerUrl, tenant.workspaceId)
 })
 afterAll(() => system.stop())
@@ -142,6 +148,11 @@ test('an answer is the same when it is asked for again, whatever is posted since
   const [from, to] = [hoursAgo(2), hoursAgo(0.01)]
   const ask = async () => [(await get(`balance/${to}`)).body.data, (await get(`statement/${from}/${to}`)).body.data]
   const first = await ask()
-  await system.admin.wallets.deposit.mutate({ workspaceId: tenant.workspaceId, walletId, amount: '7' })
+  await system.admin.wallets.deposit.mutate({
+    workspaceId: tenant.workspaceId,
+    walletId,
+    amount: '7',
+    bizId: randomUUID(),
+  })
   expect(await ask()).toEqual(first)
 })

@@ -141,7 +141,12 @@ describe('bizId', () => {
     const [source, target] = [await newWallet(), await newWallet()]
     const body = order(source, target, '1.00', { bizId: `refused-${randomUUID()}` })
     expect((await send('POST', createPath, body)).body.code).toBe('T002')
-    await system.admin.wallets.deposit.mutate({ workspaceId: system.workspaceId, walletId: source, amount: '1.00' })
+    await system.admin.wallets.deposit.mutate({
+      workspaceId: system.workspaceId,
+      walletId: source,
+      amount: '1.00',
+      bizId: randomUUID(),
+    })
     expect((await send('POST', createPath, body)).status).toBe(200)
   })
 })

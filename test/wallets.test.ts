@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -37,7 +38,7 @@ const change = (tenant: Tenant, walletId: string, status: string) =>
 const newWallet = async (tenant: Tenant, bizId = 'main'): Promise<string> =>
   (await create(tenant, { bizId })).body.data.walletId
 const deposit = ({ workspaceId }: Tenant, walletId: string, amount: string) =>
-  system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount })
+  system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount, bizId: randomUUID() })
 const pay = (tenant: Tenant, sourceWalletId: string, targetWalletId: string) =>
   post(tenant, createPath, { sourceWalletId, targetWalletId, amount: '1.00', currency: 'USD' })
 const outcome = ({ status, body }: Answer) => [status, body.code]
@@ -196,7 +197,7 @@ test('refusals come in the order W001, W002, W004, W003, and a status that the w
   expect(await codes()).toEqual(['W004', '2000', 'W004'])
   await admin.wallets.changeStatus.mutate({ ...wallet, status: 'ACTIVE' })
   expect(outcome(await change(ours, walletId, 'CLOSED'))).toEqual([409, 'W003'])
-  await admin.wallets.withdraw.mutate({ ...wallet, amount: '1.00' })
+  await admin.wallets.withdraw.mutate({ ...wallet, amount: '1.00', bizId: randomUUID() })
   expect(await codes()).toEqual(['2000', '2000', '2000'])
   expect(await codes()).toEqual(['W002', 'W002', '2000'])
   expect(outcome(await change(ours, walletId, 'ACTIVE'))).toEqual([409, 'W002'])

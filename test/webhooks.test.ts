@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Delivery, eventTypes, mintId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { Webhook as Verifier } from 'standardwebhooks'
@@ -44,7 +45,13 @@ const dataOf = ({ status, body }: Answer) => {
   return body.data
 }
 const codeOf = ({ body }: Answer) => body.code
-const deposit = () => system.admin.wallets.deposit.mutate({ workspaceId: tenant.workspaceId, walletId, amount: '1.00' })
+const deposit = () =>
+  system.admin.wallets.deposit.mutate({
+    workspaceId: tenant.workspaceId,
+    walletId,
+    amount: '1.00',
+    bizId: randomUUID(),
+  })
 
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const secretForm = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/)

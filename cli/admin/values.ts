@@ -6,6 +6,7 @@ import {
   displayName,
   type IdKind,
   idPrefixes,
+  reason,
   remark,
   rotateKeyInput,
   type Scope,
@@ -45,6 +46,8 @@ export const parseWalletBizId = parserFor(
   walletBizId,
   'must be 1 to 64 letters, digits or any of . _ : -, begin with a letter or digit, and not be the ID of a wallet',
 )
+
+export const parseReason = parserFor(reason, 'must have 1 to 256 characters on one line, at least one of them visible')
 
 export const parseRemark = parserFor(remark, 'must have at most 256 characters')
 

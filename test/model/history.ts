@@ -329,8 +329,8 @@ function isFrom(request: Request, { data }: LoggedEvent): boolean {
 
 /** A request without a bizId is looked up by what it made. */
 function nameUnnamed(request: Request, { data }: Answer): Request {
-  const isUnnamed = request.kind === 'transfer' || request.kind === 'deposit' || request.kind === 'withdrawal'
-  if (isUnnamed && request.bizId === undefined && data) return { ...request, bizId: String(data.transferId) }
+  if (request.kind === 'transfer' && request.bizId === undefined && data)
+    return { ...request, bizId: String(data.transferId) }
   if (request.kind === 'wallet' && request.bizId === undefined && data)
     return { kind: 'read', what: 'wallet', id: String(data.walletId) }
   return request

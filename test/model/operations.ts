@@ -72,7 +72,7 @@ export class OperationGenerator {
     return codes.flatMap(currency =>
       Array.from({ length: 2 }, (): Step[] => {
         const wallet = this.#newWallet(currency)
-        return [[wallet], [{ kind: 'deposit', walletId: wallet.name, amount: '120' }]]
+        return [[wallet], [{ kind: 'deposit', walletId: wallet.name, amount: '120', bizId: this.#name() }]]
       }).flat(),
     )
   }
@@ -140,7 +140,7 @@ export class OperationGenerator {
       kind,
       walletId: this.#random.chance(0.97) ? wallet : this.#anyWallet(),
       amount: holder ? this.#partOf(holder) : this.#amount(this.#currencyOf(wallet), kind === 'deposit' ? 14 : 8),
-      ...(this.#random.chance(0.6) && { bizId: this.#name() }),
+      bizId: this.#name(),
       ...(holder && this.#draw(holder)),
     })
   }

@@ -37,6 +37,7 @@ export type Funding = Draw & {
   walletId: string
   amount: string
   currency?: Currency
+  /** Callers of core have to give one. */
   bizId?: string
 }
 /** What moves money by one transfer. */

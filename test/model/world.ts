@@ -111,9 +111,9 @@ export class World {
         return this.#call('GET', readPaths[request.what](encodeURIComponent(request.id)))
       case 'deposit':
       case 'withdrawal': {
-        const { kind, ...input } = request
+        const { kind, bizId = '', ...input } = request
         const procedure = kind === 'deposit' ? 'deposit' : 'withdraw'
-        return answerOf(this.#core().wallets[procedure].mutate({ workspaceId: this.workspaceId, ...input }))
+        return answerOf(this.#core().wallets[procedure].mutate({ workspaceId: this.workspaceId, bizId, ...input }))
       }
       case 'wallet':
         return this.#createWallet(request)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { scopes as allScopes } from '@workspace-wallet/contract'
 import { retryUnavailable } from '../../cli/processes/retry.ts'
 import type { Credentials } from './client.ts'
@@ -41,6 +42,6 @@ export async function createWallet(
 ): Promise<string> {
   const { walletId } = await retryUnavailable(() => admin.wallets.create.mutate({ workspaceId, currency, name }))
   for (const amount of deposits)
-    await retryUnavailable(() => admin.wallets.deposit.mutate({ workspaceId, walletId, amount }))
+    await retryUnavailable(() => admin.wallets.deposit.mutate({ workspaceId, walletId, amount, bizId: randomUUID() }))
   return walletId
 }

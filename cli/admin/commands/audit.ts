@@ -14,7 +14,8 @@ export const auditCommands = [
     help: 'list administrative actions, newest first: who did what, when, and what changed',
     flags: {
       workspace: { value: 'wsp_…', help: 'only actions on this workspace', parse: parseId('workspace') },
-      actor: { value: 'ROLE:NAME', help: 'only actions by this actor, such as admin:operator', parse: anyText },
+      actor: { value: 'ACTOR', help: 'only actions by this actor, such as operator:ada', parse: anyText },
+      request: { value: 'ID', help: 'only actions of the request or call with this ID', parse: anyText },
       action: {
         value: 'ACTION',
         help: 'only actions of this kind, such as key.disable',
@@ -36,11 +37,11 @@ export const auditCommands = [
       },
     },
     examples: ['', '--target ak_…', '--workspace wsp_… --from 7d --json'],
-    async run(core, { workspace: workspaceId, actor, action, target, from, to, before, limit }) {
+    async run(core, { workspace: workspaceId, actor, action, target, request: requestId, from, to, before, limit }) {
       const entries: AuditEntry[] = []
       let next = before ?? null
       do {
-        const filter = { workspaceId, actor, action, target, from, to, before: next ?? undefined }
+        const filter = { workspaceId, actor, action, target, requestId, from, to, before: next ?? undefined }
         const page: AuditPage = await core.audit.list.query({ ...filter, limit: Math.min(limit - entries.length, 500) })
         entries.push(...page.entries)
         next = page.next
@@ -52,17 +53,19 @@ export const auditCommands = [
 ]
 
 function printEntries(entries: AuditEntry[], next: number | null): string {
-  const rows = entries.map(({ id, at, actor, action, target, workspaceId, ...change }) => [
+  const rows = entries.map(({ id, at, actor, action, target, workspaceId, reason, requestId, ...change }) => [
     String(id),
     at.toISOString(),
     actor,
     action,
     target,
     workspaceId ?? '',
+    reason ?? '',
+    requestId ?? '',
     changeText(change),
   ])
   const rest = next === null ? '' : `\n\nThere are older actions. To list them, add --before ${next}.`
-  return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'TARGET', 'WORKSPACE', 'CHANGE'], rows)}${rest}`
+  return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'TARGET', 'WORKSPACE', 'REASON', 'REQUEST', 'CHANGE'], rows)}${rest}`
 }
 
 /** The fields that changed: `status "ACTIVE" → "DISABLED"`. */

@@ -1,5 +1,5 @@
-/** Flags for workspaces, members and wallets that several commands share. */
-import { parseId, parseUser } from '../values.ts'
+/** Flags for workspaces, members, wallets and reasons that several commands share. */
+import { parseId, parseReason, parseUser } from '../values.ts'
 
 export const workspace = {
   value: 'wsp_…',
@@ -19,3 +19,4 @@ export const user = {
   required: true,
   parse: parseUser,
 } as const
+export const reason = { value: 'TEXT', help: 'why, for the audit log', parse: parseReason } as const

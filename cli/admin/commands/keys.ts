@@ -4,7 +4,7 @@ import type { ValueFlag } from '../../command-line/flags.ts'
 import { type Command, command } from '../command.ts'
 import { table } from '../table.ts'
 import { parseExpiry, parseGrace, parseId, parseName, parseNewExpiry, parseScopes, splitList } from '../values.ts'
-import { user, workspace } from './id-flags.ts'
+import { reason, user, workspace } from './id-flags.ts'
 
 const key = { value: 'ak_…', help: 'ID of the API key', required: true, parse: parseId('apiKey') } as const
 const scopes = {
@@ -78,7 +78,18 @@ export const keyCommands = [
     core.apiKeys.disable.mutate(input),
   ),
   keyCommand('enable', 'enable a disabled key', 'Enabled', (core, input) => core.apiKeys.enable.mutate(input)),
-  keyCommand('delete', 'delete a key permanently', 'Deleted', (core, input) => core.apiKeys.delete.mutate(input)),
+  command({
+    noun: 'key',
+    verb: 'delete',
+    help: 'delete a key permanently',
+    flags: { key, reason },
+    examples: ['--key ak_…', "--key ak_… --reason 'leaked'"],
+    async run(core, { key: apiKey, reason }) {
+      await core.apiKeys.delete.mutate({ apiKey, reason })
+      return { apiKey }
+    },
+    print: ({ apiKey }) => `Deleted key ${apiKey}.`,
+  }),
   command({
     noun: 'key',
     verb: 'rotate',

@@ -8,7 +8,7 @@ import type { Progress } from '../progress.ts'
 import { table } from '../table.ts'
 import { parseFile } from '../values.ts'
 import { describeReport, failureOf, verify, withProgress } from '../verification.ts'
-import { workspace } from './id-flags.ts'
+import { reason, workspace } from './id-flags.ts'
 
 export const ledgerCommands = [
   command({
@@ -46,11 +46,11 @@ export const ledgerCommands = [
     noun: 'ledger',
     verb: 'reopen',
     help: 'verify the ledger of a halted workspace, and reopen it for postings if it is sound',
-    flags: { workspace, force: { help: 'reopen it even if the verification fails' } },
+    flags: { workspace, force: { help: 'reopen it even if the verification fails' }, reason },
     examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
-    async run(core, { workspace: workspaceId, force }, progress) {
+    async run(core, { workspace: workspaceId, force, reason }, progress) {
       const { reopened, report } = await withProgress('verification', progress, onProgress =>
-        reopenLedger(core, { workspaceId, force }, onProgress),
+        reopenLedger(core, { workspaceId, force, reason }, onProgress),
       )
       return { workspaceId, reopened, ...report }
     },
@@ -64,11 +64,11 @@ export const ledgerCommands = [
     noun: 'ledger',
     verb: 'repair',
     help: "rebuild a halted workspace's wallets and counters from its flows, holds and journal, and reopen it if it is sound",
-    flags: { workspace, 'dry-run': { help: 'show the changes without making them' } },
+    flags: { workspace, 'dry-run': { help: 'show the changes without making them' }, reason },
     examples: ['--workspace wsp_… --dry-run', '--workspace wsp_…'],
-    async run(core, { workspace: workspaceId, 'dry-run': dryRun }, progress) {
+    async run(core, { workspace: workspaceId, 'dry-run': dryRun, reason }, progress) {
       const result = await withProgress('repair', progress, onProgress =>
-        repairLedger(core, { workspaceId, dryRun }, onProgress),
+        repairLedger(core, { workspaceId, dryRun, reason }, onProgress),
       )
       return { workspaceId, dryRun, ...result }
     },

@@ -3,7 +3,7 @@ import { UsageError } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { table } from '../table.ts'
 import { parseAmount, parseCurrency, parseId } from '../values.ts'
-import { wallet, workspace } from './id-flags.ts'
+import { reason, wallet, workspace } from './id-flags.ts'
 
 /** A limit belongs to a key or to a wallet: one of both. */
 const subject = {
@@ -28,17 +28,19 @@ export const limitCommands = [
       currency,
       'per-transfer': { value: 'AMOUNT', help: 'largest transfer and hold (default: unlimited)', parse: parseAmount },
       'per-day': { value: 'AMOUNT', help: 'largest sum of a day (default: unlimited)', parse: parseAmount },
+      reason,
     },
     examples: [
       '--workspace wsp_… --key ak_… --currency USD --per-transfer 500.00 --per-day 2000.00',
       '--workspace wsp_… --wallet wal_… --currency EUR --per-day 10000.00',
     ],
-    async run(core, { workspace: workspaceId, key, wallet, currency, 'per-transfer': perTransfer, 'per-day': perDay }) {
+    async run(core, { workspace: workspaceId, key, wallet, currency, reason, ...given }) {
+      const { 'per-transfer': perTransfer, 'per-day': perDay } = given
       if (perTransfer === undefined && perDay === undefined)
         throw new UsageError('Set --per-transfer, --per-day or both. To remove a limit, use limit clear.')
       const bounds = { ...(perTransfer && { perTransfer }), ...(perDay && { perDay }) }
       return recordOf(
-        await core.limits.set.mutate({ workspaceId, subject: subjectOf({ key, wallet }), currency, ...bounds }),
+        await core.limits.set.mutate({ workspaceId, subject: subjectOf({ key, wallet }), currency, reason, ...bounds }),
       )
     },
     print: limit => `${limit.apiKey ?? limit.walletId} may spend ${sentenceOf(limit)} from now on.`,
@@ -58,11 +60,11 @@ export const limitCommands = [
     noun: 'limit',
     verb: 'clear',
     help: 'remove the limits of an API key or a wallet in one currency',
-    flags: { workspace, ...subject, currency },
+    flags: { workspace, ...subject, currency, reason },
     examples: ['--workspace wsp_… --key ak_… --currency USD'],
-    async run(core, { workspace: workspaceId, key, wallet, currency }) {
+    async run(core, { workspace: workspaceId, key, wallet, currency, reason }) {
       const subject = subjectOf({ key, wallet })
-      await core.limits.clear.mutate({ workspaceId, subject, currency })
+      await core.limits.clear.mutate({ workspaceId, subject, currency, reason })
       return { ...subject, currency }
     },
     print: ({ currency, ...subject }) =>

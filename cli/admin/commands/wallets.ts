@@ -5,7 +5,7 @@ import { type Command, command } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
 import { isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseName, parseWalletBizId } from '../values.ts'
-import { wallet, workspace } from './id-flags.ts'
+import { reason, wallet, workspace } from './id-flags.ts'
 
 export const walletCommands = [
   command({
@@ -55,10 +55,10 @@ function statusCommand(verb: string, status: WalletStatus, help: string): Comman
     noun: 'wallet',
     verb,
     help,
-    flags: { workspace, wallet },
-    examples: ['--workspace wsp_… --wallet wal_…'],
-    async run(core, { workspace: workspaceId, wallet: walletId }) {
-      const record = await core.wallets.changeStatus.mutate({ workspaceId, walletId, status })
+    flags: { workspace, wallet, reason },
+    examples: ['--workspace wsp_… --wallet wal_…', "--workspace wsp_… --wallet wal_… --reason 'case 4711'"],
+    async run(core, { workspace: workspaceId, wallet: walletId, reason }) {
+      const record = await core.wallets.changeStatus.mutate({ workspaceId, walletId, status, reason })
       return { ...record, balance: formatBalance(record.balance, record.currency) }
     },
     print: ({ walletId, status }) =>
@@ -85,16 +85,17 @@ function fundingCommand(verb: 'deposit' | 'withdraw', help: string, done: string
         help: 'your own ID for this operation: repeating the command with the same ID moves the money only once',
         parse: parseBizId,
       },
+      reason,
     },
     examples: [
       '--workspace wsp_… --wallet wal_… --amount 100.50',
-      '--workspace wsp_… --wallet wal_… --amount 100.50 --biz-id invoice-2026-0042',
+      "--workspace wsp_… --wallet wal_… --amount 100.50 --biz-id invoice-2026-0042 --reason 'paid by wire'",
     ],
-    async run(core, { workspace: workspaceId, wallet: walletId, amount, ...given }) {
+    async run(core, { workspace: workspaceId, wallet: walletId, amount, reason, ...given }) {
       // Generated here, so that the command can be repeated with it if the response is lost.
       const bizId = given['biz-id'] ?? `${verb}-${randomUUID()}`
       try {
-        const receipt = await core.wallets[verb].mutate({ workspaceId, walletId, amount, bizId })
+        const receipt = await core.wallets[verb].mutate({ workspaceId, walletId, amount, bizId, reason })
         return { ...receipt, ...(await balanceNow(core, workspaceId, receipt)) }
       } catch (error) {
         if (!isOutcomeUnknown(error)) throw error

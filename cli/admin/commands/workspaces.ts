@@ -5,7 +5,7 @@ import { type Command, command } from '../command.ts'
 import { moreSentence, pageFlags, readPages } from '../pages.ts'
 import { table } from '../table.ts'
 import { parseName } from '../values.ts'
-import { user, workspace } from './id-flags.ts'
+import { reason, user, workspace } from './id-flags.ts'
 
 export const workspaceCommands = [
   command({
@@ -21,10 +21,10 @@ export const workspaceCommands = [
     noun: 'workspace',
     verb: 'delete',
     help: 'delete a workspace: its keys stop working at once, and its history is kept',
-    flags: { workspace, force: { help: 'delete it even if its wallets hold money' } },
+    flags: { workspace, force: { help: 'delete it even if its wallets hold money' }, reason },
     examples: ['--workspace wsp_…', '--workspace wsp_… --force'],
-    async run(core, { workspace: workspaceId, force }) {
-      await core.workspaces.delete.mutate({ workspaceId, force })
+    async run(core, { workspace: workspaceId, force, reason }) {
+      await core.workspaces.delete.mutate({ workspaceId, force, reason })
       return { workspaceId, deleted: true }
     },
     print: ({ workspaceId }) => `Deleted workspace ${workspaceId}. Its keys no longer work; its history is kept.`,

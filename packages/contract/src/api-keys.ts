@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { label } from './text.ts'
+import { label, reason } from './text.ts'
 import { userId } from './workspaces.ts'
 
 /** Scopes of API keys (section 5.4). */
@@ -38,6 +38,7 @@ export const createKeyInput = z.object({
   expiresAt: storableTime.optional(),
 })
 export const keyInput = z.object({ apiKey: z.string() })
+export const deleteKeyInput = keyInput.extend({ reason: reason.optional() })
 export const setScopesInput = keyInput.extend({ scopes: scopeList })
 export const setIpsInput = keyInput.extend({ ipAllowlist })
 /** A time in the past ends the key at once. Null removes the expiry. */

@@ -57,6 +57,10 @@ export const auditEntry = z.object({
   workspaceId: z.string().nullable(),
   /** The ID of the key, workspace, member or other object of the action. */
   target: z.string(),
+  /** Why, if the actor has said so. */
+  reason: z.string().nullable(),
+  /** The call or request of the public API that did it, which the logs have too. Null for what core does by itself. */
+  requestId: z.string().nullable(),
   before: z.unknown(),
   after: z.unknown(),
 })
@@ -70,6 +74,7 @@ export const listAuditInput = z.object({
   actor: plainText(maxFilterLength).optional(),
   action: plainText(maxFilterLength).optional(),
   target: plainText(maxFilterLength).optional(),
+  requestId: plainText(maxFilterLength).optional(),
   from: z.date().optional(),
   to: z.date().optional(),
   before: z.int().min(0).optional(),

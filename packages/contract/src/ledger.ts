@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { reason } from './text.ts'
 
 /**
  * The rules that a verification checks, in the order of a report: first those that only somebody with access to the database
@@ -206,7 +207,11 @@ export const listedHalted = 1000
 export const haltedLedgers = z.object({ ledgers: z.array(haltedLedger), total: z.int() })
 
 /** `force` reopens the ledger even if rules are broken. */
-export const reopenInput = z.object({ workspaceId: z.string(), force: z.boolean().default(false) })
+export const reopenInput = z.object({
+  workspaceId: z.string(),
+  force: z.boolean().default(false),
+  reason: reason.optional(),
+})
 
 /** The progress of the verification of a halted workspace, or its result, which comes last. */
 export type ReopenEvent =
@@ -214,7 +219,11 @@ export type ReopenEvent =
   | { kind: 'result'; reopened: boolean; report: VerifyReport }
 
 /** `dryRun` returns the changes without making them. */
-export const repairInput = z.object({ workspaceId: z.string(), dryRun: z.boolean().default(false) })
+export const repairInput = z.object({
+  workspaceId: z.string(),
+  dryRun: z.boolean().default(false),
+  reason: reason.optional(),
+})
 
 /** A row that does not match transfers, holds and journal: its columns before and after the repair. */
 export type LedgerChange = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { amountText, currencyCode, decimal } from './money.ts'
+import { reason } from './text.ts'
 
 /** Whose spending a limit counts: that of an API key, or that of a wallet. */
 export const limitSubject = z.union([
@@ -8,7 +9,12 @@ export const limitSubject = z.union([
 ])
 export type LimitSubject = z.infer<typeof limitSubject>
 
-export const limitInput = z.object({ workspaceId: z.string(), subject: limitSubject, currency: currencyCode })
+export const limitInput = z.object({
+  workspaceId: z.string(),
+  subject: limitSubject,
+  currency: currencyCode,
+  reason: reason.optional(),
+})
 export type LimitInput = z.infer<typeof limitInput>
 
 /**

@@ -215,6 +215,7 @@ export const foundKinds = [
   'webhook',
   'operator',
   'refusal',
+  'audit',
 ] as const
 export type FoundKind = (typeof foundKinds)[number]
 
@@ -222,7 +223,7 @@ export type FoundKind = (typeof foundKinds)[number]
 export const foundObject = z.object({
   kind: z.enum(foundKinds),
   id: z.string(),
-  /** Null for operators and refused calls. */
+  /** Null for operators, refused calls and actions on no workspace. */
   workspaceId: z.string().nullable(),
   /** By what it was found, such as `bizId`. */
   by: z.string(),

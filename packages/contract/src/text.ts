@@ -59,3 +59,8 @@ const referenceLength = 64
 export const reference = visibleText(referenceLength).describe(
   `What it belongs to, such as an invoice: 1 to ${referenceLength} visible ASCII characters.`,
 )
+
+/** Why an operator or a service does something, for the audit: a sentence, a ticket. One line that is not blank. */
+export const reason = plainText(256)
+  .refine(text => !/\p{Cc}/u.test(text), { error: 'NOT_ONE_LINE' })
+  .refine(text => text.trim() !== '', { error: 'EMPTY' })

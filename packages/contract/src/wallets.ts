@@ -3,7 +3,7 @@ import { transferBizId, walletBizId } from './biz-ids.ts'
 import { caller, workspaceCall } from './caller.ts'
 import { amountText, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { displayName, nameOfExisting } from './text.ts'
+import { displayName, nameOfExisting, reason } from './text.ts'
 import { checkDraw, draw } from './transfers.ts'
 
 export const walletStatuses = ['ACTIVE', 'FROZEN', 'CLOSED'] as const
@@ -121,20 +121,22 @@ export const changeWalletStatusBody = z.strictObject({
     .describe('The status that the wallet gets. A closed wallet stays closed; only an empty one can be closed.'),
 })
 
-/** Operators act without a `caller`. */
+/** Operators act without a `caller`. `reason` is for the audit. */
 export const changeWalletStatusInput = z.object({
   workspaceId: z.string(),
   caller: caller.optional(),
+  reason: reason.optional(),
   ...changeWalletStatusBody.shape,
 })
 export type ChangeWalletStatusInput = z.infer<typeof changeWalletStatusInput>
 
-/** A deposit or a withdrawal. `bizId` makes it idempotent, like a transfer. */
+/** A deposit or a withdrawal. `bizId` makes it idempotent, like a transfer. `reason` is for the audit, and not compared. */
 export const fundingInput = z.object({
   workspaceId: z.string(),
   walletId: z.string(),
   amount: amountText,
-  bizId: transferBizId.optional(),
+  bizId: transferBizId,
+  reason: reason.optional(),
   caller: caller.optional(),
 })
 

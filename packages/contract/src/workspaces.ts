@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { displayName } from './text.ts'
+import { displayName, reason } from './text.ts'
 
 export const createWorkspaceInput = z.object({ name: displayName })
 
 /** `force` deletes a workspace whose wallets hold money. History and balances are kept. */
-export const deleteWorkspaceInput = z.object({ workspaceId: z.string(), force: z.boolean().default(false) })
+export const deleteWorkspaceInput = z.object({
+  workspaceId: z.string(),
+  force: z.boolean().default(false),
+  reason: reason.optional(),
+})
 
 /** A member of a workspace: the ID of a person or program in the operator's own directory. */
 export const userId = z

@@ -49,7 +49,7 @@ export async function verifyLedger(
  */
 export async function reopenLedger(
   core: CoreClient,
-  input: { workspaceId: string; force: boolean },
+  input: { workspaceId: string; force: boolean; reason?: string | undefined },
   onProgress?: (progress: VerifyProgress) => void,
 ): Promise<{ reopened: boolean; report: VerifyReport }> {
   for await (const event of await core.ledger.reopen.mutate(input)) {
@@ -68,7 +68,7 @@ export async function reopenLedger(
  */
 export async function repairLedger(
   core: CoreClient,
-  input: { workspaceId: string; dryRun: boolean },
+  input: { workspaceId: string; dryRun: boolean; reason?: string | undefined },
   onProgress?: (progress: VerifyProgress) => void,
 ): Promise<RepairResult> {
   for await (const event of await core.ledger.repair.mutate(input)) {

@@ -58,7 +58,7 @@ function Results({ text }: { text: string }) {
 
 function FoundLink({ found: { kind, id, workspaceId } }: { found: FoundObject }) {
   if (kind === 'operator') return <PageLink to="/operators">{id}</PageLink>
-  if (workspaceId === null) return <Id value={id} />
+  if (workspaceId === null || kind === 'audit') return <Id value={id} />
   const search = { workspace: workspaceId }
   switch (kind) {
     case 'workspace':

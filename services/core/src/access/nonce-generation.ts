@@ -63,6 +63,7 @@ async function findBegun(
   for (;;) {
     const rows = await em.execute<Begun[]>(
       `select a.id::text, a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
+         a.reason, a.request_id as "requestId",
          a.position::float8, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
        from audit a left join audit p on p.workspace_id is null and p.position = a.position - 1
        where a.workspace_id is null and a.action = '${action}' and a.id ${order === 'asc' ? '>' : '<'} ?

@@ -17,6 +17,10 @@ export type Action = {
   /** JSON. */
   before: string | null
   after: string | null
+  /** Why, if the actor has said so. */
+  reason: string | null
+  /** The call that did it; null for what core does by itself. */
+  requestId: string | null
 }
 
 export type AuditRow = Action & { at: Date; position: number }
@@ -32,8 +36,9 @@ const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 
 /** The content begins with a word, like that of signed rows (see database/tables/table.ts). */
 export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
-  const { workspaceId, position, at, actor, action, target, before, after } = row
-  const content = [workspaceId, position, at.getTime(), actor, action, target, before, after, previous.toString('hex')]
+  const { workspaceId, position, at, actor, action, target, before, after, reason, requestId } = row
+  const what = [actor, action, target, before, after, reason, requestId]
+  const content = [workspaceId, position, at.getTime(), ...what, previous.toString('hex')]
   return createHmac('sha256', key)
     .update(JSON.stringify(['audit row', ...content]))
     .digest()
@@ -61,11 +66,12 @@ export async function lockAudit(run: Run, workspaceIds: readonly (Uuid<'workspac
 
 const appendActionsStatement = statement(
   'append-actions',
-  `insert into audit (at, actor, action, workspace_id, target, before, after, position, mac)
-   select at, actor, action, workspace_id, target, before::json, after::json, position, mac
-   from unnest($1::timestamptz[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-       $9::bytea[])
-     with ordinality as actions (at, actor, action, workspace_id, target, before, after, position, mac, place)
+  `insert into audit (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac)
+   select at, actor, action, workspace_id, target, before::json, after::json, reason, request_id, position, mac
+   from unnest($1::timestamptz[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[],
+       $9::text[], $10::bigint[], $11::bytea[])
+     with ordinality
+     as actions (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac, place)
    order by place`,
 )
 
@@ -92,6 +98,8 @@ export function appendActions(
     textArray(rows.map(row => row.target)),
     textArray(rows.map(row => row.before)),
     textArray(rows.map(row => row.after)),
+    textArray(rows.map(row => row.reason)),
+    textArray(rows.map(row => row.requestId)),
     plainArray(rows.map(row => row.position)),
     bytesArray(rows.map(row => row.mac)),
   ])

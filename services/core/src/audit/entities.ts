@@ -13,6 +13,8 @@ const AuditEntrySchema = defineEntity({
     target: p.text(),
     before: p.json<unknown>().columnType('json').nullable(),
     after: p.json<unknown>().columnType('json').nullable(),
+    reason: p.text().nullable(),
+    requestId: p.text().nullable(),
     position: p.bigint('number'),
     mac: p.blob(),
   },

@@ -14,8 +14,11 @@ export type AuditedAction = {
   after?: unknown
 }
 
+/** What all actions of a transaction have in common. */
+export type Circumstances = Pick<Action, 'reason' | 'requestId'>
+
 /** The actions that each transaction has not written yet. */
-const pending = new WeakMap<Em, Action[]>()
+const pending = new WeakMap<Em, Omit<Action, keyof Circumstances>[]>()
 
 /** Writes an action to the audit at the end of the transaction. `before` and `after` must not contain secrets. */
 export function recordAction(em: Em, { workspaceId, before, after, ...action }: AuditedAction): void {
@@ -30,10 +33,11 @@ export function recordAction(em: Em, { workspaceId, before, after, ...action }: 
 }
 
 /** Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit). */
-export async function writeActions(em: Em, chainKey: KeyObject): Promise<void> {
+export async function writeActions(em: Em, chainKey: KeyObject, circumstances: Circumstances): Promise<void> {
   const actions = pending.get(em)
   if (!actions) return
   const run = runIn(em)
   const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
-  await appendActions(run, chainKey, heads, actions)
+  const complete = actions.map(action => ({ ...action, ...circumstances }))
+  await appendActions(run, chainKey, heads, complete)
 }

@@ -21,7 +21,7 @@ function findActionsOf(action: RecordedAction) {
   return statement<FoundAction>(
     `find-actions-${action}`,
     `select a.id, a.at, a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
-       a.position, a.mac,
+       a.reason, a.request_id as "requestId", a.position, a.mac,
        case when a.workspace_id is null
          then (select p.mac from audit p where p.workspace_id is null and p.position = a.position - 1 limit 1)
          else (select p.mac from audit p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)

@@ -36,7 +36,7 @@ export function grants(role: string, database: string): string[] {
        to ${role}`,
 
     // Append to the audit. A trigger checks the position and the time, and PostgreSQL assigns the id.
-    `grant insert (at, actor, action, workspace_id, target, before, after, position, mac) on audit to ${role}`,
+    `grant insert (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac) on audit to ${role}`,
     `grant execute on function lock_audit to ${role}`,
 
     // The first core on a new database stores the fingerprint of its chain key. The table holds one row.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -90,7 +91,12 @@ class Ledger {
     this.operatorToken = (await admin.operators.create({ name: 'ada', role: 'viewer' })).token
     const unlimited = (await admin.workspaces.create({ name: 'Test' })).workspaceId
     const [sourceWalletId, targetWalletId] = [await newWallet(unlimited), await newWallet(unlimited)]
-    await admin.wallets.deposit({ workspaceId: unlimited, walletId: sourceWalletId, amount: '1000.00' })
+    await admin.wallets.deposit({
+      workspaceId: unlimited,
+      walletId: sourceWalletId,
+      amount: '1000.00',
+      bizId: randomUUID(),
+    })
     this.#unlimited = {
       workspaceId: unlimited,
       order: { sourceWalletId, targetWalletId, amount: '0.01', currency: 'USD' },
@@ -117,7 +123,7 @@ class Ledger {
     await service.wallets.changeStatus({ workspaceId, walletId, status: 'FROZEN', caller })
     await funding.wallets.deposit({ workspaceId, walletId: main, amount: '1000.00', bizId, caller })
     await funding.wallets.deposit({ workspaceId, walletId: main, amount: '1000.00', bizId, caller })
-    await funding.wallets.withdraw({ workspaceId, walletId: main, amount: '1.00', caller })
+    await funding.wallets.withdraw({ workspaceId, walletId: main, amount: '1.00', caller, bizId: randomUUID() })
     await service.transfers.create({ workspaceId, caller, order })
     const transferId = mintId('transfer')
     for (const resend of [false, true])

@@ -160,7 +160,7 @@ test('the previous core keeps serving during an additive migration, also while i
   const client = createCoreClient({ url: another.url, token: system.adminToken })
   for (const each of [admin, client]) {
     const { walletId } = await each.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Later' })
-    await each.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' })
+    await each.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
     await each.wallets.changeStatus.mutate({ workspaceId, walletId, status: 'FROZEN' })
     const orders = await each.transfers.list.query({ workspaceId, caller, page: 0, size: 5, sort: [] })
     expect(orders.content).toHaveLength(5)

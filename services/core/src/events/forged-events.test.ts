@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type EventType, eventsOf, mintId, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -50,7 +51,7 @@ async function newBooks(): Promise<Books> {
     return wallet.walletId
   }
   const a = await create('a')
-  await admin().wallets.deposit({ workspaceId, walletId: a, amount: '100.00' })
+  await admin().wallets.deposit({ workspaceId, walletId: a, amount: '100.00', bizId: randomUUID() })
   const b = await create('b')
   const pay = (amount: string) =>
     service().transfers.create({ ...on, order: { sourceWalletId: a, targetWalletId: b, amount, currency: 'USD' } })
@@ -91,7 +92,7 @@ async function expectRefused(books: Books, asked: Parameters<typeof read>[1], re
   // Again, now that the workspace is halted.
   await expect(read(books, asked)).rejects.toMatchObject({ cause: { code: 'S002' } })
   const { workspaceId, a: walletId } = books
-  const deposit = admin().wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+  const deposit = admin().wallets.deposit({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
   await expect(deposit).rejects.toMatchObject({ cause: { code: 'S002' } })
 }
 

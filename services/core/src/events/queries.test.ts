@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   Decimal,
   type Event,
@@ -33,7 +34,7 @@ const newWorkspace = async () => (await admin().workspaces.create({ name: 'Test'
 
 async function newWallet(workspaceId: string, deposit?: string): Promise<string> {
   const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-  if (deposit) await admin().wallets.deposit({ workspaceId, walletId, amount: deposit })
+  if (deposit) await admin().wallets.deposit({ workspaceId, walletId, amount: deposit, bizId: randomUUID() })
   return walletId
 }
 
@@ -165,7 +166,7 @@ describe('what an event says', () => {
     })
     const { holdId } = await createHold('6.00')
     const withdrawal = await eventsOf(() =>
-      admin().wallets.withdraw({ ...funding, holdId, holdRemainder: 'KEEP', caller }),
+      admin().wallets.withdraw({ ...funding, holdId, holdRemainder: 'KEEP', caller, bizId: randomUUID() }),
     )
     expect(withdrawal.events).toMatchObject([{ type: 'wallet.withdrawn', data: { funding: { holdId } } }])
     expect(withdrawal.events[0]!.data).toEqual({
@@ -445,7 +446,9 @@ async function postAtRandom(workspaceId: string, wallets: string[], commands: nu
       else if (chosen < 0.8) await service().holds.release({ ...call, holdId })
     } else if (chosen < 0.95) {
       const funding = { workspaceId, walletId: order.sourceWalletId, amount: '2' }
-      await (chosen < 0.9 ? admin().wallets.deposit(funding) : admin().wallets.withdraw(funding))
+      await (chosen < 0.9
+        ? admin().wallets.deposit({ ...funding, bizId: randomUUID() })
+        : admin().wallets.withdraw({ ...funding, bizId: randomUUID() }))
     } else {
       await newWallet(workspaceId)
     }

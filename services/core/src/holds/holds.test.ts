@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
@@ -27,7 +28,7 @@ beforeEach(async () => {
 
 async function newWallet(): Promise<string> {
   const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-  await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+  await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
   return walletId
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Hold, mintId, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -27,7 +28,7 @@ afterAll(async () => {
 beforeEach(async () => {
   workspaceId = (await testCore.as('admin').workspaces.create({ name: 'Test' })).workspaceId
   walletId = (await testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
-  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
 })
 
 function createHold(bizId: string, amount = '10.00') {
@@ -179,7 +180,7 @@ test('reads that wait for a locked ledger leave connections for the reads of oth
   const other = { workspaceId, walletId, caller }
   workspaceId = (await testCore.as('admin').workspaces.create({ name: 'Busy' })).workspaceId
   walletId = (await testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
-  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
   await expire(await createHold('h'))
   const locker = new pg.Client({ connectionString: testCore.database.ownerUrl })
   await locker.connect()

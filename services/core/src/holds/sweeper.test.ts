@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
@@ -23,7 +24,7 @@ async function blocksOf({ text }: { text: string }, seconds = 600): Promise<numb
 test('neither open holds nor the due ones of closed workspaces make a sweep slower', async () => {
   const { workspaceId } = await testCore.as('admin').workspaces.create({ name: 'Test' })
   const { walletId } = await testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100' })
+  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100', bizId: randomUUID() })
   const hold = { walletId, amount: '1', currency: 'USD', expiresInSeconds: 3600, bizId: 'first' }
   await testCore.as('service').holds.create({ workspaceId, caller, hold })
   const copies = (from: number, ago: string) => `

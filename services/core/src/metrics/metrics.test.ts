@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
@@ -16,7 +17,9 @@ async function newWallets() {
   const { workspaceId } = await testCore.as('admin').workspaces.create({ name: 'Test' })
   const create = () => testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
   const [source, target] = [await create(), await create()]
-  await testCore.as('admin').wallets.deposit({ workspaceId, walletId: source.walletId, amount: '100' })
+  await testCore
+    .as('admin')
+    .wallets.deposit({ workspaceId, walletId: source.walletId, amount: '100', bizId: randomUUID() })
   return { workspaceId, source: source.walletId, target: target.walletId }
 }
 
@@ -84,7 +87,8 @@ test('the lag of webhooks is that of those that do not fail; failing and paused 
   const service = testCore.as('service')
   const subscription = { workspaceId, caller, url: 'https://receiver.example/', bizId: 'hook' }
   const { webhookId } = await service.webhooks.create(subscription)
-  for (let at = 0; at < 2; at++) await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1' })
+  for (let at = 0; at < 2; at++)
+    await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1', bizId: randomUUID() })
   await figures(2, 0, 0)
   await until('the events have an age', async () => (await read('core_webhook_lag_seconds')) > 0)
 

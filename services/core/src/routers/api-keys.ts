@@ -3,6 +3,7 @@ import {
   accessChangesInput,
   accessSnapshot,
   createKeyInput,
+  deleteKeyInput,
   issuedKey,
   keyInput,
   keyPage,
@@ -64,9 +65,11 @@ export const apiKeys = router({
     ),
 
   delete: adminProcedure
-    .input(keyInput)
+    .input(deleteKeyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inAccessTransaction(ctx, (em, actor) => deleteKey(em, actor, input.apiKey))),
+    .mutation(({ ctx, input: { apiKey, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => deleteKey(em, actor, apiKey)),
+    ),
 
   setScopes: adminProcedure
     .input(setScopesInput)

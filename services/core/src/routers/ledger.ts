@@ -82,15 +82,17 @@ export const ledger = router({
     return { ledgers, total: await countHaltedLedgers(ctx.core.reads) }
   }),
 
-  reopen: adminProcedure.input(reopenInput).mutation(async ({ ctx, input: { workspaceId, force }, signal: caller }) => {
-    const id = await haltedFirst(ctx, workspaceId)
-    const signal = untilStopped(ctx, caller)
-    return verifyAndReopen(ctx, id, force, signal)
-  }),
+  reopen: adminProcedure
+    .input(reopenInput)
+    .mutation(async ({ ctx, input: { workspaceId, force, reason }, signal: caller }) => {
+      const id = await haltedFirst(ctx, workspaceId)
+      const signal = untilStopped(ctx, caller)
+      return verifyAndReopen({ ...ctx, reason }, id, force, signal)
+    }),
 
   repair: adminProcedure.input(repairInput).mutation(async ({ ctx, input, signal: caller }) => {
     const id = await haltedFirst(ctx, input.workspaceId)
-    return verifyAndRepair(ctx, id, input.dryRun, untilStopped(ctx, caller))
+    return verifyAndRepair({ ...ctx, reason: input.reason }, id, input.dryRun, untilStopped(ctx, caller))
   }),
 })
 

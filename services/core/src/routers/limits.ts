@@ -9,14 +9,14 @@ export const limits = router({
   set: adminProcedure
     .input(setLimitInput)
     .output(spendingLimit)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => setLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
+    .mutation(({ ctx, input: { reason, ...input } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) => setLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
     ),
 
   clear: adminProcedure
     .input(limitInput)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => clearLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
+    .mutation(({ ctx, input: { reason, ...input } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) => clearLimit(em, { actor, chainKey: ctx.core.chainKey }, input)),
     ),
 
   list: operatorReadProcedure

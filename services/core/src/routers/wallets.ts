@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   balanceAt,
   balanceAtInput,
@@ -114,10 +113,10 @@ export const wallets = router({
   changeStatus: workspaceCommandProcedure('wallet:manage')
     .input(changeWalletStatusInput)
     .output(wallet)
-    .mutation(({ ctx, input: { workspaceId, walletId, caller, status } }) => {
+    .mutation(({ ctx, input: { workspaceId, walletId, caller, status, reason } }) => {
       const wallet = { workspaceId, walletId }
       const change = (em: Em, by: Administration) => setWalletStatus(em, by, wallet, status)
-      return changeWallets(ctx, { workspaceId, caller, isIdempotent: true }, change)
+      return changeWallets({ ...ctx, reason }, { workspaceId, caller, isIdempotent: true }, change)
     }),
 
   deposit: fundingProcedure
@@ -153,11 +152,14 @@ async function changeWallets<Result>(
   const by = changerOf(ctx.actor)
   // Thrown for clients only.
   return haltIfModified(ctx.core, () =>
-    inWorkspaceTransaction(ctx, action, (em, actor) => change(em, { actor, by, caller, chainKey })),
+    inWorkspaceTransaction(ctx, action, (em, actor) =>
+      change(em, { actor, by, caller, requestId: ctx.requestId, chainKey }),
+    ),
   )
 }
 
-function fund(ctx: CallContext, type: Funding['type'], { caller, ...input }: WithdrawalInput): Promise<FundingReceipt> {
-  const funding = { ...input, type, actor: ctx.actor, requestId: caller?.requestId ?? randomUUID() }
+function fund(ctx: CallContext, type: Funding['type'], input: WithdrawalInput): Promise<FundingReceipt> {
+  const { actor, requestId } = ctx
+  const funding = { ...input, type, actor, requestId }
   return haltIfModified(ctx.core, () => fundWallet(ctx.core, funding))
 }

@@ -42,7 +42,7 @@ export const workspaces = router({
     .input(deleteWorkspaceInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) =>
+      inAccessTransaction({ ...ctx, reason: input.reason }, (em, actor) =>
         deleteWorkspace(em, { actor, chainKey: ctx.core.chainKey }, input.workspaceId, input.force),
       ),
     ),

@@ -13,6 +13,7 @@ import {
   uuidFromId,
 } from '@workspace-wallet/contract'
 import { ApiKey } from '../api-keys/entities.ts'
+import { AuditEntry } from '../audit/entities.ts'
 import type { Em } from '../database/orm.ts'
 import { idToFind } from '../database/types.ts'
 import { Journal } from '../events/entities.ts'
@@ -144,6 +145,15 @@ const byName: readonly Lookup[] = [
   wallets('bizId'),
   webhooks('bizId'),
   events('requestId'),
+  lookup('audit', 'requestId', async (em, text) =>
+    (await em.find(AuditEntry, { requestId: text }, { ...newest, orderBy: { id: 'desc' } })).map(
+      ({ id, workspaceId = null, action, actor }) => ({
+        id: String(id),
+        workspaceId,
+        summary: `${action} by ${actor}`,
+      }),
+    ),
+  ),
   lookup('refusal', 'requestId', async (em, text) =>
     (await em.find(Refusal, { requestId: text }, { ...newest, orderBy: { id: 'desc' } })).map(
       ({ id, code, method, route }) => ({

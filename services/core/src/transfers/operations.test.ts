@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mintId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
@@ -17,7 +18,7 @@ beforeAll(async () => {
   wallets = await Promise.all(
     ['A', 'B'].map(async name => (await admin.wallets.create({ workspaceId, currency: 'USD', name })).walletId),
   )
-  await admin.wallets.deposit({ workspaceId, walletId: wallets[0]!, amount: '100.00' })
+  await admin.wallets.deposit({ workspaceId, walletId: wallets[0]!, amount: '100.00', bizId: randomUUID() })
 })
 afterAll(() => testCore.close())
 

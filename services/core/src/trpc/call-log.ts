@@ -25,5 +25,7 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
 /** The request ID in the input of a call, if the caller gave one. */
 export function requestIdOf(input: unknown): string | undefined {
   const { caller } = (input ?? {}) as { caller?: { requestId?: unknown } }
-  return typeof caller?.requestId === 'string' ? caller.requestId.slice(0, 64) : undefined
+  const requestId = caller?.requestId
+  if (typeof requestId !== 'string' || requestId === '' || requestId.includes('\u0000')) return undefined
+  return requestId.slice(0, 64).toWellFormed()
 }

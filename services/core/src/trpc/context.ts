@@ -72,6 +72,10 @@ export type Context = { core: Core; token: CallerToken }
 export type CallContext = Context & {
   /** What transfers and the audit record: `role:name`, `operator:name` or `key:ak_…`. */
   actor: string
+  /** Of the request of the public API or the call, for the log, the ledger and the audit. */
+  requestId: string
+  /** Why the caller does it, for the audit. */
+  reason?: string | undefined
   /**
    * Checks a scope that only some calls of a procedure require, if a gateway calls for an API key.
    *

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
@@ -20,13 +21,14 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     throw new TRPCError({ code: 'FORBIDDEN', message: roleMessage(token.role, path, callers?.roles) })
   }
   const rawInput = await getRawInput()
-  const requestId = requestIdOf(rawInput)
+  // Operators name none: theirs is in the log and the audit.
+  const requestId = requestIdOf(rawInput) ?? `req_${randomUUID()}`
   const fail = (thrown: unknown): never => {
     const error = toTRPCError(thrown, core.log, { path, requestId })
     recordAnswer(ctx, { path, requestId, startedAt, logLevel }, codeOf(error))
     throw error
   }
-  const run = async () => next({ ctx: await identify(ctx, callers, rawInput) })
+  const run = async () => next({ ctx: { ...(await identify(ctx, callers, rawInput)), requestId } })
   const result = await (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run()).catch(fail)
   if (!result.ok) return fail(result.error)
   recordAnswer(ctx, { path, requestId, startedAt, logLevel }, 'ok')

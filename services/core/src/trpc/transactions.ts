@@ -6,13 +6,13 @@ import { type Em, transact } from '../database/orm.ts'
 import type { CallContext } from './context.ts'
 
 /**
- * Runs an administrative action and writes its audit entries, in one transaction. Retries conflicts.
+ * Runs an administrative action and writes its audit entries, with the reason in `ctx`, in one transaction. Retries conflicts.
  *
  * @throws DomainError S003 if the connection was lost before the result of COMMIT arrived; AdminError BLOCKED if an operator's
  *   action waited too long for a lock, and a session that core may not end holds locks that core waits for
  */
 export function inTransaction<Result>(
-  { core, actor }: CallContext,
+  { core, actor, requestId, reason }: CallContext,
   action: (em: Em, actor: string) => Promise<Result>,
 ): Promise<Result> {
   return retryConflicts(async () => {
@@ -21,7 +21,7 @@ export function inTransaction<Result>(
       return await transact(core.orm, async em => {
         const result = await action(em, actor)
         await em.flush()
-        await writeActions(em, core.chainKey)
+        await writeActions(em, core.chainKey, { requestId, reason: reason ?? null })
         isCommitting = true
         return result
       })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type CreateWalletInput,
   idFromUuid,
@@ -261,7 +262,7 @@ describe('a change of status', () => {
   async function newWallet(state: State, money: boolean): Promise<Target> {
     const workspaceId = await newWorkspace()
     const wallet = { workspaceId, walletId: (await create({ workspaceId })).walletId }
-    if (money) await admin().wallets.deposit({ ...wallet, amount: '1.00' })
+    if (money) await admin().wallets.deposit({ ...wallet, amount: '1.00', bizId: randomUUID() })
     if (state === 'FROZEN by operator') await admin().wallets.changeStatus({ ...wallet, status: 'FROZEN' })
     if (state === 'FROZEN by client') await change(wallet, 'FROZEN')
     if (state === 'CLOSED') await change(wallet, 'CLOSED')

@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import {
   AdminError,
   amountFault,
@@ -39,7 +39,13 @@ import { findExternalWallet, findWallet } from './queries.ts'
  * Who makes a change: the actor of the audit log, whether it is an operator or the workspace itself (`by`), and the client on
  * whose behalf a gateway calls (`caller`). `chainKey` signs the changed rows.
  */
-export type Administration = { actor: string; by: WalletChanger; caller?: Caller | undefined; chainKey: KeyObject }
+export type Administration = {
+  actor: string
+  by: WalletChanger
+  requestId: string
+  caller?: Caller | undefined
+  chainKey: KeyObject
+}
 
 /**
  * Creates an empty wallet. The first wallet of a currency also creates the hidden EXTERNAL wallet. Idempotent by bizId: a
@@ -162,8 +168,8 @@ function requireOperatorMayChange(wallet: Wallet, status: WalletStatus): void {
     )
 }
 
-function authorOf({ actor, caller }: Administration): EventAuthor {
-  return { actor, requestId: caller?.requestId ?? randomUUID(), clientAddress: caller?.address ?? null }
+function authorOf({ actor, requestId, caller }: Administration): EventAuthor {
+  return { actor, requestId, clientAddress: caller?.address ?? null }
 }
 
 export type Funding = {
@@ -171,10 +177,10 @@ export type Funding = {
   workspaceId: string
   walletId: string
   amount: string
-  bizId?: string | undefined
+  bizId: string
   actor: string
   requestId: string
-} & Pick<WithdrawalInput, 'holdId' | 'holdRemainder'>
+} & Pick<WithdrawalInput, 'holdId' | 'holdRemainder' | 'reason'>
 
 /**
  * Deposits or withdraws money: a posting between the wallet and the hidden EXTERNAL wallet. Idempotent by bizId.
@@ -195,7 +201,8 @@ export async function fundWallet(core: CheckedReads & { shards: Shards }, fundin
     kind: 'posting',
     type,
     transferId: newId('transfer', undefined),
-    bizId: funding.bizId ?? null,
+    bizId: funding.bizId,
+    reason: funding.reason,
     sourceWalletId: type === 'DEPOSIT' ? external : own,
     targetWalletId: type === 'DEPOSIT' ? own : external,
     amount,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Decimal, type Flow, type Id, idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -30,7 +31,8 @@ beforeAll(async () => {
   for (const currency of ['USD', 'USD', 'USD', 'JPY'])
     flows.set((await admin.wallets.create({ workspaceId, currency, name: currency })).walletId, [])
   const payers = wallets().slice(0, 3)
-  for (const walletId of payers) await admin.wallets.deposit({ workspaceId, walletId, amount: '1000.00' })
+  for (const walletId of payers)
+    await admin.wallets.deposit({ workspaceId, walletId, amount: '1000.00', bizId: randomUUID() })
   for (let burst = 0; burst < 25; burst++)
     await Promise.all(Array.from({ length: 1 + random.int(12) }, () => post(payers)))
   await moveTransfersToPast(testCore.database.ownerUrl, workspaceId)
@@ -44,8 +46,8 @@ function post(payers: string[]): Promise<unknown> {
   const [sourceWalletId, targetWalletId] = random.shuffled(payers) as [string, string]
   const funding = { workspaceId, walletId: sourceWalletId, amount }
   const chosen = random.next()
-  if (chosen < 0.1) return testCore.as('admin').wallets.deposit(funding)
-  if (chosen < 0.2) return testCore.as('admin').wallets.withdraw(funding)
+  if (chosen < 0.1) return testCore.as('admin').wallets.deposit({ ...funding, bizId: randomUUID() })
+  if (chosen < 0.2) return testCore.as('admin').wallets.withdraw({ ...funding, bizId: randomUUID() })
   const order = { sourceWalletId, targetWalletId, amount, currency: 'USD' }
   return service().transfers.create({ workspaceId, caller, order })
 }
@@ -214,7 +216,7 @@ test('an answer waits for a transaction in progress that has posted before its t
   const { workspaceId: workspace } = await testCore.as('admin').workspaces.create({ name: 'Slow' })
   const walletId = (await testCore.as('admin').wallets.create({ workspaceId: workspace, currency: 'USD', name: 'A' }))
     .walletId
-  await testCore.as('admin').wallets.deposit({ workspaceId: workspace, walletId, amount: '1.00' })
+  await testCore.as('admin').wallets.deposit({ workspaceId: workspace, walletId, amount: '1.00', bizId: randomUUID() })
   const posting = await connect(testCore.database.ownerUrl)
   const values = [uuidFromId('workspace', workspace), uuidFromId('wallet', walletId)]
   // The ledger was last posted to an hour ago. A commit of that time takes until now, for example because a standby is away.
@@ -230,7 +232,7 @@ test('an answer waits for a transaction in progress that has posted before its t
   await posting.query('begin')
   await posting.query('select from ledger where workspace_id = $1 for no key update', values.slice(0, 1))
   await posting.query(
-    `insert into transfer select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'position', position + 1,
+    `insert into transfer select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'biz_id', null, 'position', position + 1,
        'target_sequence', 2, 'source_sequence', 2, 'target_balance', 2, 'created_at', now() - interval '1 hour'))).*
      from transfer t where workspace_id = $1`,
     values.slice(0, 1),

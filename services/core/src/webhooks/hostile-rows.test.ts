@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type LeasedWebhook, mintId, uuidFromId } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -59,7 +60,7 @@ const literal = ({ webhookId }: Subscriber) => `'${uuidFromId('webhook', webhook
  */
 async function expectDeliveries(): Promise<void> {
   for (const { workspaceId, walletId } of [victim, other])
-    await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+    await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
   // The metrics are those of all webhooks.
   expect((await readFigures(opened.core.reads)).lagEvents).toBeGreaterThanOrEqual(1)
   const waiting = new Set([neighbor.webhookId, other.webhookId])
@@ -229,7 +230,7 @@ describe('the deliveries of other webhooks go on, whatever the row of one webhoo
     for (const column of ['next_attempt_at', 'leased_until']) {
       await attacker.query(`update webhook set ${column} = now() + interval '1 day' where id = ${literal(victim)}`)
       const { workspaceId, walletId } = victim
-      await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+      await opened.as('admin').wallets.deposit({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
       const leased = await until('it is leased', async () => {
         const { webhooks } = await opened.as('courier').courier.lease({ size: 64 })
         return webhooks.find(({ webhookId }) => webhookId === victim.webhookId)

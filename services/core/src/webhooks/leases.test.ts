@@ -53,7 +53,7 @@ type Subscriber = Awaited<ReturnType<typeof newSubscriber>>
 
 /** Adds an event of type wallet.deposited. */
 const deposit = ({ workspaceId, walletId }: Subscriber) =>
-  admin().wallets.deposit({ workspaceId, walletId, amount: '1.00' })
+  admin().wallets.deposit({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
 
 async function depositTimes(subscriber: Subscriber, times: number): Promise<void> {
   for (let at = 0; at < times; at++) await deposit(subscriber)
@@ -191,7 +191,7 @@ describe('a lease', () => {
   test('has at most a hundred deliveries, and its size webhooks', async () => {
     const subscriber = await newSubscriber()
     const [{ workspaceId, walletId }, other] = [subscriber, await newSubscriber()]
-    await admin().wallets.deposit({ workspaceId, walletId, amount: '500' })
+    await admin().wallets.deposit({ workspaceId, walletId, amount: '500', bizId: randomUUID() })
     const target = (await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Other' })).walletId
     const transfer = { sourceWalletId: walletId, targetWalletId: target, amount: '1', currency: 'USD' }
     const transfers = Array.from({ length: 99 }, () => ({ ...transfer, bizId: mintId('event') }))

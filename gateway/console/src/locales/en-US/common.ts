@@ -164,6 +164,7 @@ export const common = {
       webhook: 'Webhook',
       operator: 'Operator',
       refusal: 'Refused call',
+      audit: 'Audit entry',
     },
   },
   audit: {

@@ -180,6 +180,7 @@ export const common: Pick<
       webhook: 'Webhook',
       operator: '操作员',
       refusal: '被拒绝的调用',
+      audit: '审计记录',
     },
   },
   audit: {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   Decimal,
   type Flow,
@@ -92,7 +93,7 @@ async function fill(books: Books, currencies: string[], orders: number): Promise
     wallets.push(await as('admin').wallets.create({ workspaceId, currency, name: names[at % names.length]! }))
   const payers = wallets.filter(({ currency }) => currency !== 'JPY')
   for (const { walletId } of payers)
-    await as('admin').wallets.deposit({ workspaceId, walletId, amount: '1000.00', caller })
+    await as('admin').wallets.deposit({ workspaceId, walletId, amount: '1000.00', caller, bizId: randomUUID() })
   await postExamples(books, wallets.slice(0, 2))
   for (let posted = 0; posted < orders; ) {
     const burst = Array.from({ length: Math.min(1 + random.int(40), orders - posted) }, (_, at) =>
@@ -114,7 +115,7 @@ async function postExamples(books: Books, [first, second]: Wallet[]): Promise<vo
   for (const reference of references) await create({ reference })
   // A number that no random posting has, because bizIds are unique.
   await batch(books, [first!, second!], 1_000)
-  await as('admin').wallets.withdraw({ workspaceId, walletId: source, amount: '1', caller })
+  await as('admin').wallets.withdraw({ workspaceId, walletId: source, amount: '1', caller, bizId: randomUUID() })
   // Enough that some stay open when a third of them expires.
   const holds: string[] = []
   for (let at = 0; at < 12; at++) {
@@ -195,7 +196,9 @@ function batch({ workspaceId }: Books, wallets: Wallet[], at: number): Promise<u
 
 function fund({ workspaceId }: Books, { walletId }: Wallet): Promise<unknown> {
   const funding = { workspaceId, walletId, amount: random.pick(amounts), caller }
-  return random.chance(0.5) ? as('admin').wallets.deposit(funding) : as('admin').wallets.withdraw(funding)
+  return random.chance(0.5)
+    ? as('admin').wallets.deposit({ ...funding, bizId: randomUUID() })
+    : as('admin').wallets.withdraw({ ...funding, bizId: randomUUID() })
 }
 
 /** Lets a third of the open holds expire, and writes that of half of them. A sweep passes a halted ledger. */

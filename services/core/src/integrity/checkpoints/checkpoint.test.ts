@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import {
   type CheckpointPart,
   checkpointPartEntries,
@@ -40,7 +40,7 @@ type Books = { workspaceId: string; a: string; b: string }
 async function newBooks(): Promise<Books> {
   const { workspaceId } = await retryUnavailable(() => admin.workspaces.create.mutate({ name: 'Test' }))
   const [a, b] = [await createWallet({ admin, workspaceId }), await createWallet({ admin, workspaceId })] as const
-  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00', caller })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '100.00', caller, bizId: randomUUID() })
   await pay({ workspaceId, a, b }, '1.00')
   for (const table of ['wallet', 'ledger'])
     await damage(`

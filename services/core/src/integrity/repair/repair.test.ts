@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -28,7 +29,8 @@ async function newBooks(): Promise<Books> {
   const newWallet = async () =>
     (await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
   const [a, b, empty] = [await newWallet(), await newWallet(), await newWallet()]
-  for (const walletId of [a, b]) await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00', caller })
+  for (const walletId of [a, b])
+    await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '100.00', caller, bizId: randomUUID() })
   const order = { sourceWalletId: a, targetWalletId: b, amount: '1.00', currency: 'USD' }
   const pay = () => service.transfers.create.mutate({ workspaceId, caller, order })
   for (const expiresInSeconds of [3600, 7200]) {

@@ -318,7 +318,7 @@ async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Walle
   const actions = Object.keys(statusAfter)
   const rows = await em.execute<(AuditRow & { ms: string; mac: Buffer; previous: Buffer | null })[]>(
     `select a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
-       a.position::int, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
+       a.reason, a.request_id as "requestId", a.position::int, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
      from public.audit a
      left join public.audit p on p.workspace_id = a.workspace_id and p.position = a.position - 1
      where a.workspace_id = ? and a.target = ? and a.action in (${actions.map(() => '?').join(', ')})

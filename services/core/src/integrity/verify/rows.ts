@@ -137,7 +137,7 @@ async function checkRows<Of extends Columns>(
 }
 
 const auditSql = `
-  select workspace_id, position, id, at, actor, action, target, before, after, mac
+  select workspace_id, position, id, at, actor, action, target, before, after, reason, request_id, mac
   from public.audit where $1::uuid is null or workspace_id = $1
   order by workspace_id, position, id`
 
@@ -169,7 +169,7 @@ class AuditChain {
   action(row: TextRow): void {
     const action = toAction(row)
     const id = wholeOf(row[2]!)
-    const mac = bytesOf(row[9]!)
+    const mac = bytesOf(row[11]!)
     if (action.position !== this.#position + 1)
       this.#report('audit-position', row, `its position is ${row[1]}, expected ${this.#position + 1}`)
     else if (!auditMac(this.#key, action, this.#mac).equals(mac))
@@ -186,7 +186,19 @@ class AuditChain {
   }
 }
 
-function toAction([workspaceId, position, , at, actor, action, target, before, after]: TextRow): AuditRow {
+function toAction([
+  workspaceId,
+  position,
+  ,
+  at,
+  actor,
+  action,
+  target,
+  before,
+  after,
+  reason,
+  requestId,
+]: TextRow): AuditRow {
   return {
     workspaceId: workspaceId as Uuid<'workspace'>,
     position: wholeOf(position!),
@@ -196,5 +208,7 @@ function toAction([workspaceId, position, , at, actor, action, target, before, a
     target: target!,
     before: before!,
     after: after!,
+    reason: reason!,
+    requestId: requestId!,
   }
 }

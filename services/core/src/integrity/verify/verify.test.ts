@@ -65,7 +65,7 @@ async function keepBooks({ admin, coreUrl, serviceToken, database }: System): Pr
   const newWallet = async (workspaceId: string, currency: string) =>
     (await admin.wallets.create.mutate({ workspaceId, currency, name: 'Wallet' })).walletId
   const fund = async (kind: 'deposit' | 'withdraw', workspaceId: string, walletId: string, amount: string) =>
-    (await admin.wallets[kind].mutate({ workspaceId, walletId, amount, caller })).transferId
+    (await admin.wallets[kind].mutate({ workspaceId, walletId, amount, caller, bizId: randomUUID() })).transferId
   const pay = async (sourceWalletId: string, targetWalletId: string, amount: string, extra = {}) => {
     const order = { sourceWalletId, targetWalletId, amount, currency: 'USD', ...extra }
     const { transferId, createdAt } = await service.transfers.create.mutate({ workspaceId: ours, caller, order })
@@ -155,7 +155,7 @@ async function keepEscrow(workspaceId: string, { admin }: System, service: CoreC
   const newWallet = async () =>
     (await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
   const [payer, payee] = [await newWallet(), await newWallet()]
-  await admin.wallets.deposit.mutate({ workspaceId, walletId: payer, amount: '1000.00', caller })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: payer, amount: '1000.00', caller, bizId: randomUUID() })
   const reserve = async (bizId: string, amount: string, expiresInSeconds = 3600) => {
     const body = { walletId: payer, amount, currency: 'USD', expiresInSeconds, bizId }
     const created = await service.holds.create.mutate({ workspaceId, caller, hold: body })

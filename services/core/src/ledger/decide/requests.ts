@@ -34,6 +34,8 @@ export type Posting = Caller & {
   remark: string | null
   reference: string | null
   batchId: Uuid<'transfer'> | null
+  /** Why a deposit or withdrawal is made, for the audit. */
+  reason?: string | undefined
   /** The hold to capture, and whether the rest of it stays held. */
   draw: { hold: Name<'hold'>; keepsRest: boolean } | null
 }

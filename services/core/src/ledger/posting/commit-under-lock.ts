@@ -44,18 +44,20 @@ export async function commitUnderLock(pool: Pool, chainKey: KeyObject, requests:
       if (decision.wallets.length > 0) decisions.push(decision)
       return decision.results
     })
-    return { results, written: await write(client, chainKey, decisions, audit), breaches }
+    return { results, written: await write(client, chainKey, requests, decisions, audit), breaches }
   })
 }
 
 async function write(
   client: PoolClient,
   chainKey: KeyObject,
+  requests: LedgerRequest[],
   decisions: Decision[],
   audit: AuditHead[],
 ): Promise<Outcome['written']> {
   const rows = chainDecisions(chainKey, decisions)
-  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(actionsOf))
+  const reasons = reasonsOf(requests)
+  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(transfer => actionsOf(transfer, reasons)))
   const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
   const counting = rows.limits.length > 0 ? countSpending(client, rows.limits) : null
   const posting = rows.postings.transfers.length > 0 ? writeTransfers(client, rows.postings, null) : null
@@ -67,10 +69,23 @@ async function write(
   return written && { ...written, rows }
 }
 
+/** The reasons of deposits and withdrawals, by the IDs of their transfers. */
+type Reasons = ReadonlyMap<string, string>
+
+function reasonsOf(requests: readonly LedgerRequest[]): Reasons {
+  return new Map(
+    requests.flatMap(({ commands }) =>
+      commands.flatMap(command =>
+        command.kind === 'posting' && command.reason ? [[command.transferId, command.reason] as const] : [],
+      ),
+    ),
+  )
+}
+
 /** The audit action of a deposit or withdrawal; none for a transfer between wallets. */
-function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer): Action[] {
+function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer, reasons: Reasons): Action[] {
   if (type === 'TRANSFER') return []
-  const { actor, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
+  const { actor, requestId, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
   const action: Action = {
     actor,
     action: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
@@ -78,6 +93,8 @@ function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer): Ac
     target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
     before: null,
     after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
+    reason: reasons.get(transferId) ?? null,
+    requestId,
   }
   return [action]
 }

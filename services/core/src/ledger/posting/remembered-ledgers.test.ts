@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { postingGraceMs, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
@@ -50,7 +51,7 @@ beforeEach(async () => {
 
 async function newWallet(): Promise<string> {
   const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-  await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+  await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
   return walletId
 }
 

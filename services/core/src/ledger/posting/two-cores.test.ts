@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { DomainError, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
@@ -90,7 +91,7 @@ async function newWorkspace(coreAt: number) {
   const walletIds: string[] = []
   for (let at = 0; at < 4; at++) {
     const { walletId } = await admin().wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-    await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+    await admin().wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
     walletIds.push(walletId)
   }
   const wallets = walletIds.map(id => uuidFromId('wallet', id)!)

@@ -38,7 +38,12 @@ beforeAll(async () => {
   wallets = []
   for (const currency of ['USD', 'USD', 'EUR']) {
     const { walletId } = await admin.wallets.create({ workspaceId: workspace.workspaceId, currency, name: 'Wallet' })
-    await admin.wallets.deposit({ workspaceId: workspace.workspaceId, walletId, amount: '1000.00' })
+    await admin.wallets.deposit({
+      workspaceId: workspace.workspaceId,
+      walletId,
+      amount: '1000.00',
+      bizId: randomUUID(),
+    })
     wallets.push(uuidFromId('wallet', walletId)!)
   }
 })
@@ -256,7 +261,7 @@ test('an event cannot be added at the position of a transfer, without a change o
   const [last] = (await owner.query('select l.position, h.id from ledger l, hold h where h.number = 1')).rows
   const admin = testCore.as('admin')
   const ids = { workspaceId: idFromUuid('workspace', workspaceId), walletId: idFromUuid('wallet', wallets[0]!) }
-  await admin.wallets.deposit({ ...ids, amount: '1.00' })
+  await admin.wallets.deposit({ ...ids, amount: '1.00', bizId: randomUUID() })
   const before = await storedHash()
   const forged = { ...events[0]!, position: Number(last!.position) + 1, holdId: last!.id }
   const adding = changeHolds(service, { ledgers: [], wallets: [], holds: [], events: [forged] })

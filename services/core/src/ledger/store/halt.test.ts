@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { reopenLedger, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -98,7 +99,9 @@ test('a breach halts its workspace on every core, logs and counts it, and halts 
 
   // A deposit is refused too, although its wallet was not modified.
   const { workspaceId, b: walletId } = broken
-  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(appErrorOf)
+  const deposit = await system.admin.wallets.deposit
+    .mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
+    .catch(appErrorOf)
   expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
 
   expect(await repair(broken)).toMatchObject({ repaired: true, reopened: true, report: { ok: true, workspaces: 1 } })
@@ -162,7 +165,9 @@ test('a wallet reset to an earlier row: a receipt with the sequence of a payment
   await damage(
     `delete from wallet where ${isWallet(walletId)}; insert into wallet select * from kept.wallet where ${isWallet(walletId)}`,
   )
-  const deposit = await system.admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '1.00' }).catch(appErrorOf)
+  const deposit = await system.admin.wallets.deposit
+    .mutate({ workspaceId, walletId, amount: '1.00', bizId: randomUUID() })
+    .catch(appErrorOf)
   expect(deposit).toMatchObject({ kind: 'domain', code: 'S002' })
   const reason = expect.stringMatching(/its next number is already taken$/)
   expect(await halted()).toContainEqual({ workspaceId, reason })

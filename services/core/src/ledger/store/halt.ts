@@ -95,7 +95,8 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
     workspaceId,
     target: idFromUuid('workspace', workspaceId),
   }
-  await appendActions(runOn(client), chainKey, heads, [{ ...action, before: null, after: JSON.stringify({ reason }) }])
+  const halting = { ...action, before: null, after: JSON.stringify({ reason }), reason: null, requestId: null }
+  await appendActions(runOn(client), chainKey, heads, [halting])
   return true
 }
 

@@ -49,7 +49,7 @@ async function newWorkspace() {
   const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
   const newWallet = async (currency: 'USD' | 'EUR') => {
     const { walletId } = await admin.wallets.create({ workspaceId, currency, name: 'Wallet' })
-    await admin.wallets.deposit({ workspaceId, walletId, amount: '100.00' })
+    await admin.wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
     return uuidFromId('wallet', walletId)!
   }
   const own = [await newWallet('USD'), await newWallet('USD')]

@@ -13,17 +13,21 @@ export const audit = `
     -- json, not jsonb, because the MAC covers the original text.
     before json,
     after json,
+    -- Why, if the actor has said so, and the call or request that did it.
+    reason text,
+    request_id text,
     -- 1…n within the workspace; actions on no workspace have their own sequence.
     position bigint not null,
     -- Covers the row except for its id, and the MAC of the previous action.
     mac bytea not null,
-    ${bounded(1024, 'actor', 'action', 'target', 'mac')},
+    ${bounded(1024, 'actor', 'action', 'target', 'reason', 'request_id', 'mac')},
     ${bounded(262_144, 'before::text', 'after::text')}
   );
   create index audit_workspace on audit (workspace_id, id);
   create unique index audit_position on audit (workspace_id, position) nulls not distinct;
   create index audit_actor on audit (actor, id);
   create index audit_target on audit (target, id);
+  create index audit_request on audit (request_id, id) where request_id is not null;
   -- The actions that operators look for among millions of deposits.
   create index audit_record on audit (action, id)
     where action in ('ledger.verify', 'ledger.checkpoint', 'system.backup');
