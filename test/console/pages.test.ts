@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createMarketplace } from '../../cli/start/marketplace.ts'
+import { call } from '../setup/client.ts'
 import { type ConsoleTest, expectAccessible, startConsole } from '../setup/console.ts'
 
 /** Every page with the data of the demo, in both languages and themes, on wide and narrow screens. */
@@ -9,6 +10,8 @@ let console: ConsoleTest
 let workspaceId: string
 beforeAll(async () => {
   console = await startConsole()
+  // A call that is refused, because its signature is wrong.
+  await call({ ...console.system, apiSecret: 'wrong' }, 'GET', '/api/v1/wallets')
   ;({ workspaceId } = await createMarketplace(console.system.coreUrl, console.system))
 })
 afterAll(() => console.stop())
@@ -16,6 +19,7 @@ afterEach(() => console.closePages())
 
 /** The pages of the navigation, with what each shows of the demo. */
 const pages = [
+  { path: '', en: 'Overview', zh: '概览', shows: 'gateway:g' },
   { path: 'workspaces', en: 'Workspaces', zh: '工作空间', shows: 'wsp_' },
   { path: 'keys', en: 'Keys', zh: '密钥', shows: 'Bookkeeping' },
   { path: 'wallets', en: 'Wallets', zh: '钱包', shows: 'Café Zürich' },
@@ -23,6 +27,7 @@ const pages = [
   { path: 'holds', en: 'Holds', zh: '预授权', shows: 'demo-hold-open' },
   { path: 'events', en: 'Events', zh: '事件', shows: 'hold.released' },
   { path: 'webhooks', en: 'Webhooks', zh: 'Webhook', shows: 'https://shop.example/events' },
+  { path: 'refusals', en: 'Refusals', zh: '拒绝记录', shows: 'GA2012' },
   { path: 'ledger', en: 'Ledger', zh: '账本', shows: '' },
   { path: 'operators', en: 'Operators', zh: '操作员', shows: '' },
   { path: 'audit', en: 'Audit', zh: '审计', shows: 'webhook.pause' },
@@ -44,7 +49,7 @@ describe.each([
       await page.getByRole('heading', { name, level: 1, exact: true }).waitFor()
       if (shows) await page.locator('td, .empty').getByText(shows).first().waitFor()
       await settled(page)
-      expect(new URL(page.url()).pathname).toBe(`/console/${path}`)
+      expect(new URL(page.url()).pathname.replace(/\/$/, '')).toBe(`/console/${path}`.replace(/\/$/, ''))
       await expectAccessible(page)
     }
   })

@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, Navigate, retainSearchParams } from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, retainSearchParams } from '@tanstack/react-router'
 import { z } from 'zod'
 import { AuditPage, auditSearch } from './pages/audit.tsx'
 import { EventsPage, eventsSearch } from './pages/events.tsx'
@@ -8,6 +8,8 @@ import { KeysPage, keysSearch } from './pages/keys/keys.tsx'
 import { LedgerPage } from './pages/ledger/ledger.tsx'
 import { NotFoundPage } from './pages/not-found.tsx'
 import { OperatorsPage, operatorsSearch } from './pages/operators.tsx'
+import { OverviewPage } from './pages/overview.tsx'
+import { RefusalsPage, refusalsSearch } from './pages/refusals.tsx'
 import { SearchPage, searchSearch } from './pages/search.tsx'
 import { TransferPage } from './pages/transfers/transfer.tsx'
 import { TransfersPage, transfersSearch } from './pages/transfers/transfers.tsx'
@@ -30,7 +32,7 @@ const root = createRootRoute({
 const at = { getParentRoute: () => root }
 
 const routes = root.addChildren([
-  createRoute({ ...at, path: '/', component: () => <Navigate to="/workspaces" replace /> }),
+  createRoute({ ...at, path: '/', component: OverviewPage }),
   createRoute({ ...at, path: '/workspaces', component: WorkspacesPage, validateSearch: workspacesSearch }),
   createRoute({ ...at, path: '/workspaces/$workspaceId', component: WorkspacePage }),
   createRoute({ ...at, path: '/keys', component: KeysPage, validateSearch: keysSearch }),
@@ -42,6 +44,7 @@ const routes = root.addChildren([
   createRoute({ ...at, path: '/holds', component: HoldsPage, validateSearch: holdsSearch }),
   createRoute({ ...at, path: '/events', component: EventsPage, validateSearch: eventsSearch }),
   createRoute({ ...at, path: '/webhooks', component: WebhooksPage, validateSearch: webhooksSearch }),
+  createRoute({ ...at, path: '/refusals', component: RefusalsPage, validateSearch: refusalsSearch }),
   createRoute({ ...at, path: '/ledger', component: LedgerPage }),
   createRoute({ ...at, path: '/operators', component: OperatorsPage, validateSearch: operatorsSearch }),
   createRoute({ ...at, path: '/search', component: SearchPage, validateSearch: searchSearch }),

@@ -1,5 +1,6 @@
 /** The pages of the navigation, in order. */
 export const navigation = [
+  { to: '/', name: 'overview' },
   { to: '/workspaces', name: 'workspaces' },
   { to: '/keys', name: 'keys' },
   { to: '/wallets', name: 'wallets' },
@@ -7,6 +8,7 @@ export const navigation = [
   { to: '/holds', name: 'holds' },
   { to: '/events', name: 'events' },
   { to: '/webhooks', name: 'webhooks' },
+  { to: '/refusals', name: 'refusals' },
   { to: '/ledger', name: 'ledger' },
   { to: '/operators', name: 'operators' },
   { to: '/audit', name: 'audit' },

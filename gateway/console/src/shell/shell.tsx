@@ -52,7 +52,7 @@ export function Shell() {
               component={Link}
               to={to}
               label={text.navigation[name]}
-              active={pathname.startsWith(to)}
+              active={to === '/' ? pathname === '/' : pathname.startsWith(to)}
               aria-current={pathname === to ? 'page' : undefined}
             />
           ))}

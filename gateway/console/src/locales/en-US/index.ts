@@ -2,11 +2,14 @@ import { findLocale } from '@workspace-wallet/gateway/locales'
 import { common } from './common.ts'
 import { keys, operators } from './keys.ts'
 import { ledger } from './ledger.ts'
+import { overview, refusals } from './overview.ts'
 import { events, holds, transfers, webhooks } from './transfers.ts'
 import { limits, wallets } from './wallets.ts'
 
 export const enUS = {
   ...common,
+  overview,
+  refusals,
   wallets,
   limits,
   transfers,

@@ -1,0 +1,205 @@
+import { Alert, SimpleGrid } from '@mantine/core'
+import { type SystemStatus, unusedForDays } from '@workspace-wallet/contract'
+import type { ReactNode } from 'react'
+import { DataTable, Written } from '../components/data-table.tsx'
+import { Facts } from '../components/facts.tsx'
+import { KeyLink, PageLink, WorkspaceLink } from '../components/links.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Empty, Page, Section } from '../components/page.tsx'
+import { Tag } from '../components/status.tsx'
+import { Time } from '../components/time.tsx'
+import { useText } from '../preferences/preferences.tsx'
+import { useRead } from '../session/calls.ts'
+
+const refreshMs = 10_000
+/** How many refused calls are counted by their step: the newest. */
+const countedRefusals = 200
+/** A program that has not called for so long is shown as silent. */
+const silentMs = 60_000
+
+/** What an operator looks at first. It refreshes itself. */
+export function OverviewPage() {
+  const { navigation, overview } = useText()
+  const result = useRead('system.status', {}, { refreshMs })
+  return (
+    <Page title={navigation.overview} about={overview.about}>
+      <Loaded result={result}>
+        {status => (
+          <>
+            <HaltedAlert halted={status.halted} />
+            <Evidence status={status} />
+            <Programs status={status} />
+            <RefusalsByStep />
+            <Expiring status={status} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function HaltedAlert({ halted }: Pick<SystemStatus, 'halted'>) {
+  const { overview } = useText()
+  if (halted.length === 0) return null
+  return (
+    <Alert color="red" variant="outline" role="alert" title={overview.halted(halted.length)}>
+      {halted.map(({ workspaceId, reason }) => (
+        <div key={workspaceId}>
+          <WorkspaceLink workspaceId={workspaceId} /> <Written>{reason}</Written>
+        </div>
+      ))}
+      <PageLink to="/ledger">{overview.toLedger}</PageLink>
+    </Alert>
+  )
+}
+
+/** The last verification, checkpoint and backup. */
+function Evidence({ status }: { status: SystemStatus }) {
+  const { overview } = useText()
+  const { lastVerification, lastCheckpoint, lastBackup } = status
+  return (
+    <SimpleGrid cols={{ base: 1, md: 3 }}>
+      <Card title={overview.verification} at={lastVerification?.at} missing={overview.neverVerified}>
+        {lastVerification && (
+          <Tag tone={lastVerification.ok ? 'good' : 'bad'}>
+            {lastVerification.ok ? overview.sound : overview.broken(lastVerification.brokenRules.length)}
+          </Tag>
+        )}
+      </Card>
+      <Card title={overview.checkpoint} at={lastCheckpoint?.at} missing={overview.noCheckpoint} />
+      <Card title={overview.backup} at={lastBackup?.at} missing={overview.noBackup}>
+        {lastBackup && <Written>{lastBackup.name}</Written>}
+      </Card>
+    </SimpleGrid>
+  )
+}
+
+type CardProps = { title: string; at: Date | undefined; missing: string; children?: ReactNode }
+
+function Card({ title, at, missing, children }: CardProps) {
+  return (
+    <section className="card" aria-label={title}>
+      <span className="card-title">{title}</span>
+      {at ? (
+        <>
+          <Time at={at} /> {children}
+        </>
+      ) : (
+        <Tag tone="warn">{missing}</Tag>
+      )}
+    </section>
+  )
+}
+
+/** The versions that run, and the programs that call this core. */
+function Programs({ status: { now, versions, callers } }: { status: SystemStatus }) {
+  const { overview, fields } = useText()
+  return (
+    <Section title={overview.parts}>
+      <Facts
+        facts={[
+          [overview.core, versions.core],
+          ['Node.js', versions.node],
+          ['PostgreSQL', versions.postgresql],
+          [overview.time, <Time key="now" at={now} />],
+        ]}
+      />
+      <DataTable
+        label={overview.callers}
+        rows={callers}
+        rowKey={({ role, name }) => `${role} ${name}`}
+        empty={<Empty>{overview.noCallers}</Empty>}
+        columns={[
+          { label: overview.caller, cell: ({ role, name }) => <Written>{`${role}:${name}`}</Written> },
+          {
+            label: fields.status,
+            cell: ({ lastCallAt }) => {
+              const isSilent = now.getTime() - lastCallAt.getTime() > silentMs
+              return <Tag tone={isSilent ? 'warn' : 'good'}>{isSilent ? overview.silent : overview.calling}</Tag>
+            },
+          },
+          { label: overview.lastCall, cell: ({ lastCallAt }) => <Time at={lastCallAt} /> },
+        ]}
+      />
+    </Section>
+  )
+}
+
+/** The newest refused calls, counted by the step that refused them. */
+function RefusalsByStep() {
+  const { overview, refusals } = useText()
+  const result = useRead('refusals.list', { limit: countedRefusals }, { refreshMs })
+  return (
+    <Section title={overview.refusals} actions={<PageLink to="/refusals">{overview.allRefusals}</PageLink>}>
+      <Loaded result={result}>
+        {({ refusals: found }) => {
+          const steps = Object.entries(Object.groupBy(found, ({ step }) => step))
+          return (
+            <DataTable
+              label={overview.refusals}
+              rows={steps.map(([step, each]) => ({ step, each: each ?? [] }))}
+              rowKey={({ step }) => step}
+              empty={<Empty>{refusals.empty}</Empty>}
+              columns={[
+                { label: refusals.step, cell: ({ step }) => step },
+                { label: overview.count(countedRefusals), cell: ({ each }) => each.length, isNumeric: true },
+                { label: overview.newest, cell: ({ each }) => <Time at={each[0]!.at} /> },
+              ]}
+            />
+          )
+        }}
+      </Loaded>
+    </Section>
+  )
+}
+
+/** Keys and operators that stop working soon, and keys that nobody uses. */
+function Expiring({ status: { expiringKeys, expiringOperators, unusedKeys } }: { status: SystemStatus }) {
+  const { overview, fields, keys } = useText()
+  const rows = [
+    ...expiringOperators.map(({ name, expiresAt }) => ({ name, key: null, expiresAt })),
+    ...expiringKeys.map(key => ({ name: key.name, key, expiresAt: key.expiresAt })),
+  ]
+  return (
+    <>
+      <Section title={overview.expires}>
+        <DataTable
+          label={overview.expires}
+          rows={rows}
+          rowKey={({ name, key }) => key?.apiKey ?? name}
+          empty={<Empty>{overview.nothingExpires}</Empty>}
+          columns={[
+            { label: fields.name, cell: ({ name }) => <Written>{name}</Written> },
+            {
+              label: keys.key,
+              cell: ({ key }) =>
+                key ? <KeyLink workspaceId={key.workspaceId} apiKey={key.apiKey} /> : overview.operator,
+            },
+            { label: keys.expires, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+          ]}
+        />
+      </Section>
+      {unusedKeys.length > 0 && (
+        <Section title={overview.unused(unusedForDays)}>
+          <DataTable
+            label={overview.unused(unusedForDays)}
+            rows={unusedKeys}
+            rowKey={({ apiKey }) => apiKey}
+            empty={null}
+            columns={[
+              { label: fields.name, cell: ({ name }) => <Written>{name}</Written> },
+              {
+                label: keys.key,
+                cell: ({ workspaceId, apiKey }) => <KeyLink workspaceId={workspaceId} apiKey={apiKey} />,
+              },
+              {
+                label: keys.lastUsed,
+                cell: ({ lastUsedAt }) => (lastUsedAt ? <Time at={lastUsedAt} /> : keys.neverUsed),
+              },
+            ]}
+          />
+        </Section>
+      )}
+    </>
+  )
+}
