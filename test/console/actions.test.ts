@@ -87,6 +87,12 @@ test('a wallet: withdraw, freeze, unfreeze, limit, statement, chain, close', asy
   await act(page, 'Freeze')
   await page.getByRole('button', { name: 'Unfreeze' }).waitFor()
   expect(await status()).toBe('FROZEN')
+  const { entries } = await admin.audit.list.query({ workspaceId, action: 'wallet.freeze' })
+  expect(entries[0]).toMatchObject({
+    target: walletId,
+    reason: 'a test',
+    requestId: expect.stringMatching(/^console-/),
+  })
   await act(page, 'Unfreeze')
   await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
   expect(await status()).toBe('ACTIVE')

@@ -17,6 +17,7 @@ export const auditSearch = z.object({
   actor: optionalText,
   action: optionalText,
   target: optionalText,
+  requestId: optionalText,
   from: optionalText,
   to: optionalText,
   before: z.number().int().optional().catch(undefined),
@@ -51,6 +52,7 @@ export function AuditPage() {
           { name: 'actor', label: audit.actor, placeholder: 'admin:…' },
           { name: 'action', label: audit.action, options: auditActions.map(action => [action, action]) },
           { name: 'target', label: audit.target },
+          { name: 'requestId', label: text.refusals.requestId },
           { name: 'from', label: text.filters.from, type: 'time' },
           { name: 'to', label: text.filters.to, type: 'time' },
         ]}
@@ -74,7 +76,7 @@ export function AuditPage() {
 }
 
 function useColumns(): Column<AuditEntry>[] {
-  const { audit, fields, workspaces } = useText()
+  const { audit, fields, workspaces, actions, refusals } = useText()
   return [
     { label: fields.time, cell: ({ at }) => <Time at={at} /> },
     { label: audit.actor, cell: ({ actor }) => <Written>{actor}</Written> },
@@ -91,6 +93,8 @@ function useColumns(): Column<AuditEntry>[] {
           </Id>
         ),
     },
+    { label: actions.reason, cell: ({ reason }) => <Written>{reason}</Written> },
+    { label: refusals.requestId, cell: ({ requestId }) => requestId !== null && <Id value={requestId} /> },
     { label: audit.changes, cell: entry => <Changes {...entry} /> },
   ]
 }
