@@ -121,7 +121,10 @@ describe('the API reference', () => {
     const form = operation(page, 'List wallets')
     await form.getByText('Optional:').click()
     await form.getByLabel('size').fill('1')
-    await form.getByLabel('sort').fill('currency,asc\nname,desc')
+    for (const sort of ['currency,asc', 'name,desc']) {
+      await form.getByRole('button', { name: 'Add a sort' }).click()
+      await form.getByLabel('sort').last().selectOption(sort)
+    }
     await form.getByRole('button', { name: 'Send' }).click()
     await form.getByText('200 OK').waitFor()
     await form.getByText('What was sent').click()
@@ -153,11 +156,12 @@ describe('the API reference', () => {
     await enterKey(page, { ...system, ...tenant })
     // In the order of the page: what an earlier operation answers, a later one is proposed.
     for (const form of await page.locator('form.try').all()) {
-      for (const input of await form.locator('input[list][required]').all()) {
+      for (const input of await form.locator('input[data-suggestions][required]').all()) {
         if ((await input.inputValue()) !== '') continue
-        const list = await input.getAttribute('list')
-        const offered = await page.locator(`#${list} option`).all()
-        await input.fill((await offered[0]?.getAttribute('value')) ?? 'unknown')
+        await input.press('ArrowDown')
+        await input.press('ArrowDown')
+        await input.press('Enter')
+        if ((await input.inputValue()) === '') await input.fill('unknown')
       }
       for (const select of await form.locator('select[required]').all()) await select.selectOption({ index: 1 })
       await form.getByRole('button', { name: 'Send' }).click()
@@ -246,7 +250,7 @@ describe('the API reference', () => {
     expect(await namesShown()).toEqual(ten)
     await createWallets(91)
     await enterKey(page, { ...system, ...tenant })
-    await page.getByText('Its workspace has 101 wallets, and the forms below offer the first 100.').waitFor()
+    await page.getByText('Its workspace has 101 wallets, and the forms below offer them.').waitFor()
     expect(await namesShown()).toEqual([...ten, '… and 91 more'])
   })
 
@@ -297,11 +301,177 @@ describe('the API reference', () => {
     await page.getByLabel('API secret').fill(system.apiSecret)
     await form.getByRole('button', { name: 'Send' }).click()
     await form.getByText('Enter walletId, which is part of the path.').waitFor()
-    const batch = operation(page, 'Create a batch of transfers')
-    await batch.getByLabel('transfers').fill('[')
-    await batch.getByRole('button', { name: 'Send' }).click()
-    await batch.getByText('transfers is not valid JSON').waitFor()
     expect(watched[0]!.requests.filter(url => url.includes('/api/'))).toEqual([])
+  })
+
+  test('offers all wallets by name and balance, and says which one was chosen', async () => {
+    const tenant = { ...(await createTenant(system)), admin: system.admin }
+    for (let at = 1; at <= 101; at++) await createWallet(tenant, { name: `Wallet ${at}`, deposits: [`${at}`] })
+    const page = await open('/docs')
+    await enterKey(page, { ...system, ...tenant })
+    const form = operation(page, 'Create a transfer order')
+    const source = form.getByLabel('sourceWalletId', { exact: true })
+    await source.fill('wallet 101')
+    await form.getByRole('option', { name: 'Wallet 101 101.00 USD' }).click()
+    expect(await source.inputValue()).toMatch(/^wal_/)
+    await form.getByText('Wallet 101: 101.00 USD').waitFor()
+    await source.click()
+    await form.getByText('51 more: type to find them.').waitFor()
+    await source.press('Escape')
+    await form.getByLabel('currency', { exact: true }).fill('chf')
+    await form.getByRole('option', { name: 'CHF' }).click()
+    expect(await form.getByLabel('currency', { exact: true }).inputValue()).toBe('CHF')
+  })
+
+  test('a batch is made of rows: a transfer there, one back, and a reversal of the first', async () => {
+    const page = await open('/docs')
+    await enterKey(page)
+    const form = operation(page, 'Create a batch of transfers')
+    await form.getByRole('button', { name: 'Add a transfer' }).click()
+    await form.getByRole('button', { name: 'Add a transfer' }).click()
+    const items = form.locator('fieldset.item')
+    await items.nth(2).getByRole('button', { name: 'Remove' }).click()
+    const first = await items.first().getByLabel('bizId').inputValue()
+    await form.getByRole('button', { name: 'Add a reversal' }).click()
+    await items.nth(2).getByLabel('reversesTransferId', { exact: true }).fill(first)
+    for (const item of await items.all()) await item.getByLabel('amount').fill('1.25')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByText('200 OK').waitFor()
+    const { data } = JSON.parse((await form.locator('.outcome pre').first().textContent())!)
+    const [there, back, reversal] = data.transfers
+    expect([there.sourceWalletId, there.targetWalletId]).toEqual([back.targetWalletId, back.sourceWalletId])
+    expect(reversal).toMatchObject({ reversesTransferId: there.transferId, amount: '1.25' })
+  })
+
+  test('an array of known values is made of boxes, and an empty one differs from none', async () => {
+    const page = await open('/docs')
+    const form = operation(page, 'Update a webhook')
+    await form.getByText('Optional:').click()
+    const sample = page.locator('#updateWebhook .samples pre')
+    await form.getByLabel('hold.created').check()
+    await form.getByLabel('wallet.closed').check()
+    await expect.poll(() => sample.textContent()).toContain('"types": [\n    "hold.created",\n    "wallet.closed"\n  ]')
+    for (const type of ['hold.created', 'wallet.closed']) await form.getByLabel(type).uncheck()
+    await expect.poll(() => sample.textContent()).not.toContain('types')
+    await form.getByLabel('[], all').check()
+    await expect.poll(() => sample.textContent()).toContain('"types": []')
+  })
+
+  test('the samples follow the form, in the language that was chosen, and are copied', async () => {
+    const page = await open('/docs', { permissions: ['clipboard-read', 'clipboard-write'] })
+    await enterKey(page)
+    const form = operation(page, 'Create a transfer order')
+    const samples = page.locator('#createTransfer .samples')
+    await form.getByLabel('amount').fill("12.34'")
+    await samples.getByText(`"amount": "12.34'\\''"`).waitFor()
+    for (const [language, piece] of [
+      ['TypeScript', "amount: '12.34\\'',"],
+      ['Python', `"amount": "12.34'",`],
+      ['Go', `"amount": "12.34'",`],
+    ] as const) {
+      await samples.getByRole('button', { name: language }).click()
+      await samples.getByText(piece).waitFor()
+    }
+    const text = await samples.locator('pre').textContent()
+    expect(text).toContain(system.wallets[0]!.walletId)
+    expect(text).toContain(system.baseUrl)
+    expect(text).not.toContain(system.apiSecret)
+    await samples.getByRole('button', { name: 'Copy' }).click()
+    await samples.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text)
+    await page.reload()
+    await page.locator('#listWallets .samples').getByText('package main').waitFor()
+  })
+
+  test('an ID in an answer is copied by a click, and so is the answer', async () => {
+    const page = await open('/docs', { permissions: ['clipboard-read', 'clipboard-write'] })
+    await enterKey(page)
+    const form = operation(page, 'List wallets')
+    await form.getByRole('button', { name: 'Send' }).click()
+    const { walletId } = system.wallets[0]!
+    await form.getByRole('button', { name: walletId }).click()
+    await page.getByText(`Copied ${walletId}`).waitFor({ state: 'attached' })
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(walletId)
+    await form.locator('.outcome').getByRole('button', { name: 'Copy' }).first().click()
+    await form.locator('.outcome').getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = JSON.parse((await page.evaluate('navigator.clipboard.readText()')) as string)
+    expect(copied).toMatchObject({ success: true, data: { page: { totalElements: 3 } } })
+  })
+
+  test('the search finds operations and fields, offline, and goes to them', async () => {
+    const page = await open('/docs')
+    const index = page.waitForResponse(`${system.baseUrl}/docs/assets/search.json`)
+    await page.reload()
+    await (await index).finished()
+    await page.context().setOffline(true)
+    await page.keyboard.press('/')
+    const search = page.getByLabel('Search the documentation')
+    expect(await isFocused(page, search)).toBe(true)
+    await search.fill('reverse a tra')
+    await page.getByRole('option', { name: 'Reverse a transfer' }).first().waitFor()
+    await search.press('Enter')
+    await page.waitForURL(`${system.baseUrl}/docs#reverseTransfer`)
+    await search.fill('balanceAfter flow')
+    await page.getByRole('option').first().click()
+    const field = page.locator('[id="listWalletFlows.answer.balanceAfter"]')
+    // It was folded.
+    expect(await field.isVisible()).toBe(true)
+    await search.fill('nothing-has-this-name')
+    await page.locator('.options').first().waitFor({ state: 'hidden' })
+    expect(await page.getByRole('option').filter({ visible: true }).count()).toBe(0)
+  })
+
+  test('the list of endpoints shows where the reader is', async () => {
+    const page = await open('/docs')
+    const current = page.locator('.contents a[aria-current]')
+    for (const [id, title] of [
+      ['createHold', 'Create a hold'],
+      ['getWallet', 'Get a wallet'],
+    ]) {
+      await page.evaluate(`document.getElementById('${id}').scrollIntoView()`)
+      await current.getByText(title!, { exact: true }).waitFor()
+      expect(await current.count()).toBe(1)
+    }
+  })
+
+  test('on a phone, the list is folded, and its line shows where the reader is', async () => {
+    const page = await open('/docs', { viewport: { width: 390, height: 800 } })
+    const contents = page.locator('.contents')
+    expect(await contents.getByRole('link').filter({ visible: true }).count()).toBe(0)
+    await contents.locator('summary').click()
+    await contents.getByRole('link', { name: 'Create a hold' }).click()
+    await contents.getByText('Create a hold').filter({ visible: true }).waitFor()
+    expect(await contents.getByRole('link').filter({ visible: true }).count()).toBe(0)
+  })
+
+  test('a theme that the reader chose stays, also against that of the system', async () => {
+    const page = await open('/docs', { colorScheme: 'dark' })
+    const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme')
+    expect(await scheme()).toBe('light dark')
+    await page.getByLabel('Theme').selectOption('Light')
+    expect(await scheme()).toBe('light')
+    await page.goto(`${system.baseUrl}/docs/signature`)
+    expect([await scheme(), await page.getByLabel('Theme').inputValue()]).toEqual(['light', 'light'])
+    await page.getByLabel('Theme').selectOption('System')
+    await page.reload()
+    expect(await scheme()).toBe('light dark')
+  })
+
+  test('the first load of each page, with the index of the search, is under 150 KB', async () => {
+    for (const path of ['/docs', '/docs/signature']) {
+      const page = await open('about:blank', {}, '')
+      const sizes: Promise<number>[] = []
+      page.on('requestfinished', request =>
+        sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize)),
+      )
+      const index = page.waitForResponse(/search\.json$/)
+      await page.goto(system.baseUrl + path)
+      await (await index).finished()
+      const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+      expect(total).toBeGreaterThan(10_000)
+      expect(total).toBeLessThan(150_000)
+      await page.context().close()
+    }
   })
 
   test('says that a page from plain HTTP cannot sign', async () => {

@@ -8,7 +8,7 @@ import { examplePathOf, templateOf } from './openapi/endpoint-paths.ts'
 
 /** The text of docs/api.md, generated from the table of endpoints. */
 export function apiPage(): string {
-  return [
+  const lines = [
     '# API reference',
     '',
     'Generated from `gateway/src/api/endpoints.ts` by `npm run golden`. Every request is signed: see',
@@ -37,7 +37,8 @@ export function apiPage(): string {
     ),
     '',
     ...endpoints.flatMap(section),
-  ].join('\n')
+  ]
+  return withAnchors(lines.join('\n'))
 }
 
 function section(endpoint: Endpoint): string[] {
@@ -47,7 +48,8 @@ function section(endpoint: Endpoint): string[] {
     '',
     `\`${lineOf(endpoint)}\`, scope \`${scope}\`.`,
     '',
-    ...(description ? [description, ''] : []),
+    description,
+    '',
     ...fieldTable('Path parameter', fieldsOf(params)),
     ...fieldTable('Query parameter', query ? fieldsOf(z.object(query.parameters)) : []),
     ...fieldTable('Body field', body ? fieldsOf(body) : [], [
@@ -153,6 +155,15 @@ function exampleOf(endpoint: Endpoint): string[] {
 
 function lineOf(endpoint: Endpoint): string {
   return `${endpoint.method} ${templateOf(endpoint)}`
+}
+
+/** Links to operations as links to their headings. */
+function withAnchors(text: string): string {
+  return text.replaceAll(/\]\(#([a-z]+[A-Z]\w*)\)/g, (_, id: string) => {
+    const endpoint = endpoints.find(({ operationId }) => operationId === id)
+    if (!endpoint) throw new Error(`There is no operation ${id}.`)
+    return `](#${anchorOf(endpoint)})`
+  })
 }
 
 /** The anchor that GitHub generates from a heading. */

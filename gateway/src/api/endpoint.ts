@@ -41,8 +41,8 @@ export type Endpoint = {
   /** The name of the operation in gateway/openapi.json, and so of the functions of generated clients. */
   operationId: string
   title: string
-  /** What a reader must know besides title and parameters, in Markdown. */
-  description?: string
+  /** What it does and when to use it, in Markdown: see descriptions.ts. */
+  description: string
   method: 'GET' | 'POST'
   path: string
   scope: Scope

@@ -34,6 +34,7 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { createBatch, createHold, createTransfer, releaseHold, reverseTransfer, sendOnce } from '../core/commands.ts'
+import { descriptions } from './descriptions.ts'
 import { type Endpoint, getEndpoint, listEndpoint, postEndpoint, queryEndpoint } from './endpoint.ts'
 import { examples } from './examples.ts'
 import {
@@ -159,6 +160,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWallets',
     title: 'List wallets',
+    description: descriptions.listWallets,
     path: '/api/v1/wallets',
     scope: 'wallet:read',
     params: noParams,
@@ -176,6 +178,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getWallet',
     title: 'Get a wallet',
+    description: descriptions.getWallet,
     path: '/api/v1/wallets/:walletId',
     scope: 'wallet:read',
     params: walletParams,
@@ -187,6 +190,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getWalletBalance',
     title: "Get a wallet's balance",
+    description: descriptions.getWalletBalance,
     path: '/api/v1/wallets/:walletId/balance',
     scope: 'wallet:read',
     params: walletParams,
@@ -198,8 +202,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getWalletBalanceAt',
     title: "Get a wallet's balance at a time",
-    description:
-      'The balance after all flows before `at`; 0 before the first flow. The response never changes. You need not percent-encode the time: a plus in a path is a plus.',
+    description: descriptions.getWalletBalanceAt,
     path: '/api/v1/wallets/:walletId/balance/:at',
     scope: 'wallet:read',
     params: balanceAtParams,
@@ -211,8 +214,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getWalletStatement',
     title: "Get a wallet's statement",
-    description:
-      'The opening and closing balance of a period, and the totals of its flows. The response never changes. To get the flows themselves, [list them](#list-a-wallets-flows) with the same times as `createdFrom` and `createdTo`. If the totals take more than 2 seconds to calculate, the call fails with `S012`: request statements of shorter periods, and add up their totals.',
+    description: descriptions.getWalletStatement,
     path: '/api/v1/wallets/:walletId/statement/:from/:to',
     scope: 'wallet:read',
     params: statementParams,
@@ -224,6 +226,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWalletFlows',
     title: "List a wallet's flows",
+    description: descriptions.listWalletFlows,
     path: '/api/v1/wallets/:walletId/flows',
     scope: 'wallet:read',
     params: walletParams,
@@ -242,6 +245,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listTransfers',
     title: 'List transfer orders',
+    description: descriptions.listTransfers,
     path: '/api/v1/transfer/query/orders',
     scope: 'transfer:read',
     params: noParams,
@@ -254,6 +258,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWalletTransfers',
     title: "List a wallet's transfer orders",
+    description: descriptions.listWalletTransfers,
     path: '/api/v1/transfer/query/orders/wallet/:walletId',
     scope: 'transfer:read',
     params: walletParams,
@@ -267,6 +272,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getTransfer',
     title: 'Get a transfer order',
+    description: descriptions.getTransfer,
     path: '/api/v1/transfer/query/orders/:bizId',
     scope: 'transfer:read',
     params: orderParams,
@@ -278,6 +284,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getTransferCompletion',
     title: 'Check whether a transfer is completed',
+    description: descriptions.getTransferCompletion,
     path: '/api/v1/transfer/query/orders/:bizId/completed',
     scope: 'transfer:read',
     params: orderParams,
@@ -289,8 +296,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getTransferReceipt',
     title: 'Get a signed receipt of a transfer',
-    description:
-      'A compact JWS (RFC 7515) with EdDSA over what the ledger says about the transfer. Anybody can verify it with the public keys at `/.well-known/jwks.json`, without asking the service. Each request returns the same bytes, until the operator changes the signing key.',
+    description: descriptions.getTransferReceipt,
     path: '/api/v1/transfer/query/orders/:bizId/receipt',
     scope: 'transfer:read',
     params: orderParams,
@@ -302,7 +308,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createTransfer',
     title: 'Create a transfer order',
-    description: 'To capture a hold, the key also needs the scope `hold:create`.',
+    description: descriptions.createTransfer,
     path: createTransferPath,
     scope: 'transfer:create',
     params: noParams,
@@ -318,8 +324,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createTransferBatch',
     title: 'Create a batch of transfers',
-    description:
-      'Either all items are applied, or none. If an item is rejected, the response has its error code, and `X-Batch-Index` its zero-based position. An item that reverses a transfer also requires the scope `transfer:reverse`. An item that captures a hold also requires `hold:create`.',
+    description: descriptions.createTransferBatch,
     path: '/api/v1/transfer/command/batch',
     scope: 'transfer:create',
     params: noParams,
@@ -336,6 +341,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'reverseTransfer',
     title: 'Reverse a transfer',
+    description: descriptions.reverseTransfer,
     path: '/api/v1/transfer/command/reverse',
     scope: 'transfer:reverse',
     params: noParams,
@@ -348,6 +354,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listHolds',
     title: 'List holds',
+    description: descriptions.listHolds,
     path: '/api/v1/hold/query/holds',
     scope: 'hold:read',
     params: noParams,
@@ -360,6 +367,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWalletHolds',
     title: "List a wallet's holds",
+    description: descriptions.listWalletHolds,
     path: '/api/v1/hold/query/holds/wallet/:walletId',
     scope: 'hold:read',
     params: walletParams,
@@ -373,6 +381,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getHold',
     title: 'Get a hold',
+    description: descriptions.getHold,
     path: '/api/v1/hold/query/holds/:bizId',
     scope: 'hold:read',
     params: holdParams,
@@ -384,6 +393,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createHold',
     title: 'Create a hold',
+    description: descriptions.createHold,
     path: '/api/v1/hold/command/create',
     scope: 'hold:create',
     params: noParams,
@@ -396,6 +406,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'releaseHold',
     title: 'Release a hold',
+    description: descriptions.releaseHold,
     path: '/api/v1/hold/command/release',
     scope: 'hold:create',
     params: noParams,
@@ -408,6 +419,7 @@ export const endpoints: readonly Endpoint[] = [
   queryEndpoint({
     operationId: 'readEvents',
     title: 'Read events',
+    description: descriptions.readEvents,
     path: '/api/v1/event/query/events/:after',
     scope: 'event:read',
     params: z.object({
@@ -425,6 +437,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createWallet',
     title: 'Create a wallet',
+    description: descriptions.createWallet,
     path: '/api/v1/wallet/command/create',
     scope: 'wallet:manage',
     params: noParams,
@@ -438,6 +451,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'changeWalletStatus',
     title: "Change a wallet's status",
+    description: descriptions.changeWalletStatus,
     path: '/api/v1/wallet/command/change-status',
     scope: 'wallet:manage',
     params: noParams,
@@ -451,6 +465,7 @@ export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWebhooks',
     title: 'List webhooks',
+    description: descriptions.listWebhooks,
     path: '/api/v1/webhook/query/webhooks',
     scope: 'webhook:manage',
     params: noParams,
@@ -463,6 +478,7 @@ export const endpoints: readonly Endpoint[] = [
   getEndpoint({
     operationId: 'getWebhook',
     title: 'Get a webhook',
+    description: descriptions.getWebhook,
     path: '/api/v1/webhook/query/webhooks/:webhookId',
     scope: 'webhook:manage',
     params: webhookParams,
@@ -474,8 +490,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'createWebhook',
     title: 'Create a webhook',
-    description:
-      'The service sends every later event of the workspace to the URL, as a POST whose body is one event of [Read events](#read-events), signed according to [Standard Webhooks](https://www.standardwebhooks.com): `webhook-signature` contains `v1,` and the Base64 of the HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots. The key of the HMAC is the Base64 text after `whsec_`, decoded. During a rotation there are two signatures, separated by a space. With the scope `webhook:manage`, a key can see all events through a webhook, even without `event:read`. A workspace has at most 16 webhooks.',
+    description: descriptions.createWebhook,
     path: '/api/v1/webhook/command/create',
     scope: 'webhook:manage',
     params: noParams,
@@ -489,8 +504,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'updateWebhook',
     title: 'Update a webhook',
-    description:
-      'Fields that you leave out do not change. A delivery in progress does not change. In rare cases, further deliveries are sent with the earlier settings for up to a minute.',
+    description: descriptions.updateWebhook,
     path: '/api/v1/webhook/command/update',
     scope: 'webhook:manage',
     params: noParams,
@@ -504,8 +518,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'rotateWebhookSecret',
     title: "Rotate a webhook's secret",
-    description:
-      'During the grace period, deliveries are signed with both secrets. Another rotation ends the grace period of the previous one. If the outcome is unknown (`S003`), rotate again: each call returns another secret.',
+    description: descriptions.rotateWebhookSecret,
     path: '/api/v1/webhook/command/rotate',
     scope: 'webhook:manage',
     params: noParams,
@@ -519,8 +532,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'seekWebhook',
     title: 'Move a webhook to another event',
-    description:
-      'A lower position delivers events again, with the same `webhook-id`. A higher one skips events, such as one that your receiver cannot process. `last` of `GET /api/v1/event/query/events/head` is the end of the log.',
+    description: descriptions.seekWebhook,
     path: '/api/v1/webhook/command/seek',
     scope: 'webhook:manage',
     params: noParams,
@@ -534,7 +546,7 @@ export const endpoints: readonly Endpoint[] = [
   postEndpoint({
     operationId: 'deleteWebhook',
     title: 'Delete a webhook',
-    description: 'Its `bizId` cannot be used again. The call can be repeated.',
+    description: descriptions.deleteWebhook,
     path: '/api/v1/webhook/command/delete',
     scope: 'webhook:manage',
     params: noParams,

@@ -202,7 +202,7 @@ export const walletChangeAnswer = z.strictObject({
   by: z.enum(walletChangers).describe('Who did it: a client or an operator.'),
 })
 const holdEventAnswer = z.strictObject({
-  hold: holdAnswer.describe('The hold at the time of the event, as [Get a hold](#get-a-hold) returns it.'),
+  hold: holdAnswer.describe('The hold at the time of the event, as [Get a hold](#getHold) returns it.'),
 })
 const funding = fundingAnswer.describe(
   '`transferId`, `bizId`, `walletId`, `type` (`DEPOSIT` or `WITHDRAWAL`), `amount`, `currency`, `holdId` or null, `createdAt`.',
@@ -212,7 +212,7 @@ const funding = fundingAnswer.describe(
 export const eventDataAnswers = {
   'transfer.completed': z.strictObject({
     transfer: completedOrderAnswer.describe(
-      'The order, as [Get a transfer order](#get-a-transfer-order) returns it, without `reversedAmount`.',
+      'The order, as [Get a transfer order](#getTransfer) returns it, without `reversedAmount`.',
     ),
     balances: z
       .strictObject({ source: balanceAfterAnswer, target: balanceAfterAnswer })

@@ -3,7 +3,7 @@ export type OpenApiDocument = {
   info: { title: string; version: string; description?: string }
   tags?: { name: string; description?: string }[]
   paths: Record<string, Record<string, Operation>>
-  components?: Record<string, Record<string, unknown>>
+  components?: { schemas?: Record<string, Schema> }
 }
 
 export type Operation = {

@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts'
 import { inline } from './markdown.ts'
-import type { OpenApiDocument, Schema } from './openapi-document.ts'
-import { type Field, fieldsOf, typeOf } from './schema-fields.ts'
+import { mergedSchema, type OpenApiDocument, type Schema } from './openapi-document.ts'
+import { type Field, fieldsOf, objectsIn, typeOf } from './schema-fields.ts'
 
 /** An input of the form. Its attributes tell the script of the page what it is for. */
 type Input = Field & { in: 'path' | 'query' | 'body'; example: unknown }
@@ -14,7 +14,7 @@ export function operationForm(form: Form): Html {
   const always = inputs.filter(isAlwaysShown)
   const optional = inputs.filter(input => !isAlwaysShown(input))
   return html`
-    <form class="try" id="${id}-try" tabindex="-1" data-method="${method}" data-path="${path}" aria-labelledby="${id}-try-title ${id}-title" autocomplete="off" novalidate>
+    <form class="try" id="${id}-try" tabindex="-1" data-operation="${id}" data-method="${method}" data-path="${path}" aria-labelledby="${id}-try-title ${id}-title" autocomplete="off" novalidate>
       <h4 id="${id}-try-title">Try it</h4>
       ${always.map(input => formRow(form, input))}
       ${
@@ -48,56 +48,124 @@ export function parameterInputs(parameters: (Field & { in: string; example: unkn
   return parameters.filter((each): each is Input => each.in === 'path' || each.in === 'query')
 }
 
-function formRow({ document, id, path }: Form, input: Input): Html {
+function formRow(form: Form, input: Input): Html {
+  const { document, id, path } = form
   const { name, schema, isRequired, in: place, example } = input
+  if (schema.items) return arrayRow(form, input, mergedSchema(document, schema.items))
   const control = `${id}-${place}-${name}`
-  const type = typeOf(document, schema)
-  const suggestions = suggestionsFor(name, path)
-  const isGenerated = isNewBizId(name, place)
-  // IDs of the examples exist in no other workspace.
-  const value = isRequired && !suggestions && !isGenerated ? example : undefined
-  const attributes = html`id="${control}" name="${name}" data-in="${place}" data-type="${type}"
-    aria-describedby="${control}-hint" ${isRequired && html`required`}`
+  const suggestions = suggestionsFor(name, path, schema)
+  const attributes = html`id="${control}" data-in="${place}" aria-describedby="${control}-hint"`
   return html`
     <div class="row">
       <label for="${control}"><code>${name}</code></label>
-      ${controlFor(attributes, schema, type, value, suggestions)}
+      ${controlFor(attributes, document, input, suggestions)}
       <p class="hint" id="${control}-hint">${
-        isGenerated
+        isNewBizId(name, place)
           ? 'Generated, and a new one after each success.'
           : suggestions
             ? hintFor(suggestions)
-            : exampleHint(type, example, isRequired)
+            : exampleHint(example, isRequired)
       }</p>
     </div>`
 }
 
-function controlFor(
-  attributes: Html,
-  schema: Schema,
-  type: string,
-  value: unknown,
-  suggestions: string | undefined,
-): Html {
+/** An input or a selection, with the attributes that all have. */
+function controlFor(attributes: Html, document: OpenApiDocument, input: Input, suggestions: string | undefined): Html {
+  const { name, schema, isRequired, in: place, example } = input
+  const type = typeOf(document, schema)
+  const isGenerated = isNewBizId(name, place)
+  // IDs of the examples exist in no other workspace.
+  const isProposed = isRequired && !isGenerated && (!suggestions || suggestions === 'currencies')
+  const all = html`${attributes} name="${name}" data-type="${type}"
+    ${example !== undefined && example !== null && html`data-example="${String(example)}"`} ${isRequired && html`required`}`
   const choices = type === 'boolean' ? [true, false] : schema.enum
-  if (choices && choices.length <= 12)
+  if (choices && !suggestions)
     // None is selected, because a careless click must not freeze a wallet.
-    return html`<select ${attributes}><option value=""></option>${choices.map(choice => html`<option>${String(choice)}</option>`)}</select>`
-  if (/array|object/.test(type))
-    return html`<textarea ${attributes} rows="${linesOf(value)}" spellcheck="false">${json(value)}</textarea>`
-  return html`<input ${attributes} type="text" value="${text(value)}" spellcheck="false" autocapitalize="off"
-    autocomplete="off" ${suggestions && html`list="${suggestions}"`}>`
+    return html`<select ${all}><option value=""></option>${choices.map(choice => html`<option>${String(choice)}</option>`)}</select>`
+  return html`<input ${all} type="text" value="${isProposed ? text(example) : ''}" spellcheck="false" autocapitalize="off"
+    autocomplete="off" ${suggestions && html`data-suggestions="${suggestions}"`}>`
 }
 
-/** The list of IDs that the page offers for a field: those of wallets, and of transfers, holds or webhooks in its responses. */
-function suggestionsFor(name: string, path: string): string | undefined {
+/** An array: boxes to check, rows of one value each, or rows of several fields. */
+function arrayRow(form: Form, input: Input, items: Schema): Html {
+  const { document, id } = form
+  const { name, in: place, isRequired, description } = input
+  const control = `${id}-${place}-${name}`
+  const objects = objectsIn(document, items)
+  const kind = items.enum ? 'choices' : objects.length > 0 ? 'objects' : 'values'
+  return html`
+    <fieldset class="row array" id="${control}" data-in="${place}" data-kind="${kind}" data-name="${name}">
+      <legend><code>${name}</code></legend>
+      ${
+        kind === 'choices'
+          ? choiceBoxes(items.enum!, place === 'body' && !isRequired && /Empty: all/.test(description ?? ''))
+          : kind === 'values'
+            ? valueRows(name, items)
+            : objectRows(form, objects)
+      }
+    </fieldset>`
+}
+
+/** @param hasEmpty whether an empty array differs from none: the fields of an update that are left out do not change */
+function choiceBoxes(values: unknown[], hasEmpty: boolean): Html {
+  return html`<div class="choices">${values.map(
+    value => html`<label><input type="checkbox" value="${String(value)}"> <code>${String(value)}</code></label>`,
+  )}${hasEmpty && html`<label><input type="checkbox" value=""> <code>[]</code>, all</label>`}</div>`
+}
+
+/** Rows of one value. A value of fields and directions is chosen, so that nobody has to write it. */
+function valueRows(name: string, { pattern = '' }: Schema): Html {
+  const fields = /^\^\(([\w|]+)\),\(asc\|desc\)\$$/.exec(pattern)?.[1]?.split('|') ?? []
+  const choices = fields.flatMap(field => [`${field},asc`, `${field},desc`])
+  const control =
+    choices.length > 0
+      ? html`<select data-item aria-label="${name}"><option value=""></option>${choices.map(choice => html`<option>${choice}</option>`)}</select>`
+      : html`<input data-item aria-label="${name}" type="text" spellcheck="false" autocapitalize="off" autocomplete="off">`
+  return html`<template data-adds="${name}"><div class="item">${control} ${removeButton}</div></template>
+    <div class="items"></div>`
+}
+
+const removeButton = html`<button type="button" class="plain" data-remove>Remove</button>`
+
+/** Rows of fields, a template for each kind of object. Only a batch has several: transfers, and reversals of others. */
+function objectRows(form: Form, objects: Schema[]): Html {
+  const templates = objects.map(object => {
+    const title = object.required?.includes('reversesTransferId') ? 'reversal' : 'transfer'
+    const fields = fieldsOf(form.document, object)
+    const isShown = ({ isRequired, name }: Field) => isRequired || name === 'bizId'
+    const optional = fields.filter(field => !isShown(field))
+    return html`<template data-adds="${title}"><fieldset class="item" data-item>
+      <legend>${title[0]!.toUpperCase() + title.slice(1)}</legend>
+      ${fields.filter(isShown).map(field => objectField(form, field))}
+      <details class="optional"><summary>Optional: ${optional.map(({ name }) => name).join(', ')}</summary>
+        ${optional.map(field => objectField(form, field))}</details>
+      ${removeButton}</fieldset></template>`
+  })
+  return html`${templates}<div class="items"></div>`
+}
+
+/** A field of an object in an array. Its label is around it: there is no ID, because there may be many. */
+function objectField({ document, path }: Form, field: Field): Html {
+  const { name, schema } = field
+  const suggestions = suggestionsFor(name, path, schema)
+  const example = schema.examples?.[0] ?? (name === 'amount' ? '1.00' : name === 'currency' ? 'USD' : undefined)
+  const input: Input = { ...field, in: 'body', example }
+  const label = html`<label><code>${name}</code> ${controlFor(html`data-field`, document, input, suggestions)}</label>`
+  return html`<div class="row">${label}</div>`
+}
+
+/** The list of values that the page offers for a field: IDs of the workspace, or all currencies. */
+function suggestionsFor(name: string, path: string, schema: Schema): string | undefined {
   if (/walletId$/i.test(name)) return 'wallets'
   if (/transferId$/i.test(name)) return 'transfers'
   if (name === 'holdId') return 'holds'
   if (name === 'webhookId') return 'webhooks'
   if (name === 'bizId' && path.includes('{bizId}')) return path.includes('/hold/') ? 'holds' : 'transfers'
-  return undefined
+  return (schema.enum?.length ?? 0) > mostSelectable ? 'currencies' : undefined
 }
+
+/** A longer list of values is searched instead. */
+const mostSelectable = 16
 
 /** The operations whose responses fill the lists of IDs. */
 const listTitles: Record<string, string> = {
@@ -107,19 +175,13 @@ const listTitles: Record<string, string> = {
 }
 
 function hintFor(suggestions: string): string {
-  return suggestions === 'wallets'
-    ? 'Choose one of your wallets, or enter any ID.'
-    : `Enter an ID, or send “${listTitles[suggestions]}” first to choose one.`
+  if (suggestions === 'wallets') return 'Choose one of your wallets, or enter any ID.'
+  if (suggestions === 'currencies') return 'Choose a code, or enter one.'
+  return `Enter an ID, or send “${listTitles[suggestions]}” first to choose one.`
 }
 
-function exampleHint(type: string, example: unknown, isRequired: boolean): Html | string {
-  if (/array|object/.test(type))
-    return isRequired
-      ? 'JSON.'
-      : html`JSON${example !== undefined && html`, such as <code>${JSON.stringify(example)}</code>`}.`
+function exampleHint(example: unknown, isRequired: boolean): Html | string {
   return isRequired || example === undefined || example === null ? '' : html`Such as ${inline(`\`${text(example)}\``)}.`
 }
 
 const text = (value: unknown) => (value === undefined || value === null ? '' : String(value))
-const json = (value: unknown) => (value === undefined ? '' : JSON.stringify(value, null, 2))
-const linesOf = (value: unknown) => Math.min(16, Math.max(2, json(value).split('\n').length))

@@ -23,6 +23,7 @@ export function pageText({ path, title, description, modules, body }: PageConten
 <meta name="description" content="${description}">
 <link rel="icon" href="/docs/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/assets/docs.css">
+<script src="/docs/assets/theme.js"></script>
 ${modules.slice(1).map(
   url => html`<link rel="modulepreload" href="${url}">
 `,
@@ -33,9 +34,14 @@ ${modules.slice(1).map(
 <header class="bar">
   <a class="name" href="/docs">Workspace Wallet</a>
   <nav aria-label="Pages">${links}<a href="/openapi.json">OpenAPI</a></nav>
+  <search><label class="hidden" for="search">Search the documentation</label>
+    <input id="search" type="text" placeholder="Search ( / )" autocomplete="off" spellcheck="false" autocapitalize="off"></search>
+  <label class="theme"><span class="hidden">Theme</span><select id="theme">
+    <option value="">System</option><option value="light">Light</option><option value="dark">Dark</option></select></label>
 </header>
 ${body}
-<noscript><p class="notice">The text can be read without JavaScript. Requests can be sent and signatures checked only with it.</p></noscript>
+<div id="announcement" class="hidden" role="status"></div>
+<noscript><p class="notice">The text can be read without JavaScript. Requests can be sent, samples shown, and signatures checked only with it.</p></noscript>
 </body>
 </html>
 `.html

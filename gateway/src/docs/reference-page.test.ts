@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { OpenApiDocument } from './openapi-document.ts'
 import { referenceBody } from './reference-page.ts'
+import { referenceEntries } from './search-index.ts'
 
 const document = JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')) as OpenApiDocument
 const page = referenceBody(document).html
@@ -19,7 +20,8 @@ function fieldListsOf(operation: string): FieldList[] {
   const lists: FieldList[] = []
   const open: FieldList[] = []
   let title = ''
-  const tags = /<(?:summary|h4)>(.*?)<\/(?:summary|h4)>|<dl class="fields">|<\/dl>|<dt><code>(.*?)<\/code>/gs
+  const tags =
+    /<(?:summary|h4)>(.*?)<\/(?:summary|h4)>|<dl class="fields">|<\/dl>|<dt><a href="#[^"]+"><code>(.*?)<\/code>/gs
   for (const [tag, text, name] of articles.get(operation)!.matchAll(tags)) {
     if (text !== undefined) title = text.replaceAll(/<[^>]+>/g, '')
     else if (name !== undefined) open.at(-1)!.names.push(name)
@@ -57,4 +59,25 @@ test('the items of a batch are described once for each kind', () => {
   expect(namesOf('createTransferBatch', 'Fields of transfers with reversesTransferId')).toContain('amount')
   const create = 'Fields of transfers with sourceWalletId, targetWalletId'
   expect(namesOf('createTransferBatch', create)).toContain('holdId')
+})
+
+test('each field has an ID of its own, which its link names', () => {
+  const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!)
+  expect(ids).toEqual([...new Set(ids)])
+  const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id!)
+  expect(links.length).toBeGreaterThan(300)
+  expect(links.filter(id => !ids.includes(id))).toEqual([])
+})
+
+test('all values of a field are on the page', () => {
+  for (const code of document.components!.schemas!.Currency!.enum!)
+    expect(articles.get('createTransfer')).toContain(code)
+  expect(page).not.toContain('see the <a href="/openapi.json">')
+})
+
+test('everything that the search finds in the reference is on the page', () => {
+  const entries = referenceEntries(document)
+  expect(entries.length).toBeGreaterThan(300)
+  const missing = entries.filter(({ url }) => !page.includes(` id="${url.replace('/docs#', '')}"`))
+  expect(missing).toEqual([])
 })

@@ -1,8 +1,9 @@
+import { type SampleLanguage, sampleLanguages } from './browser/samples.ts'
+import { codeBlock, copyButton } from './code-block.ts'
 import { type Html, html } from './html.ts'
 import { markdown } from './markdown.ts'
 import {
   type Media,
-  mergedSchema,
   type OpenApiDocument,
   type Operation,
   type Response,
@@ -10,24 +11,34 @@ import {
   type Schema,
 } from './openapi-document.ts'
 import { bodyInputs, operationForm, parameterInputs } from './operation-form.ts'
+import {
+  answerMedia,
+  answerSchema,
+  type Described,
+  exampleOf,
+  groupsOf,
+  type ParameterField,
+  parametersOf,
+  requestMedia,
+} from './operations.ts'
 import { secretInput } from './page.ts'
 import { fieldList, fieldsOf } from './schema-fields.ts'
 
-type Described = { method: string; path: string; operation: Operation }
-
 /** The body of the API reference. It can be read without its script, which only sends requests. */
-export function referenceBody(document: OpenApiDocument): Html {
+export function referenceBody(given: OpenApiDocument): Html {
+  // A link to another operation must not load the page again, which would lose the secret.
+  const document = JSON.parse(JSON.stringify(given).replaceAll('](/docs#', '](#')) as OpenApiDocument
   const groups = groupsOf(document)
   const [lead, ...rest] = markdown(document.info.description)
   return html`
 <div class="layout">
 <nav class="contents" aria-label="Endpoints">
-  <details open><summary>Endpoints</summary>
+  <details open><summary>Endpoints<span class="here"></span></summary>
   ${groups.map(
     ({ tag, operations }) => html`<h2>${tag}</h2>
     <ul>${operations.map(
       ({ method, operation }) => html`
-      <li><a href="#${operation.operationId}"><span class="method ${method.toLowerCase()}">${method}</span> ${operation.summary}</a></li>`,
+      <li><a href="#${operation.operationId}" data-title="${operation.summary}"><span class="method ${method.toLowerCase()}">${method}</span> ${operation.summary}</a></li>`,
     )}</ul>`,
   )}
   </details>
@@ -47,7 +58,12 @@ export function referenceBody(document: OpenApiDocument): Html {
   )}
 </main>
 </div>
-<datalist id="wallets"></datalist><datalist id="transfers"></datalist><datalist id="holds"></datalist><datalist id="webhooks"></datalist>`
+<datalist id="currencies">${currencies(document).map(code => html`<option>${code}</option>`)}</datalist>`
+}
+
+/** All codes, which the script of the page offers in its forms. */
+function currencies({ components }: OpenApiDocument): string[] {
+  return ((components?.schemas?.Currency as Schema | undefined)?.enum ?? []) as string[]
 }
 
 function keyForm(): Html {
@@ -83,62 +99,35 @@ function operationArticle(document: OpenApiDocument, { method, path, operation }
       <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
       <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code></p>
       ${markdown(description)}
-      ${parameterSection(document, 'Path parameters', parametersIn('path'))}
-      ${parameterSection(document, 'Query parameters', parametersIn('query'))}
-      ${body?.schema && html`<h4>Body</h4>${fieldList(document, fieldsOf(document, body.schema), 'request')}`}
-      ${answerSection(document, answer)}
+      ${parameterSection(document, id, 'Path parameters', parametersIn('path'))}
+      ${parameterSection(document, id, 'Query parameters', parametersIn('query'))}
+      ${body?.schema && html`<h4>Body</h4>${fieldList(document, fieldsOf(document, body.schema), 'request', id)}`}
+      ${answerSection(document, id, operation)}
       ${errorSection(document, operation)}
     </div>
     <div class="side">
       ${operationForm({ document, id, method, path, inputs })}
-      ${exampleSection(body, answer)}
+      ${sampleSection(id)}
+      ${exampleSection(answer)}
     </div>
   </article>`
 }
 
-type ParameterField = ReturnType<typeof parametersOf>[number]
-
-function parametersOf(document: OpenApiDocument, operation: Operation) {
-  return (operation.parameters ?? []).map(node => {
-    const { name, in: place, required, description, schema: declared, example } = resolved(document, node)
-    const schema = mergedSchema(document, declared)
-    return {
-      name,
-      in: place,
-      schema,
-      isRequired: required === true,
-      description: description ?? schema.description,
-      example: example ?? schema.examples?.[0],
-    }
-  })
-}
-
-function parameterSection(document: OpenApiDocument, title: string, parameters: ParameterField[]): Html | false {
-  return parameters.length > 0 && html`<h4>${title}</h4>${fieldList(document, parameters, 'request')}`
-}
-
-function requestMedia(document: OpenApiDocument, { requestBody }: Operation): Media | undefined {
-  return requestBody && resolved(document, requestBody).content['application/json']
-}
-
-function answerMedia(document: OpenApiDocument, { responses }: Operation): Media | undefined {
-  const response = responses['200']
-  return response && resolved<Response>(document, response).content?.['application/json']
+function parameterSection(
+  document: OpenApiDocument,
+  id: string,
+  title: string,
+  parameters: ParameterField[],
+): Html | false {
+  return parameters.length > 0 && html`<h4>${title}</h4>${fieldList(document, parameters, 'request', id)}`
 }
 
 /** The fields of `data`. The envelope around it is the same for all operations. */
-function answerSection(document: OpenApiDocument, answer: Media | undefined): Html | false {
-  const data = answer?.schema && mergedSchema(document, answer.schema).properties?.data
-  if (!data) return false
-  const records = recordsOf(document, data)
-  return html`<details><summary>Fields of ${records === data ? 'the answer' : 'a record'}</summary>
-    ${fieldList(document, fieldsOf(document, records), 'answer')}</details>`
-}
-
-/** The records of a page, or the data itself if it is one record. */
-function recordsOf(document: OpenApiDocument, data: Schema): Schema {
-  const { content, page } = mergedSchema(document, data).properties ?? {}
-  return (page && content && mergedSchema(document, content).items) ?? data
+function answerSection(document: OpenApiDocument, id: string, operation: Operation): Html | false {
+  const answer = answerSchema(document, operation)
+  if (!answer) return false
+  return html`<details><summary>Fields of ${answer.isPage ? 'a record' : 'the answer'}</summary>
+    ${fieldList(document, fieldsOf(document, answer.schema), 'answer', `${id}.answer`)}</details>`
 }
 
 function errorSection(document: OpenApiDocument, { responses }: Operation): Html | false {
@@ -150,33 +139,23 @@ function errorSection(document: OpenApiDocument, { responses }: Operation): Html
   )}</dl></details>`
 }
 
-function exampleSection(body: Media | undefined, answer: Media | undefined): Html {
-  const [sent, received] = [exampleOf(body), exampleOf(answer)]
+/** The script of the page writes the samples, from what is in the form. */
+function sampleSection(id: string): Html {
+  const languages = Object.entries(sampleLanguages) as [SampleLanguage, string][]
   return html`
-    ${sent !== undefined && html`<details><summary>Example body</summary>${code(sent)}</details>`}
-    ${received !== undefined && html`<details><summary>Example answer</summary>${code(received)}</details>`}`
+    <section class="code samples" aria-labelledby="${id}-samples">
+      <div class="code-bar"><h4 id="${id}-samples">Sample</h4>
+        <div class="languages" role="group" aria-label="Language">${languages.map(
+          ([language, name], at) =>
+            html`<button type="button" data-language="${language}" aria-pressed="${at === 0 ? 'true' : 'false'}">${name}</button>`,
+        )}</div>${copyButton}</div>
+      <pre tabindex="0"><code></code></pre>
+    </section>`
 }
 
-const code = (value: unknown) =>
-  html`<pre class="json" tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre>`
-
-function exampleOf(media: Media | undefined): unknown {
-  return media?.example ?? Object.values(media?.examples ?? {})[0]?.value
-}
-
-/** The operations by their first tag, in the order of the document. */
-function groupsOf({ paths, tags = [] }: OpenApiDocument) {
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([method]) => ['get', 'post'].includes(method))
-      .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
-  )
-  const signed = operations.filter(({ path }) => path.startsWith('/api/'))
-  return [...Map.groupBy(signed, ({ operation }) => operation.tags?.[0] ?? 'Other')].map(([tag, operations]) => ({
-    tag,
-    description: tags.find(({ name }) => name === tag)?.description,
-    operations,
-  }))
+function exampleSection(answer: Media | undefined): Html | false {
+  const received = exampleOf(answer)
+  return received !== undefined && codeBlock(JSON.stringify(received, null, 2), 'json', 'Example answer')
 }
 
 const slug = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')

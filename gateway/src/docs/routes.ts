@@ -7,6 +7,7 @@ import type { Html } from './html.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
 import { pageText } from './page.ts'
 import { referenceBody } from './reference-page.ts'
+import { referenceEntries } from './search-index.ts'
 import { signatureBody } from './signature-page.ts'
 
 /**
@@ -30,13 +31,19 @@ const openApi = new URL('../../openapi.json', import.meta.url)
 function allAssets(): Record<string, Asset> {
   return {
     '/openapi.json': new Asset('application/json', () => readFile(openApi)),
-    '/docs/assets/docs.css': fileAsset('text/css; charset=utf-8', 'browser/docs.css'),
+    '/docs/assets/docs.css': styleSheet(),
     '/docs/assets/icon.svg': fileAsset('image/svg+xml', 'browser/icon.svg'),
+    '/docs/assets/theme.js': scriptAsset('browser/theme.ts'),
+    '/docs/assets/search.json': new Asset(
+      'application/json',
+      async () => Buffer.from(JSON.stringify(referenceEntries(await readDocument()))),
+      { headers },
+    ),
     ...pageAssets('/docs', {
       title: 'API reference',
       description: 'All endpoints, with forms that send signed requests.',
       script: 'browser/reference.ts',
-      body: async () => referenceBody(JSON.parse(await readFile(openApi, 'utf8')) as OpenApiDocument),
+      body: async () => referenceBody(await readDocument()),
     }),
     ...pageAssets('/docs/signature', {
       title: 'Signature debugger',
@@ -45,6 +52,26 @@ function allAssets(): Record<string, Asset> {
       body: async () => signatureBody(enUS.mistakes),
     }),
   }
+}
+
+async function readDocument(): Promise<OpenApiDocument> {
+  return JSON.parse(await readFile(openApi, 'utf8')) as OpenApiDocument
+}
+
+/** The parts of the style sheet, in the order in which they apply. */
+const styles = ['base', 'bar', 'code', 'choices', 'forms', 'reference', 'debugger']
+
+function styleSheet(): Asset {
+  const read = (name: string) => readFile(new URL(`browser/styles/${name}.css`, import.meta.url))
+  return new Asset('text/css; charset=utf-8', async () => Buffer.concat(await Promise.all(styles.map(read))), {
+    headers,
+  })
+}
+
+/** A script without imports. */
+function scriptAsset(path: string): Asset {
+  const [code] = browserModules(new URL(path, import.meta.url)).values()
+  return new Asset('text/javascript; charset=utf-8', async () => Buffer.from(code!), { headers })
 }
 
 function fileAsset(contentType: string, path: string): Asset {

@@ -15,34 +15,39 @@ export function fieldsOf(document: OpenApiDocument, node: Schema): Field[] {
 }
 
 /**
- * A list of fields with their types, limits and descriptions.
+ * A list of fields with their types, limits and descriptions. Each field has a link to itself.
  *
  * @param of what the fields belong to: whether a field is required matters in requests only
+ * @param path begins the IDs of the fields
  */
-export function fieldList(document: OpenApiDocument, fields: Field[], of: 'request' | 'answer'): Html {
-  const rows = fields.map(
-    ({ name, schema, isRequired, description }) => html`
-      <div class="field">
-        <dt><code>${name}</code>
+export function fieldList(document: OpenApiDocument, fields: Field[], of: 'request' | 'answer', path: string): Html {
+  const rows = fields.map(({ name, schema, isRequired, description }) => {
+    const id = `${path}.${name}`
+    return html`
+      <div class="field" id="${id}">
+        <dt><a href="#${id}"><code>${name}</code></a>
           <span class="type">${typeOf(document, schema)}</span>
           ${of === 'request' && isRequired && html`<span class="required">required</span>`}</dt>
-        <dd>${inline(description)} ${limits(document, schema, description)}${nested(document, name, schema, of)}</dd>
-      </div>`,
-  )
+        <dd>${inline(description)} ${limits(document, schema, description)}${nested(document, name, schema, of, id)}</dd>
+      </div>`
+  })
   return html`<dl class="fields">${rows}</dl>`
 }
 
 /** The fields of an object, or of the objects in an array, folded: a list for each kind of object. */
-function nested(document: OpenApiDocument, name: string, schema: Schema, of: 'request' | 'answer'): Html[] {
+function nested(document: OpenApiDocument, name: string, schema: Schema, of: 'request' | 'answer', id: string): Html[] {
   const objects = objectsIn(document, schema)
-  return objects.map(object => {
+  return objects.map((object, at) => {
     const others = objects.filter(each => each !== object)
+    // The fields of the first kind of object have the shorter IDs.
+    const path = at === 0 ? id : `${id}-${at + 1}`
     return html`<details><summary>Fields of <code>${name}</code>${kindOf(object, others)}</summary>
-      ${fieldList(document, fieldsOf(document, object), of)}</details>`
+      ${fieldList(document, fieldsOf(document, object), of, path)}</details>`
   })
 }
 
-function objectsIn(document: OpenApiDocument, node: Schema): Schema[] {
+/** The kinds of objects that a value is, or that an array has. */
+export function objectsIn(document: OpenApiDocument, node: Schema): Schema[] {
   const schema = mergedSchema(document, node)
   if (schema.items) return objectsIn(document, schema.items)
   if (schema.discriminator) return [commonFields(document, schema, schema.discriminator.propertyName)]
@@ -104,19 +109,19 @@ function limits(document: OpenApiDocument, schema: Schema, description = ''): Ht
       html`Default: <code>${JSON.stringify(schema.default)}</code>.`,
     values(schema.items ? mergedSchema(document, schema.items) : schema),
   ]
-  return html`<span class="limits">${parts.map(part => part && html`${part} `)}</span>`
+  return html`<div class="limits">${parts.map(part => part && html`${part} `)}</div>`
 }
 
 const describes = (description: string, limit: number | undefined) => new RegExp(`\\b${limit}\\b`).test(description)
 
-/** Longer lists of values, such as the currencies, are in the OpenAPI document. */
+/** Longer lists of values, such as the currencies, are folded. */
 const maxListedValues = 16
 
 function values({ enum: all, const: constant }: Schema): Html | string | false {
   if (constant !== undefined) return html`Always <code>${String(constant)}</code>.`
   if (!all) return false
   if (all.length > maxListedValues)
-    return html`One of ${all.length} values: see the <a href="/openapi.json">OpenAPI document</a>.`
+    return html`<details class="values"><summary>One of ${all.length} values</summary><code>${all.join(', ')}</code></details>`
   return html`One of ${codes(all)}.`
 }
 

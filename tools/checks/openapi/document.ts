@@ -10,7 +10,12 @@ import { commonResponses, failureSchema, headers, responsesOf } from './response
 
 /** The text of gateway/openapi.json, generated from the table of endpoints. */
 export function openApiDocument(): string {
-  return `${JSON.stringify(buildDocument(), null, 2)}\n`
+  return `${JSON.stringify(buildDocument(), withLinksToReference, 2)}\n`
+}
+
+/** Links to operations work where the document is shown: they lead to the reference of the service. */
+function withLinksToReference(name: string, value: unknown): unknown {
+  return name === 'description' && typeof value === 'string' ? value.replaceAll('](#', '](/docs#') : value
 }
 
 const description = `Wallets and transfers of a workspace.
@@ -80,7 +85,7 @@ function operation(endpoint: Endpoint) {
     operationId,
     tags: [tagOf(endpoint)],
     summary: title,
-    description: [`Requires the scope \`${scope}\`.`, description].filter(Boolean).join(' '),
+    description: `${description}\n\nRequires the scope \`${scope}\`.`,
     // The array of the API key has the scope that it needs, as OpenAPI 3.1 allows for schemes other than OAuth.
     security: [{ ApiKey: [scope], Timestamp: [], Nonce: [], Signature: [] }],
     parameters: [

@@ -1,36 +1,62 @@
 import type { Credentials } from '@workspace-wallet/client/signing'
-import { element, elementById } from './elements.ts'
+import { prepareArrays } from './array-fields.ts'
+import { prepareCopying } from './copy.ts'
+import { element, elementById, idButton } from './elements.ts'
 import { exchange } from './exchange.ts'
+import { prepareNavigation } from './navigation.ts'
 import { outcomeOf, problem, wrongSecretSentence } from './outcome.ts'
 import { FormFault, readRequest } from './request-form.ts'
+import { prepareSamples, updateSamples } from './sample-view.ts'
+import { prepareSearch } from './search.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
-import { generateBizId, offerWallets, proposeTimes, proposeWallets, rememberIds, type Wallet } from './suggestions.ts'
+import {
+  generateBizIds,
+  offeredWallets,
+  offerWallets,
+  prepareSuggestions,
+  proposeTimes,
+  proposeWallets,
+  rememberIds,
+  updateWallets,
+  walletIdsIn,
+} from './suggestions.ts'
+import { readEach, readWallets } from './wallets.ts'
 
-/** The oldest first, so that the wallets that a workspace began with stay in the list. */
-const walletsTarget = '/api/v1/wallets?size=100&sort=createdAt,asc'
 const shownWallets = 10
-type WalletPage = { content: Wallet[]; page: { totalElements: number } }
+/** A batch can name 200 wallets. */
+const mostReloaded = 20
 const apiKey = elementById('api-key', HTMLInputElement)
 const apiSecret = elementById('api-secret', HTMLInputElement)
 const keyStatus = elementById('key-status', HTMLElement)
 const keyWallets = elementById('key-wallets', HTMLUListElement)
+/** How many wallets the workspace has. */
+let totalWallets = 0
 
 prepareSecret(apiSecret)
 if (!isSecureContext) keyStatus.replaceChildren(problem(insecurePage))
 
 onSubmit(elementById('key', HTMLFormElement), keyStatus, async () => {
   keyWallets.replaceChildren()
-  const answer = await exchange(credentials(), 'GET', walletsTarget)
-  if (!answer.envelope?.success) return outcomeOf(answer)
-  const wallets = answer.envelope.data as WalletPage
-  showWallets(wallets)
-  proposeWallets(wallets.content)
-  return welcome(wallets)
+  const found = await readWallets(credentials())
+  if ('failure' in found) return outcomeOf(found.failure)
+  totalWallets = found.total
+  offerWallets(found.wallets)
+  showWallets()
+  for (const form of document.querySelectorAll('form.try')) proposeWallets(form)
+  updateSamples()
+  return welcome()
 })
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
   const outcome = form.querySelector<HTMLElement>('.outcome')!
-  generateBizId(form)
+  prepareSuggestions(form)
+  prepareArrays(form, (item, place) => {
+    prepareSuggestions(item)
+    generateBizIds(item)
+    // Every other item goes back, so that a batch can be sent as it is.
+    proposeWallets(item, place % 2 === 1)
+  })
+  generateBizIds(form)
   onSubmit(form, outcome, async () => {
     const signer = credentials()
     const { method, target, body } = readRequest(form)
@@ -38,15 +64,19 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
     rememberIds(answer.envelope?.data)
     if (answer.envelope?.code === 'GA2012') keyStatus.replaceChildren(problem(wrongSecretSentence))
     if (answer.envelope?.success && method !== 'GET') {
-      generateBizId(form)
-      void reloadWallets(signer)
+      generateBizIds(form)
+      updateSamples()
+      void reloadWallets(signer, walletIdsIn(answer.envelope.data))
     }
     return outcomeOf(answer)
   })
 }
 
 proposeTimes(Date.now())
-foldContents()
+prepareCopying()
+prepareSamples()
+prepareSearch()
+prepareNavigation()
 
 /** Runs `action` when a form is sent, once at a time, and shows what it returns or why it failed. */
 function onSubmit(form: HTMLFormElement, output: HTMLElement, action: () => Promise<Node[]>): void {
@@ -87,57 +117,30 @@ function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function welcome({ content, page: { totalElements } }: WalletPage): Node[] {
-  const count = totalElements === 1 ? '1 wallet' : `${totalElements} wallets`
-  const offered = totalElements > content.length ? `the first ${content.length}` : 'them'
-  const next = document.querySelector('form.try[data-path="/api/v1/transfer/command/create"]')
-  const link = next
-    ? [
-        element(
-          'p',
-          {},
-          element('a', { href: `#${next.closest('article')!.id}` }, 'Create a transfer between two of them'),
-        ),
-      ]
-    : []
-  return [
-    element(
-      'p',
-      { class: 'verdict good' },
-      `The key works. Its workspace has ${count}, and the forms below offer ${offered}.`,
-    ),
-    ...(content.length > 1 ? link : []),
-  ]
+function welcome(): Node[] {
+  const wallets = offeredWallets()
+  const count = totalWallets === 1 ? '1 wallet' : `${totalWallets} wallets`
+  const offered = totalWallets > wallets.length ? `the first ${wallets.length}` : 'them'
+  const sentence = `The key works. Its workspace has ${count}, and the forms below offer ${offered}.`
+  const link = element('a', { href: '#createTransfer' }, 'Create a transfer between two of them')
+  return [element('p', { class: 'verdict good' }, sentence), ...(wallets.length > 1 ? [element('p', {}, link)] : [])]
 }
 
 /** Shows the balances after a command. If they cannot be read, the former ones stay. */
-async function reloadWallets(signer: Credentials): Promise<void> {
-  const answer = await exchange(signer, 'GET', walletsTarget).catch(() => undefined)
-  if (answer?.envelope?.success) showWallets(answer.envelope.data as WalletPage)
+async function reloadWallets(signer: Credentials, walletIds: string[]): Promise<void> {
+  const before = offeredWallets().length
+  updateWallets(await readEach(signer, walletIds.slice(0, mostReloaded)))
+  totalWallets += offeredWallets().length - before
+  showWallets()
 }
 
 /** Not in the status of the key, which screen readers read when it changes. */
-function showWallets({ content, page: { totalElements } }: WalletPage): void {
-  offerWallets(content)
-  const rows = content
+function showWallets(): void {
+  const rows = offeredWallets()
     .slice(0, shownWallets)
     .map(({ name, balance, currency, walletId }) =>
-      element('li', {}, `${name}: ${balance} ${currency} `, element('code', {}, walletId)),
+      element('li', {}, `${name}: ${balance} ${currency} `, idButton(walletId)),
     )
-  const more = totalElements - rows.length
+  const more = totalWallets - rows.length
   keyWallets.replaceChildren(...rows, ...(more > 0 ? [element('li', {}, `… and ${more} more`)] : []))
-}
-
-/** The list of endpoints is folded where it would hide the page. */
-function foldContents(): void {
-  const contents = document.querySelector<HTMLDetailsElement>('.contents details')!
-  const isWide = matchMedia('(min-width: 60rem)')
-  const update = () => {
-    contents.open = isWide.matches
-  }
-  update()
-  isWide.addEventListener('change', update)
-  contents.addEventListener('click', event => {
-    if ((event.target as Element).closest('a') && !isWide.matches) contents.open = false
-  })
 }

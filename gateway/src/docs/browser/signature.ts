@@ -4,6 +4,7 @@ import { type Diagnosis, diagnose, type SentRequest } from './diagnosis.ts'
 import { markedDifference } from './differences.ts'
 import { codeBlock, element, elementById, withLineEnds } from './elements.ts'
 import { type PastedRequest, parsePastedRequest } from './pasted-request.ts'
+import { prepareSearch } from './search.ts'
 import { insecurePage, prepareSecret } from './secret-input.ts'
 
 const form = elementById('request', HTMLFormElement)
@@ -26,6 +27,7 @@ let host = ''
 let latest = 0
 
 prepareSecret(secret)
+prepareSearch()
 form.addEventListener('submit', event => event.preventDefault())
 pasted.addEventListener('input', fillIn)
 form.addEventListener('input', update)

@@ -1,56 +1,106 @@
+import { makeCombobox, type Option } from './combobox.ts'
 import { element, elementById } from './elements.ts'
 
-/** The IDs that the forms offer: the wallets of the key, and the IDs in earlier responses. */
+/** The values that the forms offer: the wallets of the key, the IDs in earlier responses, and the currencies. */
 
 export type Wallet = { walletId: string; name: string; currency: string; balance: string; status: string }
 
-const lists = { walletId: 'wallets', transferId: 'transfers', holdId: 'holds', webhookId: 'webhooks' } as const
+const fieldLists = { transferId: 'transfers', holdId: 'holds', webhookId: 'webhooks' } as const
+type List = (typeof fieldLists)[keyof typeof fieldLists]
 
-/** Offers wallets, with their names and balances. */
-export function offerWallets(wallets: readonly Wallet[]): void {
-  elementById('wallets', HTMLDataListElement).replaceChildren(
-    ...wallets.map(({ walletId, name, currency, balance }) =>
-      element('option', { value: walletId, label: `${name}: ${balance} ${currency}` }),
-    ),
-  )
+const ids: Record<List, string[]> = { transfers: [], holds: [], webhooks: [] }
+const wallets = new Map<string, Wallet>()
+const currencies = [...elementById('currencies', HTMLDataListElement).options].map(({ value }) => value)
+
+/** The wallets that are offered, in order. */
+export function offeredWallets(): Wallet[] {
+  return [...wallets.values()]
 }
 
-/** Puts wallets where a form needs some. */
-export function proposeWallets(wallets: readonly Wallet[]): void {
-  const [source, target] = pairOf(wallets)
-  for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[list="wallets"][required]')) {
-    const isTarget = input.name === 'targetWalletId'
-    input.value = (isTarget ? target : source)?.walletId ?? ''
+/** Offers only these wallets: those of another key are forgotten. */
+export function offerWallets(found: readonly Wallet[]): void {
+  wallets.clear()
+  updateWallets(found)
+}
+
+/** Shows current balances, and offers wallets that are new. */
+export function updateWallets(found: readonly Wallet[]): void {
+  for (const wallet of found) wallets.set(wallet.walletId, wallet)
+  for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[data-suggestions="wallets"]'))
+    describeWallet(input)
+}
+
+/** Makes the inputs of a part of the page offer what they can have. */
+export function prepareSuggestions(root: ParentNode): void {
+  for (const input of root.querySelectorAll<HTMLInputElement>('input[data-suggestions]')) {
+    const optionsFor = offers[input.dataset.suggestions!]!
+    makeCombobox(input, {
+      optionsFor,
+      choose({ value }) {
+        input.value = value
+        input.dispatchEvent(new Event('input', { bubbles: true }))
+      },
+    })
+    if (input.dataset.suggestions === 'wallets') input.addEventListener('input', () => describeWallet(input))
   }
-  for (const input of document.querySelectorAll<HTMLInputElement>('form.try input[name="currency"][required]'))
+}
+
+const offers: Record<string, (text: string) => Option[]> = {
+  wallets: text =>
+    offeredWallets()
+      .filter(wallet => hasText(text, wallet.walletId, wallet.name, wallet.currency))
+      .map(walletOption),
+  currencies: text => plainOptions(currencies, text),
+  transfers: text => plainOptions(ids.transfers, text),
+  holds: text => plainOptions(ids.holds, text),
+  webhooks: text => plainOptions(ids.webhooks, text),
+}
+
+const plainOptions = (values: readonly string[], text: string): Option[] =>
+  values.filter(value => hasText(text, value)).map(value => ({ value, content: [value] }))
+
+function walletOption({ walletId, name, currency, balance, status }: Wallet): Option {
+  const state = status === 'ACTIVE' ? '' : `, ${status.toLowerCase()}`
+  return {
+    value: walletId,
+    content: [
+      element('span', {}, name),
+      element('span', { class: 'amount' }, `${balance} ${currency}${state}`),
+      element('code', {}, walletId),
+    ],
+  }
+}
+
+function hasText(text: string, ...values: string[]): boolean {
+  const wanted = text.trim().toLowerCase()
+  return values.some(value => value.toLowerCase().includes(wanted))
+}
+
+/** Says which wallet was chosen, because an ID does not. */
+function describeWallet(input: HTMLInputElement): void {
+  const hint = document.getElementById(input.getAttribute('aria-describedby') ?? '')
+  if (!hint) return
+  hint.dataset.without ??= hint.textContent
+  const wallet = wallets.get(input.value)
+  hint.textContent = wallet ? `${wallet.name}: ${wallet.balance} ${wallet.currency}` : hint.dataset.without
+}
+
+/** Puts wallets where a part of the page needs some. @param isReturn the other way round */
+export function proposeWallets(root: ParentNode, isReturn = false): void {
+  const [source, target] = pairOf(offeredWallets())
+  const [from, to] = isReturn ? [target, source] : [source, target]
+  for (const input of root.querySelectorAll<HTMLInputElement>('input[data-suggestions="wallets"][required]')) {
+    input.value = (input.name === 'targetWalletId' ? to : from)?.walletId ?? ''
+    describeWallet(input)
+  }
+  for (const input of root.querySelectorAll<HTMLInputElement>('input[name="currency"][required]'))
     if (source) input.value = source.currency
-  if (source && target)
-    for (const area of document.querySelectorAll<HTMLTextAreaElement>('form.try textarea[name="transfers"]'))
-      area.value = JSON.stringify(batchOf(source, target), null, 2)
 }
 
-/** Two small transfers, there and back. */
-function batchOf(source: Wallet, target: Wallet): object[] {
-  const amount = '1.00'
-  const { currency } = source
-  return [
-    [source, target],
-    [target, source],
-  ].map(([from, to]) => ({
-    sourceWalletId: from!.walletId,
-    targetWalletId: to!.walletId,
-    amount,
-    currency,
-    bizId: newBizId(),
-  }))
-}
-
-/** Proposes a new bizId, so that a form that is sent again after a success makes something new. */
-export function generateBizId(form: HTMLFormElement): void {
-  const input = form.querySelector<HTMLInputElement>('input[name="bizId"][data-in="body"]')
-  if (input) input.value = newBizId()
-  const area = form.querySelector<HTMLTextAreaElement>('textarea[name="transfers"]')
-  if (area) area.value = area.value.replaceAll(/("bizId": *)"[^"]*"/g, (_, name) => `${name}"${newBizId()}"`)
+/** Proposes new bizIds, so that a form that is sent again after a success makes something new. */
+export function generateBizIds(root: ParentNode): void {
+  const inputs = 'input[name="bizId"]:is([data-in="body"], [data-field])'
+  for (const input of root.querySelectorAll<HTMLInputElement>(inputs)) input.value = newBizId()
 }
 
 /** 64 random bits. */
@@ -59,11 +109,12 @@ function newBizId(): string {
 }
 
 /** Two wallets that money can be moved between: of one currency, from the one that holds most. */
-function pairOf(wallets: readonly Wallet[]): [Wallet | undefined, Wallet | undefined] {
-  const active = wallets.filter(({ status }) => status === 'ACTIVE')
+function pairOf(all: readonly Wallet[]): [Wallet | undefined, Wallet | undefined] {
+  const active = all.filter(({ status }) => status === 'ACTIVE')
   const byBalance = active.toSorted((a, b) => Number(b.balance) - Number(a.balance))
+  const inCurrency = Map.groupBy(active, ({ currency }) => currency)
   for (const source of byBalance) {
-    const target = active.find(each => each !== source && each.currency === source.currency)
+    const target = inCurrency.get(source.currency)!.find(each => each !== source)
     if (target) return [source, target]
   }
   return [byBalance[0], undefined]
@@ -83,14 +134,24 @@ export function proposeTimes(now: number): void {
 
 /** Offers the IDs in a response. The latest comes first. */
 export function rememberIds(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  for (const [name, inner] of Object.entries(value)) {
-    if (typeof inner === 'string' && name in lists) offer(lists[name as keyof typeof lists], inner)
-    else rememberIds(inner)
-  }
+  visitStrings(value, (name, text) => {
+    if (!(name in fieldLists)) return
+    const list = ids[fieldLists[name as keyof typeof fieldLists]]
+    if (!list.includes(text)) list.unshift(text)
+  })
 }
 
-function offer(list: string, id: string): void {
-  const options = elementById(list, HTMLDataListElement)
-  if (![...options.options].some(option => option.value === id)) options.prepend(element('option', { value: id }))
+/** The wallets that a response names. */
+export function walletIdsIn(value: unknown): string[] {
+  const found = new Set<string>()
+  visitStrings(value, (name, text) => /walletId$/i.test(name) && found.add(text))
+  return [...found]
+}
+
+function visitStrings(value: unknown, visit: (name: string, text: string) => void): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, inner] of Object.entries(value)) {
+    if (typeof inner === 'string') visit(name, inner)
+    else visitStrings(inner, visit)
+  }
 }
