@@ -74,6 +74,10 @@ ENV GATEWAY_HOST=0.0.0.0 CONSOLE_DIR=/console
 COPY --from=gateway-dependencies /app/node_modules node_modules
 COPY --from=console /console /console
 COPY --chmod=755 gateway gateway
+# The pages of /docs.
+COPY --chmod=755 README.md CHANGELOG.md ./
+COPY --chmod=755 docs docs
+COPY --chmod=755 examples examples
 EXPOSE 8080 8082
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --start-interval=1s CMD ["is-ready", "8080"]
 CMD ["node", "gateway/src/main.ts"]

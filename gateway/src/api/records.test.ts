@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import { successBody } from '../http/envelope.ts'
 import { endpoints } from './endpoints.ts'
+import { eventExamples } from './event-examples.ts'
 import { JsonText } from './json-text.ts'
-import { eventPageAnswer } from './records.ts'
+import { eventAnswers, eventPageAnswer } from './records.ts'
 
 const at = '2026-11-22T00:18:57.594Z'
 const balanceAfter = { walletId: 'wal_1', sequence: 1, balanceAfter: '899.50' }
@@ -86,6 +87,10 @@ test('an event of each type matches its schema', () => {
   expect(eventPageAnswer.parse(page)).toEqual(page)
   // Checked when it is compiled: the schema describes what core answers.
   page satisfies z.output<typeof eventPageAnswer>
+})
+
+test.each(eventTypes)('the example of %s matches its schema', type => {
+  expect(eventAnswers[type].parse(eventExamples[type])).toEqual(eventExamples[type])
 })
 
 test('the schema of events rejects data of another type', () => {

@@ -3,6 +3,7 @@ export type OpenApiDocument = {
   info: { title: string; version: string; description?: string }
   tags?: { name: string; description?: string }[]
   paths: Record<string, Record<string, Operation>>
+  webhooks?: Record<string, { post: Operation }>
   components?: { schemas?: Record<string, Schema> }
 }
 

@@ -74,3 +74,17 @@ export function answerSchema(
 export function exampleOf(media: Media | undefined): unknown {
   return media?.example ?? Object.values(media?.examples ?? {})[0]?.value
 }
+
+/** What webhooks receive, by the types of events. `id`: the name of the operation that a receiver implements. */
+export function eventsOf(document: OpenApiDocument) {
+  return Object.entries(document.webhooks ?? {}).map(([type, { post }]) => {
+    const media = requestMedia(document, post)!
+    return {
+      id: post.operationId,
+      type,
+      description: post.description ?? '',
+      schema: media.schema!,
+      example: exampleOf(media),
+    }
+  })
+}

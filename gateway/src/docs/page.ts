@@ -1,17 +1,30 @@
 import { type Html, html } from './html.ts'
 
 /** `modules`: the URLs of the script and of all modules that it imports. The script is the first. */
-type PageContent = { path: string; title: string; description: string; modules: string[]; body: Html }
+type PageContent = {
+  path: string
+  title: string
+  description: string
+  modules: string[]
+  body: Html
+  /** The path of the same page as Markdown, if there is one. */
+  markdown?: string | undefined
+}
 
-const pages = [
-  ['/docs', 'API reference'],
-  ['/docs/signature', 'Signature debugger'],
-] as const
+/** The links at the top, and what the paths of their pages begin with. */
+const pages: [path: string, label: string, others: RegExp][] = [
+  ['/docs/guides', 'Guides', /^\/docs\/(?!errors|changelog|signature)./],
+  ['/docs', 'API reference', /^\/docs$/],
+  ['/docs/errors', 'Errors', /^\/docs\/errors/],
+  ['/docs/changelog', 'Changelog', /^\/docs\/changelog$/],
+  ['/docs/signature', 'Signature debugger', /^\/docs\/signature$/],
+]
 
 /** A whole page, as text. */
-export function pageText({ path, title, description, modules, body }: PageContent): string {
+export function pageText({ path, title, description, modules, body, markdown }: PageContent): string {
   const links = pages.map(
-    ([href, label]) => html`<a href="${href}" ${href === path && html`aria-current="page"`}>${label}</a>`,
+    ([href, label, others]) =>
+      html`<a href="${href}" ${others.test(path) && html`aria-current="${href === path ? 'page' : 'true'}"`}>${label}</a>`,
   )
   return html`<!doctype html>
 <html lang="en">
@@ -23,7 +36,11 @@ export function pageText({ path, title, description, modules, body }: PageConten
 <meta name="description" content="${description}">
 <link rel="icon" href="/docs/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/assets/docs.css">
-<script src="/docs/assets/theme.js"></script>
+${
+  markdown &&
+  html`<link rel="alternate" type="text/markdown" href="${markdown}">
+`
+}<script src="/docs/assets/theme.js"></script>
 ${modules.slice(1).map(
   url => html`<link rel="modulepreload" href="${url}">
 `,
@@ -40,6 +57,7 @@ ${modules.slice(1).map(
     <option value="">System</option><option value="light">Light</option><option value="dark">Dark</option></select></label>
 </header>
 ${body}
+${markdown && html`<footer class="notice"><a href="${markdown}">This page as Markdown</a></footer>`}
 <div id="announcement" class="hidden" role="status"></div>
 <noscript><p class="notice">The text can be read without JavaScript. Requests can be sent, samples shown, and signatures checked only with it.</p></noscript>
 </body>

@@ -15,6 +15,7 @@ import {
   answerMedia,
   answerSchema,
   type Described,
+  eventsOf,
   exampleOf,
   groupsOf,
   type ParameterField,
@@ -41,6 +42,11 @@ export function referenceBody(given: OpenApiDocument): Html {
       <li><a href="#${operation.operationId}" data-title="${operation.summary}"><span class="method ${method.toLowerCase()}">${method}</span> ${operation.summary}</a></li>`,
     )}</ul>`,
   )}
+  <h2>Event types</h2>
+  <ul class="plain">${eventsOf(document).map(
+    ({ id, type }) => html`
+      <li><a href="#${id}" data-title="${type}">${type}</a></li>`,
+  )}</ul>
   </details>
 </nav>
 <main id="main" tabindex="-1">
@@ -56,6 +62,7 @@ export function referenceBody(given: OpenApiDocument): Html {
       ${operations.map(described => operationArticle(document, described))}
     </section>`,
   )}
+  ${eventSection(document)}
 </main>
 </div>
 <datalist id="currencies">${currencies(document).map(code => html`<option>${code}</option>`)}</datalist>`
@@ -107,7 +114,7 @@ function operationArticle(document: OpenApiDocument, { method, path, operation }
     </div>
     <div class="side">
       ${operationForm({ document, id, method, path, inputs })}
-      ${sampleSection(id)}
+      ${sampleSection()}
       ${exampleSection(answer)}
     </div>
   </article>`
@@ -130,6 +137,28 @@ function answerSection(document: OpenApiDocument, id: string, operation: Operati
     ${fieldList(document, fieldsOf(document, answer.schema), 'answer', `${id}.answer`)}</details>`
 }
 
+/** Each type of event: when it occurs, its fields, and an example. */
+function eventSection(document: OpenApiDocument): Html {
+  const description = document.tags?.find(({ name }) => name === 'Event types')?.description
+  return html`
+    <section class="group" aria-labelledby="tag-event-types">
+      <h2 id="tag-event-types">Event types</h2>
+      ${markdown(description)}
+      ${eventsOf(document).map(
+        ({ id, type, description, schema, example }) => html`
+      <article class="operation" id="${id}" aria-labelledby="${id}-title" tabindex="-1">
+        <div class="about">
+          <h3 id="${id}-title"><a href="#${id}">${type}</a></h3>
+          ${markdown(description)}
+          <h4>Fields</h4>
+          ${fieldList(document, fieldsOf(document, schema), 'answer', id)}
+        </div>
+        <div class="side">${codeBlock(JSON.stringify(example, null, 2), 'json', 'Example')}</div>
+      </article>`,
+      )}
+    </section>`
+}
+
 function errorSection(document: OpenApiDocument, { responses }: Operation): Html | false {
   const failures = Object.entries(responses).filter(([status]) => Number(status) >= 400)
   if (failures.length === 0) return false
@@ -140,17 +169,17 @@ function errorSection(document: OpenApiDocument, { responses }: Operation): Html
 }
 
 /** The script of the page writes the samples, from what is in the form. */
-function sampleSection(id: string): Html {
+function sampleSection(): Html {
   const languages = Object.entries(sampleLanguages) as [SampleLanguage, string][]
   return html`
-    <section class="code samples" aria-labelledby="${id}-samples">
-      <div class="code-bar"><h4 id="${id}-samples">Sample</h4>
+    <div class="code samples">
+      <div class="code-bar"><h4>Sample</h4>
         <div class="languages" role="group" aria-label="Language">${languages.map(
           ([language, name], at) =>
             html`<button type="button" data-language="${language}" aria-pressed="${at === 0 ? 'true' : 'false'}">${name}</button>`,
         )}</div>${copyButton}</div>
       <pre tabindex="0"><code></code></pre>
-    </section>`
+    </div>`
 }
 
 function exampleSection(answer: Media | undefined): Html | false {

@@ -7,6 +7,7 @@ import { componentSchemas, type JsonSchema, parameterSchema, refTo } from './com
 import { expensiveReads } from './endpoint-errors.ts'
 import { templateOf } from './endpoint-paths.ts'
 import { commonResponses, failureSchema, headers, responsesOf } from './responses.ts'
+import { webhooks } from './webhooks.ts'
 
 /** The text of gateway/openapi.json, generated from the table of endpoints. */
 export function openApiDocument(): string {
@@ -33,6 +34,10 @@ const tags = {
   event: { name: 'Events', description: 'The event log of the workspace, without gaps.' },
   webhook: { name: 'Webhooks', description: 'URLs that the service sends events to.' },
 }
+const eventTag = {
+  name: 'Event types',
+  description: 'What can happen in a workspace: the records of the event log, and the bodies that webhooks receive.',
+}
 const tagOf = ({ scope }: Endpoint) => tags[scope.split(':')[0] as keyof typeof tags].name
 
 function buildDocument() {
@@ -45,8 +50,9 @@ function buildDocument() {
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/' }],
-    tags: Object.values(tags),
+    tags: [...Object.values(tags), eventTag],
     paths: paths(),
+    webhooks: webhooks(),
     components: {
       schemas: { ...componentSchemas(), Failure: failureSchema },
       parameters,

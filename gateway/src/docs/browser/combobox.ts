@@ -21,8 +21,7 @@ let count = 0
  */
 export function makeCombobox(input: HTMLInputElement, { optionsFor, choose, isFirstMarked = false }: Behavior): void {
   const list = element('ul', { id: `list-${++count}`, role: 'listbox', class: 'options', hidden: '' })
-  const label = input.labels?.[0]?.textContent?.trim() ?? input.name
-  list.setAttribute('aria-label', `${label}: choices`)
+  list.setAttribute('aria-label', 'Choices')
   const box = element('div', { class: 'combobox' })
   input.replaceWith(box)
   box.append(input, list)

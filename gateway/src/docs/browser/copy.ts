@@ -13,7 +13,7 @@ export function prepareCopying(): void {
 
 async function copyBy(button: HTMLButtonElement): Promise<void> {
   const isId = button.matches('.id')
-  const text = isId ? button.textContent : (button.closest('.code')?.querySelector('pre')?.textContent ?? '')
+  const text = isId ? button.textContent : textOf(button.closest('.code')!)
   const isCopied = await copy(text)
   const sentence = isCopied ? (isId ? `Copied ${text}` : 'Copied') : 'The browser refused to copy.'
   elementById('announcement', HTMLElement).textContent = sentence
@@ -26,6 +26,13 @@ async function copyBy(button: HTMLButtonElement): Promise<void> {
       button.textContent = 'Copy'
     }, shownMs)
   }
+}
+
+/** The code, or only the commands of a session in a shell. */
+function textOf(block: Element): string {
+  const commands = [...block.querySelectorAll('[data-command]')]
+  if (commands.length > 0) return `${commands.map(({ textContent }) => textContent).join('\n')}\n`
+  return block.querySelector('pre')!.textContent
 }
 
 /** Browsers offer the clipboard to pages from HTTPS and localhost only. */

