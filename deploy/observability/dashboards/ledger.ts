@@ -10,6 +10,11 @@ export const ledger = dashboard('wallet-ledger', 'Wallet: ledger', [
       stat('Foreign sessions', 'short', 'max(core_foreign_sessions)', { red: 1 }),
       stat('Foreign sessions ended', 'short', 'sum(core_foreign_sessions_ended_total)', { red: 1 }),
       stat('Delay of expiries', 's', 'max(core_hold_expiry_delay_seconds)', { red: 60 }),
+      stat('Since the last verification', 's', 'time() - max(core_last_verification_timestamp_seconds)', {
+        red: 172_800,
+      }),
+      stat('Since the last checkpoint', 's', 'time() - max(core_last_checkpoint_timestamp_seconds)', { red: 691_200 }),
+      stat('Since the last backup', 's', 'time() - max(core_last_backup_timestamp_seconds)', { red: 172_800 }),
       stat('Postings that wait', 'short', 'sum(core_postings{state="waiting"})', { red: 200 }),
     ],
   },

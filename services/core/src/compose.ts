@@ -10,6 +10,7 @@ import { entities } from './entities.ts'
 import { EventReader } from './events/event-reader.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
+import { watchIntegrity } from './integrity/figures.ts'
 import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
@@ -163,6 +164,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     () => readExpiryDelay(reads),
   )
   watchWebhooks(metrics, reads)
+  watchIntegrity(metrics, { reads, chainKey })
   watchDatabaseServer(metrics, reads)
   if (config.DATA_DIR !== undefined) watchDataDisk(metrics.registry, config.DATA_DIR)
   metrics.watchSessions(foreignSessions)
