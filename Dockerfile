@@ -34,9 +34,11 @@ RUN install-dependencies --workspace gateway --include-workspace-root
 # The operators' pages. The builder has a binary for each platform, in an optional dependency.
 FROM manifests AS console
 RUN npm ci --ignore-scripts --no-audit --no-fund --workspace gateway/console
+# That of the console extends it.
+COPY --chmod=755 tsconfig.json ./
 COPY --chmod=755 packages/contract packages/contract
 COPY --chmod=755 gateway gateway
-RUN NODE_ENV=production node gateway/console/build/main.ts /console
+RUN NODE_ENV=production node gateway/console/build/main.ts built
 
 FROM node:24.21.0-trixie-slim AS base
 WORKDIR /app
@@ -72,7 +74,7 @@ CMD ["node", "services/courier/src/main.ts"]
 FROM base AS gateway
 ENV GATEWAY_HOST=0.0.0.0 CONSOLE_DIR=/console
 COPY --from=gateway-dependencies /app/node_modules node_modules
-COPY --from=console /console /console
+COPY --from=console /app/built /console
 COPY --chmod=755 gateway gateway
 # The pages of /docs.
 COPY --chmod=755 README.md CHANGELOG.md ./

@@ -4,7 +4,7 @@
  * a stage of its own.
  */
 import { access, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { consoleFolder } from './folder.ts'
@@ -47,4 +47,4 @@ async function exists(path: string): Promise<boolean> {
 // The gateway may run as another user.
 process.umask(0o022)
 const [folder] = process.argv.slice(2)
-await (folder === undefined ? buildOnce(await consoleFolder()) : buildInto(folder))
+await (folder === undefined ? buildOnce(await consoleFolder()) : buildInto(resolve(folder)))
