@@ -83,7 +83,10 @@ export async function startCluster(): Promise<Cluster> {
     const start = async (name: string, more: NodeJS.ProcessEnv) => {
       const { directory, command } = images[stageOf(compose.services[name]!)!]!
       // A secret must not appear in any log line, whatever its level.
-      const environment = { ...(await environmentOf(name)), LOG_LEVEL: 'debug', ...limits, ...more }
+      const own = await environmentOf(name)
+      // The path is that in the image, which is a folder here.
+      if (own.CONSOLE_DIR) own.CONSOLE_DIR = join(directory, '..', own.CONSOLE_DIR)
+      const environment = { ...own, LOG_LEVEL: 'debug', ...limits, ...more }
       const program = await startProgram(join(directory, command[1]!), environment)
       programs[name] = started(program)
       everStarted.push(program)
