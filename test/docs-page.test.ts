@@ -11,7 +11,7 @@ import { createTenant, createWallet } from './setup/workspaces.ts'
 /** The pages of the documentation, in Chromium, as a reader uses them. */
 
 /** A time-out that only ends what hangs. */
-const hangMs = 25_000
+const hangMs = 150_000
 
 let system: System
 let browser: Browser
