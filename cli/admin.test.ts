@@ -1262,7 +1262,9 @@ describe('the state of the service', () => {
     const response = await fetch(`${gateway.url}/api/v1/wallets`)
     const requestId = response.headers.get('x-request-id')!
     await gateway.stop()
-    expect(await text(`refusal list --request ${requestId}`)).toMatch(/GA2001 +key +GET none +127\.0\.0\.1 +req_/)
+    expect(await text(`refusal list --request ${requestId}`)).toMatch(
+      /GA2001 +key +GET \/api\/v1\/wallets +127\.0\.0\.1 +req_/,
+    )
     expect((await json(`refusal list --request ${requestId}`)).refusals).toMatchObject([
       { code: 'GA2001', gateway: 'g' },
     ])
