@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { importsOf } from '../../tools/checks/boundaries.ts'
+import { importsOf } from '../../tools/checks/imports.ts'
 
 const root = join(import.meta.dirname, '../..')
 

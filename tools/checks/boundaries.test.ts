@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { cycles, importsOf, violations } from './boundaries.ts'
-import { readSources } from './sources.ts'
+import { foldersOf, layers, violations } from './boundaries.ts'
+import { cycles } from './cycles.ts'
+import { importsOf } from './imports.ts'
+import { readPaths, readSources, readTexts } from './sources.ts'
 
 test('no import breaks a rule', async () => {
   const sources = await readSources()
@@ -13,9 +15,32 @@ test('no files or folders import one another in a cycle', async () => {
   expect(cycles(await readSources())).toEqual([])
 })
 
+/** The names in backticks in the first cells of the table that follows a text, in order. */
+function tableAfter(page: string, text: string): string[] {
+  const [, after] = page.split(text) as [string, string]
+  const rows = after.trimStart().split('\n\n')[0]!.split('\n').slice(2)
+  return rows.flatMap(row => [...row.split('|')[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!))
+}
+
+test('docs/architecture.md lists the layers and the folders in their order', async () => {
+  const page = (await readTexts()).find(({ path }) => path === 'docs/architecture.md')!.text
+  expect(tableAfter(page, 'From bottom to top:')).toEqual(layers)
+  expect(tableAfter(page, 'only those above it in this table:')).toEqual(foldersOf['services/core/src'])
+  expect(tableAfter(page, 'The gateway, in the same order:')).toEqual(foldersOf['gateway/src'])
+})
+
+test('the ordered folders are those that exist', async () => {
+  const paths = (await readPaths()).filter(path => path.endsWith('.ts'))
+  for (const [base, folders] of Object.entries(foldersOf)) {
+    const within = paths.filter(path => path.startsWith(`${base}/`)).map(path => path.slice(base.length + 1).split('/'))
+    expect(folders.toSorted()).toEqual(
+      [...new Set(within.filter(({ length }) => length > 1).map(([name]) => name!))].sort(),
+    )
+  }
+})
+
 test.each([
   ['gateway/src/http/app.ts', "import { decide } from '../../../services/core/src/ledger/decide/decide.ts'"],
-  ['gateway/src/core.ts', "import { appRouter } from '@workspace-wallet/core/router'"],
   ['gateway/src/core.ts', "import type { AppRouter } from '../../services/core/src/routers/app-router.ts'"],
   ['gateway/src/auth/keys/key-cache.ts', "import pg from 'pg'"],
   ['services/core/src/http/server.ts', "import express from 'express'"],
@@ -30,6 +55,11 @@ test.each([
   ],
   ['packages/contract/src/money.ts', "import { run } from '../../../services/core/src/database/statement.ts'"],
   ['packages/contract/src/money.ts', "import { readEnvironment } from '../../runtime/src/index.ts'"],
+  ['packages/contract/src/money.ts', "import { readEnvironment } from '@workspace-wallet/runtime'"],
+  ['packages/runtime/src/log.ts', "import type { Locale } from '@workspace-wallet/gateway/locales'"],
+  ['services/core/src/compose.ts', "import { createCoreClient } from '@workspace-wallet/core-client'"],
+  ['services/courier/src/main.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],
+  ['services/core/src/main.ts', "import { payOut } from '@workspace-wallet/example-payouts'"],
   ['packages/contract/src/money.ts', "import { createHash } from 'node:crypto'"],
   ['packages/client/src/signing.ts', "import { createHmac } from 'node:crypto'"],
   ['packages/client/src/errors.ts', "import { errorTable } from '@workspace-wallet/contract'"],
@@ -66,6 +96,8 @@ test.each([
   ['services/core/src/ledger/chain/chain.ts', "import { createApp } from '../../../../../gateway/src/http/app.ts'"],
   ['packages/runtime/src/log.ts', "import { openCore } from '../../../services/core/src/compose.ts'"],
   ['cli/processes/redis.ts', "import { banner } from '../../cli/start/banner.ts'"],
+  ['services/reports/src/main.ts', 'export const isInNoLayer = true'],
+  ['gateway/src/reports/list.ts', "import { records } from '../api/records.ts'"],
   ['gateway/src/http/app.ts', 'const level = process.env.LOG_LEVEL'],
   ['services/core/src/http/call-batch.ts', 'const { middlewares } = appRouter._def'],
   ['gateway/src/http/app.ts', "import {\n  a,\n  type B,\n} from '../../../services/core/src/main.ts'"],
@@ -79,6 +111,8 @@ test.each([
     "import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'",
   ],
   ['gateway/console/src/api/client.ts', "import type { AppRouter } from '@workspace-wallet/core-client'"],
+  ['gateway/console/src/main.tsx', "import { localize } from '@workspace-wallet/gateway/locales'"],
+  ['test/typed-calls.test.ts', "import { payOut } from '@workspace-wallet/example-payouts'"],
   ['services/core/src/config.ts', 'process.env'],
   ['test/crash.test.ts', "import { startPostgres } from '../cli/processes/postgres.ts'"],
 ])('an allowed import passes: %s, %s', (path, text) => {

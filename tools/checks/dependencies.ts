@@ -1,5 +1,5 @@
 import { isBuiltin } from 'node:module'
-import { importsOf } from './boundaries.ts'
+import { importsOf } from './imports.ts'
 import type { Source } from './sources.ts'
 
 /** The parts of a package.json that say what the files of its folder may import. `folder` is relative to the root. */
@@ -26,8 +26,11 @@ export function undeclaredImports(sources: readonly Source[], manifests: readonl
       ...(isTest ? Object.keys({ ...manifest.devDependencies, ...root.dependencies, ...root.devDependencies }) : []),
     ])
     return importsOf(source)
-      .filter(({ isPath, to }) => !isPath && !isBuiltin(to) && !declared.has(packageOf(to)))
-      .map(({ from, to }) => `${from} imports ${packageOf(to)}, which ${manifest.folder}/package.json does not declare`)
+      .filter(({ isPath, specifier }) => !isPath && !isBuiltin(specifier) && !declared.has(packageOf(specifier)))
+      .map(
+        ({ from, specifier }) =>
+          `${from} imports ${packageOf(specifier)}, which ${manifest.folder}/package.json does not declare`,
+      )
   })
 }
 

@@ -9,9 +9,12 @@ export type Source = { path: string; text: string }
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const folders = '{packages,services,gateway,cli,tools,deploy,test,examples}'
 
+export const isIn = (path: string, ...folders: string[]) => folders.some(folder => path.startsWith(`${folder}/`))
+export const isTest = (path: string) => path.endsWith('.test.ts') || isIn(path, 'test') || path === 'vitest.config.ts'
+
 /** All TypeScript files. */
 export function readSources(): Promise<Source[]> {
-  return readAll([`${folders}/**/*.{ts,tsx}`])
+  return readAll(['**/*.{ts,tsx}'])
 }
 
 /** Code, configuration and documentation. */
