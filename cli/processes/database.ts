@@ -3,6 +3,8 @@ import pg from 'pg'
 /** A connection to the database of a URL. The caller ends it. */
 export async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
+  // Without a listener, the loss of the connection would end this process. The next query fails with it.
+  client.on('error', () => {})
   await client.connect()
   return client
 }
