@@ -1,4 +1,5 @@
 import { uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'
@@ -36,6 +37,21 @@ async function fillTables(): Promise<void> {
   const webhooks = webhooksOf(system)
   await webhooks.create({ url: 'https://receiver.example/', secrets: [] })
   await webhooks.close()
+  const refusal = {
+    at: new Date(),
+    method: 'GET',
+    route: 'none',
+    code: 'GA2012',
+    step: 'signature',
+    detail: '',
+    apiKey: system.apiKey,
+    address: '203.0.113.7',
+    requestId: 'req_1',
+    isSigned: false,
+  }
+  const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
+  await gateway.refusals.report.mutate({ refusals: [refusal], dropped: 0 })
+  await gateway.close()
   await asService(`insert into checkpoint_part (upload_id, part, content) values (gen_random_uuid(), 0, '')`)
 }
 

@@ -223,3 +223,45 @@ test('a gateway that stops reports what it has', async () => {
   // Core may still be storing what it has received.
   await until('core knows the refused call', async () => (await list({ requestId })).length === 1)
 })
+
+test('whatever is stored with the role of the service, the list of refused calls is answered, with all others', async () => {
+  await gatewayClient.refusals.report.mutate({ refusals: [report({ address: '203.0.113.9' })], dropped: 0 })
+  const long = `repeat('x', 256)`
+  const values = {
+    id: ['9007199254740992', '9223372036854775807', '-1', '9007199254740991'],
+    received_at: [`'infinity'`, `'-infinity'`, `'0044-03-15 BC'`, `'294276-12-31'`],
+    at: [`'infinity'`, `'-infinity'`, `'0044-03-15 BC'`, `'294276-12-31'`],
+    ...Object.fromEntries(
+      ['gateway', 'method', 'route', 'code', 'step', 'detail', 'api_key', 'address', 'request_id'].map(column => [
+        column,
+        [`''`, `E'\\x01\\n<script>'`, long, `repeat('😀', 64)`, `repeat('x', 3000000)`],
+      ]),
+    ),
+  }
+  let stored = 0
+  for (const [column, all] of Object.entries(values))
+    for (const value of all) {
+      const others = [
+        'at',
+        'gateway',
+        'method',
+        'route',
+        'code',
+        'step',
+        'detail',
+        'address',
+        'request_id',
+        'is_signed',
+      ]
+      const columns = [column, ...others.filter(other => other !== column)]
+      const insert = `insert into refusal (${columns}) overriding system value
+        select ${value}, ${columns.slice(1)} from refusal where address = '203.0.113.9' order by id limit 1`
+      await execute(system.database.serviceUrl, insert).then(
+        () => stored++,
+        (error: { code?: string }) => expect(error.code, insert).toMatch(/^(23|42501)/),
+      )
+      const addresses = (await list({ limit: 500 })).map(({ address }) => address)
+      expect(addresses, insert).toContain('203.0.113.9')
+    }
+  expect(stored).toBeGreaterThan(20)
+})

@@ -27,7 +27,7 @@ export class Refusals {
   readonly #senders = new Map<string, number>()
   /** Dropped since the last report. */
   #droppedCount = 0
-  #isReporting = false
+  #reporting: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(core: CoreClient, registry: Registry, log: Log) {
@@ -50,7 +50,9 @@ export class Refusals {
     clearInterval(this.#timer)
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, lastReportMs)
-    await Promise.race([this.#report(), late])
+    // The report that runs has calls that the last one does not.
+    const reported = Promise.resolve(this.#reporting).then(() => this.#report())
+    await Promise.race([reported, late])
     clearTimeout(timer)
     this.#sampled.flush()
   }
@@ -74,8 +76,13 @@ export class Refusals {
   }
 
   async #report(): Promise<void> {
-    if (this.#isReporting || (this.#kept.length === 0 && this.#droppedCount === 0)) return
-    this.#isReporting = true
+    if (this.#reporting || (this.#kept.length === 0 && this.#droppedCount === 0)) return
+    this.#reporting = this.#send()
+    await this.#reporting
+    this.#reporting = undefined
+  }
+
+  async #send(): Promise<void> {
     const [refusals, dropped] = [this.#kept, this.#droppedCount]
     this.#kept = []
     this.#unsigned = 0
@@ -88,8 +95,6 @@ export class Refusals {
       this.#droppedCount += dropped
       const message = 'core did not take the report of refused calls'
       this.#sampled.write('refusals', { level: 'warn', fields: { err: error }, message, summary: `${message} again` })
-    } finally {
-      this.#isReporting = false
     }
   }
 }

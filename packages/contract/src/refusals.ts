@@ -15,7 +15,7 @@ const word = visibleText(120)
  * A refused call of the public API, as a gateway reports it. It has no body, no header but the ID of the key, and no secret. What
  * clients have chosen is limited in length, and in the sentence only.
  */
-const refusalFields = {
+export const refusalReport = z.object({
   /** By the clock of the gateway; core limits it to the last hour. */
   at: storableTime,
   method: visibleText(16),
@@ -32,8 +32,7 @@ const refusalFields = {
   requestId: visibleText(64),
   /** Whether the call had a valid signature of that key. */
   isSigned: z.boolean(),
-}
-export const refusalReport = z.object(refusalFields)
+})
 export type RefusalReport = z.infer<typeof refusalReport>
 
 /** `dropped`: refused calls since the last report that the gateway has not kept. */
@@ -42,13 +41,23 @@ export const reportRefusalsInput = z.object({
   dropped: z.int().min(0),
 })
 
-/** A refused call as core has stored it. `gateway`: the name of the service token of the gateway. */
+/**
+ * A refused call as core has stored it. `gateway`: the name of the service token of the gateway. Whoever has the role of the service
+ * can store other texts than gateways may report.
+ */
 export const refusal = z.object({
   id: z.int(),
   gateway: z.string(),
-  ...refusalFields,
   at: z.date(),
+  method: z.string(),
+  route: z.string(),
+  code: z.string(),
+  step: z.string(),
   detail: z.string(),
+  apiKey: z.string().nullable(),
+  address: z.string(),
+  requestId: z.string(),
+  isSigned: z.boolean(),
 })
 export type Refusal = z.infer<typeof refusal>
 

@@ -1,7 +1,13 @@
-/** Refused calls, which gateways report. They decide nothing, so they are not signed. */
+import { bounded } from './bounded.ts'
+import { shownTimes } from './times.ts'
+
+/**
+ * Refused calls, which gateways report. They decide nothing, so they are not signed. Whoever has the service's role can store what no
+ * gateway has reported; the constraints keep such a row from making the list of all fail.
+ */
 export const refusals = `
   create table refusal (
-    id bigint generated always as identity primary key,
+    id bigint generated always as identity primary key check (id between 1 and 9007199254740991),
     received_at timestamptz(3) not null default clock_timestamp(),
     at timestamptz(3) not null,
     gateway text not null,
@@ -9,11 +15,15 @@ export const refusals = `
     route text not null,
     code text not null,
     step text not null,
-    detail text not null check (length(detail) <= 300),
-    api_key text check (length(api_key) <= 64),
-    address text not null check (length(address) <= 64),
-    request_id text not null check (length(request_id) <= 64),
-    is_signed boolean not null
+    detail text not null,
+    api_key text,
+    address text not null,
+    request_id text not null,
+    is_signed boolean not null,
+    ${shownTimes('received_at', 'at')},
+    -- 300 characters, of up to four bytes each.
+    ${bounded(1200, 'detail')},
+    ${bounded(256, 'gateway', 'method', 'route', 'code', 'step', 'api_key', 'address', 'request_id')}
   );
   create index refusal_oldest on refusal (is_signed, id);
   create index refusal_api_key on refusal (api_key, id);
