@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import {
@@ -30,6 +29,7 @@ import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { serveConsole } from './internal/console.ts'
 import { createMetrics } from './internal/metrics.ts'
+import { createInternalServer } from './internal/server.ts'
 import { Denials } from './observability/denials.ts'
 import { Refusals } from './observability/refusals.ts'
 
@@ -93,7 +93,7 @@ async function main(config: GatewayConfig): Promise<void> {
     if (isStopping) response.setHeader('Connection', 'close')
   })
   const consolePages = config.CONSOLE_DIR === undefined ? undefined : await serveConsole(config.CONSOLE_DIR)
-  const internal = createServer(
+  const internal = createInternalServer(
     createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log, console: consolePages }),
   )
   async function close(): Promise<void> {

@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import { type Log, limitPieces, type Readiness, shareRuns } from '@workspace-wallet/runtime'
+import { type Log, type Readiness, shareRuns } from '@workspace-wallet/runtime'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
@@ -21,8 +21,19 @@ export type InternalOptions = {
 const proxyTimeoutMs = 60_000
 /** How often the health of a core that refused a connection is checked. Until it is healthy, it gets no calls. */
 const probeMs = 500
-/** Headers that a caller cannot set, because the proxy sets them. */
-const forwardedHeaders = [
+/**
+ * Headers that are not passed on. Some are about the connection of the caller only (section 7.6.1 of RFC 9110): Node throws at a
+ * `Trailer` without chunks, where nobody can catch it. The gateway itself has answered `Expect`. Callers cannot set the others.
+ */
+const ownHeaders = [
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -40,7 +51,6 @@ export function createInternalApp({ coreUrls, readiness, metrics, log, console }
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
   app.use((request, _response, next) => {
-    limitPieces(request)
     request.once('tooManyPieces', () => request.destroy())
     next()
   })
@@ -54,9 +64,21 @@ export function createInternalApp({ coreUrls, readiness, metrics, log, console }
     response.type(metrics.registry.contentType).send(await readMetrics())
   })
   if (console) app.use(console)
-  app.use(coreProxy(coreUrls, log))
+  app.use(replaceHeaders, coreProxy(coreUrls, log))
   app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))
   return app
+}
+
+const replaceHeaders: RequestHandler = ({ headers, socket }, _response, next) => {
+  const own = {
+    ...(/\bclose\b/i.test(headers.connection ?? '') && { connection: 'close' }),
+    'x-forwarded-for': socket.remoteAddress ?? '',
+    'x-forwarded-host': headers.host ?? '',
+    'x-forwarded-proto': 'http',
+  }
+  for (const name of ownHeaders) delete headers[name]
+  Object.assign(headers, own)
+  next()
 }
 
 /** Streams calls, including event streams, to the cores in turn. */
@@ -88,12 +110,6 @@ function coreProxy(coreUrls: string[], log: Log) {
     proxyTimeout: proxyTimeoutMs,
     xfwd: false,
     on: {
-      proxyReq(outgoing, request) {
-        for (const name of forwardedHeaders) outgoing.removeHeader(name)
-        outgoing.setHeader('x-forwarded-for', request.socket.remoteAddress ?? '')
-        outgoing.setHeader('x-forwarded-host', request.headers.host ?? '')
-        outgoing.setHeader('x-forwarded-proto', 'http')
-      },
       error(error, request, response, target) {
         const wasSent = !wasNeverSent(error)
         log.warn({ err: error, wasSent }, 'core did not answer an internal call')

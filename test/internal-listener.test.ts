@@ -1,0 +1,61 @@
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Program } from '../cli/processes/program.ts'
+import { exchange, openConnection, requestText } from './setup/raw-http.ts'
+import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
+
+/** Callers without a token that misuse the internal listener of a gateway. The gateway serves everybody else. */
+
+let system: System
+let gateway: Program
+beforeAll(async () => {
+  system = await startSystem()
+  gateway = system.gateways[0]!
+})
+afterAll(() => system.stop())
+
+async function expectServed(): Promise<void> {
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
+  expect((await fetch(`${gateway.internalUrl}/healthz`)).status).toBe(200)
+}
+
+test.each([
+  ['Trailer', 'GET', ['Trailer: a'], ''],
+  ['Trailer, with a body', 'POST', ['Trailer: a', 'Content-Length: 2'], '{}'],
+  ['Trailer and Expect', 'POST', ['Trailer: a', 'Expect: 100-continue', 'Content-Length: 2'], '{}'],
+  ['Expect', 'POST', ['Expect: 100-continue', 'Content-Length: 2'], '{}'],
+  ['Upgrade', 'GET', ['Upgrade: websocket', 'Sec-WebSocket-Version: 13'], ''],
+  ['Transfer-Encoding', 'DELETE', ['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n'],
+  ['TE', 'GET', ['TE: trailers', 'Keep-Alive: timeout=1', 'Proxy-Authorization: x'], ''],
+])('a header that is about the connection is not passed on to core: %s', async (_, method, lines, body) => {
+  const text = requestText(method, '/trpc/session.whoami', { Connection: 'close, upgrade' }, lines, body)
+  const [answer] = (await exchange(gateway.internalUrl, text)).split('HTTP/1.1 100 Continue\r\n\r\n').slice(-1)
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+  await expectServed()
+})
+
+test('thousands of pipelined requests close the connection, and others are served', async () => {
+  const sockets = await openMany(20)
+  for (const [at, socket] of sockets.entries()) {
+    const path = ['/trpc/session.whoami', '/batch', '/metrics', '/console'][at % 4]
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(1500))
+    socket.resume()
+  }
+  await until('the connections are closed', () => sockets.every(({ closed }) => closed))
+  await expectServed()
+})
+
+test('one address has at most half of the connections', async () => {
+  const sockets = await openMany(600)
+  for (const socket of sockets) socket.resume()
+  await until('the connections above the limit are closed', () => sockets.filter(({ closed }) => closed).length >= 88)
+  for (const socket of sockets) socket.destroy()
+  await until('others are served', async () => (await fetch(`${gateway.internalUrl}/healthz`).catch(() => null))?.ok)
+})
+
+async function openMany(count: number): Promise<Socket[]> {
+  const sockets = await Promise.all(Array.from({ length: count }, () => openConnection(gateway.internalUrl)))
+  for (const socket of sockets) socket.on('error', () => {})
+  return sockets
+}
