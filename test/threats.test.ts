@@ -22,6 +22,7 @@ test('the page has a section for each threat', () => {
     'Expensive lists',
     'Expensive bodies',
     'Unread responses',
+    'The internal listener',
     'Unsigned documentation',
     'Misused holds, reversals and batches',
     'Forged receipts',
