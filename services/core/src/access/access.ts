@@ -7,70 +7,54 @@ import { memberMac } from '../database/tables/member.ts'
 import type { SignedTable } from '../database/tables/table.ts'
 import { workspaceMac } from '../database/tables/workspace.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type AccessRow, findAccessRows } from './queries.ts'
+import { findStoredAccess, type StoredAccess } from './queries.ts'
 
 type Parts = { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics }
 
 /**
- * What these keys may do, without unknown, deleted and malformed ones, at an access revision and a time of PostgreSQL. Rows that were modified outside the service give no
- * access: the key counts as disabled, the owner as not a member, the workspace as deleted.
+ * What these keys may do, without unknown, deleted and malformed ones, at an access revision and a time of PostgreSQL. Rows that were
+ * modified outside the service give no access: the key counts as disabled, the owner as not a member, the workspace as deleted.
  */
 export async function findAccess(
   { reads, ...parts }: Parts,
   apiKeys: readonly string[],
 ): Promise<{ revision: number; now: Date; keys: KeyAccess[] }> {
   const uuids = apiKeys.flatMap(apiKey => uuidFromId('apiKey', apiKey) ?? [])
-  const rows = await findAccessRows(reads, uuids)
-  const { accessRevision: revision, now } = rows[0]!
-  return { revision, now, keys: rows.flatMap(row => accessOf(parts, row) ?? []) }
+  const { revision, now, found } = await findStoredAccess(reads, uuids)
+  return { revision, now, keys: found.flatMap(stored => accessOf(parts, stored, now) ?? []) }
 }
 
-function accessOf({ chainKey, log, metrics }: Omit<Parts, 'reads'>, row: AccessRow): KeyAccess | null {
-  if (row.id === null) return null
-  const key = { ...row, id: row.id }
-  const apiKey = idFromUuid('apiKey', row.id)
-  const workspaceId = idFromUuid('workspace', row.workspaceId)
+function accessOf(
+  { chainKey, log, metrics }: Omit<Parts, 'reads'>,
+  { key, workspace, owner }: StoredAccess,
+  now: Date,
+): KeyAccess | null {
+  const apiKey = idFromUuid('apiKey', key.id)
   const isGenuine = (table: SignedTable, mac: Buffer, stored: Buffer) => {
     if (mac.equals(stored)) return true
     metrics.modifiedRow(table)
     log.fatal({ table, apiKey }, 'a row was modified outside the service: the key is refused; run ledger verify')
     return false
   }
-  const workspaceIsGenuine = isGenuine('workspace', workspaceMac(chainKey, workspaceOf(row)), row.workspaceMac)
-  const memberIsGenuine =
-    row.memberMac !== null && isGenuine('member', memberMac(chainKey, memberOf(row)), row.memberMac)
-  const access = {
-    apiKey,
-    workspaceId,
-    workspaceExists: workspaceIsGenuine && row.workspaceDeletedAt === null,
-    ownerIsMember: memberIsGenuine && row.memberRemovedAt === null,
-  }
-  const keyIsGenuine = isGenuine('api_key', apiKeyMac(chainKey, key), row.mac)
-  if (row.deletedAt) return null
+  const workspaceExists =
+    workspace !== null &&
+    isGenuine('workspace', workspaceMac(chainKey, workspace), workspace.mac) &&
+    workspace.deletedAt === null
+  const ownerIsMember =
+    owner !== null && isGenuine('member', memberMac(chainKey, owner), owner.mac) && owner.removedAt === null
+  const keyIsGenuine = isGenuine('api_key', apiKeyMac(chainKey, key), key.mac)
+  if (key.deletedAt) return null
+  const access = { apiKey, workspaceId: idFromUuid('workspace', key.workspaceId), workspaceExists, ownerIsMember }
   // The columns of a modified row are not passed on.
   if (!keyIsGenuine) return { ...access, status: 'DISABLED', expiresAt: null, scopes: [], ipAllowlist: [], secrets: [] }
-  const { status, expiresAt, scopes, ipAllowlist } = row
-  return { ...access, status, expiresAt, scopes, ipAllowlist, secrets: secretsOf(key, row.now) }
-}
-
-function workspaceOf(row: AccessRow) {
+  const { status, expiresAt, scopes, ipAllowlist } = key
   return {
-    id: row.workspaceId,
-    name: row.workspaceName,
-    createdAt: row.workspaceCreatedAt,
-    updatedAt: row.workspaceUpdatedAt,
-    deletedAt: row.workspaceDeletedAt,
-    revision: row.workspaceRevision,
-  }
-}
-
-function memberOf(row: AccessRow) {
-  return {
-    workspaceId: row.workspaceId,
-    userId: row.ownerUserId,
-    createdAt: row.memberCreatedAt,
-    removedAt: row.memberRemovedAt,
-    revision: row.memberRevision,
+    ...access,
+    status,
+    expiresAt,
+    scopes: [...scopes],
+    ipAllowlist: [...ipAllowlist],
+    secrets: secretsOf(key, now),
   }
 }
 

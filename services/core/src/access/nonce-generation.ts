@@ -1,9 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { type AuditAction, DomainError, type NonceGeneration } from '@workspace-wallet/contract'
-import { type AuditRow, auditMac, emptyAuditMac } from '../audit/chain.ts'
+import { type FoundAction, readAction, selectAction } from '../audit/chain.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
+import type { AuditRow } from '../database/tables/audit.ts'
 import { lockAccessRevision } from './revision.ts'
 
 const action = 'nonces.begin' satisfies AuditAction
@@ -48,8 +49,6 @@ async function findGeneration(em: Em, chainKey: KeyObject, generationId: string)
   return null
 }
 
-type Begun = AuditRow & { id: string; ms: string; mac: Buffer; previous: Buffer | null }
-
 const entriesPerPage = 100
 
 /** The first genuine entry of a generation in this order: of this one, or of any. */
@@ -61,19 +60,17 @@ async function findBegun(
 ): Promise<AuditRow | null> {
   let after = order === 'asc' ? '0' : '9223372036854775807'
   for (;;) {
-    const rows = await em.execute<Begun[]>(
-      `select a.id::text, a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
-         a.reason, a.request_id as "requestId",
-         a.position::float8, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
-       from audit a left join audit p on p.workspace_id is null and p.position = a.position - 1
+    const rows = await em.execute<(FoundAction & { id: string })[]>(
+      `select a.id::text, ${selectAction}
+       from audit a
        where a.workspace_id is null and a.action = '${action}' and a.id ${order === 'asc' ? '>' : '<'} ?
          and (?::text is null or a.target = ?)
        order by a.id ${order} limit ${entriesPerPage}`,
       [after, generationId, generationId],
     )
-    for (const { id: _, ms, mac, previous, ...row } of rows) {
-      const entry = { ...row, at: new Date(Number(ms)) }
-      if (auditMac(chainKey, entry, previous ?? emptyAuditMac).equals(mac)) return entry
+    for (const found of rows) {
+      const { action: entry, isGenuine } = readAction(chainKey, found)
+      if (isGenuine) return entry
     }
     if (rows.length < entriesPerPage) return null
     after = rows.at(-1)!.id

@@ -1,51 +1,56 @@
-import { idFromUuid, type KeyAccess, type Scope, type Uuid, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
-import type { ApiKeyRow } from '../database/tables/api-key.ts'
+import { type ApiKeyRow, storedApiKeyColumns } from '../database/tables/api-key.ts'
+import { type MemberRow, storedMemberColumns } from '../database/tables/member.ts'
+import { type Columns, type FoundRow, jsonOf, rowFrom, type WithMac } from '../database/tables/table.ts'
+import { storedWorkspaceColumns, type WorkspaceRow } from '../database/tables/workspace.ts'
 
-/** A key with its workspace and the membership of its owner, as stored. `id` is null in a row without a key. */
-export type AccessRow = Omit<ApiKeyRow, 'id' | 'scopes' | 'status'> & {
+type Found<Of extends Columns> = FoundRow<Of> | null
+/** A key with its workspace and the membership of its owner, as JSON. All are null in a row without a key. */
+type FoundAccess = {
   accessRevision: number
   now: Date
-  id: Uuid<'apiKey'> | null
-  status: KeyAccess['status']
-  scopes: Scope[]
-  ipAllowlist: string[]
-  mac: Buffer
-  workspaceName: string
-  workspaceCreatedAt: Date
-  workspaceUpdatedAt: Date
-  workspaceDeletedAt: Date | null
-  workspaceRevision: number
-  workspaceMac: Buffer
-  memberCreatedAt: Date
-  memberRemovedAt: Date | null
-  memberRevision: number
-  /** Null if the owner has never been a member. */
-  memberMac: Buffer | null
+  key: Found<typeof storedApiKeyColumns>
+  workspace: Found<typeof storedWorkspaceColumns>
+  member: Found<typeof storedMemberColumns>
 }
 
 // One statement, so that keys and revision are of one snapshot.
-const findAccessStatement = statement<AccessRow>(
+const findAccessStatement = statement<FoundAccess>(
   'find-access',
   `select r.revision as "accessRevision", now() as now,
-     k.id, k.workspace_id as "workspaceId", k.owner_user_id as "ownerUserId", k.name, k.status, k.scopes,
-     k.ip_allowlist as "ipAllowlist", k.secret, k.secret_version as "secretVersion",
-     k.previous_secret as "previousSecret", k.previous_secret_until as "previousSecretUntil",
-     k.expires_at as "expiresAt", k.deleted_at as "deletedAt", k.created_at as "createdAt",
-     k.updated_at as "updatedAt", k.revision, k.mac,
-     w.name as "workspaceName", w.created_at as "workspaceCreatedAt", w.updated_at as "workspaceUpdatedAt",
-     w.deleted_at as "workspaceDeletedAt", w.revision as "workspaceRevision", w.mac as "workspaceMac",
-     m.created_at as "memberCreatedAt", m.removed_at as "memberRemovedAt", m.revision as "memberRevision",
-     m.mac as "memberMac"
+     case when k.id is not null then ${jsonOf(storedApiKeyColumns, 'k')} end as key,
+     case when w.id is not null then ${jsonOf(storedWorkspaceColumns, 'w')} end as workspace,
+     case when m.user_id is not null then ${jsonOf(storedMemberColumns, 'm')} end as member
    from access_revision r
    left join api_key k on k.id = any ($1::uuid[])
    left join workspace w on w.id = k.workspace_id
    left join member m on m.workspace_id = k.workspace_id and m.user_id = k.owner_user_id`,
 )
 
-/** The rows of these keys; a single row without a key if there are none. */
-export function findAccessRows(db: Queryable, uuids: Uuid<'apiKey'>[]): Promise<AccessRow[]> {
-  return run(db, findAccessStatement, [plainArray(uuids)])
+/** A key as stored, with its workspace. `owner`: null if the owner has never been a member. */
+export type StoredAccess = {
+  key: WithMac<ApiKeyRow>
+  workspace: WithMac<WorkspaceRow> | null
+  owner: WithMac<MemberRow> | null
+}
+
+/** Those of these keys that exist, at an access revision and a time of PostgreSQL. */
+export async function findStoredAccess(
+  db: Queryable,
+  uuids: Uuid<'apiKey'>[],
+): Promise<{ revision: number; now: Date; found: StoredAccess[] }> {
+  const rows = await run(db, findAccessStatement, [plainArray(uuids)])
+  const { accessRevision: revision, now } = rows[0]!
+  const found = rows.flatMap(({ key, workspace, member }) => {
+    if (!key) return []
+    return {
+      key: rowFrom(storedApiKeyColumns, key),
+      workspace: workspace && rowFrom(storedWorkspaceColumns, workspace),
+      owner: member && rowFrom(storedMemberColumns, member),
+    }
+  })
+  return { revision, now, found }
 }
 
 const findChangesStatement = statement<{

@@ -1,29 +1,16 @@
-import { createHmac, type KeyObject } from 'node:crypto'
-import type { AuditAction, Uuid } from '@workspace-wallet/contract'
+import type { KeyObject } from 'node:crypto'
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Run } from '../database/run.ts'
-import { bytesArray, plainArray, statement, textArray } from '../database/statement.ts'
+import { bytesText, plainArray, statement } from '../database/statement.ts'
+import { type AuditRow, auditMac, storedAuditColumns } from '../database/tables/audit.ts'
+import { bytes } from '../database/tables/columns.ts'
+import { byColumn, columnNames, type FoundRow, rowFrom, selectColumns } from '../database/tables/table.ts'
 
 /**
  * An action in the audit. Each workspace has its own chain, as do the actions on no workspace: an action has the next
  * position, and a MAC over itself and the MAC of the action before it. The service can only append (see migrations).
  */
-export type Action = {
-  actor: string
-  action: AuditAction
-  /** Null for an action on no workspace. */
-  workspaceId: Uuid<'workspace'> | null
-  /** The ID of the object of the action. */
-  target: string
-  /** JSON. */
-  before: string | null
-  after: string | null
-  /** Why, if the actor has said so. */
-  reason: string | null
-  /** The call that did it; null for what core does by itself. */
-  requestId: string | null
-}
-
-export type AuditRow = Action & { at: Date; position: number }
+export type Action = Omit<AuditRow, 'position' | 'at'>
 
 /** The last action of a chain, locked until the transaction ends, and the time of PostgreSQL in milliseconds. */
 export type AuditHead = { workspaceId: Uuid<'workspace'>; position: number; mac: Buffer; nowMs: number }
@@ -34,14 +21,18 @@ export const emptyAuditMac = Buffer.alloc(0)
 /** The head of the actions on no workspace has this ID. */
 const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 
-/** The content begins with a word, like that of signed rows (see database/tables/table.ts). */
-export function auditMac(key: KeyObject, row: AuditRow, previous: Buffer): Buffer {
-  const { workspaceId, position, at, actor, action, target, before, after, reason, requestId } = row
-  const what = [actor, action, target, before, after, reason, requestId]
-  const content = [workspaceId, position, at.getTime(), ...what, previous.toString('hex')]
-  return createHmac('sha256', key)
-    .update(JSON.stringify(['audit row', ...content]))
-    .digest()
+/** SQL: the stored action `a`, and the MAC of the action before it. `readAction` reads it. */
+export const selectAction = `${selectColumns(storedAuditColumns, 'a')}, ${bytes.read(`
+  case when a.workspace_id is null
+    then (select p.mac from public.audit p where p.workspace_id is null and p.position = a.position - 1 limit 1)
+    else (select p.mac from public.audit p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)
+  end`)} as previous`
+export type FoundAction = FoundRow<typeof storedAuditColumns> & { previous: unknown }
+
+/** A stored action, and whether its MAC matches its content and the action before it. */
+export function readAction(key: KeyObject, found: FoundAction): { action: AuditRow; isGenuine: boolean } {
+  const { mac, ...action } = rowFrom(storedAuditColumns, found)
+  return { action, isGenuine: auditMac(key, action, bytes.parse(found.previous)).equals(mac) }
 }
 
 const lockAuditStatement = statement<{ workspaceId: Uuid<'workspace'>; position: string; mac: Buffer; nowMs: string }>(
@@ -64,15 +55,14 @@ export async function lockAudit(run: Run, workspaceIds: readonly (Uuid<'workspac
   }))
 }
 
+const { before, after, ...plainColumns } = columnNames(storedAuditColumns)
+/** JSON text is sent as a string, because the MAC covers it as it was written. */
 const appendActionsStatement = statement(
   'append-actions',
-  `insert into audit (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac)
-   select at, actor, action, workspace_id, target, before::json, after::json, reason, request_id, position, mac
-   from unnest($1::timestamptz[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[],
-       $9::text[], $10::bigint[], $11::bytea[])
-     with ordinality
-     as actions (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac, place)
-   order by place`,
+  `insert into audit (${[...Object.values(plainColumns), before, after].join(', ')})
+   select ${Object.values(plainColumns).join(', ')}, (${before} #>> '{}')::json, (${after} #>> '{}')::json
+   from json_populate_recordset(null::audit, $1::json) with ordinality
+   order by ordinality`,
 )
 
 /** Appends actions in this order to the heads that `lockAudit` returned in the same transaction. */
@@ -88,19 +78,7 @@ export function appendActions(
     const row = { ...action, at: new Date(head.nowMs), position: head.position + 1 }
     const mac = auditMac(key, row, head.mac)
     heads.set(head.workspaceId, { ...head, position: row.position, mac })
-    return { ...row, mac }
+    return { ...byColumn(storedAuditColumns, { ...row, mac }), mac: bytesText(mac) }
   })
-  return run(appendActionsStatement, [
-    plainArray(rows.map(row => row.at.toISOString())),
-    textArray(rows.map(row => row.actor)),
-    textArray(rows.map(row => row.action)),
-    plainArray(rows.map(row => row.workspaceId)),
-    textArray(rows.map(row => row.target)),
-    textArray(rows.map(row => row.before)),
-    textArray(rows.map(row => row.after)),
-    textArray(rows.map(row => row.reason)),
-    textArray(rows.map(row => row.requestId)),
-    plainArray(rows.map(row => row.position)),
-    bytesArray(rows.map(row => row.mac)),
-  ])
+  return run(appendActionsStatement, [JSON.stringify(rows)])
 }

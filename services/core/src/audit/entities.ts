@@ -1,21 +1,13 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { PublicId } from '../database/types.ts'
+import { auditColumns } from '../database/tables/audit.ts'
+import { propertiesOf } from '../database/tables/table.ts'
 
 const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit',
   properties: {
     id: p.bigint('number').primary().autoincrement(),
-    at: p.datetime(3),
-    actor: p.text(),
-    action: p.text(),
-    workspaceId: p.type(new PublicId('workspace')).nullable(),
-    target: p.text(),
-    before: p.json<unknown>().columnType('json').nullable(),
-    after: p.json<unknown>().columnType('json').nullable(),
-    reason: p.text().nullable(),
-    requestId: p.text().nullable(),
-    position: p.bigint('number'),
+    ...propertiesOf(auditColumns),
     mac: p.blob(),
   },
 })

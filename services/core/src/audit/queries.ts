@@ -1,4 +1,4 @@
-import { type AuditListing, type AuditPage, idFromUuid, type Uuid } from '@workspace-wallet/contract'
+import { type AuditAction, type AuditListing, type AuditPage, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { type Em, kyselyOf } from '../database/orm.ts'
 import { timeText } from '../database/statement.ts'
 import { idToFind } from '../database/types.ts'
@@ -25,7 +25,7 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
     .limit(limit + 1)
   if (workspaceId !== undefined) query = query.where('workspaceId', '=', idToFind('workspace', workspaceId))
   if (actor !== undefined) query = query.where('actor', '=', actor)
-  if (action !== undefined) query = query.where('action', '=', action)
+  if (action !== undefined) query = query.where('action', '=', action as AuditAction)
   if (target !== undefined) query = query.where('target', '=', target)
   if (requestId !== undefined) query = query.where('requestId', '=', requestId)
   if (from) query = query.where('at', '>=', storable(from))

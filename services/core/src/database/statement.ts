@@ -48,11 +48,18 @@ export async function run<Row>(
   return result.rows
 }
 
-/** SQL: the arguments of a call of a function by name. Their values are `$1` and so on, in the order of the names. */
-export function namedArguments(values: Record<string, unknown>): string {
-  return Object.keys(values)
+/** The arguments of a database function, by name, and how each follows from the input of a call. */
+export type Arguments<Input> = Record<string, (input: Input) => unknown>
+
+/** SQL: the arguments of a call. Their values are `$1` and so on, which `argumentValues` returns in the same order. */
+export function namedArguments<Input>(args: Arguments<Input>): string {
+  return Object.keys(args)
     .map((name, at) => `${name} => $${at + 1}`)
     .join(', ')
+}
+
+export function argumentValues<Input>(args: Arguments<Input>, input: Input): unknown[] {
+  return Object.values(args).map(argumentOf => argumentOf(input))
 }
 
 const { builtins } = pg.types

@@ -1,23 +1,18 @@
-import type { OperatorRole } from '@workspace-wallet/contract'
 import { bytesArray, type Queryable, run, statement } from '../database/statement.ts'
-import type { OperatorRow } from '../database/tables/operator.ts'
+import { type OperatorRow, storedOperatorColumns } from '../database/tables/operator.ts'
+import { type FoundRow, rowFrom, selectColumns, type WithMac } from '../database/tables/table.ts'
 
 /** An operator as stored, and the time of PostgreSQL. */
-export type FoundOperator = Omit<OperatorRow, 'role' | 'status'> & {
-  role: OperatorRole
-  status: 'ACTIVE' | 'DISABLED'
-  mac: Buffer
-  now: Date
-}
+export type FoundOperator = WithMac<OperatorRow> & { now: Date }
 
-const findOperatorsStatement = statement<FoundOperator>(
+const findOperatorsStatement = statement<FoundRow<typeof storedOperatorColumns> & { now: Date }>(
   'find-operators',
-  `select name, role, status, token_hash as "tokenHash", token_version as "tokenVersion", expires_at as "expiresAt",
-     created_at as "createdAt", updated_at as "updatedAt", revision, mac, now() as now
-   from operator where token_hash = any ($1::bytea[])`,
+  `select ${selectColumns(storedOperatorColumns, 'o')}, now() as now
+   from operator o where o.token_hash = any ($1::bytea[])`,
 )
 
 /** The operators with these hashes of tokens. */
-export function findOperators(db: Queryable, hashes: readonly Buffer[]): Promise<FoundOperator[]> {
-  return run(db, findOperatorsStatement, [bytesArray(hashes)])
+export async function findOperators(db: Queryable, hashes: readonly Buffer[]): Promise<FoundOperator[]> {
+  const rows = await run(db, findOperatorsStatement, [bytesArray(hashes)])
+  return rows.map(({ now, ...found }) => ({ ...rowFrom(storedOperatorColumns, found), now }))
 }

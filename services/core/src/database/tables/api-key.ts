@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { keyStatuses, type Scope } from '@workspace-wallet/contract'
 import { bigint, integer, list, oneOf, orNull, primary, text, time, uuid } from './columns.ts'
-import { type RowOf, rowMac } from './table.ts'
+import { type RowOf, rowMac, withMac } from './table.ts'
 
 /** `last_used_at` and `access_revision` are not among them: they decide nothing, and change without a new revision. */
 export const apiKeyColumns = {
@@ -23,6 +23,7 @@ export const apiKeyColumns = {
   revision: bigint,
 }
 export type ApiKeyRow = RowOf<typeof apiKeyColumns>
+export const storedApiKeyColumns = withMac(apiKeyColumns)
 
 export function apiKeyMac(key: KeyObject, row: ApiKeyRow): Buffer {
   return rowMac(key, 'api_key', apiKeyColumns, row)

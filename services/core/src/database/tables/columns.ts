@@ -112,13 +112,21 @@ export const bytes: Column<Buffer, ReturnType<typeof bytesProperty>> = {
   property: bytesProperty,
 }
 
+const jsonProperty = () => p.json<unknown>().columnType('json')
+/** JSON, of which a MAC covers the text as it was written. */
+export const jsonText: Column<string, ReturnType<typeof jsonProperty>> = {
+  ...plain<string, ReturnType<typeof jsonProperty>>(jsonProperty),
+  read: column => `${column}::text`,
+  ofEntity: value => JSON.stringify(value),
+}
+
 /** A list of texts. */
 export function list<Item extends string>() {
   const property = () => p.array<Item>()
   return {
-    ...plain<readonly string[], ReturnType<typeof property>>(property),
+    ...plain<readonly Item[], ReturnType<typeof property>>(property),
     read: (column: string) => `to_json(${column})`,
-    parse: (found: unknown) => (typeof found === 'string' ? JSON.parse(found) : found) as readonly string[],
+    parse: (found: unknown) => (typeof found === 'string' ? JSON.parse(found) : found) as readonly Item[],
   }
 }
 

@@ -39,6 +39,12 @@ export type FoundRow<Of extends Columns> = Record<keyof Of, unknown>
 
 const nameOf = (property: string, { name }: Column) => name ?? property.replace(/[A-Z]/g, '_$&').toLowerCase()
 
+/** The names of columns in the database, by the names of their properties. */
+export function columnNames<Of extends Columns>(columns: Of): Record<keyof Of, string> {
+  const names = Object.entries(columns).map(([property, column]) => [property, nameOf(property, column)])
+  return Object.fromEntries(names) as Record<keyof Of, string>
+}
+
 /** SQL: a column of the rows `alias` as `parse` expects it. */
 export function readColumn(property: string, column: Column, alias: string): string {
   return column.read(`${alias}.${nameOf(property, column)}`)

@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { Decimal, type Uuid } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
 import { apiKeyMac } from './api-key.ts'
+import { type AuditRow, auditMac } from './audit.ts'
 import { type HoldRow, holdMac } from './hold.ts'
 import { type LedgerRow, ledgerMac } from './ledger.ts'
 import { memberMac } from './member.ts'
@@ -96,7 +97,7 @@ const apiKey = {
     ...secrets,
     ...times,
   },
-  ...{ scopes: ['transfer:create', 'wallet:read'], ipAllowlist: [], expiresAt: at(9) },
+  ...{ scopes: ['transfer:create', 'wallet:read'] as const, ipAllowlist: [], expiresAt: at(9) },
 }
 const operator = {
   ...{
@@ -110,7 +111,20 @@ const operator = {
 }
 const webhook = {
   ...{ id: uuid(5), workspaceId: uuid(1), bizId: 'b', bizIdMac: Buffer.from('0c', 'hex'), url: 'https://a.example/' },
-  ...{ types: ['hold.created'], concurrency: 2, status: 'PAUSED' as const, ...secrets, ...times },
+  ...{ types: ['hold.created'] as const, concurrency: 2, status: 'PAUSED' as const, ...secrets, ...times },
+}
+
+const action: AuditRow = {
+  workspaceId: uuid(1),
+  position: 3,
+  at: at(1),
+  actor: 'operator:ann',
+  action: 'key.create',
+  target: 'ak_1',
+  before: null,
+  after: '{"name":"Größe"}',
+  reason: 'rotation',
+  requestId: 'req_1',
 }
 
 // Computed when the columns were still written out in each MAC.
@@ -124,6 +138,16 @@ test.each([
   ['API key', apiKeyMac(key, apiKey), 'a480f6d1559cf2688e3cd04fe83745f0645a6f9a2c7d96dcff00e05bdf9a47a3'],
   ['operator', operatorMac(key, operator), '34c9beb30d3d7a1fce10aa052a02861a18fe6b374ea593c1f19fec72a6d10933'],
   ['webhook', webhookMac(key, webhook), 'd68107c5bb53d8fa56e72533e7b7dcd61b10fc78e9eef9985cfc4d1ed4e2c0fb'],
+  [
+    'action in the audit',
+    auditMac(key, action, Buffer.from('01ff', 'hex')),
+    '5baf2eaa3a742e5d7476c673122f639048809c4ba42a517b27b90c34253e98e1',
+  ],
+  [
+    'first action on no workspace',
+    auditMac(key, { ...action, workspaceId: null, reason: null, requestId: null }, Buffer.alloc(0)),
+    'b179209c18f8b5bd4051ffa30a46df80d31698acad24e5ff5d1336df635fe2bc',
+  ],
   [
     'bizId of a webhook',
     webhookBizIdMac(key, uuid(1), 'b'),

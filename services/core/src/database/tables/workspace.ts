@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { bigint, orNull, primary, text, time, uuid } from './columns.ts'
-import { type RowOf, rowMac } from './table.ts'
+import { type RowOf, rowMac, withMac } from './table.ts'
 
 /** A workspace. */
 export const workspaceColumns = {
@@ -12,6 +12,7 @@ export const workspaceColumns = {
   revision: bigint,
 }
 export type WorkspaceRow = RowOf<typeof workspaceColumns>
+export const storedWorkspaceColumns = withMac(workspaceColumns)
 
 export function workspaceMac(key: KeyObject, row: WorkspaceRow): Buffer {
   return rowMac(key, 'workspace', workspaceColumns, row)

@@ -10,11 +10,12 @@ import {
   uuidFromId,
   type VerifyReport,
 } from '@workspace-wallet/contract'
-import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
+import { type FoundAction, readAction, selectAction } from '../../audit/chain.ts'
 import { recordAction } from '../../audit/record.ts'
 import type { Em } from '../../database/orm.ts'
 import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
+import type { AuditRow } from '../../database/tables/audit.ts'
 import type { WalletRow } from '../../database/tables/wallet.ts'
 import type { Ledger } from '../../ledger/rows/entities.ts'
 import { repairLedgerRow, repairWalletRow } from '../../ledger/rows/functions.ts'
@@ -316,21 +317,18 @@ function labelsOf({ name, bizId, status, frozenBy }: Labels): Labels {
 /** The actions that set the name, bizId and status of a wallet, oldest first. @throws AdminError if one does not continue its chain */
 async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
   const actions = Object.keys(statusAfter)
-  const rows = await em.execute<(AuditRow & { ms: string; mac: Buffer; previous: Buffer | null })[]>(
-    `select a.actor, a.action, a.workspace_id as "workspaceId", a.target, a.before::text, a.after::text,
-       a.reason, a.request_id as "requestId", a.position::int, (extract(epoch from a.at) * 1000)::bigint::text as ms, a.mac, p.mac as previous
-     from public.audit a
-     left join public.audit p on p.workspace_id = a.workspace_id and p.position = a.position - 1
+  const rows = await em.execute<FoundAction[]>(
+    `select ${selectAction} from public.audit a
      where a.workspace_id = ? and a.target = ? and a.action in (${actions.map(() => '?').join(', ')})
      order by a.position`,
     [uuidFromId('workspace', workspaceId), id, ...actions],
   )
-  return rows.map(({ ms, mac, previous, ...row }) => {
-    const action = { ...row, at: new Date(Number(ms)) }
-    if (!auditMac(chainKey, action, previous ?? emptyAuditMac).equals(mac))
+  return rows.map(found => {
+    const { action, isGenuine } = readAction(chainKey, found)
+    if (!isGenuine)
       throw new AdminError(
         'NOT_ALLOWED',
-        `Action ${row.position} in the audit of ${workspaceId} was inserted outside the service: nothing was repaired, run ledger verify.`,
+        `Action ${action.position} in the audit of ${workspaceId} was inserted outside the service: nothing was repaired, run ledger verify.`,
       )
     return action
   })

@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { LedgerRule, Uuid } from '@workspace-wallet/contract'
-import { type AuditRow, auditMac, emptyAuditMac } from '../../audit/chain.ts'
-import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { emptyAuditMac } from '../../audit/chain.ts'
+import type { Snapshot } from '../../database/snapshot.ts'
 import { apiKeyColumns, apiKeyMac } from '../../database/tables/api-key.ts'
+import { type AuditRow, auditMac, storedAuditColumns } from '../../database/tables/audit.ts'
 import { bytes } from '../../database/tables/columns.ts'
 import { holdColumns, holdMac } from '../../database/tables/hold.ts'
 import { ledgerColumns, ledgerMac } from '../../database/tables/ledger.ts'
@@ -15,13 +16,14 @@ import {
   type RowOf,
   type SignedTable,
   selectColumns,
+  type WithMac,
   withMac,
 } from '../../database/tables/table.ts'
 import { webhookColumns, webhookMac } from '../../database/tables/webhook.ts'
 import { workspaceColumns, workspaceMac } from '../../database/tables/workspace.ts'
 import { rowIds, workspaceIds } from './checks.ts'
 import { type Findings, publicId } from './findings/findings.ts'
-import { bytesOf, dateOf, wholeOf } from './values.ts'
+import { wholeOf } from './values.ts'
 
 /** What to verify, and where to add the findings. */
 type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
@@ -136,79 +138,57 @@ async function checkRows<Of extends Columns>(
     }
 }
 
+const readAuditRow = arrayReader(storedAuditColumns, ['id', ...Object.keys(storedAuditColumns)])
 const auditSql = `
-  select workspace_id, position, id, at, actor, action, target, before, after, reason, request_id, mac
-  from public.audit where $1::uuid is null or workspace_id = $1
-  order by workspace_id, position, id`
+  select a.id, ${selectColumns(storedAuditColumns, 'a')}
+  from public.audit a where $1::uuid is null or a.workspace_id = $1
+  order by a.workspace_id, a.position, a.id`
 
 /** Replays the audit of each workspace, and, without a workspaceId, the audit of actions on no workspace. */
 export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
   let chain: AuditChain | null = null
   for await (const rows of snapshot.batches(auditSql, [workspaceId]))
-    for (const row of rows) {
-      if (chain?.workspaceId !== row[0]) chain = new AuditChain(chainKey, findings, row[0]!)
-      chain!.action(row)
+    for (const found of rows) {
+      const row = readAuditRow(found)
+      if (chain?.workspaceId !== row.workspaceId) chain = new AuditChain(chainKey, findings, row.workspaceId)
+      chain!.action(wholeOf(found[0]!), row)
     }
 }
 
 /** Replays the actions of one audit. Like the replay of a wallet, it continues from the stored values. */
 class AuditChain {
-  readonly workspaceId: string | null
+  readonly workspaceId: Uuid<'workspace'> | null
   readonly #key: KeyObject
   readonly #findings: Findings
   #position = 0
   #id = 0
   #mac: Buffer = emptyAuditMac
 
-  constructor(key: KeyObject, findings: Findings, workspaceId: string | null) {
+  constructor(key: KeyObject, findings: Findings, workspaceId: Uuid<'workspace'> | null) {
     this.workspaceId = workspaceId
     this.#key = key
     this.#findings = findings
   }
 
-  action(row: TextRow): void {
-    const action = toAction(row)
-    const id = wholeOf(row[2]!)
-    const mac = bytesOf(row[11]!)
-    if (action.position !== this.#position + 1)
-      this.#report('audit-position', row, `its position is ${row[1]}, expected ${this.#position + 1}`)
+  action(id: number, { mac, ...action }: WithMac<AuditRow>): void {
+    const { position } = action
+    const report = (rule: LedgerRule, message: string) =>
+      this.#findings.add({
+        rule,
+        message,
+        ids: { ...this.#workspaceIds, audit: id, action: `${action.action}` },
+      })
+    if (position !== this.#position + 1)
+      report('audit-position', `its position is ${position}, expected ${this.#position + 1}`)
     else if (!auditMac(this.#key, action, this.#mac).equals(mac))
-      this.#report('audit-chain', row, 'its MAC does not match its content and the action before it')
-    if (!(id > this.#id)) this.#report('audit-position', row, 'it is listed before the action that it follows')
-    this.#position = action.position
+      report('audit-chain', 'its MAC does not match its content and the action before it')
+    if (!(id > this.#id)) report('audit-position', 'it is listed before the action that it follows')
+    this.#position = position
     this.#id = id
     this.#mac = mac
   }
 
-  #report(rule: LedgerRule, [workspaceId, , id, , , action]: TextRow, message: string): void {
-    const ids = workspaceId === null ? {} : { workspaceId: publicId('workspace', workspaceId!) }
-    this.#findings.add({ rule, message, ids: { ...ids, audit: wholeOf(id!), action: `${action}` } })
-  }
-}
-
-function toAction([
-  workspaceId,
-  position,
-  ,
-  at,
-  actor,
-  action,
-  target,
-  before,
-  after,
-  reason,
-  requestId,
-]: TextRow): AuditRow {
-  return {
-    workspaceId: workspaceId as Uuid<'workspace'>,
-    position: wholeOf(position!),
-    at: dateOf(at!),
-    actor: actor!,
-    action: action as AuditRow['action'],
-    target: target!,
-    before: before!,
-    after: after!,
-    reason: reason!,
-    requestId: requestId!,
+  get #workspaceIds() {
+    return this.workspaceId === null ? {} : workspaceIds(this.workspaceId)
   }
 }

@@ -9,10 +9,6 @@ export const wholeOf = (text: string | null): number => bigint.parse(text)
 /** NaN for anything but a finite number, and then for every sum with it. */
 export const decimalOf = (text: string | null): Decimal => decimal.parse(text)
 
-export function bytesOf(text: string | null): Buffer {
-  return text === null ? Buffer.alloc(0) : Buffer.from(text.slice('\\x'.length), 'hex')
-}
-
 // Neighbouring rows are often of one batch, with the same time.
 let lastText: string | null = null
 let lastDate = new Date(Number.NaN)

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { mintId, type Uuid, uuidFromId, type WalletChanger, type WalletStatus } from '@workspace-wallet/contract'
 import type { Run } from '../../database/run.ts'
-import { bytesText, statement } from '../../database/statement.ts'
+import { type Arguments, argumentValues, bytesText, namedArguments, statement } from '../../database/statement.ts'
 import { type LedgerRow, ledgerMac } from '../../database/tables/ledger.ts'
 import { type LimitRow, limitMac } from '../../database/tables/spending-limit.ts'
 import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
@@ -41,9 +41,24 @@ export async function openLedger(
   await run(openLedgerStatement, [workspaceId, now, ledgerMac(chainKey, ledger)])
 }
 
+/** Rows as a function leaves them, and the event that it appends. */
+type Signed<Event> = { wallet: WalletRow; mac: Buffer; ledgerMac: Buffer; event: Event }
+
+const createWalletArguments: Arguments<Signed<ChainedEvent | null>> = {
+  workspace: ({ wallet }) => wallet.workspaceId,
+  wallet: ({ wallet }) => wallet.id,
+  wallet_number: ({ wallet }) => wallet.number,
+  wallet_biz_id: ({ wallet }) => wallet.bizId,
+  wallet_name: ({ wallet }) => wallet.name,
+  wallet_currency: ({ wallet }) => wallet.currency,
+  at: ({ wallet }) => wallet.createdAt,
+  new_mac: ({ mac }) => mac,
+  new_ledger_mac: ({ ledgerMac }) => ledgerMac,
+  entry: ({ event }) => event && toJson(event),
+}
 const createWalletStatement = statement(
   'create-wallet',
-  'select create_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  `select create_wallet(${namedArguments(createWalletArguments)})`,
 )
 
 /**
@@ -57,7 +72,7 @@ export async function insertWallet(
   wallet: WalletRow,
   author: EventAuthor,
 ): Promise<Changed> {
-  const { workspaceId, id, number, bizId, name, currency, createdAt } = wallet
+  const { number } = wallet
   const isHidden = number === null
   const event = isHidden ? null : chainEvent(chainKey, before, wallet, 'wallet.created', author)
   const ledger = {
@@ -65,27 +80,27 @@ export async function insertWallet(
     walletCount: number ?? before.walletCount,
     position: event?.position ?? before.position,
     journalHead: event?.mac ?? before.journalHead,
-    lastPostedAt: createdAt,
+    lastPostedAt: wallet.createdAt,
     revision: before.revision + 1,
   }
-  const macs = [walletMac(chainKey, wallet), ledgerMac(chainKey, ledger)]
-  await run(createWalletStatement, [
-    workspaceId,
-    id,
-    number,
-    bizId,
-    name,
-    currency,
-    createdAt,
-    ...macs,
-    event && toJson(event),
-  ])
+  const signed = { wallet, mac: walletMac(chainKey, wallet), ledgerMac: ledgerMac(chainKey, ledger), event }
+  await run(createWalletStatement, argumentValues(createWalletArguments, signed))
   return { ledger, wallet }
 }
 
+const changeWalletStatusArguments: Arguments<Signed<ChainedEvent>> = {
+  workspace: ({ wallet }) => wallet.workspaceId,
+  wallet: ({ wallet }) => wallet.id,
+  new_status: ({ wallet }) => wallet.status,
+  new_frozen_by: ({ wallet }) => wallet.frozenBy,
+  at: ({ wallet }) => wallet.updatedAt,
+  new_mac: ({ mac }) => mac,
+  new_ledger_mac: ({ ledgerMac }) => ledgerMac,
+  entry: ({ event }) => toJson(event),
+}
 const changeWalletStatusStatement = statement(
   'change-wallet-status',
-  'select change_wallet_status($1, $2, $3, $4, $5, $6, $7, $8)',
+  `select change_wallet_status(${namedArguments(changeWalletStatusArguments)})`,
 )
 
 /** Freezes, unfreezes or closes a wallet, which is an event by `author`. `frozenBy` is null unless it becomes FROZEN. */
@@ -105,9 +120,8 @@ export async function changeWalletStatus(
     lastPostedAt: at,
     revision: before.ledger.revision + 1,
   }
-  const macs = [walletMac(chainKey, wallet), ledgerMac(chainKey, ledger)]
-  const { workspaceId, id } = wallet
-  await run(changeWalletStatusStatement, [workspaceId, id, status, frozenBy, at, ...macs, toJson(event)])
+  const signed = { wallet, mac: walletMac(chainKey, wallet), ledgerMac: ledgerMac(chainKey, ledger), event }
+  await run(changeWalletStatusStatement, argumentValues(changeWalletStatusArguments, signed))
   return { ledger, wallet }
 }
 
@@ -181,9 +195,25 @@ export async function changeLedgerStatus(
   await run(changeLedgerStatusStatement, [ledger.workspaceId, status, haltReason, mac])
 }
 
+const repairWalletArguments: Arguments<WalletRow & { mac: Buffer }> = {
+  workspace: row => row.workspaceId,
+  wallet: row => row.id,
+  new_balance: row => row.balance.toFixed(),
+  new_sequence: row => row.sequence,
+  new_order_count: row => row.orderCount,
+  new_head: row => row.head,
+  new_held: row => row.held.toFixed(),
+  new_held_until: row => row.heldUntil,
+  new_hold_count: row => row.holdCount,
+  new_name: row => row.name,
+  new_biz_id: row => row.bizId,
+  new_status: row => row.status,
+  new_frozen_by: row => row.frozenBy,
+  new_mac: row => row.mac,
+}
 const repairWalletStatement = statement(
   'repair-wallet',
-  'select repair_wallet($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)',
+  `select repair_wallet(${namedArguments(repairWalletArguments)})`,
 )
 
 /** Writes a wallet's values as recomputed from its flows and holds. The ledger must be halted. */
@@ -194,13 +224,25 @@ export async function repairWalletRow(
   change: Partial<WalletRow>,
 ): Promise<void> {
   const wallet = { ...before, ...change, revision: before.revision + 1 }
-  const { workspaceId, id, balance, sequence, orderCount, head, held, heldUntil, holdCount } = wallet
-  const state = [balance.toFixed(), sequence, orderCount, head, held.toFixed(), heldUntil, holdCount]
-  const labels = [wallet.name, wallet.bizId, wallet.status, wallet.frozenBy]
-  await run(repairWalletStatement, [workspaceId, id, ...state, ...labels, walletMac(chainKey, wallet)])
+  const mac = walletMac(chainKey, wallet)
+  await run(repairWalletStatement, argumentValues(repairWalletArguments, { ...wallet, mac }))
 }
 
-const repairLedgerStatement = statement('repair-ledger', 'select repair_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9)')
+const repairLedgerArguments: Arguments<LedgerRow & { mac: Buffer }> = {
+  workspace: row => row.workspaceId,
+  new_wallet_count: row => row.walletCount,
+  new_order_count: row => row.orderCount,
+  new_hold_count: row => row.holdCount,
+  new_limit_count: row => row.limitCount,
+  new_position: row => row.position,
+  new_journal_head: row => row.journalHead,
+  at: row => row.lastPostedAt,
+  new_mac: row => row.mac,
+}
+const repairLedgerStatement = statement(
+  'repair-ledger',
+  `select repair_ledger(${namedArguments(repairLedgerArguments)})`,
+)
 
 /** Writes a ledger's counters and the end of its event log as recomputed. The ledger must be halted. */
 export async function repairLedgerRow(
@@ -210,12 +252,27 @@ export async function repairLedgerRow(
   counters: Partial<LedgerRow>,
 ): Promise<void> {
   const ledger = { ...before, ...counters, revision: before.revision + 1 }
-  const { workspaceId, walletCount, orderCount, holdCount, limitCount, position, journalHead, lastPostedAt } = ledger
-  const state = [walletCount, orderCount, holdCount, limitCount, position, journalHead, lastPostedAt]
-  await run(repairLedgerStatement, [workspaceId, ...state, ledgerMac(chainKey, ledger)])
+  const mac = ledgerMac(chainKey, ledger)
+  await run(repairLedgerStatement, argumentValues(repairLedgerArguments, { ...ledger, mac }))
 }
 
-const setLimitStatement = statement('set-limit', 'select set_limit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)')
+type SignedLimit = { limit: LimitRow; mac: Buffer; limitCount: number; ledgerMac: Buffer }
+
+const setLimitArguments: Arguments<SignedLimit> = {
+  workspace: ({ limit }) => limit.workspaceId,
+  limit_subject: ({ limit }) => limit.subject,
+  limit_currency: ({ limit }) => limit.currency,
+  new_per_transfer: ({ limit }) => limit.perTransfer?.toFixed() ?? null,
+  new_per_day: ({ limit }) => limit.perDay?.toFixed() ?? null,
+  new_day: ({ limit }) => limit.day,
+  new_spent: ({ limit }) => limit.spent.toFixed(),
+  new_counted_from: ({ limit }) => limit.countedFrom,
+  at: ({ limit }) => limit.updatedAt,
+  new_mac: ({ mac }) => mac,
+  new_limit_count: ({ limitCount }) => limitCount,
+  new_ledger_mac: ({ ledgerMac }) => ledgerMac,
+}
+const setLimitStatement = statement('set-limit', `select set_limit(${namedArguments(setLimitArguments)})`)
 
 /** Writes a limit as it is set, changed or cleared. `limitCount`: the number of limits afterwards. */
 export async function writeLimit(
@@ -225,9 +282,7 @@ export async function writeLimit(
   limit: LimitRow,
   limitCount: number,
 ): Promise<void> {
-  const { workspaceId, subject, currency, perTransfer, perDay, day, spent, countedFrom, updatedAt } = limit
-  const ledger = { ...before, limitCount, lastPostedAt: updatedAt, revision: before.revision + 1 }
-  const bounds = [perTransfer?.toFixed() ?? null, perDay?.toFixed() ?? null]
-  const state = [...bounds, day, spent.toFixed(), countedFrom, updatedAt, limitMac(chainKey, limit)]
-  await run(setLimitStatement, [workspaceId, subject, currency, ...state, limitCount, ledgerMac(chainKey, ledger)])
+  const ledger = { ...before, limitCount, lastPostedAt: limit.updatedAt, revision: before.revision + 1 }
+  const signed = { limit, mac: limitMac(chainKey, limit), limitCount, ledgerMac: ledgerMac(chainKey, ledger) }
+  await run(setLimitStatement, argumentValues(setLimitArguments, signed))
 }

@@ -1,5 +1,7 @@
 import { formatBalance } from '@workspace-wallet/contract'
 import {
+  type Arguments,
+  argumentValues,
   bytesArray,
   namedArguments,
   plainArray,
@@ -25,7 +27,7 @@ type Batch = ChainedPostings & {
 }
 
 /** The arguments of `post` by name: an array with the values of all rows each. */
-const postArguments: Record<string, (batch: Batch) => unknown> = {
+const postArguments: Arguments<Batch> = {
   ledger_ids: ({ ledgers }) => plainArray(ledgers.map(row => row.workspaceId)),
   ledger_versions: ({ ledgers }) => plainArray(ledgers.map(row => row.version)),
   old_ledger_macs: ({ ledgers }) => bytesArray(ledgers.map(row => row.previousMac)),
@@ -96,8 +98,7 @@ export async function writeTransfers(
   const ledgerPlaces = placesOf(postings.ledgers.map(row => row.workspaceId))
   const walletPlaces = placesOf(postings.wallets.map(row => row.workspaceId + row.id))
   const batch = { ...postings, notAfter, ledgerPlaces, walletPlaces }
-  const values = Object.values(postArguments).map(argumentOf => argumentOf(batch))
-  const [posted] = await run(db, writeTransfersStatement, values)
+  const [posted] = await run(db, writeTransfersStatement, argumentValues(postArguments, batch))
   return posted!.now === null ? null : posted!
 }
 
@@ -143,7 +144,7 @@ export function singleOf({ transfers, wallets, ledgers }: ChainedPostings): Sing
 type SingleCall = Single & { notAfter: Date; name: string }
 
 /** The arguments of `post_transfer` by name. */
-const postTransferArguments: Record<string, (call: SingleCall) => unknown> = {
+const postTransferArguments: Arguments<SingleCall> = {
   workspace: ({ ledger }) => ledger.workspaceId,
   ledger_version: ({ ledger }) => ledger.version,
   old_ledger_mac: ({ ledger }) => ledger.previousMac,
@@ -166,7 +167,7 @@ const postTransferArguments: Record<string, (call: SingleCall) => unknown> = {
   name: ({ name }) => name,
 }
 
-function walletArguments(side: 'source' | 'target'): Record<string, (call: SingleCall) => unknown> {
+function walletArguments(side: 'source' | 'target'): Arguments<SingleCall> {
   return {
     [side]: call => call[side].id,
     [`${side}_version`]: call => call[side].version,
@@ -199,7 +200,7 @@ export async function writeSingle(
   notAfter: Date,
   name: string,
 ): Promise<Written | null> {
-  const values = Object.values(postTransferArguments).map(argumentOf => argumentOf({ ...single, notAfter, name }))
+  const values = argumentValues(postTransferArguments, { ...single, notAfter, name })
   const [posted] = await run(db, writeSingleStatement, values)
   return posted!.now === null ? null : posted!
 }
