@@ -24,16 +24,11 @@ import { verifyLedger } from './setup/verify.ts'
 const seed = chooseSeed()
 
 let system: System
-let gateway: CoreClient
 beforeAll(async () => {
   console.log(`hostile batches: SEED=${seed}`)
   system = await startSystem({ gateways: 0 })
-  gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
 })
-afterAll(async () => {
-  await gateway.close()
-  await system.stop()
-})
+afterAll(() => system.stop())
 
 function post(path: string, body: Uint8Array | string, type: string, token = system.gatewayToken): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': type }
@@ -81,7 +76,9 @@ test('a decimal that would take minutes to parse is rejected', async () => {
 
 test('calls that are too large for one batch are sent in several, so small calls do not fail with large ones', async () => {
   const create = (changes: object = {}) =>
-    retryUnavailable(() => gateway.transfers.create.mutate({ ...callInput(), order: { ...order(), ...changes } }))
+    retryUnavailable(() =>
+      system.gatewayClient.transfers.create.mutate({ ...callInput(), order: { ...order(), ...changes } }),
+    )
   const large = Array.from({ length: 300 }, (_, at) => create({ sourceWalletId: `${at}${'w'.repeat(65_000)}` }))
   const small = create()
   expect((await Promise.allSettled(large)).every(({ status }) => status === 'rejected')).toBe(true)
@@ -94,14 +91,14 @@ test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:
   async time => {
     const { admin, apiKey } = system
     for (const call of [
-      gateway.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
+      system.gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
       admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
     ])
       await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
     for (const filter of [{ createdFrom: time }, { createdTo: time }]) {
-      await gateway.transfers.list.query({ ...callInput(), filter })
-      await gateway.wallets.list.query({ ...callInput(), filter })
-      await gateway.wallets.flows.query({ ...callInput(), walletId: system.wallets[0]!.walletId, filter })
+      await system.gatewayClient.transfers.list.query({ ...callInput(), filter })
+      await system.gatewayClient.wallets.list.query({ ...callInput(), filter })
+      await system.gatewayClient.wallets.flows.query({ ...callInput(), walletId: system.wallets[0]!.walletId, filter })
     }
   },
 )
@@ -112,7 +109,7 @@ test('a text that PostgreSQL cannot store is rejected before it is posted', asyn
     { apiKey, requestId: 'a\u0000' },
     { apiKey, requestId: 'a', address: '\u0000' },
   ]) {
-    const call = gateway.transfers.create.mutate({ workspaceId, caller, order: order() })
+    const call = system.gatewayClient.transfers.create.mutate({ workspaceId, caller, order: order() })
     await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
   }
 })

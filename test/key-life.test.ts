@@ -1,5 +1,4 @@
 import { uuidFromId } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call } from './setup/client.ts'
 import { query } from './setup/database.ts'
@@ -11,16 +10,10 @@ import { createKey, createWorkspace } from './setup/workspaces.ts'
 /** The life of a key: signed requests over HTTP while an operator changes the key. */
 
 let system: System
-/** A client with the token of a gateway. */
-let gatewayClient: CoreClient
 beforeAll(async () => {
   system = await startSystem()
-  gatewayClient = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
 })
-afterAll(async () => {
-  await gatewayClient.close()
-  await system.stop()
-})
+afterAll(() => system.stop())
 
 const list = '/api/v1/wallets'
 
@@ -127,7 +120,7 @@ test('the secrets of a deleted key are erased, and gateways do not receive a sec
   const { id } = before
   const { ownerUrl } = system.database
   await change(id, "previous_secret_until = now() - interval '1 ms'")
-  const lookup = () => gatewayClient.access.lookup.query({ apiKeys: [key.apiKey] })
+  const lookup = () => system.gatewayClient.access.lookup.query({ apiKeys: [key.apiKey] })
   expect((await lookup()).keys[0]!.secrets).toEqual([{ version: 2, ciphertext: before.secret, validUntil: null }])
   await system.admin.apiKeys.delete.mutate(key)
   const [after] = await query(ownerUrl, 'select secret, previous_secret, deleted_at from api_key where id = $1', [id])

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { mintId, type RefusalReport } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeOldRefusals } from '../services/core/src/refusals/queries.ts'
 import { call, createPath } from './setup/client.ts'
@@ -12,15 +11,10 @@ import { createKey } from './setup/workspaces.ts'
 /** Gateways report refused calls to core, where operators find them. */
 
 let system: System
-let gatewayClient: CoreClient
 beforeAll(async () => {
   system = await startSystem()
-  gatewayClient = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
 })
-afterAll(async () => {
-  await gatewayClient.close()
-  await system.stop()
-})
+afterAll(() => system.stop())
 
 type Filter = Parameters<System['admin']['refusals']['list']['query']>[0]
 const list = async (filter: Filter) => (await system.admin.refusals.list.query(filter)).refusals
@@ -132,7 +126,7 @@ test('requests do not wait for a core that takes no reports', async () => {
 describe('the holder of the token of a gateway', () => {
   test('cannot report under the name of another gateway, or at a time far away', async () => {
     const [future, past] = [report({ at: new Date('2999-01-01') }), report({ at: new Date(0) })]
-    await gatewayClient.refusals.report.mutate({ refusals: [future, past], dropped: 0 })
+    await system.gatewayClient.refusals.report.mutate({ refusals: [future, past], dropped: 0 })
     for (const { requestId } of [future, past]) {
       const [found] = await list({ requestId })
       expect(found).toMatchObject({ gateway: 'g' })
@@ -140,7 +134,10 @@ describe('the holder of the token of a gateway', () => {
     }
     // There is no field for a name: one that is sent has no effect.
     const named = report()
-    await gatewayClient.refusals.report.mutate({ refusals: [{ ...named, gateway: 'other' } as never], dropped: 0 })
+    await system.gatewayClient.refusals.report.mutate({
+      refusals: [{ ...named, gateway: 'other' } as never],
+      dropped: 0,
+    })
     expect(await list({ requestId: named.requestId })).toMatchObject([{ gateway: 'g' }])
   })
 
@@ -152,7 +149,7 @@ describe('the holder of the token of a gateway', () => {
     ['a long key', { apiKey: 'x'.repeat(65) }],
   ])('cannot store %s', async (_, change) => {
     await expect(
-      gatewayClient.refusals.report.mutate({ refusals: [report(change)], dropped: 0 }),
+      system.gatewayClient.refusals.report.mutate({ refusals: [report(change)], dropped: 0 }),
     ).rejects.toMatchObject({
       data: { code: 'BAD_REQUEST' },
     })
@@ -161,7 +158,9 @@ describe('the holder of the token of a gateway', () => {
   test('cannot store more than core takes in a second', async () => {
     const address = '198.51.100.7'
     const refusals = Array.from({ length: 100 }, () => report({ address }))
-    await Promise.all(Array.from({ length: 20 }, () => gatewayClient.refusals.report.mutate({ refusals, dropped: 0 })))
+    await Promise.all(
+      Array.from({ length: 20 }, () => system.gatewayClient.refusals.report.mutate({ refusals, dropped: 0 })),
+    )
     const [row] = await query(
       system.database.serviceUrl,
       `select count(*) as stored from refusal where address = '${address}'`,
@@ -172,7 +171,7 @@ describe('the holder of the token of a gateway', () => {
   })
 
   test('reads no refused calls', async () => {
-    await expect(gatewayClient.refusals.list.query({})).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
+    await expect(system.gatewayClient.refusals.list.query({})).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
   })
 })
 

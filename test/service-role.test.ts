@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
-import { createCoreClient, repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
+import { repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { type Answer, call, createPath } from './setup/client.ts'
@@ -487,9 +487,7 @@ describe('access', () => {
       `insert into api_key (${names}) values (${names.map((_, at) => `$${at + 1}`)})`,
       Object.values(copy),
     )
-    const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
-    const { keys } = await gateway.access.lookup.query({ apiKeys: [apiKey, books.key.apiKey] })
-    await gateway.close()
+    const { keys } = await system.gatewayClient.access.lookup.query({ apiKeys: [apiKey, books.key.apiKey] })
     expect(keys).toHaveLength(2)
     expect(keys.find(key => key.apiKey === apiKey)).toMatchObject({ status: 'DISABLED', scopes: [], secrets: [] })
     expect(keys.find(key => key.apiKey !== apiKey)).toMatchObject({ status: 'ACTIVE' })
@@ -560,8 +558,7 @@ describe('the audit', () => {
   })
 
   test('contains forged generations of the nonce store, which neither end the present one nor delay the next', async () => {
-    const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
-    const begin = (generationId: string) => gateway.access.beginNonceGeneration.mutate({ generationId })
+    const begin = (generationId: string) => system.gatewayClient.access.beginNonceGeneration.mutate({ generationId })
     const forge = () =>
       asService(`
         insert into audit (at, actor, action, workspace_id, target, position, mac)
@@ -584,7 +581,6 @@ describe('the audit', () => {
         .then(({ isLatest }) => isLatest)
         .catch(() => false)
     })
-    await gateway.close()
   })
 
   test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {

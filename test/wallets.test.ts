@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
-import { createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
+import { verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, type Credentials, call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
@@ -251,17 +251,15 @@ test('a key reaches no wallet of another workspace, and bizIds do not collide', 
   expect(await typesOf(theirs)).toEqual(['wallet.created'])
 
   // A gateway cannot act on a workspace that is not that of the key.
-  const gateway = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
   const caller = { apiKey: ours.apiKey, requestId: 'test' }
   const { workspaceId } = theirs
   const status = 'CLOSED'
   const forbidden = { data: { code: 'FORBIDDEN' } }
   await expect(
-    gateway.wallets.changeStatus.mutate({ workspaceId, walletId: foreign, status, caller }),
+    system.gatewayClient.wallets.changeStatus.mutate({ workspaceId, walletId: foreign, status, caller }),
   ).rejects.toMatchObject(forbidden)
   const wallet = { workspaceId, name: 'Main', currency: 'USD', bizId: 'another' }
-  await expect(gateway.wallets.create.mutate({ ...wallet, caller })).rejects.toMatchObject(forbidden)
-  await gateway.close()
+  await expect(system.gatewayClient.wallets.create.mutate({ ...wallet, caller })).rejects.toMatchObject(forbidden)
   expect(await typesOf(theirs)).toEqual(['wallet.created'])
 })
 

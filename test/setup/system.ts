@@ -30,6 +30,8 @@ export type System = {
   /** RECEIPT_KEYS, with the key `r1`. */
   receiptKeys: string
   admin: CoreClient
+  /** With the token of a gateway. */
+  gatewayClient: CoreClient
   workspaceId: string
   apiKey: string
   apiSecret: string
@@ -121,6 +123,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     await startGateway(options.oneCorePerGateway ? { CORE_URL: cores[at]!.url } : {})
   const coreUrl = cores[0]!.url
   const admin = createCoreClient({ url: coreUrl, token: adminToken })
+  const gatewayClient = createCoreClient({ url: coreUrl, token: gatewayToken })
   const baseUrl = gateways[0]?.url ?? ''
   const tenant = await createTenant({ admin, baseUrl })
   const wallets: Wallet[] = []
@@ -147,13 +150,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     chainKey,
     receiptKeys,
     admin,
+    gatewayClient,
     ...tenant,
     wallets,
     startCore,
     startGateway,
     startCourier,
     async stop() {
-      await admin.close()
+      await Promise.all([admin.close(), gatewayClient.close()])
       await Promise.all(programs.map(program => program.stop()))
       await database.drop()
     },

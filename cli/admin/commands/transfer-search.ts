@@ -163,61 +163,42 @@ function printList({ transfers, next }: { transfers: Shown[]; next: string | nul
   return table(headings, rows) + moreSentence(next)
 }
 
-function formatTraced({
-  transfer,
-  source,
-  target,
-  reversals,
-  reversedAmount,
-  reverses,
-  hold,
-  batch,
-  receipt,
-}: TracedTransfer) {
-  const { currency } = transfer
+function formatTraced(traced: TracedTransfer) {
+  const { currency } = traced.transfer
   const flow = (side: TracedFlow) => ({
     ...side,
     balanceAfter: side.balanceAfter && formatBalance(side.balanceAfter, currency),
   })
   return {
-    transfer: formatTransfer(transfer),
-    source: flow(source),
-    target: flow(target),
-    reversals: reversals.map(formatTransfer),
-    reversedAmount: formatBalance(reversedAmount, currency),
-    reverses: reverses && formatTransfer(reverses),
-    hold: hold && {
-      ...hold,
-      capturedAmount: formatBalance(hold.capturedAmount, currency),
-      remainingAmount: formatBalance(hold.remainingAmount, currency),
+    ...traced,
+    transfer: formatTransfer(traced.transfer),
+    source: flow(traced.source),
+    target: flow(traced.target),
+    reversals: traced.reversals.map(formatTransfer),
+    reversedAmount: formatBalance(traced.reversedAmount, currency),
+    reverses: traced.reverses && formatTransfer(traced.reverses),
+    hold: traced.hold && {
+      ...traced.hold,
+      capturedAmount: formatBalance(traced.hold.capturedAmount, currency),
+      remainingAmount: formatBalance(traced.hold.remainingAmount, currency),
     },
-    batch: batch.map(formatTransfer),
-    receipt,
+    batch: traced.batch.map(formatTransfer),
   }
 }
 
 type Traced = ReturnType<typeof formatTraced>
 
-function printTraced({
-  transfer,
-  source,
-  target,
-  reversals,
-  reversedAmount,
-  reverses,
-  hold,
-  batch,
-  receipt,
-}: Traced): string {
+function printTraced(traced: Traced): string {
+  const { transfer, reversals, reverses, hold, batch, receipt } = traced
   const { currency } = transfer
   const side = (flow: Traced['source']) =>
     `${flow.walletId ? `${flow.walletId} "${flow.walletName}"` : 'outside'}, flow ${flow.sequence}, balance after it ${flow.balanceAfter}: ${flow.isGenuine ? 'genuine' : 'MODIFIED outside the service'}`
   return [
     ...describe(transfer),
-    `From        ${side(source)}`,
-    `To          ${side(target)}`,
+    `From        ${side(traced.source)}`,
+    `To          ${side(traced.target)}`,
     ...(reverses ? [`Reverses    ${reverses.transferId} of ${reverses.amount} ${currency}`] : []),
-    ...(reversals.length > 0 ? [`Reversed    ${reversedAmount} ${currency} by ${idsOf(reversals)}`] : []),
+    ...(reversals.length > 0 ? [`Reversed    ${traced.reversedAmount} ${currency} by ${idsOf(reversals)}`] : []),
     ...(hold ? [`Hold        ${hold.holdId}, ${hold.status}, captured ${hold.capturedAmount} of ${hold.amount}`] : []),
     ...(batch.length > 0 ? [`Batch       ${idsOf(batch)}`] : []),
     ...(receipt ? [`Receipt     ${receipt}`] : []),

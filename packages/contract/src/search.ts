@@ -13,7 +13,9 @@ export const searchLimitMs = 2_000
 
 const limit = z.int().min(1).max(500).default(50)
 const id = z.string().max(64)
+/** `from` is inclusive, `to` exclusive. */
 const range = { from: z.date().optional(), to: z.date().optional() }
+const exactText = plainText(128).min(1, 'EMPTY')
 const nonNegative = decimal.refine(value => !value.isNegative(), { error: 'NOT_AN_AMOUNT' })
 
 /** Newest first. `namePrefix` is case-sensitive. */
@@ -76,7 +78,7 @@ export const searchWalletsInput = z.object({
   workspaceId: id.optional(),
   walletId: id.optional(),
   bizId: textFilter,
-  namePrefix: plainText(128).min(1, 'EMPTY').optional(),
+  namePrefix: exactText.optional(),
   currency: currencyCode.optional(),
   status: z.enum(walletStatuses).optional(),
   balanceFrom: decimal.optional(),
@@ -120,7 +122,7 @@ export const searchTransfersInput = z.object({
   amountFrom: nonNegative.optional(),
   amountTo: nonNegative.optional(),
   /** As the audit has it: `key:ak_…`, `operator:name` or `role:name`. */
-  actor: plainText(128).min(1, 'EMPTY').optional(),
+  actor: exactText.optional(),
   requestId: textFilter,
   ...range,
   after: z.string().max(128).optional(),
@@ -156,14 +158,9 @@ export const foundTransfers = z.object({ transfers: z.array(transferRecord), nex
 export type FoundTransfers = z.infer<typeof foundTransfers>
 
 /** Deposits and withdrawals, newest first: a search with fewer conditions. */
-export const listFundingsInput = z.object({
-  workspaceId: id.optional(),
-  walletId: id.optional(),
-  type: z.enum(['DEPOSIT', 'WITHDRAWAL']).optional(),
-  ...range,
-  after: z.string().max(128).optional(),
-  limit,
-})
+export const listFundingsInput = searchTransfersInput
+  .pick({ workspaceId: true, walletId: true, from: true, to: true, after: true, limit: true })
+  .extend({ type: z.enum(['DEPOSIT', 'WITHDRAWAL']).optional() })
 export type FundingListing = z.infer<typeof listFundingsInput>
 
 /** By transferId, or by the bizId and the workspace. */
@@ -202,7 +199,7 @@ export type TracedTransfer = z.infer<typeof tracedTransfer>
 export const tracedLimit = 100
 
 /** One text: an ID of any kind, a bizId, a reference, a request ID or a user ID, which must be given in full. */
-export const findInput = z.object({ text: plainText(128).min(1, 'EMPTY') })
+export const findInput = z.object({ text: exactText })
 
 export const foundKinds = [
   'workspace',

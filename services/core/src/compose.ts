@@ -33,43 +33,50 @@ import { watchWebhooks } from './webhooks/figures.ts'
 const postingTimeoutMs = 4_000
 
 /**
- * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger: one at a time for
- * each workspace, and few altogether, so that connections for other reads remain.
+ * Limits of calls that may keep a connection of the pool of reads for long. A quarter of the connections is for each of the two kinds
+ * that wait for locks, and an eighth for each of the two that search. The rest is for other reads: two of eight connections, at the
+ * least.
  */
-function limitLockWaits(slots: number): WorkspaceConcurrencyLimit {
-  // A slot for each workspace at most: all others are reserved for workspaces with nothing running.
-  return new WorkspaceConcurrencyLimit({
-    slots,
-    reservedSlots: slots,
-    waitingPerWorkspace: 64,
-    waiting: 512,
-    waitMs: 4_000,
-  })
-}
-
-/**
- * Calls of couriers wait for the locks of webhooks. Couriers are also more exposed than other programs: however many calls the
- * holder of their token makes, connections for other reads remain.
- */
-function limitCourierCalls(slots: number): WorkspaceConcurrencyLimit {
-  return new WorkspaceConcurrencyLimit({
-    slots,
-    reservedSlots: 0,
-    waitingPerWorkspace: 1024,
-    waiting: 1024,
-    waitMs: 4_000,
-  })
-}
-
-/** Calls of viewers. However many of them a viewer makes at a time, connections for other reads remain. */
-function limitViewerCalls(slots: number): WorkspaceConcurrencyLimit {
-  return new WorkspaceConcurrencyLimit({
-    slots,
-    reservedSlots: 0,
-    waitingPerWorkspace: 64,
-    waiting: 256,
-    waitMs: 10_000,
-  })
+function openLimits(connections: number) {
+  const quarter = Math.max(1, Math.floor(connections / 4))
+  const eighth = Math.max(1, Math.floor(connections / 8))
+  return {
+    /**
+     * Changes of wallets by clients, and reads of holds that have just expired, wait for the lock of a ledger. Every slot is reserved for
+     * workspaces with nothing running, so a workspace has one at a time.
+     */
+    lockWaits: new WorkspaceConcurrencyLimit({
+      slots: quarter,
+      reservedSlots: quarter,
+      waitingPerWorkspace: 64,
+      waiting: 512,
+      waitMs: 4_000,
+    }),
+    /** Calls of couriers wait for the locks of webhooks. Couriers are also more exposed than other programs. */
+    courierCalls: new WorkspaceConcurrencyLimit({
+      slots: quarter,
+      reservedSlots: 0,
+      waitingPerWorkspace: 1024,
+      waiting: 1024,
+      waitMs: 4_000,
+    }),
+    /** Searches of operators take up to two seconds. */
+    searches: new WorkspaceConcurrencyLimit({
+      slots: eighth,
+      reservedSlots: 0,
+      waitingPerWorkspace: 16,
+      waiting: 64,
+      waitMs: 10_000,
+    }),
+    /** Calls of viewers, however many of them a viewer makes at a time. */
+    viewerCalls: new WorkspaceConcurrencyLimit({
+      slots: eighth,
+      reservedSlots: 0,
+      waitingPerWorkspace: 64,
+      waiting: 256,
+      waitMs: 10_000,
+    }),
+  }
 }
 
 /**
@@ -77,17 +84,6 @@ function limitViewerCalls(slots: number): WorkspaceConcurrencyLimit {
  * number of keys. Planning takes several times as long as the look-up.
  */
 const readSettings = { plan_cache_mode: 'force_generic_plan' }
-
-/** Searches of operators take up to two seconds. */
-function limitSearches(slots: number): WorkspaceConcurrencyLimit {
-  return new WorkspaceConcurrencyLimit({
-    slots,
-    reservedSlots: 0,
-    waitingPerWorkspace: 16,
-    waiting: 64,
-    waitMs: 10_000,
-  })
-}
 
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
@@ -141,11 +137,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const watching = foreignSessions.watch(closing.signal)
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
-  // A quarter for each of the two kinds of waiting calls, and an eighth for viewers and for searches each. The rest is for other reads:
-  // two of eight connections, at the least.
-  const waitingSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 4))
-  const operatorSlots = Math.max(1, Math.floor(config.DATABASE_READ_POOL / 8))
-  const lockWaits = limitLockWaits(waitingSlots)
+  const limits = openLimits(config.DATABASE_READ_POOL)
+  const { lockWaits } = limits
   const events = new EventReader({ lists, reads, lockWaits, chainKey, log, metrics })
   const allLists = {
     get load() {
@@ -175,11 +168,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     lists,
     access,
     events,
-    lockWaits,
+    ...limits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
-    courierCalls: limitCourierCalls(waitingSlots),
-    searches: limitSearches(operatorSlots),
-    viewerCalls: limitViewerCalls(operatorSlots),
     refusals: new RefusalIntake(reads, log, metrics),
     callers: new Callers(),
     shards,

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
+import { blocksOf, explainStatements, type PlanNode, readPlans } from '../../../../test/setup/plans.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { findLastBackup } from '../integrity/records.ts'
 import { findOperatorByToken } from '../operators/access.ts'
@@ -23,21 +24,11 @@ type Read = { rows: number; blocks: number; plan: string }
 /** The worst execution of each statement, by its text. */
 let reads = new Map<string, Read>()
 
-// The notices of all connections of core, including those of the ORM.
-const { connect: connectClient } = pg.Client.prototype
-pg.Client.prototype.connect = function (this: pg.Client, ...args: Parameters<typeof connectClient>) {
-  this.on('notice', ({ message = '' }) => {
-    const [, json] = message.match(/plan:\n(.*)$/s) ?? []
-    if (json) record(JSON.parse(json))
-  })
-  return connectClient.apply(this, args)
-} as typeof connectClient
+readPlans(record)
 
-type Node = { [field: string]: unknown; Plans?: Node[] }
-
-function record({ 'Query Text': text, Plan }: { 'Query Text': string; Plan: Node }): void {
-  const number = (node: Node, field: string) => Number(node[field] ?? 0)
-  const rowsOf = (node: Node): number => {
+function record({ 'Query Text': text, Plan }: { 'Query Text': string; Plan: PlanNode }): void {
+  const number = (node: PlanNode, field: string) => Number(node[field] ?? 0)
+  const rowsOf = (node: PlanNode): number => {
     const isScan = / Scan$/.test(String(node['Node Type'])) && 'Relation Name' in node
     const read =
       number(node, 'Actual Rows') +
@@ -47,7 +38,7 @@ function record({ 'Query Text': text, Plan }: { 'Query Text': string; Plan: Node
     return own + (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0)
   }
   const rows = rowsOf(Plan)
-  const blocks = number(Plan, 'Shared Hit Blocks') + number(Plan, 'Shared Read Blocks')
+  const blocks = blocksOf(Plan)
   const before = reads.get(text)
   reads.set(text, {
     rows: Math.max(rows, before?.rows ?? 0),
@@ -335,18 +326,7 @@ describe.each(['never analyzed', 'analyzed while they were empty'])('tables that
       options: '-c plan_cache_mode=force_generic_plan',
       async prepare(database) {
         owner = await connect(database.ownerUrl)
-        const name = pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
-        for (const [setting, value] of Object.entries({
-          session_preload_libraries: 'auto_explain',
-          'auto_explain.log_analyze': 'on',
-          'auto_explain.log_buffers': 'on',
-          'auto_explain.log_timing': 'off',
-          'auto_explain.log_nested_statements': 'on',
-          'auto_explain.log_min_duration': '0',
-          'auto_explain.log_format': 'json',
-          'auto_explain.log_level': 'notice',
-        }))
-          await owner.query(`alter role wallet_service in database ${name} set ${setting} = ${pg.escapeLiteral(value)}`)
+        await explainStatements(owner, database, { nested: true })
         const { rows } = await owner.query(
           `select oid::regclass as table from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
         )

@@ -121,68 +121,56 @@ export class Metrics {
 
   /** Exports the number of lost log lines. */
   watchLog(output: LogOutput): void {
-    new Counter({
-      name: 'core_log_lines_lost_total',
-      help: 'Log lines that were lost because the disk is full or the reader is slow or gone',
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        this.inc(output.lost)
-      },
-    })
+    const help = 'Log lines that were lost because the disk is full or the reader is slow or gone'
+    this.#count('core_log_lines_lost_total', help, () => output.lost)
   }
 
   /** Exports how much memory the bodies of calls take. */
   watchBodies(bodies: { usedBytes: number }): void {
-    new Gauge({
-      name: 'core_body_bytes',
-      help: 'Memory for the bodies of calls that is in use, in bytes: at most BODY_MEMORY_BYTES',
-      registers: [this.registry],
-      collect() {
-        this.set(bodies.usedBytes)
-      },
-    })
+    const help = 'Memory for the bodies of calls that is in use, in bytes: at most BODY_MEMORY_BYTES'
+    this.#gauge('core_body_bytes', help, () => bodies.usedBytes)
   }
 
   /** Exports how much memory answers take that were not read, and how many were dropped because of it. */
   watchUnread(answers: { bytes: number; closed: number }): void {
-    new Gauge({
-      name: 'core_unread_answer_bytes',
-      help: 'Memory for answers that their callers have not read yet, in bytes: at most about BODY_MEMORY_BYTES',
-      registers: [this.registry],
-      collect() {
-        this.set(answers.bytes)
-      },
-    })
-    new Counter({
-      name: 'core_closed_answers_total',
-      help: 'Answers whose connections were closed because their callers did not read them',
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        this.inc(answers.closed)
-      },
-    })
+    const bytesHelp =
+      'Memory for answers that their callers have not read yet, in bytes: at most about BODY_MEMORY_BYTES'
+    this.#gauge('core_unread_answer_bytes', bytesHelp, () => answers.bytes)
+    const closedHelp = 'Answers whose connections were closed because their callers did not read them'
+    this.#count('core_closed_answers_total', closedHelp, () => answers.closed)
   }
 
   /** Exports the sessions of the service's role that no core has opened. */
   watchSessions(sessions: ForeignSessions): void {
+    const foundHelp = "Sessions in PostgreSQL with the service's role that no core has opened"
+    this.#gauge('core_foreign_sessions', foundHelp, () => sessions.found)
+    const endedHelp = 'Such sessions that this core has ended, because they kept others from working'
+    this.#count('core_foreign_sessions_ended_total', endedHelp, () => sessions.ended)
+  }
+
+  /** Exports a value that is read at each scrape. */
+  #gauge(name: string, help: string, read: () => number): void {
     const registers = [this.registry]
     new Gauge({
-      name: 'core_foreign_sessions',
-      help: "Sessions in PostgreSQL with the service's role that no core has opened",
+      name,
+      help,
       registers,
       collect() {
-        this.set(sessions.found)
+        this.set(read())
       },
     })
+  }
+
+  /** Exports a count that something else keeps. */
+  #count(name: string, help: string, read: () => number): void {
+    const registers = [this.registry]
     new Counter({
-      name: 'core_foreign_sessions_ended_total',
-      help: 'Such sessions that this core has ended, because they kept others from working',
+      name,
+      help,
       registers,
       collect() {
         this.reset()
-        this.inc(sessions.ended)
+        this.inc(read())
       },
     })
   }

@@ -1,29 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { Decimal, idFromUuid, mintId, type Uuid } from '@workspace-wallet/contract'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
+import { blocksOf, explainStatements, readPlans } from '../../../../test/setup/plans.ts'
 
 /**
  * What searches over all workspaces read, of a hundred thousand transfers in hundreds of workspaces. The tables were never analyzed.
- * The module auto_explain of PostgreSQL sends the plan of each statement with the number of blocks that it has read.
  */
 
 const workspaces = 250
 const transfersOfEach = 400
 
 let blocksRead = 0
-const { connect: connectClient } = pg.Client.prototype
-pg.Client.prototype.connect = function (this: pg.Client, ...args: Parameters<typeof connectClient>) {
-  this.on('notice', ({ message = '' }) => {
-    const [, json] = message.match(/plan:\n(.*)$/s) ?? []
-    if (!json) return
-    const { Plan } = JSON.parse(json)
-    blocksRead += Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks']
-  })
-  return connectClient.apply(this, args)
-} as typeof connectClient
+readPlans(({ Plan }) => {
+  blocksRead += blocksOf(Plan)
+})
 
 let core: TestCore
 let owner: pg.Client
@@ -31,17 +24,7 @@ beforeAll(async () => {
   core = await openTestCore({
     async prepare(database) {
       owner = await connect(database.ownerUrl)
-      const name = pg.escapeIdentifier(new URL(database.ownerUrl).pathname.slice(1))
-      for (const [setting, value] of Object.entries({
-        session_preload_libraries: 'auto_explain',
-        'auto_explain.log_analyze': 'on',
-        'auto_explain.log_buffers': 'on',
-        'auto_explain.log_timing': 'off',
-        'auto_explain.log_min_duration': '0',
-        'auto_explain.log_format': 'json',
-        'auto_explain.log_level': 'notice',
-      }))
-        await owner.query(`alter role wallet_service in database ${name} set ${setting} = ${pg.escapeLiteral(value)}`)
+      await explainStatements(owner, database, { nested: false })
       for (const table of ['transfer', 'wallet', 'hold', 'journal'])
         await owner.query(`alter table ${table} set (autovacuum_enabled = off)`)
       await owner.query(filling)
@@ -89,7 +72,7 @@ const filling = `
   reset session_replication_role`
 
 /** The number of blocks that a call has read. */
-async function blocksOf(call: () => Promise<unknown>): Promise<number> {
+async function blocksReadBy(call: () => Promise<unknown>): Promise<number> {
   blocksRead = 0
   await call()
   expect(blocksRead).toBeGreaterThan(0)
@@ -119,7 +102,7 @@ test.each([
     expect(transfers.map(each => each.transferId)).toEqual([transferId])
   }
   // A descent of an index for each workspace at most, or the summaries of the BRIN index and a few ranges of blocks.
-  expect(await blocksOf(read)).toBeLessThan(1_500)
+  expect(await blocksReadBy(read)).toBeLessThan(1_500)
 })
 
 test.each([
@@ -128,13 +111,13 @@ test.each([
   ['a deep page of a workspace', { workspaceId, after: 'p50' }],
 ])('a page of %s reads few blocks', async (_, search) => {
   const read = async () => expect((await admin().transfers.search({ ...search, limit: 10 })).transfers).toHaveLength(10)
-  expect(await blocksOf(read)).toBeLessThan(100)
+  expect(await blocksReadBy(read)).toBeLessThan(100)
 })
 
 test('other conditions read no more than the transfers of the workspace', async () => {
   const search = { workspaceId, amountFrom: new Decimal(100), remarkPrefix: 'Remark', limit: 10 }
   const read = async () => expect((await admin().transfers.search(search)).transfers).toHaveLength(10)
-  expect(await blocksOf(read)).toBeLessThan(transfersOfEach * 1.5)
+  expect(await blocksReadBy(read)).toBeLessThan(transfersOfEach * 1.5)
 })
 
 test('a minute of all workspaces is read without the other times', async () => {
@@ -142,7 +125,7 @@ test('a minute of all workspaces is read without the other times', async () => {
     const { transfers } = await admin().transfers.search({ from: minutesAgo(100), to: minutesAgo(98), limit: 500 })
     expect(transfers.length).toBeGreaterThan(workspaces)
   }
-  expect(await blocksOf(read)).toBeLessThan(1_500)
+  expect(await blocksReadBy(read)).toBeLessThan(1_500)
 })
 
 test.each([
@@ -153,10 +136,10 @@ test.each([
 ])('wallets are found in all workspaces by %s', async (_, search) => {
   const read = async () =>
     expect((await admin().wallets.search({ ...search, limit: 5 })).wallets.length).toBeGreaterThan(0)
-  expect(await blocksOf(read)).toBeLessThan(1_500)
+  expect(await blocksReadBy(read)).toBeLessThan(1_500)
 })
 
 test('one box reads little, whatever is typed', async () => {
   for (const text of ['wanted', transferId, mintId('event'), mintId('flow'), mintId('hold'), randomUUID()])
-    expect(await blocksOf(() => admin().search.find({ text })), text).toBeLessThan(4_000)
+    expect(await blocksReadBy(() => admin().search.find({ text })), text).toBeLessThan(4_000)
 })
