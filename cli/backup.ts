@@ -7,6 +7,7 @@ import { takeBaseBackup } from './backup/base-backup.ts'
 import { check } from './backup/check.ts'
 import { restore } from './backup/restore.ts'
 import { readSecrets } from './backup/secrets.ts'
+import { dataDirOf } from './command-line/data-dir.ts'
 import { anyText } from './command-line/flags.ts'
 import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 import { readJson } from './start/private-file.ts'
@@ -63,7 +64,7 @@ Examples:
 )
 
 function inDataDir(name: string): string {
-  return join(process.env.DATA_DIR || '.data', name)
+  return join(dataDirOf(process.env), name)
 }
 
 async function take(file: string): Promise<void> {

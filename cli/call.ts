@@ -5,6 +5,7 @@ import { request as requestHttps } from 'node:https'
 import { join } from 'node:path'
 import { buffer as readBytes, text as readText } from 'node:stream/consumers'
 import { bodyHash, type Credentials, canonicalMessage, signedHeaders } from '@workspace-wallet/client'
+import { dataDirOf } from './command-line/data-dir.ts'
 import { anyText, UsageError, type Values } from './command-line/flags.ts'
 import { createCommand, runProgram } from './command-line/program.ts'
 import { readJson } from './start/private-file.ts'
@@ -106,7 +107,7 @@ async function findAccess(values: Given, environment: NodeJS.ProcessEnv): Promis
     )
   const baseUrl = values['base-url'] ?? baseUrlOf(environment)
   if (apiKey && apiSecret && baseUrl) return { baseUrl, apiKey, apiSecret }
-  const demo = await readDemo(environment.DATA_DIR || '.data')
+  const demo = await readDemo(dataDirOf(environment))
   return { baseUrl: baseUrl ?? demo.baseUrl, apiKey: apiKey || demo.apiKey, apiSecret: apiSecret || demo.apiSecret }
 }
 

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endProgram, storedDataExitCode } from '@workspace-wallet/runtime'
 import { consoleFolder } from '../gateway/console/build/folder.ts'
+import { dataDirOf } from './command-line/data-dir.ts'
 import { createCommand, runProgram } from './command-line/program.ts'
 import { query } from './processes/database.ts'
 import { keepRotated, rotateLog } from './processes/logs.ts'
@@ -54,7 +55,7 @@ const scripts = {
   gateway: join(root, 'gateway/src/main.ts'),
   console: join(root, 'gateway/console/build/main.ts'),
 }
-const dataDir = resolve(process.env.DATA_DIR || '.data')
+const dataDir = resolve(dataDirOf(process.env))
 const inDataDir = (...names: string[]) => join(dataDir, ...names)
 const postgresDir = inDataDir('postgres')
 const logFile = (name: string) => inDataDir('logs', `${name}.log`)

@@ -1,6 +1,7 @@
 /** Finds the core to call: the one in the environment, else the one that `npm start` runs. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { dataDirOf } from '../command-line/data-dir.ts'
 import { readJson } from '../start/private-file.ts'
 
 export interface CoreAddress {
@@ -19,7 +20,7 @@ export async function findCore(environment: NodeJS.ProcessEnv): Promise<CoreAddr
   if (url)
     throw new Error('CORE_URL is set but CORE_TOKEN is not: set CORE_TOKEN to a service token with the role admin.')
   if (token) throw new Error('CORE_TOKEN is set but CORE_URL is not: set CORE_URL to the URL of core.')
-  return findEmbeddedCore(environment.DATA_DIR || '.data')
+  return findEmbeddedCore(dataDirOf(environment))
 }
 
 /** Containers get their secrets in files. */

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { dataDirOf } from '../command-line/data-dir.ts'
 import type { Demo } from './demo.ts'
 
 type Pages = { docs: boolean; console: boolean }
@@ -9,7 +10,7 @@ type Pages = { docs: boolean; console: boolean }
  * @param has whether the gateway serves the documentation and the console
  */
 export function banner(demo: Demo, isNew: boolean, demoFile: string, dataDir: string, has: Pages): string {
-  const variable = dataDir === resolve('.data') ? '' : `DATA_DIR=${quote(dataDir)} `
+  const variable = dataDir === resolve(dataDirOf({})) ? '' : `DATA_DIR=${quote(dataDir)} `
   return `
 The wallet service is ready.
 
