@@ -68,7 +68,7 @@ const rules: Record<string, string[]> = {
     'test/codes.test.ts: T001, T006, T007 for a reversal',
   ],
   '2.6 Deposits and withdrawals cannot be reversed': [
-    'cli/admin.test.ts: transfer reverse returns a part of a transfer once, and at most all of it',
+    'cli/admin/commands/wallets-and-transfers.test.ts: transfer reverse returns a part of a transfer once, and at most all of it',
   ],
   '2.6 to 2.9, 6. Commands of many clients at once, and their events': [
     'test/model.test.ts: all answers to many clients of two gateways and two cores have one valid order',

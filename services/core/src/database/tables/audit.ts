@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { auditActions } from '@workspace-wallet/contract'
-import { bigint, jsonText, oneOf, orNull, text, time, uuid } from './columns.ts'
+import type { AuditAction } from '@workspace-wallet/contract'
+import { bigint, jsonText, orNull, text, textOf, time, uuid } from './columns.ts'
 import { type RowOf, signedValues, withMac } from './table.ts'
 
 /** An action in the audit, in the order in which its MAC covers all columns. */
@@ -11,7 +11,7 @@ export const auditColumns = {
   position: bigint,
   at: time,
   actor: text,
-  action: oneOf(auditActions),
+  action: textOf<AuditAction>(),
   /** The ID of the object of the action. */
   target: text,
   before: orNull(jsonText),

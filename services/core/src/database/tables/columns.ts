@@ -42,6 +42,12 @@ export function uuid<Kind extends IdKind>(kind: Kind) {
 
 export const text = plain<string, ReturnType<typeof p.text>>(() => p.text())
 
+/** A text of which the database does not check that it is one of these values. */
+export function textOf<Value extends string>() {
+  const property = () => p.text().$type<Value>()
+  return plain<Value, ReturnType<typeof property>>(property)
+}
+
 /** One of these texts. A stored row may say something else, until its MAC is checked. */
 export function oneOf<const Values extends readonly string[]>(values: Values) {
   const property = () => p.enum(values)
