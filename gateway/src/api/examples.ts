@@ -1,3 +1,5 @@
+import type { Flow, Hold, PublicRecord, TransferOrder, Wallet } from '@workspace-wallet/contract'
+
 /** Recorded requests and answers for docs/api.md. A test checks them against the schemas of their endpoints. */
 
 const main = 'wal_01m809xk67ebjrys8zaamprvkg'
@@ -12,7 +14,7 @@ const wallet = {
   balance: '899.50',
   createdAt: '2026-11-22T00:18:56.818Z',
   updatedAt: '2026-11-22T00:18:57.594Z',
-}
+} satisfies PublicRecord<Wallet>
 
 const flow = {
   flowId: 'flw_01m809xkx4f5dtvepqgyyx9kyn',
@@ -26,7 +28,7 @@ const flow = {
   transferId: 'trf_01m809xkx4f5dtvepqgyyx9kyn',
   counterpartyWalletId: savings,
   createdAt: '2026-11-22T00:18:57.594Z',
-}
+} satisfies PublicRecord<Flow>
 
 const order = {
   transferId: 'trf_01m809xkx4f5dtvepqgyyx9kyn',
@@ -45,7 +47,7 @@ const order = {
   updatedAt: '2026-11-22T00:18:57.594Z',
   completedAt: '2026-11-22T00:18:57.594Z',
   reversedAmount: '0.00',
-}
+} satisfies PublicRecord<TransferOrder>
 
 const { transferId, bizId, status, amount, currency } = order
 const { reversedAmount: _, ...completedOrder } = order
@@ -64,7 +66,7 @@ const hold = {
   remark: null,
   createdAt: '2026-11-22T00:19:12.099Z',
   updatedAt: '2026-11-22T00:19:12.099Z',
-}
+} satisfies PublicRecord<Hold>
 
 const batchTime = '2026-11-22T00:19:20.475Z'
 const drawn = {

@@ -1,5 +1,6 @@
 import {
   type BalanceAt,
+  type CompletedOrder,
   completedOrderRecord,
   deliveryErrors,
   type EventPage,
@@ -9,6 +10,7 @@ import {
   flowDirections,
   formatBalance,
   formatTime,
+  type Hold,
   holdStatuses,
   type IdKind,
   type IssuedWebhook,
@@ -57,11 +59,16 @@ const orderStatus = z.enum(transferStatuses)
 const remark = z.string().nullable().describe('As it was sent, or null.')
 const reference = z.string().nullable().describe('As it was sent, or null.')
 
+/** The schema of a record. It must have every field of `Shown`, which core returns: so a new field fails the type check. */
+function answerOf<Shown>() {
+  return <Shape extends { [Name in keyof Shown]: z.ZodType }>(shape: Shape) => z.strictObject(shape)
+}
+
 function idOf(kind: IdKind) {
   return z.string().meta({ description: `\`${idPrefixes[kind]}_…\``, pattern: idPattern(kind) })
 }
 
-export const walletAnswer = z.strictObject({
+export const walletAnswer = answerOf<Wallet>()({
   walletId,
   bizId: z.string().nullable().describe('As it was sent. Null for wallets that operators made without one.'),
   name: z.string(),
@@ -72,7 +79,7 @@ export const walletAnswer = z.strictObject({
   updatedAt,
 })
 
-export const balanceAnswer = z.strictObject({
+export const balanceAnswer = answerOf<WalletBalance>()({
   walletId,
   currency,
   balance,
@@ -82,7 +89,7 @@ export const balanceAnswer = z.strictObject({
   updatedAt,
 })
 
-export const balanceAtAnswer = z.strictObject({
+export const balanceAtAnswer = answerOf<BalanceAt>()({
   walletId,
   currency,
   at: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds.'),
@@ -90,7 +97,7 @@ export const balanceAtAnswer = z.strictObject({
   sequence: sequence.describe('The sequence of the last flow before `at`. 0 if there is none.'),
 })
 
-export const statementAnswer = z.strictObject({
+export const statementAnswer = answerOf<WalletStatement>()({
   walletId,
   currency,
   from: time.describe('The time that was sent: ISO 8601, UTC, in milliseconds. Inclusive.'),
@@ -104,7 +111,7 @@ export const statementAnswer = z.strictObject({
   lastSequence: sequence.nullable().describe('The sequence of the last flow. Null if there is none.'),
 })
 
-export const flowAnswer = z.strictObject({
+export const flowAnswer = answerOf<Flow>()({
   flowId: idOf('flow'),
   walletId,
   sequence: sequence.describe('The number of the flow in its wallet: 1, 2, 3, without gaps.'),
@@ -121,7 +128,7 @@ export const flowAnswer = z.strictObject({
 })
 
 /** An order at the time of its transfer. */
-export const completedOrderAnswer = z.strictObject({
+export const completedOrderAnswer = answerOf<CompletedOrder>()({
   transferId,
   bizId,
   status: orderStatus,
@@ -161,7 +168,7 @@ export const receiptAnswer = z.strictObject({
     .describe('A compact JWS. Its payload is a JSON object; see section 2.12 of the specification.'),
 })
 
-export const holdAnswer = z.strictObject({
+export const holdAnswer = answerOf<Hold>()({
   holdId,
   bizId: z.string().describe('As it was sent.'),
   walletId,
@@ -279,7 +286,7 @@ export const eventPageAnswer = z.strictObject({
 })
 
 const webhookId = idOf('webhook')
-export const webhookAnswer = z.strictObject({
+export const webhookAnswer = answerOf<Webhook>()({
   webhookId,
   bizId: z.string().describe('As it was sent.'),
   url: z.string().describe('Where deliveries are sent.'),
