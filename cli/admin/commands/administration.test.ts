@@ -107,6 +107,7 @@ describe('the state of the service', () => {
     const expiresAt = new Date(Date.now() + 86_400_000)
     const key = { workspaceId, ownerUserId: 'ada', scopes: ['wallet:read' as const], expiresAt }
     const { apiKey } = await core.apiKeys.create.mutate(key)
+    await json('ledger verify')
     expect((await json('system status')).lastVerification).toMatchObject({ ok: true })
     const shown = await text('system status')
     expect(shown).toMatch(/^Core \d\S+ \(0001-initial\), Node v24\S+, PostgreSQL 18\S+\nLast verification {2}sound, /)
