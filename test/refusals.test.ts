@@ -224,7 +224,7 @@ test('a gateway that stops reports what it has', async () => {
 })
 
 test('whatever is stored with the role of the service, the list of refused calls is answered, with all others', async () => {
-  await gatewayClient.refusals.report.mutate({ refusals: [report({ address: '203.0.113.9' })], dropped: 0 })
+  await system.gatewayClient.refusals.report.mutate({ refusals: [report({ address: '203.0.113.9' })], dropped: 0 })
   const long = `repeat('x', 256)`
   const values = {
     id: ['9007199254740992', '9223372036854775807', '-1', '9007199254740991'],
