@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { batchPath, batchType, packBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashOfToken } from '../services/core/src/operators/tokens.ts'
 import { execute, query } from './setup/database.ts'
+import { openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** Operators have tokens of their own, which every core accepts until they expire or the operator is disabled. */
@@ -112,6 +114,35 @@ test('a disabled operator is refused by every core at once, on connections that 
   for (const each of [client, other]) await expect(each.session.whoami.query()).rejects.toThrow('401')
   expect(await answersTo(token)).toEqual(refused(`the operator ${name} is disabled`))
   await expect(system.admin.operators.rotate.mutate({ name })).rejects.toThrow('is disabled: create the operator again')
+})
+
+test.each([
+  ['disabled', (name: string) => system.admin.operators.disable.mutate({ name })],
+  ['given another token', (name: string) => system.admin.operators.rotate.mutate({ name })],
+])('a call whose body arrives after its operator was %s is refused', async (_, end) => {
+  const { name, token } = await newOperator()
+  const late = `late-${name}`
+  const core = system.cores[1]!
+  const begin = async (path: string, type: string, body: Uint8Array) => {
+    const socket = await openConnection(core.url)
+    const answer = received(socket)
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, Connection: 'close' }
+    socket.write(requestText('POST', path, headers, [`Content-Length: ${body.length}`]))
+    socket.write(body.subarray(0, 1))
+    return { answer, finish: () => socket.write(body.subarray(1)) }
+  }
+  const input = { name: late, role: 'admin' } as const
+  const requests = [
+    await begin('/trpc/operators.create', 'application/json', Buffer.from(JSON.stringify({ json: input }))),
+    await begin(batchPath, batchType, packBatch([{ path: 'operators.create', type: 'mutation', input }])),
+  ]
+  // Tokens are looked up in the order of their requests.
+  await clientOf(token, core.url).session.whoami.query()
+  await end(name)
+  for (const { finish } of requests) finish()
+  for (const { answer } of requests) expect(await answer).toMatch(/HTTP\/1\.1 401 /)
+  const { operators } = await system.admin.operators.list.query({ limit: 500 })
+  expect(operators.find(each => each.name === late)).toBeUndefined()
 })
 
 test('a disabled operator can be created again, with another token and role', async () => {

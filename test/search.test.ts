@@ -165,10 +165,23 @@ describe('transfers.search', () => {
 
   test.each([
     [{ after: 'nonsense' }, 'after'],
+    [{ after: `t${'9'.repeat(15)}.trf_01h455vb4pex5vsknk084sn02q` }, 'after'],
     [{ walletId: 'wal_01h455vb4pex5vsknk084sn02q' }, 'walletId'],
   ])('%j is refused with the name of the field', async (search, field) => {
     await expect(idsOf(search)).rejects.toMatchObject({ data: { appError: { details: { field } } } })
   })
+
+  test.each(['-271821-04-20', '0000-01-01', '+010000-01-01', '+275760-09-13'])(
+    'a time that PostgreSQL cannot store is refused: %s',
+    async text => {
+      const time = new Date(`${text}T00:00:00.000Z`)
+      for (const range of [{ from: time }, { to: time }]) {
+        const refused = { data: { code: 'BAD_REQUEST' } }
+        await expect(idsOf(range)).rejects.toMatchObject(refused)
+        await expect(system.admin.fundings.list.query(range)).rejects.toMatchObject(refused)
+      }
+    },
+  )
 
   test('unknown and malformed names find nothing', async () => {
     for (const search of [

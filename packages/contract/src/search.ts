@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { storableTime } from './api-keys.ts'
 import { hold } from './holds.ts'
 import { currencyCode, decimal } from './money.ts'
 import { textFilter } from './pages.ts'
@@ -14,7 +15,7 @@ export const searchLimitMs = 2_000
 const limit = z.int().min(1).max(500).default(50)
 const id = z.string().max(64)
 /** `from` is inclusive, `to` exclusive. */
-const range = { from: z.date().optional(), to: z.date().optional() }
+const range = { from: storableTime.optional(), to: storableTime.optional() }
 const exactText = plainText(128).min(1, 'EMPTY')
 const nonNegative = decimal.refine(value => !value.isNegative(), { error: 'NOT_AN_AMOUNT' })
 

@@ -11,7 +11,7 @@ const deadlineMs = 10_000
 const elementBytes = 100
 
 /** Counts the values in a body before it is decoded. @throws TRPCError */
-type CountElements = (body: Uint8Array, maxElements: number) => number
+export type CountElements = (body: Uint8Array, maxElements: number) => number
 
 /** Reads the bodies of calls. Service tokens share the memory for bodies and for the values in them, and the event loop. */
 export class CallBodies {

@@ -3,6 +3,7 @@ import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/se
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
 import { batchPath, batchType, serialization } from '@workspace-wallet/contract'
 import {
+  type Body,
   defaultConnectionLimit,
   hasBody,
   hasUnreadBody,
@@ -14,8 +15,9 @@ import {
 import { isSchemaCurrent } from '../database/readiness.ts'
 import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
+import type { CallerToken } from '../trpc/service-token.ts'
 import { answerBatch } from './call-batch.ts'
-import { CallBodies } from './call-bodies.ts'
+import { CallBodies, type CountElements } from './call-bodies.ts'
 import { countInJson } from './count-in-json.ts'
 import { countInMessagePack } from './count-in-message-pack.ts'
 import { authenticate, type TokenTable } from './tokens.ts'
@@ -58,11 +60,24 @@ export function createCoreServer(
     return context
   }
 
+  /** Reads the body of a call. While it arrives, an operator may be disabled or get another token. */
+  async function readBody(request: IncomingMessage, token: CallerToken, count: CountElements): Promise<Body> {
+    const body = await bodies.read(request, token, count)
+    if (!token.isOperator) return body
+    try {
+      await contextOf(request)
+      return body
+    } catch (error) {
+      body.release()
+      throw error
+    }
+  }
+
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
     if (path === batchPath && request.method === 'POST') {
       const context = await contextOf(request)
-      const body = await bodies.read(request, context.token, countInMessagePack)
+      const body = await readBody(request, context.token, countInMessagePack)
       try {
         send(response, 200, await answerBatch(router, context, body.bytes), batchType)
       } finally {
@@ -93,7 +108,7 @@ export function createCoreServer(
     // tRPC also reads forms, which have values that nobody counts.
     if (!jsonPattern.test(request.headers['content-type'] ?? ''))
       throw new TRPCError({ code: 'UNSUPPORTED_MEDIA_TYPE', message: 'a call must be application/json' })
-    const body = await bodies.read(request, token, countInJson)
+    const body = await readBody(request, token, countInJson)
     if (response.destroyed) return body.release()
     response.once('close', () => {
       // tRPC does not say when the calls of a caller have ended that has disconnected.

@@ -16,7 +16,8 @@ export function cursorText(cursor: Cursor): string {
 
 /** Null if the text is not a cursor of this kind. */
 export function parseCursor<By extends Cursor['by']>(by: By, text: string): Extract<Cursor, { by: By }> | null {
-  const [, letter, digits, id] = /^([pst])(\d{1,15})(?:\.(trf_[0-9a-z]{26}))?$/.exec(text) ?? []
+  // PostgreSQL can store each time of 14 digits.
+  const [, letter, digits, id] = /^([ps](?=\d{1,15}$)|t(?=\d{1,14}\.))(\d+)(?:\.(trf_[0-9a-z]{26}))?$/.exec(text) ?? []
   if (letter !== letters[by] || (by === 'time') !== (id !== undefined)) return null
   return { by, value: Number(digits), ...(id && { id }) } as unknown as Extract<Cursor, { by: By }>
 }
