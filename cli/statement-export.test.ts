@@ -12,7 +12,6 @@ import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { moveTransfersToPast } from '../test/setup/past.ts'
 import { type System, startSystem } from '../test/setup/system.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
-import { csvLine } from './admin/statement-export.ts'
 import { retryUnavailable } from './processes/retry.ts'
 
 const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
@@ -151,10 +150,4 @@ test('an altered balance fails the export, and names the flow', async () => {
   const command = `statement export --workspace ${workspaceId} --wallet ${walletId} --from 2h --to 1m --out ${file}`
   expect(await fails(command)).toMatch(/^Flow 2 does not continue the balance before it/)
   expect(existsSync(file)).toBe(false)
-})
-
-test('a cell that a spreadsheet would execute is text, and RFC 4180 quotes the others', () => {
-  expect(csvLine(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', 'a"b', 'a,b', 'a\nb', '', 7])).toBe(
-    `'=1+1,'+1,'-1,'@SUM(A1),'\t=1,"a""b","a,b","a\nb",,7\r\n`,
-  )
 })

@@ -1,72 +1,29 @@
 import { randomUUID } from 'node:crypto'
-import { AxeBuilder } from '@axe-core/playwright'
 import { bodyHash, canonicalMessage, sign, signedHeaders } from '@workspace-wallet/client'
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { findProgram } from '../cli/processes/programs.ts'
+import { axeOf, Chromium, expectAccessible } from './setup/chromium.ts'
 import { call, createPath } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /** The pages of the documentation, in Chromium, as a reader uses them. */
 
-/** A time-out that only ends what hangs. */
-const hangMs = 150_000
-
 let system: System
-let browser: Browser
+let browser: Chromium
 beforeAll(async () => {
-  const [started, executablePath] = await Promise.all([startSystem(), findProgram(['chromium'], 'chromium')])
-  system = started
-  browser = await chromium.launch({
-    executablePath,
-    timeout: hangMs,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      // A host that is not this machine: a page from it is no secure context.
-      '--host-resolver-rules=MAP docs.test 127.0.0.1',
-    ],
-  })
+  // A host that is not this machine: a page from it is no secure context.
+  const args = ['--host-resolver-rules=MAP docs.test 127.0.0.1']
+  ;[system, browser] = await Promise.all([startSystem(), Chromium.start(args)])
 })
 afterAll(async () => {
-  await browser?.close()
+  await browser?.stop()
   await system.stop()
 })
+afterEach(() => browser.closePages())
 
-/** Every page of a test is watched: what it requests, and what its policy refused. */
-const watched: { page: Page; origin: string; requests: string[]; problems: string[] }[] = []
-
-async function open(path: string, options: BrowserContextOptions = {}, baseUrl = system.baseUrl): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
-  context.setDefaultTimeout(hangMs)
-  const page = await context.newPage()
-  const watch = { page, origin: new URL(baseUrl).origin, requests: [] as string[], problems: [] as string[] }
-  watched.push(watch)
-  page.on('request', request => watch.requests.push(request.url()))
-  page.on('pageerror', error => watch.problems.push(String(error)))
-  page.on('console', message => {
-    const isExpected = /^Failed to load resource|^The Cross-Origin-Opener-Policy header has been ignored/
-    const isProblem = ['error', 'warning'].includes(message.type()) && !isExpected.test(message.text())
-    if (isProblem) watch.problems.push(message.text())
-  })
-  await page.goto(baseUrl + path)
-  return page
-}
-
-afterEach(async () => {
-  for (const { page, origin, requests, problems } of watched.splice(0)) {
-    await page.context().close()
-    expect(requests.length).toBeGreaterThan(1)
-    expect(requests.filter(url => new URL(url).origin !== origin)).toEqual([])
-    expect(problems).toEqual([])
-  }
-})
+const open = (path: string, options: BrowserContextOptions = {}, baseUrl = system.baseUrl): Promise<Page> =>
+  browser.open(baseUrl + path, options)
 
 async function enterKey(page: Page, { apiKey, apiSecret } = system): Promise<void> {
   await page.getByLabel('API key', { exact: true }).fill(apiKey)
@@ -77,14 +34,6 @@ async function enterKey(page: Page, { apiKey, apiSecret } = system): Promise<voi
 
 const operation = (page: Page, title: string): Locator =>
   page.getByRole('form', { name: `Try it ${title}`, exact: true })
-
-const axeOf = (page: Page) => new AxeBuilder({ page }).options({ resultTypes: ['violations'] })
-
-async function expectAccessible(page: Page, axe = axeOf(page)): Promise<void> {
-  const { violations } = await axe.analyze()
-  expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
-  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
-}
 
 const unfold = (page: Page, within: string) =>
   page.evaluate(`for (const each of document.querySelectorAll('${within} details')) each.open = true`)
@@ -281,7 +230,7 @@ describe('the API reference', () => {
     await form.getByText('What was sent').click()
     const kept = await page.evaluate(everythingKept)
     expect(kept).not.toContain(system.apiSecret)
-    expect(watched[0]!.requests.join('\n')).not.toContain(system.apiSecret)
+    expect(browser.watched[0]!.requests.join('\n')).not.toContain(system.apiSecret)
     // A link to another page opens it beside this one, which keeps the secret.
     const beside = page.waitForEvent('popup')
     await page.getByRole('link', { name: 'Signature debugger' }).first().click()
@@ -305,7 +254,7 @@ describe('the API reference', () => {
     await page.getByLabel('API secret').fill(system.apiSecret)
     await form.getByRole('button', { name: 'Send' }).click()
     await form.getByText('Enter walletId, which is part of the path.').waitFor()
-    expect(watched[0]!.requests.filter(url => url.includes('/api/'))).toEqual([])
+    expect(browser.watched[0]!.requests.filter(url => url.includes('/api/'))).toEqual([])
   })
 
   test('offers all wallets by name and balance, and says which one was chosen', async () => {
@@ -669,7 +618,7 @@ describe('the signature debugger', () => {
     const sent = await clientRequest()
     const page = await open('/docs/signature')
     await page.context().setOffline(true)
-    const { requests } = watched[0]!
+    const { requests } = browser.watched[0]!
     const before = requests.length
     await page.getByLabel('Curl command or HTTP request').fill(sent.curl)
     await page.getByLabel('API secret').fill(system.apiSecret)

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ReceiptClaims, type ReceiptKeys, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findProgram, findPrograms } from '../cli/processes/programs.ts'
+import { findPrograms } from '../cli/processes/programs.ts'
 import { signReceipt } from '../services/core/src/signing/jws.ts'
 import { parseSigningKeys } from '../services/core/src/signing/signing-keys.ts'
+import { Chromium } from './setup/chromium.ts'
 import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { execute } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
@@ -34,9 +34,6 @@ beforeAll(async () => {
   target = await createWallet({ ...system, ...tenant })
 })
 afterAll(() => system.stop())
-
-/** Only ends a test that hangs. */
-const hangMs = 150_000
 
 let count = 0
 /** Makes an order and returns its record. */
@@ -139,16 +136,10 @@ describe('anybody can verify it with the public keys', () => {
 
   test('in a browser, on a page of another origin', async () => {
     const receipt = await receiptOf((await order()).bizId)
-    const browser: Browser = await chromium.launch({
-      timeout: hangMs,
-      executablePath: await findProgram(['chromium'], 'chromium'),
-      args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-    })
+    const browser = await Chromium.start()
     try {
-      const page = await browser.newPage()
-      page.setDefaultTimeout(hangMs)
       // localhost is another origin than 127.0.0.1, and a secure context too.
-      await page.goto(`${system.baseUrl.replace('127.0.0.1', 'localhost')}/openapi.json`)
+      const page = await browser.open(`${system.baseUrl.replace('127.0.0.1', 'localhost')}/openapi.json`)
       const verifier = (await readFile(javaScriptVerifier, 'utf8')).replace('export ', '')
       const verify = (text: string) =>
         page.evaluate(
@@ -160,7 +151,7 @@ describe('anybody can verify it with the public keys', () => {
       const forged = Buffer.from(Buffer.from(payload!, 'base64url').toString().replace('1.50', '9.50'))
       expect(await verify([header, forged.toString('base64url'), signature].join('.'))).toBe('its signature is wrong')
     } finally {
-      await browser.close()
+      await browser.stop()
     }
   })
 

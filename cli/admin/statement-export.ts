@@ -1,4 +1,11 @@
-import { type BalanceAt, Decimal, type Flow, maxFlowsAfter, type WalletStatement } from '@workspace-wallet/contract'
+import {
+  type BalanceAt,
+  Decimal,
+  type Flow,
+  maxFlowsAfter,
+  statementCsv,
+  type WalletStatement,
+} from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { flowRecord, statementRecord } from '@workspace-wallet/gateway/records'
 import { onWorkspace } from './on-workspace.ts'
@@ -8,63 +15,20 @@ export type StatementScope = { workspaceId: string; walletId: string; from: Date
 export type Format = {
   header: string
   /** One flow as a line. */
-  flow: (flow: ReturnType<typeof flowRecord>) => string
+  flow: (flow: Flow) => string
   /** The last lines. */
-  totals: (statement: ReturnType<typeof statementRecord>) => string
+  totals: (statement: WalletStatement) => string
 }
 
-const columns = [
-  'sequence',
-  'createdAt',
-  'direction',
-  'type',
-  'amount',
-  'balanceAfter',
-  'currency',
-  'flowId',
-  'transferId',
-  'counterpartyWalletId',
-] as const
-type Row = Partial<Record<(typeof columns)[number], string | number | null>>
-
 export const formats = {
-  /** RFC 4180. The last four rows have the totals and the balances in the columns of flows. */
-  csv: {
-    header: csvLine(columns),
-    flow: csvRow,
-    totals: ({ from, to, currency, opening, closing, totalIn, totalOut }) =>
-      [
-        csvRow({ createdAt: from, type: 'OPENING', balanceAfter: opening, currency }),
-        csvRow({ direction: 'IN', type: 'TOTAL', amount: totalIn, currency }),
-        csvRow({ direction: 'OUT', type: 'TOTAL', amount: totalOut, currency }),
-        csvRow({ createdAt: to, type: 'CLOSING', balanceAfter: closing, currency }),
-      ].join(''),
-  },
+  csv: statementCsv,
   /** JSON Lines: each flow as the public API returns it, and last the statement. */
   jsonl: {
     header: '',
-    flow: flow => `${JSON.stringify(flow)}\n`,
-    totals: statement => `${JSON.stringify({ statement })}\n`,
+    flow: flow => `${JSON.stringify(flowRecord(flow))}\n`,
+    totals: statement => `${JSON.stringify({ statement: statementRecord(statement) })}\n`,
   },
 } as const satisfies Record<string, Format>
-
-function csvRow(row: Row): string {
-  return csvLine(columns.map(column => row[column] ?? ''))
-}
-
-/** One record of RFC 4180. */
-export function csvLine(fields: readonly (string | number)[]): string {
-  return `${fields.map(csvField).join(',')}\r\n`
-}
-
-/**
- * A spreadsheet executes a cell that begins with one of these characters as a formula; an apostrophe makes it text. No column
- * has text of clients: this is for columns to come.
- */
-function csvField(value: string | number): string {
-  const text = /^[=+\-@\t\r]/.test(String(value)) ? `'${value}` : String(value)
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
 
 /**
  * The lines of a statement, with its totals at the end, in constant memory. The range may have any length.
@@ -89,11 +53,11 @@ export async function* exportLines(
     sums,
   )) {
     for (const flow of flows) sums.add(flow)
-    yield flows.map(flow => format.flow(flowRecord(flow))).join('')
+    yield flows.map(flow => format.flow(flow)).join('')
     onProgress(sums.count, sums.total)
   }
   const statement = { walletId, from, to, ...sums.totals() }
-  yield format.totals(statementRecord(statement))
+  yield format.totals(statement)
   return statement
 }
 

@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createMarketplace } from '../../cli/start/marketplace.ts'
+import { expectAccessible } from '../setup/chromium.ts'
 import { call } from '../setup/client.ts'
-import { type ConsoleTest, expectAccessible, startConsole } from '../setup/console.ts'
+import { type ConsoleTest, startConsole } from '../setup/console.ts'
 
 /** Every page with the data of the demo, in both languages and themes, on wide and narrow screens. */
 

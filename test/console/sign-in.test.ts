@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ConsoleTest, enterToken, expectAccessible, startConsole } from '../setup/console.ts'
+import { expectAccessible } from '../setup/chromium.ts'
+import { type ConsoleTest, enterToken, startConsole } from '../setup/console.ts'
 
 /** Signing in, and what surrounds every page. */
 

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { expect } from 'vitest'
-import { findProgram } from '../../cli/processes/programs.ts'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { consoleFolder } from '../../gateway/console/build/folder.ts'
+import { Chromium } from './chromium.ts'
 import { type System, type SystemOptions, startSystem } from './system.ts'
 
 /** The console in Chromium, as an operator uses it. */
@@ -22,9 +20,6 @@ export type ConsoleTest = {
   stop(): Promise<void>
 }
 
-/** A time-out that only ends what hangs. */
-const hangMs = 60_000
-
 const builder = fileURLToPath(new URL('../../gateway/console/build/main.ts', import.meta.url))
 
 /** The folder of the built console. */
@@ -34,31 +29,15 @@ export async function buildConsole(): Promise<string> {
 }
 
 export async function startConsole(options: SystemOptions = {}): Promise<ConsoleTest> {
-  const [system, executablePath] = await Promise.all([
+  const [system, browser] = await Promise.all([
     buildConsole().then(folder =>
       startSystem({ ...options, gatewayEnvironment: { ...options.gatewayEnvironment, CONSOLE_DIR: folder } }),
     ),
-    findProgram(['chromium'], 'chromium'),
+    Chromium.start(),
   ])
-  const browser = await launch(executablePath)
   const origin = system.gateways[0]!.internalUrl
-  const watched: { page: Page; requests: string[]; problems: string[] }[] = []
 
-  async function open(path = '', options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
-    context.setDefaultTimeout(hangMs)
-    const page = await context.newPage()
-    const watch = { page, requests: [] as string[], problems: [] as string[] }
-    watched.push(watch)
-    page.on('request', request => watch.requests.push(request.url()))
-    page.on('pageerror', error => watch.problems.push(String(error)))
-    page.on('console', message => {
-      const isExpected = /^Failed to load resource/.test(message.text())
-      if (['error', 'warning'].includes(message.type()) && !isExpected) watch.problems.push(message.text())
-    })
-    await page.goto(`${origin}/console${path}`)
-    return page
-  }
+  const open = (path = '', options: BrowserContextOptions = {}) => browser.open(`${origin}/console${path}`, options)
 
   async function signIn(path = '', { token = system.adminToken, ...options } = {}): Promise<Page> {
     const page = await open(path, options)
@@ -68,46 +47,14 @@ export async function startConsole(options: SystemOptions = {}): Promise<Console
     return page
   }
 
-  async function closePages(): Promise<void> {
-    for (const { page, requests, problems } of watched.splice(0)) {
-      await page.context().close()
-      const foreign = requests.filter(url => !url.startsWith('data:') && new URL(url).origin !== origin)
-      expect(foreign).toEqual([])
-      expect(problems).toEqual([])
-    }
-  }
-
   async function stop(): Promise<void> {
-    await browser.close()
+    await browser.stop()
     await system.stop()
   }
-  return { system, origin, open, signIn, closePages, stop }
-}
-
-function launch(executablePath: string): Promise<Browser> {
-  return chromium.launch({
-    executablePath,
-    timeout: hangMs,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
+  return { system, origin, open, signIn, closePages: () => browser.closePages(), stop }
 }
 
 export async function enterToken(page: Page, token: string): Promise<void> {
   await page.getByLabel(/^(Access token|访问令牌)/).fill(token)
   await page.getByRole('button', { name: /^(Sign in|登录)$/ }).click()
-}
-
-/** No violation of accessibility, and nothing wider than the window. */
-export async function expectAccessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ['violations'] }).analyze()
-  expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
-  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
 }

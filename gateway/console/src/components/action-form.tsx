@@ -7,7 +7,8 @@ type ActionFormProps = {
   title: string
   /** What the action will do. */
   about: ReactNode
-  submit: string
+  /** The text of the button that submits it, if it is not the title. */
+  submit?: string
   /** What cannot be undone, moves money, or stops others from working: it is red. */
   isDangerous?: boolean
   /** Whether the audit keeps why the operator does it. */
@@ -15,8 +16,8 @@ type ActionFormProps = {
   children?: ReactNode
   /** The form stays open, with the failure, if this rejects. `reason`: a part of the input of the call. */
   onSubmit: (reason: { reason?: string }) => Promise<unknown>
-  /** Instead of closing the form: what the action has returned. */
-  onDone?: () => void
+  /** Whether the form stays open after the action, to show what it has returned. */
+  staysOpen?: boolean
   onClose: () => void
 }
 
@@ -25,7 +26,8 @@ type ActionFormProps = {
  * each opening has a state, and a bizId, of its own.
  */
 export function ActionForm(props: ActionFormProps) {
-  const { title, about, submit, isDangerous = false, asksReason = false, children, onSubmit, onDone, onClose } = props
+  const { title, about, submit = title, isDangerous = false, asksReason = false, staysOpen = false } = props
+  const { children, onSubmit, onClose } = props
   const { actions } = useText()
   const [reason, setReason] = useState('')
   const [error, setError] = useState<unknown>(null)
@@ -40,7 +42,7 @@ export function ActionForm(props: ActionFormProps) {
     setError(null)
     try {
       await onSubmit(asksReason ? { reason: reason.trim() } : {})
-      ;(onDone ?? onClose)()
+      if (!staysOpen) onClose()
     } catch (failure) {
       setError(failure)
     } finally {

@@ -1,6 +1,7 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { useText } from '../preferences/preferences.tsx'
+import { TimeInput } from './time-input.tsx'
 
 export type FilterField = {
   name: string
@@ -71,15 +72,7 @@ function Field({ field: { name, label, placeholder, type, options }, value, onCh
         data={[{ value: '', label: filters.any }, ...options.map(([each, words]) => ({ value: each, label: words }))]}
       />
     )
-  if (type === 'time')
-    return (
-      <TextInput
-        label={label}
-        type="datetime-local"
-        value={value && toLocalInput(value)}
-        onChange={event => onChange(name, toUtc(event.currentTarget.value))}
-      />
-    )
+  if (type === 'time') return <TimeInput label={label} value={value} onChange={utc => onChange(name, utc)} />
   return (
     <TextInput
       label={label}
@@ -88,14 +81,4 @@ function Field({ field: { name, label, placeholder, type, options }, value, onCh
       onChange={event => onChange(name, event.currentTarget.value)}
     />
   )
-}
-
-/** The value of a `datetime-local` field, which has no zone. */
-export function toLocalInput(utc: string): string {
-  const at = new Date(utc)
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
-export function toUtc(local: string): string {
-  return local === '' ? '' : new Date(local).toISOString()
 }

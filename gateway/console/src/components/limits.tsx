@@ -133,15 +133,7 @@ function SetLimitForm({ workspaceId, subject, currency: only, limit, onClose }: 
       ...reason,
     })
   return (
-    <ActionForm
-      title={limits.set}
-      about={limits.setAbout}
-      submit={limits.set}
-      isDangerous
-      asksReason
-      onSubmit={set}
-      onClose={onClose}
-    >
+    <ActionForm title={limits.set} about={limits.setAbout} isDangerous asksReason onSubmit={set} onClose={onClose}>
       {only === undefined && <CurrencySelect value={currency} onChange={setCurrency} />}
       <AmountInput
         label={limits.perTransfer}
@@ -171,7 +163,6 @@ function ClearLimitForm({ workspaceId, limit, onClose }: FormProps & { limit: Sp
     <ActionForm
       title={limits.clear}
       about={limits.clearAbout(currency)}
-      submit={limits.clear}
       isDangerous
       asksReason
       onSubmit={reason => run('limits.clear', { workspaceId, subject: subjectOf(limit), currency, ...reason })}

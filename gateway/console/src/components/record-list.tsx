@@ -8,6 +8,8 @@ import { Loaded } from './loaded.tsx'
 import { Pager } from './pager.tsx'
 
 export const optionalText = z.string().optional().catch(undefined)
+/** In UTC, as `TimeInput` writes it. */
+export const optionalTime = z.iso.datetime().optional().catch(undefined)
 
 /** The part of an address that says which page of a list is shown, in which order. */
 export const listSearch = z.object({

@@ -8,18 +8,18 @@ import { Filters } from '../components/filters.tsx'
 import { Id, shortId } from '../components/id.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Empty, Page } from '../components/page.tsx'
+import { optionalText, optionalTime } from '../components/record-list.tsx'
 import { Time } from '../components/time.tsx'
 import { useText } from '../preferences/preferences.tsx'
 import { useRead } from '../session/calls.ts'
 
-const optionalText = z.string().optional().catch(undefined)
 export const auditSearch = z.object({
   actor: optionalText,
   action: optionalText,
   target: optionalText,
   requestId: optionalText,
-  from: optionalText,
-  to: optionalText,
+  from: optionalTime,
+  to: optionalTime,
   before: z.number().int().optional().catch(undefined),
 })
 

@@ -8,7 +8,7 @@ import { Id } from '../components/id.tsx'
 import { PageLink, WalletLink } from '../components/links.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Empty, Page } from '../components/page.tsx'
-import { filterOf, listSearch, optionalText, RecordList, useList } from '../components/record-list.tsx'
+import { filterOf, listSearch, optionalText, optionalTime, RecordList, useList } from '../components/record-list.tsx'
 import { Status } from '../components/status.tsx'
 import { Time } from '../components/time.tsx'
 import { InWorkspace } from '../components/workspace-picker.tsx'
@@ -26,8 +26,8 @@ export const holdsSearch = listSearch.extend({
   reference: optionalText,
   currency: optionalText,
   status: optionalText,
-  createdFrom: optionalText,
-  createdTo: optionalText,
+  createdFrom: optionalTime,
+  createdTo: optionalTime,
 })
 
 /** The holds of a workspace. */
@@ -140,7 +140,6 @@ function ReleaseForm({ workspaceId, hold, onClose }: { workspaceId: string; hold
     <ActionForm
       title={holds.release}
       about={holds.releaseAbout(`${amountText(remainingAmount, currency)} ${currency}`)}
-      submit={holds.release}
       isDangerous
       onSubmit={() => run('holds.release', { workspaceId, holdId })}
       onClose={onClose}

@@ -1,17 +1,17 @@
-import { Alert, Button, Code, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type IssuedOperator, type OperatorRecord, type OperatorRole, operatorRoles } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { z } from 'zod'
 import { ActionForm } from '../components/action-form.tsx'
 import { CursorPager } from '../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../components/data-table.tsx'
-import { toLocalInput, toUtc } from '../components/filters.tsx'
-import { CopyText } from '../components/id.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Empty, Page } from '../components/page.tsx'
 import { optionalText, useList } from '../components/record-list.tsx'
+import { ShownOnce } from '../components/shown-once.tsx'
 import { Status, Tag } from '../components/status.tsx'
 import { Time } from '../components/time.tsx'
+import { TimeInput } from '../components/time-input.tsx'
 import { useText } from '../preferences/preferences.tsx'
 import { useCommand, useRead } from '../session/calls.ts'
 import { useSession } from '../session/session.tsx'
@@ -100,14 +100,7 @@ function CreateForm({ onClose }: { onClose: () => void }) {
     )
   if (issued) return <Issued issued={issued} onClose={onClose} />
   return (
-    <ActionForm
-      title={operators.create}
-      about={operators.createAbout}
-      submit={operators.create}
-      onSubmit={create}
-      onDone={() => {}}
-      onClose={onClose}
-    >
+    <ActionForm title={operators.create} about={operators.createAbout} onSubmit={create} staysOpen onClose={onClose}>
       <TextInput
         label={fields.name}
         description={operators.nameAbout}
@@ -123,13 +116,7 @@ function CreateForm({ onClose }: { onClose: () => void }) {
         onChange={event => setRole(event.currentTarget.value as OperatorRole)}
         data={operatorRoles.map(each => ({ value: each, label: operators.roles[each] }))}
       />
-      <TextInput
-        label={keys.expires}
-        description={keys.expiresAbout}
-        type="datetime-local"
-        value={expiresAt && toLocalInput(expiresAt)}
-        onChange={event => setExpiry(toUtc(event.currentTarget.value))}
-      />
+      <TimeInput label={keys.expires} description={keys.expiresAbout} value={expiresAt} onChange={setExpiry} />
     </ActionForm>
   )
 }
@@ -145,10 +132,9 @@ function RotateForm({ operator: { name }, onClose }: OperatorFormProps) {
     <ActionForm
       title={operators.rotate}
       about={operators.rotateAbout(name)}
-      submit={operators.rotate}
       isDangerous
       onSubmit={async () => setIssued(await run('operators.rotate', { name }))}
-      onDone={() => {}}
+      staysOpen
       onClose={onClose}
     />
   )
@@ -161,7 +147,6 @@ function DisableForm({ operator: { name }, onClose }: OperatorFormProps) {
     <ActionForm
       title={operators.disable}
       about={operators.disableAbout(name)}
-      submit={operators.disable}
       isDangerous
       onSubmit={() => run('operators.disable', { name })}
       onClose={onClose}
@@ -170,29 +155,8 @@ function DisableForm({ operator: { name }, onClose }: OperatorFormProps) {
 }
 
 /** A new token, which is shown once. */
-function Issued({ issued, onClose }: { issued: IssuedOperator; onClose: () => void }) {
-  const { operators, actions } = useText()
-  return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={operators.issued(issued.name)}
-      size="lg"
-      closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': actions.closeDialog }}
-    >
-      <Stack>
-        <Alert color="orange" variant="outline">
-          {operators.onlyOnce}
-        </Alert>
-        <Group gap="xs" wrap="nowrap">
-          <Code className="wrap">{issued.token}</Code>
-          <CopyText value={issued.token} name={operators.issued(issued.name)} />
-        </Group>
-        <Group justify="flex-end">
-          <Button onClick={onClose}>{actions.close}</Button>
-        </Group>
-      </Stack>
-    </Modal>
-  )
+function Issued({ issued: { name, token }, onClose }: { issued: IssuedOperator; onClose: () => void }) {
+  const { operators, signIn } = useText()
+  const values = [{ label: signIn.token, value: token }]
+  return <ShownOnce title={operators.issued(name)} about={operators.onlyOnce} values={values} onClose={onClose} />
 }

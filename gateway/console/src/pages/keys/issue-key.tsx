@@ -1,8 +1,8 @@
-import { Modal, TagsInput, TextInput } from '@mantine/core'
+import { TagsInput, TextInput } from '@mantine/core'
 import { type Scope, scopes } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { ActionForm } from '../../components/action-form.tsx'
-import { toLocalInput, toUtc } from '../../components/filters.tsx'
+import { TimeInput } from '../../components/time-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
 import { type Issued, IssuedKey } from './issued-key.tsx'
@@ -10,7 +10,7 @@ import { ScopesInput } from './scopes-input.tsx'
 
 /** Issues a key, and shows its secret once. */
 export function IssueKeyForm({ workspaceId, onClose }: { workspaceId: string; onClose: () => void }) {
-  const { keys, fields, actions } = useText()
+  const { keys, fields } = useText()
   const run = useCommand()
   const [name, setName] = useState('')
   const [ownerUserId, setOwner] = useState('')
@@ -32,28 +32,9 @@ export function IssueKeyForm({ workspaceId, onClose }: { workspaceId: string; on
     )
   }
 
-  if (issued)
-    return (
-      <Modal
-        opened
-        onClose={onClose}
-        title={keys.issued}
-        size="xl"
-        closeOnClickOutside={false}
-        closeButtonProps={{ 'aria-label': actions.closeDialog }}
-      >
-        <IssuedKey issued={issued} onClose={onClose} />
-      </Modal>
-    )
+  if (issued) return <IssuedKey title={keys.issued} issued={issued} onClose={onClose} />
   return (
-    <ActionForm
-      title={keys.issue}
-      about={keys.issueAbout}
-      submit={keys.issue}
-      onSubmit={issue}
-      onDone={() => {}}
-      onClose={onClose}
-    >
+    <ActionForm title={keys.issue} about={keys.issueAbout} onSubmit={issue} staysOpen onClose={onClose}>
       <TextInput
         label={fields.name}
         description={keys.nameAbout}
@@ -71,13 +52,7 @@ export function IssueKeyForm({ workspaceId, onClose }: { workspaceId: string; on
       />
       <ScopesInput value={granted} onChange={setGranted} />
       <TagsInput label={keys.addresses} description={keys.addressesAbout} value={ipAllowlist} onChange={setAddresses} />
-      <TextInput
-        label={keys.expires}
-        description={keys.expiresAbout}
-        type="datetime-local"
-        value={expiresAt && toLocalInput(expiresAt)}
-        onChange={event => setExpiry(toUtc(event.currentTarget.value))}
-      />
+      <TimeInput label={keys.expires} description={keys.expiresAbout} value={expiresAt} onChange={setExpiry} />
     </ActionForm>
   )
 }

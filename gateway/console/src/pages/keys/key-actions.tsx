@@ -1,9 +1,9 @@
-import { Button, Checkbox, Modal, NumberInput, TagsInput, TextInput } from '@mantine/core'
+import { Button, Checkbox, NumberInput, TagsInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import type { KeyRecord } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { ActionForm } from '../../components/action-form.tsx'
-import { toLocalInput, toUtc } from '../../components/filters.tsx'
+import { TimeInput } from '../../components/time-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
 import { type Issued, IssuedKey } from './issued-key.tsx'
@@ -44,34 +44,21 @@ export function KeyActions({ record }: { record: KeyRecord }) {
 
 /** Replaces the secret. Both are valid for a grace period, if one is chosen. */
 function RotateForm({ record: { apiKey }, onClose }: FormProps) {
-  const { keys, actions } = useText()
+  const { keys } = useText()
   const run = useCommand()
   const [hours, setHours] = useState<number | string>(24)
   const [force, setForce] = useState(false)
   const [issued, setIssued] = useState<Issued | null>(null)
   const rotate = async () =>
     setIssued(await run('apiKeys.rotate', { apiKey, graceMs: Math.round(Number(hours) * 3_600_000), force }))
-  if (issued)
-    return (
-      <Modal
-        opened
-        onClose={onClose}
-        title={keys.rotated}
-        size="xl"
-        closeOnClickOutside={false}
-        closeButtonProps={{ 'aria-label': actions.closeDialog }}
-      >
-        <IssuedKey issued={issued} onClose={onClose} />
-      </Modal>
-    )
+  if (issued) return <IssuedKey title={keys.rotated} issued={issued} onClose={onClose} />
   return (
     <ActionForm
       title={keys.actions.rotate.name}
       about={keys.actions.rotate.about}
-      submit={keys.actions.rotate.name}
       isDangerous
       onSubmit={rotate}
-      onDone={() => {}}
+      staysOpen
       onClose={onClose}
     >
       <NumberInput
@@ -105,7 +92,6 @@ function SimpleForm({
     <ActionForm
       title={name}
       about={about}
-      submit={name}
       isDangerous
       asksReason={action === 'delete'}
       onSubmit={change}
@@ -123,18 +109,11 @@ function ExpiryForm({ record: { apiKey, expiresAt }, onClose }: FormProps) {
     <ActionForm
       title={name}
       about={about}
-      submit={name}
       isDangerous
       onSubmit={() => run('apiKeys.setExpiry', { apiKey, expiresAt: at === '' ? null : new Date(at) })}
       onClose={onClose}
     >
-      <TextInput
-        label={keys.expires}
-        description={keys.expiresAbout}
-        type="datetime-local"
-        value={at && toLocalInput(at)}
-        onChange={event => setAt(toUtc(event.currentTarget.value))}
-      />
+      <TimeInput label={keys.expires} description={keys.expiresAbout} value={at} onChange={setAt} />
     </ActionForm>
   )
 }
@@ -148,7 +127,6 @@ function ScopesForm({ record: { apiKey, scopes }, onClose }: FormProps) {
     <ActionForm
       title={name}
       about={about}
-      submit={name}
       isDangerous
       onSubmit={() => run('apiKeys.setScopes', { apiKey, scopes: granted })}
       onClose={onClose}
@@ -167,7 +145,6 @@ function AddressesForm({ record: { apiKey, ipAllowlist }, onClose }: FormProps) 
     <ActionForm
       title={name}
       about={about}
-      submit={name}
       isDangerous
       onSubmit={() => run('apiKeys.setIps', { apiKey, ipAllowlist: addresses })}
       onClose={onClose}

@@ -90,7 +90,7 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
       isDangerous
       asksReason
       onSubmit={reason => run(false, reason)}
-      onDone={() => {}}
+      staysOpen
       onClose={onClose}
     >
       <Id value={workspaceId} isFull />
@@ -162,7 +162,7 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
       isDangerous
       asksReason
       onSubmit={run}
-      onDone={() => {}}
+      staysOpen
       onClose={onClose}
     >
       <Id value={workspaceId} isFull />

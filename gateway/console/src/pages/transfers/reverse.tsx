@@ -29,7 +29,6 @@ export function ReverseForm({ transfer, remaining, onClose }: ReverseProps) {
     <ActionForm
       title={transfers.reverse}
       about={transfers.reverseAbout(`${amountText(remaining, currency)} ${currency}`)}
-      submit={transfers.reverse}
       isDangerous
       onSubmit={reverse}
       onClose={onClose}

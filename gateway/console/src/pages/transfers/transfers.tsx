@@ -3,7 +3,7 @@ import { Amount, widestFraction } from '../../components/amount.tsx'
 import { type Column, Written } from '../../components/data-table.tsx'
 import { TransferLink, WalletLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
-import { filterOf, listSearch, optionalText, RecordList, useList } from '../../components/record-list.tsx'
+import { filterOf, listSearch, optionalText, optionalTime, RecordList, useList } from '../../components/record-list.tsx'
 import { Time } from '../../components/time.tsx'
 import { InWorkspace } from '../../components/workspace-picker.tsx'
 import { useText } from '../../preferences/preferences.tsx'
@@ -30,8 +30,8 @@ export const transfersSearch = listSearch.extend({
   batchId: optionalText,
   reversesTransferId: optionalText,
   currency: optionalText,
-  createdFrom: optionalText,
-  createdTo: optionalText,
+  createdFrom: optionalTime,
+  createdTo: optionalTime,
 })
 
 /** The transfers between the wallets of a workspace. */

@@ -21,13 +21,7 @@ export function CreateWalletForm({ workspaceId, onClose }: { workspaceId: string
   }
 
   return (
-    <ActionForm
-      title={wallets.create}
-      about={wallets.createAbout}
-      submit={wallets.create}
-      onSubmit={create}
-      onClose={onClose}
-    >
+    <ActionForm title={wallets.create} about={wallets.createAbout} onSubmit={create} onClose={onClose}>
       <TextInput
         label={fields.name}
         required

@@ -1,16 +1,15 @@
-import { Button, Group, TextInput } from '@mantine/core'
-import { type Flow, maxFlowsAfter, type WalletStatement } from '@workspace-wallet/contract'
+import { Button, Group } from '@mantine/core'
+import { maxFlowsAfter, statementCsv, type WalletStatement } from '@workspace-wallet/contract'
 import { type FormEvent, useState } from 'react'
 import type { Client } from '../../api/client.ts'
 import { Amount, widestFraction } from '../../components/amount.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { FailureAlert } from '../../components/failure.tsx'
-import { toLocalInput, toUtc } from '../../components/filters.tsx'
 import { Section } from '../../components/page.tsx'
 import { save } from '../../components/save.ts'
+import { TimeInput } from '../../components/time-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useSession } from '../../session/session.tsx'
-import { csvOf } from './statement-file.ts'
 
 type Scope = { workspaceId: string; walletId: string }
 
@@ -45,11 +44,9 @@ export function StatementSection({ workspaceId, walletId, currency }: Scope & { 
   }
   function download(of: WalletStatement): void {
     void attempt(async () => {
-      const flows = await readFlows(client, { workspaceId, walletId }, of)
-      save(
-        new Blob([csvOf(of, flows)], { type: 'text/csv' }),
-        `${walletId}-${from.slice(0, 10)}-${to.slice(0, 10)}.csv`,
-      )
+      const file = new Blob(await csvParts(client, { workspaceId, walletId }, of), { type: 'text/csv' })
+      const [first, end] = [of.from, of.to].map(time => time.toISOString().slice(0, 10))
+      save(file, `${walletId}-${first}-${end}.csv`)
     })
   }
 
@@ -57,8 +54,8 @@ export function StatementSection({ workspaceId, walletId, currency }: Scope & { 
     <Section title={wallets.statement}>
       <form onSubmit={show} aria-label={wallets.statement}>
         <Group gap="sm" align="flex-end">
-          <TimeInput label={filters.from} value={from} onChange={setFrom} />
-          <TimeInput label={filters.to} value={to} onChange={setTo} />
+          <TimeInput label={filters.from} isRequired value={from} onChange={setFrom} />
+          <TimeInput label={filters.to} isRequired value={to} onChange={setTo} />
           <Button type="submit" variant="default" loading={isPending}>
             {wallets.showStatement}
           </Button>
@@ -79,18 +76,6 @@ export function StatementSection({ workspaceId, walletId, currency }: Scope & { 
   )
 }
 
-function TimeInput({ label, value, onChange }: { label: string; value: string; onChange: (utc: string) => void }) {
-  return (
-    <TextInput
-      label={label}
-      type="datetime-local"
-      required
-      value={value && toLocalInput(value)}
-      onChange={event => onChange(toUtc(event.currentTarget.value))}
-    />
-  )
-}
-
 function Totals({ statement, currency }: { statement: WalletStatement; currency: string }) {
   const { wallets } = useText()
   const fraction = widestFraction([currency])
@@ -105,16 +90,15 @@ function Totals({ statement, currency }: { statement: WalletStatement; currency:
   )
 }
 
-async function readFlows(
-  client: Client,
-  scope: Scope,
-  { firstSequence, lastSequence }: WalletStatement,
-): Promise<Flow[]> {
-  const flows: Flow[] = []
-  if (firstSequence === null || lastSequence === null) return flows
-  for (let after = firstSequence - 1; after < lastSequence; after += maxFlowsAfter) {
-    const { content } = await client.query('wallets.flowsAfter', { ...scope, after, upTo: lastSequence })
-    flows.push(...content)
+/** The file of a statement, in the format of `statement export`. */
+async function csvParts(client: Client, scope: Scope, statement: WalletStatement): Promise<string[]> {
+  const { firstSequence, lastSequence } = statement
+  const parts = [statementCsv.header]
+  if (firstSequence !== null && lastSequence !== null) {
+    for (let after = firstSequence - 1; after < lastSequence; after += maxFlowsAfter) {
+      const { content } = await client.query('wallets.flowsAfter', { ...scope, after, upTo: lastSequence })
+      parts.push(...content.map(statementCsv.flow))
+    }
   }
-  return flows
+  return [...parts, statementCsv.totals(statement)]
 }

@@ -75,7 +75,6 @@ function FundingForm({ workspaceId, wallet, type, onClose }: FundingProps) {
     <ActionForm
       title={isDeposit ? wallets.deposit : wallets.withdraw}
       about={isDeposit ? wallets.depositAbout(name) : wallets.withdrawAbout(name)}
-      submit={isDeposit ? wallets.deposit : wallets.withdraw}
       isDangerous
       asksReason
       onSubmit={fund}
@@ -130,7 +129,6 @@ function StatusForm({ workspaceId, wallet: { walletId, name }, status, onClose }
     <ActionForm
       title={change.name}
       about={change.about(name)}
-      submit={change.name}
       isDangerous
       asksReason
       onSubmit={reason => run('wallets.changeStatus', { workspaceId, walletId, status, ...reason })}

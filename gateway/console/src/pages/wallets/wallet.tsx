@@ -8,7 +8,7 @@ import { LimitsSection } from '../../components/limits.tsx'
 import { WorkspaceLink } from '../../components/links.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
-import { listSearch, optionalText } from '../../components/record-list.tsx'
+import { listSearch, optionalText, optionalTime } from '../../components/record-list.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { InWorkspace } from '../../components/workspace-picker.tsx'
@@ -24,8 +24,8 @@ import { WalletActions } from './wallet-actions.tsx'
 export const walletSearch = listSearch.extend({
   direction: optionalText,
   type: optionalText,
-  createdFrom: optionalText,
-  createdTo: optionalText,
+  createdFrom: optionalTime,
+  createdTo: optionalTime,
 })
 
 /** One wallet: what it holds, how that came about, and what an operator can do with it. */

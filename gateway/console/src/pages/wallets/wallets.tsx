@@ -5,7 +5,7 @@ import { Amount, widestFraction } from '../../components/amount.tsx'
 import { type Column, Written } from '../../components/data-table.tsx'
 import { WalletLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
-import { filterOf, listSearch, optionalText, RecordList, useList } from '../../components/record-list.tsx'
+import { filterOf, listSearch, optionalText, optionalTime, RecordList, useList } from '../../components/record-list.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { InWorkspace, useWorkspaceId } from '../../components/workspace-picker.tsx'
@@ -20,8 +20,8 @@ export const walletsSearch = listSearch.extend({
   walletIdPrefix: optionalText,
   currency: optionalText,
   status: optionalText,
-  createdFrom: optionalText,
-  createdTo: optionalText,
+  createdFrom: optionalTime,
+  createdTo: optionalTime,
 })
 
 /** The wallets of a workspace. */

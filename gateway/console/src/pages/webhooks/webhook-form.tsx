@@ -31,7 +31,7 @@ export function WebhookForm({ workspaceId, webhook, action, head, onClose }: Web
   }
 
   return (
-    <ActionForm title={name} about={about} submit={name} isDangerous onSubmit={change} onClose={onClose}>
+    <ActionForm title={name} about={about} isDangerous onSubmit={change} onClose={onClose}>
       {action === 'seek' && (
         <NumberInput
           label={webhooks.after}

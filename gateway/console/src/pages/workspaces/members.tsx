@@ -89,7 +89,6 @@ function MemberForm({ workspaceId, action, onClose }: MemberFormProps) {
       <ActionForm
         title={workspaces.removeMember}
         about={workspaces.removeMemberAbout(action.userId)}
-        submit={workspaces.removeMember}
         isDangerous
         onSubmit={() => run('members.remove', { workspaceId, userId: action.userId })}
         onClose={onClose}
@@ -99,7 +98,6 @@ function MemberForm({ workspaceId, action, onClose }: MemberFormProps) {
     <ActionForm
       title={workspaces.addMember}
       about={workspaces.addMemberAbout}
-      submit={workspaces.addMember}
       onSubmit={() => run('members.add', { workspaceId, userId: entered })}
       onClose={onClose}
     >

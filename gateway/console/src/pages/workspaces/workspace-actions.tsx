@@ -29,7 +29,6 @@ export function DeleteWorkspaceButton({ workspaceId }: WorkspaceProps) {
         <ActionForm
           title={workspaces.delete}
           about={workspaces.deleteAbout}
-          submit={workspaces.delete}
           isDangerous
           asksReason
           onSubmit={remove}

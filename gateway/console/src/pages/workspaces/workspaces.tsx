@@ -95,13 +95,7 @@ function CreateForm({ onClose }: { onClose: () => void }) {
   }
 
   return (
-    <ActionForm
-      title={workspaces.create}
-      about={workspaces.createAbout}
-      submit={workspaces.create}
-      onSubmit={create}
-      onClose={onClose}
-    >
+    <ActionForm title={workspaces.create} about={workspaces.createAbout} onSubmit={create} onClose={onClose}>
       <TextInput
         label={fields.name}
         required
