@@ -1,12 +1,11 @@
 /** `npm run admin -- statement export`: the content of its files, and that it never leaves half of one. */
-import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAdmin } from '../test/setup/admin-command.ts'
 import { execute } from '../test/setup/database.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { moveTransfersToPast } from '../test/setup/past.ts'
@@ -14,7 +13,6 @@ import { type System, startSystem } from '../test/setup/system.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { retryUnavailable } from './processes/retry.ts'
 
-const script = fileURLToPath(new URL('./admin.ts', import.meta.url))
 /** More than one page of lines. */
 const deposits = 1_050
 const [totalIn, totalOut, closing] = ['1155.00', '155.00', '1000.00']
@@ -42,17 +40,7 @@ const deposit = (amount: string, to = walletId) =>
 const directory = await makeTempDir('statements')
 const newFile = (name: string) => join(directory, `${randomUUID()}-${name}`)
 
-type Ran = { exitCode: number; stdout: string; stderr: string }
-
-function run(line: string, coreUrl = system.coreUrl): Promise<Ran> {
-  const { promise, resolve } = Promise.withResolvers<Ran>()
-  const { PATH, NODE_COMPILE_CACHE } = process.env
-  const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: system.adminToken }
-  execFile(process.execPath, [script, ...line.split(' ')], { env }, (error, stdout, stderr) => {
-    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
-  })
-  return promise
-}
+const run = (line: string, coreUrl = system.coreUrl) => runAdmin({ ...system, coreUrl }, line)
 
 async function text(line: string): Promise<string> {
   const { exitCode, stdout, stderr } = await run(line)

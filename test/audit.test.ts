@@ -93,15 +93,13 @@ test('every administrative action is recorded with actor, target, and the state 
 
 test('every procedure that changes something is tested here or named as an exception', async () => {
   const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
-  // Not administrative: uploads for a verification, which removes them; transfers and holds of customers, whose rows and
+  // Not administrative: uploads for a verification, which removes them; transfers and holds of clients, whose rows and
   // events name the actor; what gateways and couriers report.
   const others = [
     'ledger.uploadCheckpoint',
     'transfers.create',
     'transfers.batch',
-    'transfers.reverse',
     'holds.create',
-    'holds.release',
     'access.markUsed',
     'courier.lease',
     'courier.report',
@@ -117,6 +115,7 @@ test('every procedure that changes something is tested here or named as an excep
     'apiKeys.setExpiry',
     'apiKeys.setIps',
     'apiKeys.setScopes',
+    'holds.release',
     // Tested in test/kek.test.ts.
     'keks.rewrap',
     'ledger.reopen',
@@ -132,6 +131,7 @@ test('every procedure that changes something is tested here or named as an excep
     'operators.rotate',
     // Tested in test/system-status.test.ts.
     'system.recordBackup',
+    'transfers.reverse',
     'wallets.changeStatus',
     'wallets.create',
     'wallets.deposit',
@@ -147,17 +147,80 @@ test('every procedure that changes something is tested here or named as an excep
   ])
 })
 
+test('what operators reverse and release is recorded once, with its reason; what a service does is not', async () => {
+  const { admin } = system
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Reversed' })
+  const [from, to] = await Promise.all(
+    ['From', 'To'].map(name => admin.wallets.create.mutate({ workspaceId, currency: 'USD', name })),
+  )
+  const walletId = from!.walletId
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '9.00', bizId: 'in' })
+  const call = { workspaceId, caller: { requestId: 'test' } }
+  const money = { amount: '4.00', currency: 'USD' }
+  const order = { sourceWalletId: walletId, targetWalletId: to!.walletId, ...money, bizId: 'order' }
+  const { transferId } = await service.transfers.create.mutate({ ...call, order })
+  const held = (bizId: string) =>
+    service.holds.create.mutate({ ...call, hold: { walletId, ...money, amount: '1.50', bizId, expiresInSeconds: 600 } })
+  const { holdId } = await held('hold')
+  const others = await held('hold of the service')
+  const reversal = (bizId: string, amount: string) => ({
+    reversesTransferId: transferId,
+    currency: 'USD',
+    bizId,
+    amount,
+  })
+  await service.transfers.reverse.mutate({ ...call, reversal: reversal('by the service', '1.00'), reason: 'ignored' })
+  await service.holds.release.mutate({ ...call, holdId: others.holdId, reason: 'ignored' })
+  const byOperator = { ...call, reversal: reversal('by an operator', '2.00'), reason: 'damaged goods' }
+  const made = await admin.transfers.reverse.mutate(byOperator)
+  // A replay moves nothing, so it has no entry.
+  await admin.transfers.reverse.mutate(byOperator)
+  await admin.holds.release.mutate({ ...call, holdId, reason: 'the guest left' })
+  await admin.holds.release.mutate({ ...call, holdId, reason: 'the guest left' })
+  await service.close()
+
+  const entries = (await entriesOf({ workspaceId })).toReversed()
+  expect(entries.slice(-2)).toMatchObject([
+    {
+      action: 'transfer.reverse',
+      actor: 'admin:a',
+      target: transferId,
+      reason: 'damaged goods',
+      after: { transferId: made.transferId, bizId: 'by an operator', amount: '2.00', currency: 'USD' },
+    },
+    {
+      action: 'hold.release',
+      actor: 'admin:a',
+      target: holdId,
+      reason: 'the guest left',
+      after: { walletId, bizId: 'hold', released: '1.5', currency: 'USD' },
+    },
+  ])
+  const actions = entries.map(({ action }) => action)
+  expect(actions.filter(action => /reverse|release/.test(action))).toHaveLength(2)
+  expect((await verifyLedger(admin, { workspaceId })).ok).toBe(true)
+})
+
 test('reasons and request IDs are recorded, and entries are found by request ID', async () => {
   const { admin } = system
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Explained' })
-  await admin.members.add.mutate({ workspaceId, userId: 'ada' })
+  const because = (what: string) => ({ reason: `because of ${what} – “案件 4711”` })
+  const ada = { workspaceId, userId: 'ada' }
+  await admin.members.add.mutate({ ...ada, ...because('a member') })
   const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Main' })
-  const { apiKey } = await admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] })
+  const owned = { workspaceId, ownerUserId: 'ada', scopes: ['wallet:read'] as ['wallet:read'] }
+  const { apiKey } = await admin.apiKeys.create.mutate({ ...owned, ...because('a key') })
   const wallet = { workspaceId, walletId }
   const limit = { workspaceId, subject: { walletId }, currency: 'USD' }
-  const because = (what: string) => ({ reason: `because of ${what} – “案件 4711”` })
   const requestId = `req_${randomUUID()}`
   const caller = { requestId }
+  await admin.apiKeys.disable.mutate({ apiKey, ...because('a leak') })
+  await admin.apiKeys.enable.mutate({ apiKey, ...because('no leak') })
+  await admin.apiKeys.rotate.mutate({ apiKey, ...because('a rotation') })
+  await admin.apiKeys.setScopes.mutate({ apiKey, scopes: ['transfer:read'], ...because('other scopes') })
+  await admin.apiKeys.setIps.mutate({ apiKey, ipAllowlist: ['203.0.113.7'], ...because('a network') })
+  await admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: new Date('2099-01-01'), ...because('a contract') })
   await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in', caller, ...because('a deposit') })
   // A replay is no action: its reason is not recorded.
   await admin.wallets.deposit.mutate({ ...wallet, amount: '5.00', bizId: 'in', ...because('a replay') })
@@ -167,11 +230,20 @@ test('reasons and request IDs are recorded, and entries are found by request ID'
   await admin.wallets.changeStatus.mutate({ ...wallet, status: 'FROZEN', ...because('a freeze') })
   await admin.wallets.changeStatus.mutate({ ...wallet, status: 'CLOSED', ...because('a closing') })
   await admin.apiKeys.delete.mutate({ apiKey, ...because('a deletion') })
+  await admin.members.remove.mutate({ ...ada, ...because('a departure') })
   await admin.workspaces.delete.mutate({ workspaceId, ...because('the end') })
   const entries = (await entriesOf({ workspaceId })).toReversed()
   const reasons = entries.flatMap(({ action, reason }) => (reason === null ? [] : [[action, reason]]))
   expect(reasons).toEqual(
     [
+      ['member.add', 'a member'],
+      ['key.create', 'a key'],
+      ['key.disable', 'a leak'],
+      ['key.enable', 'no leak'],
+      ['key.rotate', 'a rotation'],
+      ['key.set-scopes', 'other scopes'],
+      ['key.set-ips', 'a network'],
+      ['key.set-expiry', 'a contract'],
       ['wallet.deposit', 'a deposit'],
       ['wallet.withdraw', 'a withdrawal'],
       ['limit.set', 'a limit'],
@@ -179,6 +251,7 @@ test('reasons and request IDs are recorded, and entries are found by request ID'
       ['wallet.freeze', 'a freeze'],
       ['wallet.close', 'a closing'],
       ['key.delete', 'a deletion'],
+      ['member.remove', 'a departure'],
       ['workspace.delete', 'the end'],
     ].map(([action, what]) => [action, because(what!).reason]),
   )

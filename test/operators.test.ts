@@ -211,6 +211,16 @@ test('every change of an operator is in the audit, with the state before and aft
   ])
 })
 
+test('the reasons of changes of operators are in the audit', async () => {
+  const name = `operator${++names}`
+  await system.admin.operators.create.mutate({ name, role: 'viewer', reason: 'an auditor' })
+  await system.admin.operators.rotate.mutate({ name, reason: 'a lost token' })
+  await system.admin.operators.disable.mutate({ name, reason: 'has left' })
+  const { entries } = await system.admin.audit.list.query({ target: name })
+  expect(entries.map(({ reason }) => reason)).toEqual(['has left', 'a lost token', 'an auditor'])
+  expect(await brokenRules()).toEqual([])
+})
+
 test('operators are listed page by page', async () => {
   await newOperator()
   const all = await system.admin.operators.list.query({ limit: 500 })

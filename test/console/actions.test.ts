@@ -155,6 +155,7 @@ test('a key: rotate, disable, enable, restrict, expire, delete', async () => {
 
   await page.getByRole('button', { name: 'Set scopes' }).click()
   await dialog(page).getByLabel('transfer:read').check()
+  await dialog(page).getByLabel('Reason').fill('a test')
   await dialog(page).getByRole('button', { name: 'Set scopes' }).click()
   await dialog(page).waitFor({ state: 'detached' })
   expect((await record())!.scopes).toEqual(['wallet:read', 'transfer:read'])
@@ -162,6 +163,7 @@ test('a key: rotate, disable, enable, restrict, expire, delete', async () => {
   await page.getByRole('button', { name: 'Set addresses' }).click()
   await dialog(page).getByLabel('IP addresses').fill('192.0.2.0/24')
   await page.keyboard.press('Enter')
+  await dialog(page).getByLabel('Reason').fill('a test')
   await dialog(page).getByRole('button', { name: 'Set addresses' }).click()
   await dialog(page).waitFor({ state: 'detached' })
   expect((await record())!.ipAllowlist).toEqual(['192.0.2.0/24'])
@@ -204,6 +206,7 @@ test('an operator is created, signs in as a viewer without any button that chang
   }
 
   await page.getByRole('row', { name }).getByRole('button', { name: 'Disable' }).click()
+  await dialog(page).getByLabel('Reason').fill('a test')
   await dialog(page).getByRole('button', { name: 'Disable' }).click()
   await dialog(page).waitFor({ state: 'detached' })
   await viewer.getByRole('link', { name: 'Audit', exact: true }).click()

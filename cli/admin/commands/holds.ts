@@ -4,7 +4,7 @@ import { command } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
 import { table } from '../table.ts'
 import { oneOf, parseCount } from '../values.ts'
-import { wallet, workspace } from './id-flags.ts'
+import { reason, wallet, workspace } from './id-flags.ts'
 
 const parseStatus = oneOf('status', holdStatuses)
 
@@ -50,10 +50,11 @@ export const holdCommands = [
     flags: {
       workspace,
       hold: { value: 'ID', help: 'holdId or bizId of the hold', required: true, parse: anyText },
+      reason,
     },
     examples: ['--workspace wsp_… --hold hld_…', '--workspace wsp_… --hold booking-17'],
-    async run(core, { workspace: workspaceId, hold: holdId }) {
-      return holdRecord(await core.holds.release.mutate({ ...onWorkspace(workspaceId), holdId }))
+    async run(core, { workspace: workspaceId, hold: holdId, reason }) {
+      return holdRecord(await core.holds.release.mutate({ ...onWorkspace(workspaceId), holdId, reason }))
     },
     print: ({ holdId, walletId, status, amount, capturedAmount, currency }) =>
       `Hold ${holdId} is ${status}: of ${amount} ${currency}, ${capturedAmount} was captured, and the rest is available in wallet ${walletId} again.`,

@@ -36,19 +36,21 @@ export const keyCommands = [
         help: 'when the key expires: a date, a time with a zone, or a duration such as 90d (default: never)',
         parse: parseExpiry,
       },
+      reason,
     },
     examples: [
       '--workspace wsp_… --owner ada@example.com --scopes wallet:read,transfer:read',
       '--workspace wsp_… --owner ada@example.com --scopes transfer:create --ips 203.0.113.0/24 --expires 90d',
     ],
-    run: (core, { workspace: workspaceId, owner, name, ips: ipAllowlist, expires, ...given }) =>
+    run: (core, { workspace: workspaceId, owner, name, ips: ipAllowlist, expires, scopes, reason }) =>
       core.apiKeys.create.mutate({
         workspaceId,
         ownerUserId: owner,
-        scopes: given.scopes,
+        scopes,
         ipAllowlist,
         name,
         expiresAt: expires,
+        reason,
       }),
     print: printIssuedKey,
   }),
@@ -78,18 +80,7 @@ export const keyCommands = [
     core.apiKeys.disable.mutate(input),
   ),
   keyCommand('enable', 'enable a disabled key', 'Enabled', (core, input) => core.apiKeys.enable.mutate(input)),
-  command({
-    noun: 'key',
-    verb: 'delete',
-    help: 'delete a key permanently',
-    flags: { key, reason },
-    examples: ['--key ak_…', "--key ak_… --reason 'leaked'"],
-    async run(core, { key: apiKey, reason }) {
-      await core.apiKeys.delete.mutate({ apiKey, reason })
-      return { apiKey }
-    },
-    print: ({ apiKey }) => `Deleted key ${apiKey}.`,
-  }),
+  keyCommand('delete', 'delete a key permanently', 'Deleted', (core, input) => core.apiKeys.delete.mutate(input)),
   command({
     noun: 'key',
     verb: 'rotate',
@@ -102,9 +93,11 @@ export const keyCommands = [
         parse: parseGrace,
       },
       force: { help: 'rotate even if the old secret of an earlier rotation still works' },
+      reason,
     },
     examples: ['--key ak_…', '--key ak_… --grace 24h'],
-    run: (core, { key: apiKey, grace: graceMs, force }) => core.apiKeys.rotate.mutate({ apiKey, graceMs, force }),
+    run: (core, { key: apiKey, grace: graceMs, force, reason }) =>
+      core.apiKeys.rotate.mutate({ apiKey, graceMs, force, reason }),
     print: printIssuedKey,
   }),
   command({
@@ -120,10 +113,11 @@ export const keyCommands = [
         required: true,
         parse: parseNewExpiry,
       },
+      reason,
     },
     examples: ['--key ak_… --expires 90d', '--key ak_… --expires now', '--key ak_… --expires never'],
-    async run(core, { key: apiKey, expires }) {
-      const { expiresAt } = await core.apiKeys.setExpiry.mutate({ apiKey, expiresAt: expires })
+    async run(core, { key: apiKey, expires, reason }) {
+      const { expiresAt } = await core.apiKeys.setExpiry.mutate({ apiKey, expiresAt: expires, reason })
       return { apiKey, expiresAt }
     },
     print: ({ apiKey, expiresAt }) => `Key ${apiKey} ${expirySentence(expiresAt)}.`,
@@ -132,10 +126,10 @@ export const keyCommands = [
     noun: 'key',
     verb: 'set-scopes',
     help: 'replace the scopes of a key',
-    flags: { key, scopes },
+    flags: { key, scopes, reason },
     examples: ['--key ak_… --scopes wallet:read,transfer:create'],
-    async run(core, { key: apiKey, scopes: granted }) {
-      await core.apiKeys.setScopes.mutate({ apiKey, scopes: granted })
+    async run(core, { key: apiKey, scopes: granted, reason }) {
+      await core.apiKeys.setScopes.mutate({ apiKey, scopes: granted, reason })
       return { apiKey, scopes: granted }
     },
     print: ({ apiKey, scopes: granted }) => `Key ${apiKey} now has the scopes ${granted.join(', ')}.`,
@@ -144,10 +138,10 @@ export const keyCommands = [
     noun: 'key',
     verb: 'set-ips',
     help: 'replace the IP addresses that a key may be used from',
-    flags: { key, ips: { ...ips, required: true } },
+    flags: { key, ips: { ...ips, required: true }, reason },
     examples: ['--key ak_… --ips 203.0.113.7,2001:db8::/32', "--key ak_… --ips ''"],
-    async run(core, { key: apiKey, ips: ipAllowlist }) {
-      await core.apiKeys.setIps.mutate({ apiKey, ipAllowlist })
+    async run(core, { key: apiKey, ips: ipAllowlist, reason }) {
+      await core.apiKeys.setIps.mutate({ apiKey, ipAllowlist, reason })
       return { apiKey, ipAllowlist }
     },
     print: ({ apiKey, ipAllowlist }) =>
@@ -159,16 +153,16 @@ function keyCommand(
   verb: string,
   help: string,
   done: string,
-  action: (core: CoreClient, input: { apiKey: string }) => Promise<void>,
+  action: (core: CoreClient, input: { apiKey: string; reason: string | undefined }) => Promise<void>,
 ): Command {
   return command({
     noun: 'key',
     verb,
     help,
-    flags: { key },
-    examples: ['--key ak_…'],
-    async run(core, { key: apiKey }) {
-      await action(core, { apiKey })
+    flags: { key, reason },
+    examples: ['--key ak_…', "--key ak_… --reason 'leaked'"],
+    async run(core, { key: apiKey, reason }) {
+      await action(core, { apiKey, reason })
       return { apiKey }
     },
     print: ({ apiKey }) => `${done} key ${apiKey}.`,

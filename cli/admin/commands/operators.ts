@@ -2,6 +2,7 @@ import { type IssuedOperator, type OperatorRecord, operatorName, operatorRoles }
 import { command } from '../command.ts'
 import { table } from '../table.ts'
 import { oneOf, parseExpiry, parserFor } from '../values.ts'
+import { reason } from './id-flags.ts'
 
 const parseRole = oneOf('role', operatorRoles)
 const name = {
@@ -33,10 +34,11 @@ export const operatorCommands = [
         parse: parseRole,
       },
       expires: { ...expires, help: `${expires.help} (default: never)`, parse: parseExpiry },
+      reason,
     },
     examples: ['--name ada --role admin --expires 90d', '--name bob@example.com --role viewer'],
-    async run(core, { name, role, expires: expiresAt }) {
-      return { ...(await core.operators.create.mutate({ name, role, expiresAt })), role }
+    async run(core, { name, role, expires: expiresAt, reason }) {
+      return { ...(await core.operators.create.mutate({ name, role, expiresAt, reason })), role }
     },
     print: printIssued,
   }),
@@ -65,19 +67,20 @@ export const operatorCommands = [
     flags: {
       name,
       expires: { ...expires, help: `${expires.help}, or never (default: as before)`, parse: parseNewExpiry },
+      reason,
     },
     examples: ['--name ada', '--name ada --expires 90d'],
-    run: (core, { name, expires: expiresAt }) => core.operators.rotate.mutate({ name, expiresAt }),
+    run: (core, { name, expires: expiresAt, reason }) => core.operators.rotate.mutate({ name, expiresAt, reason }),
     print: printIssued,
   }),
   command({
     noun: 'operator',
     verb: 'disable',
     help: 'disable an operator: every core refuses the token from now on',
-    flags: { name },
-    examples: ['--name ada'],
-    async run(core, { name }) {
-      await core.operators.disable.mutate({ name })
+    flags: { name, reason },
+    examples: ['--name ada', "--name ada --reason 'has left'"],
+    async run(core, { name, reason }) {
+      await core.operators.disable.mutate({ name, reason })
       return { name, disabled: true }
     },
     print: ({ name }) => `Disabled operator ${name}.`,

@@ -5,7 +5,7 @@ import { command } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
 import { decimalsSentence, isOutcomeUnknown } from '../sentences.ts'
 import { parseAmount, parseBizId, parseCurrency, parseRemark } from '../values.ts'
-import { workspace } from './id-flags.ts'
+import { reason, workspace } from './id-flags.ts'
 
 export const transferCommands = [
   command({
@@ -28,18 +28,19 @@ export const transferCommands = [
         required: true,
         parse: parseBizId,
       },
-      remark: { value: 'TEXT', help: 'a remark for the reversal', parse: parseRemark },
+      remark: { value: 'TEXT', help: 'a remark for the reversal, which clients see', parse: parseRemark },
+      reason,
     },
     examples: [
       '--workspace wsp_… --transfer trf_… --amount 40.00 --currency USD --biz-id refund-2026-0042',
       "--workspace wsp_… --transfer order-17 --amount 40.00 --currency USD --biz-id refund-17 --remark 'damaged goods'",
     ],
-    async run(core, { workspace: workspaceId, transfer, amount, currency, remark, 'biz-id': bizId }) {
+    async run(core, { workspace: workspaceId, transfer, amount, currency, remark, 'biz-id': bizId, reason }) {
       const fault = amountFault(amount, currency)
       if (fault) throw new Error(decimalsSentence('--amount', fault.limit))
       const reversal = { reversesTransferId: transfer, amount, currency, bizId, remark }
       try {
-        return orderRecord(await core.transfers.reverse.mutate({ ...onWorkspace(workspaceId), reversal }))
+        return orderRecord(await core.transfers.reverse.mutate({ ...onWorkspace(workspaceId), reversal, reason }))
       } catch (error) {
         if (!isOutcomeUnknown(error)) throw error
         throw new Error(

@@ -1,12 +1,11 @@
 import { maxWebhooks, type WebhookStatus } from '@workspace-wallet/contract'
-import type { CoreClient } from '@workspace-wallet/core-client'
 import { webhookRecord } from '@workspace-wallet/gateway/records'
 import { listOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
 import { onWorkspace } from '../on-workspace.ts'
 import { table } from '../table.ts'
 import { parseId, parsePosition } from '../values.ts'
-import { workspace } from './id-flags.ts'
+import { reason, workspace } from './id-flags.ts'
 
 const webhook = { value: 'whk_…', help: 'ID of the webhook', required: true, parse: parseId('webhook') } as const
 
@@ -51,10 +50,11 @@ export const webhookCommands = [
         required: true,
         parse: parsePosition,
       },
+      reason,
     },
     examples: ['--workspace wsp_… --webhook whk_… --after 1204'],
-    async run(core, { workspace: workspaceId, webhook: webhookId, after }) {
-      return webhookRecord(await core.webhooks.seek.mutate({ ...onWorkspace(workspaceId), webhookId, after }))
+    async run(core, { workspace: workspaceId, webhook: webhookId, after, reason }) {
+      return webhookRecord(await core.webhooks.seek.mutate({ ...onWorkspace(workspaceId), webhookId, after, reason }))
     },
     print: ({ webhookId, position }) => `Webhook ${webhookId} continues after position ${position}.`,
   }),
@@ -62,10 +62,10 @@ export const webhookCommands = [
     noun: 'webhook',
     verb: 'delete',
     help: 'delete a webhook; safe to repeat',
-    flags: { workspace, webhook },
+    flags: { workspace, webhook, reason },
     examples: ['--workspace wsp_… --webhook whk_…'],
-    run: (core, { workspace: workspaceId, webhook: webhookId }) =>
-      core.webhooks.delete.mutate({ ...onWorkspace(workspaceId), webhookId }),
+    run: (core, { workspace: workspaceId, webhook: webhookId, reason }) =>
+      core.webhooks.delete.mutate({ ...onWorkspace(workspaceId), webhookId, reason }),
     print: ({ webhookId }) => `Deleted webhook ${webhookId}.`,
   }),
 ]
@@ -75,15 +75,15 @@ function statusCommand(verb: string, status: WebhookStatus, help: string) {
     noun: 'webhook',
     verb,
     help: `${help}; safe to repeat`,
-    flags: { workspace, webhook },
+    flags: { workspace, webhook, reason },
     examples: ['--workspace wsp_… --webhook whk_…'],
-    run: (core, { workspace: workspaceId, webhook: webhookId }) => setStatus(core, workspaceId, webhookId, status),
+    async run(core, { workspace: workspaceId, webhook: webhookId, reason }) {
+      return webhookRecord(
+        await core.webhooks.update.mutate({ ...onWorkspace(workspaceId), webhookId, status, reason }),
+      )
+    },
     print: ({ webhookId, status, position }) => `Webhook ${webhookId} is ${status} at position ${position}.`,
   })
-}
-
-async function setStatus(core: CoreClient, workspaceId: string, webhookId: string, status: WebhookStatus) {
-  return webhookRecord(await core.webhooks.update.mutate({ ...onWorkspace(workspaceId), webhookId, status }))
 }
 
 /** @param last the position at which the event log ends */

@@ -109,21 +109,22 @@ export const memberCommands = [
 ]
 
 type Membership = { workspaceId: string; userId: string }
+type MembershipChange = Membership & { reason: string | undefined }
 
 function memberCommand(
   verb: string,
   help: string,
-  action: (core: CoreClient, membership: Membership) => Promise<void>,
+  action: (core: CoreClient, change: MembershipChange) => Promise<void>,
   print: (membership: Membership) => string,
 ): Command {
   return command({
     noun: 'member',
     verb,
     help,
-    flags: { workspace, user },
+    flags: { workspace, user, reason },
     examples: ['--workspace wsp_… --user ada@example.com'],
-    async run(core, { workspace: workspaceId, user: userId }) {
-      await action(core, { workspaceId, userId })
+    async run(core, { workspace: workspaceId, user: userId, reason }) {
+      await action(core, { workspaceId, userId, reason })
       return { workspaceId, userId }
     },
     print,

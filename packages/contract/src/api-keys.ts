@@ -36,9 +36,10 @@ export const createKeyInput = z.object({
   ipAllowlist: ipAllowlist.default([]),
   name: label.default(''),
   expiresAt: storableTime.optional(),
+  reason: reason.optional(),
 })
-export const keyInput = z.object({ apiKey: z.string() })
-export const deleteKeyInput = keyInput.extend({ reason: reason.optional() })
+/** `reason` is for the audit. */
+export const keyInput = z.object({ apiKey: z.string(), reason: reason.optional() })
 export const setScopesInput = keyInput.extend({ scopes: scopeList })
 export const setIpsInput = keyInput.extend({ ipAllowlist })
 /** A time in the past ends the key at once. Null removes the expiry. */

@@ -4,6 +4,7 @@ import { plainText } from './text.ts'
 /** Every action in the audit log. */
 export const auditActions = [
   'kek.rotate',
+  'hold.release',
   'key.create',
   'key.delete',
   'key.disable',
@@ -26,6 +27,7 @@ export const auditActions = [
   'operator.disable',
   'operator.rotate',
   'system.backup',
+  'transfer.reverse',
   'wallet.close',
   'wallet.create',
   'wallet.deposit',

@@ -4,7 +4,7 @@ import { commandCall, workspaceCall } from './caller.ts'
 import { integerBetween } from './integer.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { nameOfExisting, reference, remark } from './text.ts'
+import { nameOfExisting, reason, reference, remark } from './text.ts'
 
 /**
  * An OPEN hold reserves what remains of it. A transfer that captures a part of it and does not keep the rest makes it CAPTURED, a
@@ -64,8 +64,8 @@ export type Hold = z.infer<typeof hold>
 export const createHoldInput = commandCall.extend({ hold: createHoldBody, holdId: z.string().optional() })
 export type CreateHoldInput = z.infer<typeof createHoldInput>
 
-/** `holdId`: the holdId or the bizId of the hold. */
-export const releaseHoldInput = commandCall.extend({ holdId: z.string() })
+/** `holdId`: the holdId or the bizId of the hold. `reason`: for the audit, which records what operators release. */
+export const releaseHoldInput = commandCall.extend({ holdId: z.string(), reason: reason.optional() })
 export type ReleaseHoldInput = z.infer<typeof releaseHoldInput>
 
 /** `bizId`: the bizId or the holdId of the hold. */

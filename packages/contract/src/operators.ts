@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { storableTime } from './api-keys.ts'
-import { plainText } from './text.ts'
+import { plainText, reason } from './text.ts'
 
 /** What an operator may do: an admin everything that operators can do, a viewer only reads. */
 export const operatorRoles = ['admin', 'viewer'] as const
@@ -20,14 +20,16 @@ export const createOperatorInput = z.object({
   name: operatorName,
   role: z.enum(operatorRoles),
   expiresAt: storableTime.optional(),
+  reason: reason.optional(),
 })
-export type NewOperator = z.infer<typeof createOperatorInput>
+export type NewOperator = Omit<z.infer<typeof createOperatorInput>, 'reason'>
 
-export const operatorInput = z.object({ name: operatorName })
+/** `reason` is for the audit. */
+export const operatorInput = z.object({ name: operatorName, reason: reason.optional() })
 
 /** `expiresAt`: when the new token expires; null for never. Without it, the expiry stays as it is. */
 export const rotateOperatorInput = operatorInput.extend({ expiresAt: storableTime.nullable().optional() })
-export type OperatorRotation = z.infer<typeof rotateOperatorInput>
+export type OperatorRotation = Omit<z.infer<typeof rotateOperatorInput>, 'reason'>
 
 /** A new token, which is never shown again. */
 export const issuedOperator = z.object({ name: z.string(), token: z.string(), expiresAt: z.date().nullable() })

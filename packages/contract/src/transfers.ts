@@ -4,7 +4,7 @@ import { transferBizId } from './biz-ids.ts'
 import { commandCall, workspaceCall } from './caller.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
-import { nameOfExisting, reference, remark } from './text.ts'
+import { nameOfExisting, reason, reference, remark } from './text.ts'
 
 /** Every stored transfer is completed, because it is written in one commit or not at all (section 3). */
 export const transferStatuses = ['COMPLETED'] as const
@@ -176,10 +176,11 @@ export type CreateBatchInput = z.infer<typeof createBatchInput>
 export const transferBatch = z.object({ transfers: z.array(transferOrder) })
 export type TransferBatch = z.infer<typeof transferBatch>
 
-/** `transferId`: the ID of the new transfer. */
+/** `transferId`: the ID of the new transfer. `reason`: for the audit, which records what operators reverse. */
 export const reverseTransferInput = commandCall.extend({
   reversal: reverseTransferBody,
   transferId: z.string().optional(),
+  reason: reason.optional(),
 })
 export type ReverseTransferInput = z.infer<typeof reverseTransferInput>
 

@@ -4,7 +4,7 @@ import { workspaceCall } from './caller.ts'
 import { eventTypes } from './events.ts'
 import { integerBetween } from './integer.ts'
 import { pageOf, pageRequest } from './pages.ts'
-import { nameOfExisting } from './text.ts'
+import { nameOfExisting, reason } from './text.ts'
 import { checkWebhookUrl, maxWebhookUrlLength, webhookUrlPattern } from './webhook-urls.ts'
 
 /** An ACTIVE webhook gets deliveries. A PAUSED one keeps its position in the event log. */
@@ -128,14 +128,18 @@ export type DeletedWebhook = z.infer<typeof deletedWebhook>
 
 export const createWebhookInput = workspaceCall.extend(createWebhookBody.shape)
 export type CreateWebhookInput = z.infer<typeof createWebhookInput>
-export const updateWebhookInput = workspaceCall.extend(updateWebhookBody.shape)
+/** `reason` is for the audit. */
+export const updateWebhookInput = workspaceCall.extend({ ...updateWebhookBody.shape, reason: reason.optional() })
 export type UpdateWebhookInput = z.infer<typeof updateWebhookInput>
 export const rotateWebhookInput = workspaceCall.extend(rotateWebhookBody.shape)
 export type RotateWebhookInput = z.infer<typeof rotateWebhookInput>
-export const seekWebhookInput = workspaceCall.extend(seekWebhookBody.shape)
+/** `reason` is for the audit. */
+export const seekWebhookInput = workspaceCall.extend({ ...seekWebhookBody.shape, reason: reason.optional() })
 export type SeekWebhookInput = z.infer<typeof seekWebhookInput>
 export const webhookInput = workspaceCall.extend(deleteWebhookBody.shape)
 export type WebhookInput = z.infer<typeof webhookInput>
+/** `reason` is for the audit. */
+export const deleteWebhookInput = webhookInput.extend({ reason: reason.optional() })
 
 export const webhookSortFields = ['createdAt', 'updatedAt', 'status'] as const
 export const webhookFilter = z.object({ status: z.enum(webhookStatuses).optional() })

@@ -15,4 +15,5 @@ export const userId = z
   .string()
   .regex(/^[\w.@:+-]{1,128}$/, 'a user ID has 1 to 128 characters: letters, digits, and . _ @ : + -')
 
-export const memberInput = z.object({ workspaceId: z.string(), userId })
+/** `reason` is for the audit. */
+export const memberInput = z.object({ workspaceId: z.string(), userId, reason: reason.optional() })

@@ -3,6 +3,9 @@ import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { useText } from '../preferences/preferences.tsx'
 import { FailureAlert } from './failure.tsx'
 
+/** Why the operator does it: a part of the input of a call. Empty if the form does not ask. */
+export type Reason = { reason?: string }
+
 type ActionFormProps = {
   title: string
   /** What the action will do. */
@@ -11,11 +14,11 @@ type ActionFormProps = {
   submit?: string
   /** What cannot be undone, moves money, or stops others from working: it is red. */
   isDangerous?: boolean
-  /** Whether the audit keeps why the operator does it. */
+  /** Whether the audit keeps why the operator does it: by default, of what is dangerous. */
   asksReason?: boolean
   children?: ReactNode
-  /** The form stays open, with the failure, if this rejects. `reason`: a part of the input of the call. */
-  onSubmit: (reason: { reason?: string }) => Promise<unknown>
+  /** The form stays open, with the failure, if this rejects. */
+  onSubmit: (reason: Reason) => Promise<unknown>
   /** Whether the form stays open after the action, to show what it has returned. */
   staysOpen?: boolean
   onClose: () => void
@@ -26,7 +29,7 @@ type ActionFormProps = {
  * each opening has a state, and a bizId, of its own.
  */
 export function ActionForm(props: ActionFormProps) {
-  const { title, about, submit = title, isDangerous = false, asksReason = false, staysOpen = false } = props
+  const { title, about, submit = title, isDangerous = false, asksReason = isDangerous, staysOpen = false } = props
   const { children, onSubmit, onClose } = props
   const { actions } = useText()
   const [reason, setReason] = useState('')

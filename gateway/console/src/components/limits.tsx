@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useText } from '../preferences/preferences.tsx'
 import { useCommand, useRead } from '../session/calls.ts'
 import { useSession } from '../session/session.tsx'
-import { ActionForm } from './action-form.tsx'
+import { ActionForm, type Reason } from './action-form.tsx'
 import { Amount, widestFraction } from './amount.tsx'
 import { AmountInput } from './amount-input.tsx'
 import { CurrencySelect } from './currency-select.tsx'
@@ -123,7 +123,7 @@ function SetLimitForm({ workspaceId, subject, currency: only, limit, onClose }: 
   const [currency, setCurrency] = useState(only ?? '')
   const [perTransfer, setPerTransfer] = useState(limit?.perTransfer ?? '')
   const [perDay, setPerDay] = useState(limit?.perDay ?? '')
-  const set = (reason: { reason?: string }) =>
+  const set = (reason: Reason) =>
     run('limits.set', {
       workspaceId,
       subject,
@@ -164,7 +164,6 @@ function ClearLimitForm({ workspaceId, limit, onClose }: FormProps & { limit: Sp
       title={limits.clear}
       about={limits.clearAbout(currency)}
       isDangerous
-      asksReason
       onSubmit={reason => run('limits.clear', { workspaceId, subject: subjectOf(limit), currency, ...reason })}
       onClose={onClose}
     />

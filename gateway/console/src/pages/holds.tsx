@@ -141,7 +141,7 @@ function ReleaseForm({ workspaceId, hold, onClose }: { workspaceId: string; hold
       title={holds.release}
       about={holds.releaseAbout(`${amountText(remainingAmount, currency)} ${currency}`)}
       isDangerous
-      onSubmit={() => run('holds.release', { workspaceId, holdId })}
+      onSubmit={reason => run('holds.release', { workspaceId, holdId, ...reason })}
       onClose={onClose}
     />
   )

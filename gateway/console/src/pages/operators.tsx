@@ -2,7 +2,7 @@ import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type IssuedOperator, type OperatorRecord, type OperatorRole, operatorRoles } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { z } from 'zod'
-import { ActionForm } from '../components/action-form.tsx'
+import { ActionForm, type Reason } from '../components/action-form.tsx'
 import { CursorPager } from '../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../components/data-table.tsx'
 import { Loaded } from '../components/loaded.tsx'
@@ -94,13 +94,20 @@ function CreateForm({ onClose }: { onClose: () => void }) {
   const [role, setRole] = useState<OperatorRole>('viewer')
   const [expiresAt, setExpiry] = useState('')
   const [issued, setIssued] = useState<IssuedOperator | null>(null)
-  const create = async () =>
-    setIssued(
-      await run('operators.create', { name, role, ...(expiresAt !== '' && { expiresAt: new Date(expiresAt) }) }),
-    )
+  const create = async (reason: Reason) => {
+    const expiry = expiresAt !== '' && { expiresAt: new Date(expiresAt) }
+    setIssued(await run('operators.create', { name, role, ...expiry, ...reason }))
+  }
   if (issued) return <Issued issued={issued} onClose={onClose} />
   return (
-    <ActionForm title={operators.create} about={operators.createAbout} onSubmit={create} staysOpen onClose={onClose}>
+    <ActionForm
+      title={operators.create}
+      about={operators.createAbout}
+      asksReason
+      onSubmit={create}
+      staysOpen
+      onClose={onClose}
+    >
       <TextInput
         label={fields.name}
         description={operators.nameAbout}
@@ -133,7 +140,7 @@ function RotateForm({ operator: { name }, onClose }: OperatorFormProps) {
       title={operators.rotate}
       about={operators.rotateAbout(name)}
       isDangerous
-      onSubmit={async () => setIssued(await run('operators.rotate', { name }))}
+      onSubmit={async reason => setIssued(await run('operators.rotate', { name, ...reason }))}
       staysOpen
       onClose={onClose}
     />
@@ -148,7 +155,7 @@ function DisableForm({ operator: { name }, onClose }: OperatorFormProps) {
       title={operators.disable}
       about={operators.disableAbout(name)}
       isDangerous
-      onSubmit={() => run('operators.disable', { name })}
+      onSubmit={reason => run('operators.disable', { name, ...reason })}
       onClose={onClose}
     />
   )

@@ -38,8 +38,9 @@ export async function createHold({ shards }: Ledger, actor: string, input: Creat
  * @throws DomainError GA2032, H001, H002; S002 not done; S003 outcome unknown
  */
 export async function releaseHold({ shards }: Ledger, actor: string, input: ReleaseHoldInput): Promise<Hold> {
-  const hold = nameOf('hold', input.holdId)
-  const [made] = await shards.post(requestOf(input, [{ kind: 'hold release', hold, ...callerOf(actor, input) }]))
+  const { holdId, reason } = input
+  const release = { kind: 'hold release', hold: nameOf('hold', holdId), reason, ...callerOf(actor, input) } as const
+  const [made] = await shards.post(requestOf(input, [release]))
   return toHold(made.hold)
 }
 

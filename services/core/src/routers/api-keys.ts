@@ -3,7 +3,6 @@ import {
   accessChangesInput,
   accessSnapshot,
   createKeyInput,
-  deleteKeyInput,
   issuedKey,
   keyInput,
   keyPage,
@@ -41,31 +40,33 @@ export const apiKeys = router({
   create: adminProcedure
     .input(createKeyInput)
     .output(issuedKey)
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => createKey(em, ctx.core, actor, input))),
+    .mutation(({ ctx, input: { reason, ...key } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) => createKey(em, ctx.core, actor, key)),
+    ),
 
   rotate: adminProcedure
     .input(rotateKeyInput)
     .output(issuedKey)
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, input)),
+    .mutation(({ ctx, input: { reason, ...rotation } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => rotateKey(em, ctx.core.keyRing, actor, rotation)),
     ),
 
   disable: adminProcedure
     .input(keyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'DISABLED')),
+    .mutation(({ ctx, input: { apiKey, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => setKeyStatus(em, actor, apiKey, 'DISABLED')),
     ),
 
   enable: adminProcedure
     .input(keyInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => setKeyStatus(em, actor, input.apiKey, 'ACTIVE')),
+    .mutation(({ ctx, input: { apiKey, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => setKeyStatus(em, actor, apiKey, 'ACTIVE')),
     ),
 
   delete: adminProcedure
-    .input(deleteKeyInput)
+    .input(keyInput)
     .output(z.void())
     .mutation(({ ctx, input: { apiKey, reason } }) =>
       inAccessTransaction({ ...ctx, reason }, (em, actor) => deleteKey(em, actor, apiKey)),
@@ -74,22 +75,22 @@ export const apiKeys = router({
   setScopes: adminProcedure
     .input(setScopesInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => setKeyScopes(em, actor, input.apiKey, input.scopes)),
+    .mutation(({ ctx, input: { apiKey, scopes, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => setKeyScopes(em, actor, apiKey, scopes)),
     ),
 
   setIps: adminProcedure
     .input(setIpsInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => setKeyIps(em, actor, input.apiKey, input.ipAllowlist)),
+    .mutation(({ ctx, input: { apiKey, ipAllowlist, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => setKeyIps(em, actor, apiKey, ipAllowlist)),
     ),
 
   setExpiry: adminProcedure
     .input(setExpiryInput)
     .output(z.object({ expiresAt: z.date().nullable() }))
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => setKeyExpiry(em, actor, input.apiKey, input.expiresAt)),
+    .mutation(({ ctx, input: { apiKey, expiresAt, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => setKeyExpiry(em, actor, apiKey, expiresAt)),
     ),
 
   list: operatorReadProcedure

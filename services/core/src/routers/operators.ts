@@ -19,21 +19,27 @@ export const operators = router({
   create: adminProcedure
     .input(createOperatorInput)
     .output(issuedOperator)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => createOperator(em, ctx.core.operatorChecksumKey, actor, input)),
+    .mutation(({ ctx, input: { reason, ...operator } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) =>
+        createOperator(em, ctx.core.operatorChecksumKey, actor, operator),
+      ),
     ),
 
   rotate: adminProcedure
     .input(rotateOperatorInput)
     .output(issuedOperator)
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => rotateOperator(em, ctx.core.operatorChecksumKey, actor, input)),
+    .mutation(({ ctx, input: { reason, ...rotation } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) =>
+        rotateOperator(em, ctx.core.operatorChecksumKey, actor, rotation),
+      ),
     ),
 
   disable: adminProcedure
     .input(operatorInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inTransaction(ctx, (em, actor) => disableOperator(em, actor, input.name))),
+    .mutation(({ ctx, input: { name, reason } }) =>
+      inTransaction({ ...ctx, reason }, (em, actor) => disableOperator(em, actor, name)),
+    ),
 
   list: operatorReadProcedure
     .input(listOperatorsInput)

@@ -1,6 +1,7 @@
 import {
   createWebhookInput,
   deletedWebhook,
+  deleteWebhookInput,
   deliveryReport,
   deliveryReportAnswer,
   issuedWebhook,
@@ -59,10 +60,11 @@ export const webhooks = router({
   update: workspaceCommandProcedure('webhook:manage')
     .input(updateWebhookInput)
     .output(webhook)
-    .mutation(({ ctx, input }) => {
+    .mutation(({ ctx, input: { reason, ...input } }) => {
       if (input.url !== undefined) requireAllowedUrl(input.url, ctx.core.webhookNetworks)
       const update = (em: Em, actor: string) => updateWebhook(em, actor, input)
-      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: true }, update)
+      const { workspaceId } = input
+      return inWorkspaceTransaction({ ...ctx, reason }, { workspaceId, isIdempotent: true }, update)
     }),
 
   rotate: workspaceProcedure('webhook:manage')
@@ -79,19 +81,19 @@ export const webhooks = router({
   seek: workspaceCommandProcedure('webhook:manage')
     .input(seekWebhookInput)
     .output(webhook)
-    .mutation(({ ctx, input }) => {
+    .mutation(({ ctx, input: { reason, ...input } }) => {
       const seek = (em: Em, actor: string) => seekWebhook(em, actor, input)
       // Repeated, it would take back what was delivered since.
-      return inWorkspaceTransaction(ctx, { workspaceId: input.workspaceId, isIdempotent: false }, seek)
+      const { workspaceId } = input
+      return inWorkspaceTransaction({ ...ctx, reason }, { workspaceId, isIdempotent: false }, seek)
     }),
 
   delete: workspaceCommandProcedure('webhook:manage')
-    .input(webhookInput)
+    .input(deleteWebhookInput)
     .output(deletedWebhook)
-    .mutation(async ({ ctx, input }) => {
-      const { workspaceId, webhookId } = input
+    .mutation(async ({ ctx, input: { workspaceId, webhookId, reason } }) => {
       const remove = (em: Em, actor: string) => deleteWebhook(em, actor, workspaceId, webhookId)
-      await inWorkspaceTransaction(ctx, { workspaceId, isIdempotent: true }, remove)
+      await inWorkspaceTransaction({ ...ctx, reason }, { workspaceId, isIdempotent: true }, remove)
       return { webhookId }
     }),
 

@@ -59,14 +59,14 @@ export const members = router({
   add: adminProcedure
     .input(memberInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => addMember(em, actor, input.workspaceId, input.userId)),
+    .mutation(({ ctx, input: { workspaceId, userId, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => addMember(em, actor, workspaceId, userId)),
     ),
 
   remove: adminProcedure
     .input(memberInput)
     .output(z.void())
-    .mutation(({ ctx, input }) =>
-      inAccessTransaction(ctx, (em, actor) => removeMember(em, actor, input.workspaceId, input.userId)),
+    .mutation(({ ctx, input: { workspaceId, userId, reason } }) =>
+      inAccessTransaction({ ...ctx, reason }, (em, actor) => removeMember(em, actor, workspaceId, userId)),
     ),
 })

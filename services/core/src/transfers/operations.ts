@@ -66,7 +66,7 @@ export async function reverseTransfer(
 ): Promise<TransferOrder> {
   const transferId = newId('transfer', input.transferId)
   const given = { transferId, batchId: null, ...callerOf(actor, input) }
-  const [made] = await shards.post(requestOf(input, [reversalOf(input.reversal, given)]))
+  const [made] = await shards.post(requestOf(input, [{ ...reversalOf(input.reversal, given), reason: input.reason }]))
   return orderOf(made)
 }
 

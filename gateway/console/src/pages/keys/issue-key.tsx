@@ -1,7 +1,7 @@
 import { TagsInput, TextInput } from '@mantine/core'
 import { type Scope, scopes } from '@workspace-wallet/contract'
 import { useState } from 'react'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { TimeInput } from '../../components/time-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
@@ -19,7 +19,7 @@ export function IssueKeyForm({ workspaceId, onClose }: { workspaceId: string; on
   const [expiresAt, setExpiry] = useState('')
   const [issued, setIssued] = useState<Issued | null>(null)
 
-  async function issue(): Promise<void> {
+  async function issue(reason: Reason): Promise<void> {
     setIssued(
       await run('apiKeys.create', {
         workspaceId,
@@ -28,13 +28,14 @@ export function IssueKeyForm({ workspaceId, onClose }: { workspaceId: string; on
         scopes: granted,
         ipAllowlist,
         ...(expiresAt !== '' && { expiresAt: new Date(expiresAt) }),
+        ...reason,
       }),
     )
   }
 
   if (issued) return <IssuedKey title={keys.issued} issued={issued} onClose={onClose} />
   return (
-    <ActionForm title={keys.issue} about={keys.issueAbout} onSubmit={issue} staysOpen onClose={onClose}>
+    <ActionForm title={keys.issue} about={keys.issueAbout} asksReason onSubmit={issue} staysOpen onClose={onClose}>
       <TextInput
         label={fields.name}
         description={keys.nameAbout}

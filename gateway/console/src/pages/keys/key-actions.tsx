@@ -2,7 +2,7 @@ import { Button, Checkbox, NumberInput, TagsInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import type { KeyRecord } from '@workspace-wallet/contract'
 import { useState } from 'react'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { TimeInput } from '../../components/time-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
@@ -49,8 +49,10 @@ function RotateForm({ record: { apiKey }, onClose }: FormProps) {
   const [hours, setHours] = useState<number | string>(24)
   const [force, setForce] = useState(false)
   const [issued, setIssued] = useState<Issued | null>(null)
-  const rotate = async () =>
-    setIssued(await run('apiKeys.rotate', { apiKey, graceMs: Math.round(Number(hours) * 3_600_000), force }))
+  const rotate = async (reason: Reason) => {
+    const graceMs = Math.round(Number(hours) * 3_600_000)
+    setIssued(await run('apiKeys.rotate', { apiKey, graceMs, force, ...reason }))
+  }
   if (issued) return <IssuedKey title={keys.rotated} issued={issued} onClose={onClose} />
   return (
     <ActionForm
@@ -84,20 +86,11 @@ function SimpleForm({
   const run = useCommand()
   const navigate = useNavigate()
   const { name, about } = keys.actions[action]
-  async function change(reason: { reason?: string }): Promise<void> {
+  async function change(reason: Reason): Promise<void> {
     await run(`apiKeys.${action}`, { apiKey, ...reason })
     if (action === 'delete') await navigate({ to: '/keys', search: { workspace: workspaceId } })
   }
-  return (
-    <ActionForm
-      title={name}
-      about={about}
-      isDangerous
-      asksReason={action === 'delete'}
-      onSubmit={change}
-      onClose={onClose}
-    />
-  )
+  return <ActionForm title={name} about={about} isDangerous onSubmit={change} onClose={onClose} />
 }
 
 function ExpiryForm({ record: { apiKey, expiresAt }, onClose }: FormProps) {
@@ -110,7 +103,7 @@ function ExpiryForm({ record: { apiKey, expiresAt }, onClose }: FormProps) {
       title={name}
       about={about}
       isDangerous
-      onSubmit={() => run('apiKeys.setExpiry', { apiKey, expiresAt: at === '' ? null : new Date(at) })}
+      onSubmit={reason => run('apiKeys.setExpiry', { apiKey, expiresAt: at === '' ? null : new Date(at), ...reason })}
       onClose={onClose}
     >
       <TimeInput label={keys.expires} description={keys.expiresAbout} value={at} onChange={setAt} />
@@ -128,7 +121,7 @@ function ScopesForm({ record: { apiKey, scopes }, onClose }: FormProps) {
       title={name}
       about={about}
       isDangerous
-      onSubmit={() => run('apiKeys.setScopes', { apiKey, scopes: granted })}
+      onSubmit={reason => run('apiKeys.setScopes', { apiKey, scopes: granted, ...reason })}
       onClose={onClose}
     >
       <ScopesInput value={granted} onChange={setGranted} />
@@ -146,7 +139,7 @@ function AddressesForm({ record: { apiKey, ipAllowlist }, onClose }: FormProps) 
       title={name}
       about={about}
       isDangerous
-      onSubmit={() => run('apiKeys.setIps', { apiKey, ipAllowlist: addresses })}
+      onSubmit={reason => run('apiKeys.setIps', { apiKey, ipAllowlist: addresses, ...reason })}
       onClose={onClose}
     >
       <TagsInput label={keys.addresses} description={keys.addressesAbout} value={addresses} onChange={setAddresses} />

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { countViolations, type HaltedLedger, type RepairResult, type VerifyReport } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { reopen, repair } from '../../api/streams.ts'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { DataTable, Written } from '../../components/data-table.tsx'
 import { FailureAlert } from '../../components/failure.tsx'
 import { Id } from '../../components/id.tsx'
@@ -72,7 +72,7 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
   const [planned, setPlanned] = useState<RepairResult | null>(null)
   const [error, setError] = useState<unknown>(null)
 
-  async function run(dryRun: boolean, reason: { reason?: string } = {}): Promise<void> {
+  async function run(dryRun: boolean, reason: Reason = {}): Promise<void> {
     const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
       setPlanned(await repair(client, { workspaceId, dryRun, ...reason }, onProgress))
@@ -88,7 +88,6 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
       about={ledger.repairAbout}
       submit={ledger.repair}
       isDangerous
-      asksReason
       onSubmit={reason => run(false, reason)}
       staysOpen
       onClose={onClose}
@@ -144,7 +143,7 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
   const [progress, setProgress] = useState<{ flows: number; totalFlows: number } | null>(null)
   const [outcome, setOutcome] = useState<{ reopened: boolean; report: VerifyReport } | null>(null)
 
-  async function run(reason: { reason?: string }): Promise<void> {
+  async function run(reason: Reason): Promise<void> {
     const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
       setOutcome(await reopen(client, { workspaceId, force: isForced, ...reason }, onProgress))
@@ -160,7 +159,6 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
       about={ledger.reopenAbout}
       submit={ledger.reopen}
       isDangerous
-      asksReason
       onSubmit={run}
       staysOpen
       onClose={onClose}

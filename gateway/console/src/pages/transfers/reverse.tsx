@@ -2,7 +2,7 @@ import { TextInput } from '@mantine/core'
 import type { Decimal, TransferRecord } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { newBizId } from '../../api/biz-ids.ts'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { amountText } from '../../components/amount.tsx'
 import { AmountInput } from '../../components/amount-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
@@ -19,10 +19,11 @@ export function ReverseForm({ transfer, remaining, onClose }: ReverseProps) {
   const [amount, setAmount] = useState(() => amountText(remaining, currency))
   const [remark, setRemark] = useState('')
 
-  const reverse = () =>
+  const reverse = (reason: Reason) =>
     run('transfers.reverse', {
       workspaceId,
       reversal: { reversesTransferId: transferId, amount, currency, bizId, ...(remark !== '' && { remark }) },
+      ...reason,
     })
 
   return (

@@ -2,7 +2,7 @@ import { Button, Select, TextInput } from '@mantine/core'
 import type { Wallet, WalletStatus } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { newBizId } from '../../api/biz-ids.ts'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { AmountInput } from '../../components/amount-input.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand, useRead } from '../../session/calls.ts'
@@ -65,7 +65,7 @@ function FundingForm({ workspaceId, wallet, type, onClose }: FundingProps) {
   const { walletId, currency, name } = wallet
   const isDeposit = type === 'deposit'
 
-  function fund(reason: { reason?: string }): Promise<unknown> {
+  function fund(reason: Reason): Promise<unknown> {
     const input = { workspaceId, walletId, amount, bizId, ...reason }
     if (isDeposit) return run('wallets.deposit', input)
     return run('wallets.withdraw', { ...input, ...(holdId !== null && { holdId }) })
@@ -76,7 +76,6 @@ function FundingForm({ workspaceId, wallet, type, onClose }: FundingProps) {
       title={isDeposit ? wallets.deposit : wallets.withdraw}
       about={isDeposit ? wallets.depositAbout(name) : wallets.withdrawAbout(name)}
       isDangerous
-      asksReason
       onSubmit={fund}
       onClose={onClose}
     >
@@ -130,7 +129,6 @@ function StatusForm({ workspaceId, wallet: { walletId, name }, status, onClose }
       title={change.name}
       about={change.about(name)}
       isDangerous
-      asksReason
       onSubmit={reason => run('wallets.changeStatus', { workspaceId, walletId, status, ...reason })}
       onClose={onClose}
     />

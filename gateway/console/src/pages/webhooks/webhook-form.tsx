@@ -1,7 +1,7 @@
 import { NumberInput } from '@mantine/core'
 import type { Webhook } from '@workspace-wallet/contract'
 import { useState } from 'react'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
 
@@ -23,8 +23,8 @@ export function WebhookForm({ workspaceId, webhook, action, head, onClose }: Web
   const [after, setAfter] = useState<number | string>(position)
   const { name, about } = webhooks.actions[action]
 
-  function change(): Promise<unknown> {
-    const of = { workspaceId, webhookId }
+  function change(reason: Reason): Promise<unknown> {
+    const of = { workspaceId, webhookId, ...reason }
     if (action === 'seek') return run('webhooks.seek', { ...of, after: Number(after) })
     if (action === 'delete') return run('webhooks.delete', of)
     return run('webhooks.update', { ...of, status: action === 'pause' ? 'PAUSED' : 'ACTIVE' })

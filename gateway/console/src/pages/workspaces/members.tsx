@@ -90,7 +90,7 @@ function MemberForm({ workspaceId, action, onClose }: MemberFormProps) {
         title={workspaces.removeMember}
         about={workspaces.removeMemberAbout(action.userId)}
         isDangerous
-        onSubmit={() => run('members.remove', { workspaceId, userId: action.userId })}
+        onSubmit={reason => run('members.remove', { workspaceId, userId: action.userId, ...reason })}
         onClose={onClose}
       />
     )

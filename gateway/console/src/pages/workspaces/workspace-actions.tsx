@@ -1,7 +1,7 @@
 import { Button, Checkbox } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { ActionForm } from '../../components/action-form.tsx'
+import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useCommand } from '../../session/calls.ts'
 
@@ -15,7 +15,7 @@ export function DeleteWorkspaceButton({ workspaceId }: WorkspaceProps) {
   const [isOpen, setOpen] = useState(false)
   const [force, setForce] = useState(false)
 
-  async function remove(reason: { reason?: string }): Promise<void> {
+  async function remove(reason: Reason): Promise<void> {
     await run('workspaces.delete', { workspaceId, force, ...reason })
     await navigate({ to: '/workspaces', search: { workspace: undefined } })
   }
@@ -30,7 +30,6 @@ export function DeleteWorkspaceButton({ workspaceId }: WorkspaceProps) {
           title={workspaces.delete}
           about={workspaces.deleteAbout}
           isDangerous
-          asksReason
           onSubmit={remove}
           onClose={() => setOpen(false)}
         >

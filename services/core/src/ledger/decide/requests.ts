@@ -51,6 +51,8 @@ export type Reversal = Caller & {
   remark: string | null
   reference: string | null
   batchId: Uuid<'transfer'> | null
+  /** Why an operator reverses it, for the audit. */
+  reason?: string | undefined
 }
 
 /** A part of a wallet's balance to reserve, counted in seconds from the posting time. */
@@ -67,7 +69,12 @@ export type HoldCreation = Caller & {
 }
 
 /** A hold to release. */
-export type HoldRelease = Caller & { kind: 'hold release'; hold: Name<'hold'> }
+export type HoldRelease = Caller & {
+  kind: 'hold release'
+  hold: Name<'hold'>
+  /** Why an operator releases it, for the audit. */
+  reason?: string | undefined
+}
 
 /** A wallet whose due holds expire. Every request does this for the wallets that it uses; this one does nothing else. */
 export type Expiry = Caller & { kind: 'expiry'; walletId: Uuid<'wallet'> }

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
-import { DomainError, idFromUuid } from '@workspace-wallet/contract'
+import { DomainError } from '@workspace-wallet/contract'
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
-import type { Transfer } from '../chain/transfer.ts'
+import { auditActionsOf } from '../decide/audited-commands.ts'
 import { type ChainedDecisions, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
 import { forgedRecordOf, modifiedRowOf } from '../decide/modified-rows.ts'
@@ -44,57 +44,25 @@ export async function commitUnderLock(pool: Pool, chainKey: KeyObject, requests:
       if (decision.wallets.length > 0) decisions.push(decision)
       return decision.results
     })
-    return { results, written: await write(client, chainKey, requests, decisions, audit), breaches }
+    const actions = auditActionsOf(requests, results)
+    return { results, written: await write(client, chainKey, decisions, { audit, actions }), breaches }
   })
 }
 
 async function write(
   client: PoolClient,
   chainKey: KeyObject,
-  requests: LedgerRequest[],
   decisions: Decision[],
-  audit: AuditHead[],
+  { audit, actions }: { audit: AuditHead[]; actions: Action[] },
 ): Promise<Outcome['written']> {
   const rows = chainDecisions(chainKey, decisions)
-  const reasons = reasonsOf(requests)
-  const actions = decisions.flatMap(({ transfers }) => transfers.flatMap(transfer => actionsOf(transfer, reasons)))
   const changing = rows.holds.wallets.length > 0 ? changeHolds(client, rows.holds) : null
   const counting = rows.limits.length > 0 ? countSpending(client, rows.limits) : null
   const posting = rows.postings.transfers.length > 0 ? writeTransfers(client, rows.postings, null) : null
-  // Deposits and withdrawals are administrative actions: the audit records them in the same transaction.
+  // In the same transaction as what they record.
   const appending = actions.length > 0 ? appendActions(runOn(client), chainKey, audit, actions) : null
   const writes = [changing, counting, posting, appending].filter(each => each !== null)
   await committed(writes, client.query('commit'))
   const written = (await posting) ?? (await changing)
   return written && { ...written, rows }
-}
-
-/** The reasons of deposits and withdrawals, by the IDs of their transfers. */
-type Reasons = ReadonlyMap<string, string>
-
-function reasonsOf(requests: readonly LedgerRequest[]): Reasons {
-  return new Map(
-    requests.flatMap(({ commands }) =>
-      commands.flatMap(command =>
-        command.kind === 'posting' && command.reason ? [[command.transferId, command.reason] as const] : [],
-      ),
-    ),
-  )
-}
-
-/** The audit action of a deposit or withdrawal; none for a transfer between wallets. */
-function actionsOf({ workspaceId, transferId, type, ...transfer }: Transfer, reasons: Reasons): Action[] {
-  if (type === 'TRANSFER') return []
-  const { actor, requestId, bizId, amount, currency, sourceWalletId, targetWalletId } = transfer
-  const action: Action = {
-    actor,
-    action: type === 'DEPOSIT' ? 'wallet.deposit' : 'wallet.withdraw',
-    workspaceId,
-    target: idFromUuid('wallet', type === 'DEPOSIT' ? targetWalletId : sourceWalletId),
-    before: null,
-    after: JSON.stringify({ transferId: idFromUuid('transfer', transferId), bizId, amount, currency }),
-    reason: reasons.get(transferId) ?? null,
-    requestId,
-  }
-  return [action]
 }

@@ -6,6 +6,7 @@ import { type AuditHead, lockAudit } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
 import { continueChains } from '../chain/chain.ts'
 import type { Transfer } from '../chain/transfer.ts'
+import { isAudited } from '../decide/audited-commands.ts'
 import { postingTime } from '../decide/draft.ts'
 import {
   holdNamesOf,
@@ -49,7 +50,7 @@ type Loaded = {
 export async function loadLedgers(client: PoolClient, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Loaded> {
   const holdNames = holdNamesOf(requests)
   const reversedNames = reversedNamesOf(requests)
-  const audited = workspacesOf(requests.filter(isFunding))
+  const audited = workspacesOf(requests.filter(({ commands }) => commands.some(isAudited)))
   const queries = [
     client.query(beginFor(batchName(requests))),
     lockLedgers(client, workspacesOf(requests)),
@@ -146,10 +147,6 @@ function statesOf(
       hasMoreDueHolds: hasMore,
     }
   })
-}
-
-function isFunding({ commands }: LedgerRequest): boolean {
-  return commands.some(command => command.kind === 'posting' && command.type !== 'TRANSFER')
 }
 
 /** Which of these transfers were written outside the service. */

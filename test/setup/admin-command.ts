@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import type { System } from './system.ts'
+
+const script = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
+
+export type Ran = { exitCode: number; stdout: string; stderr: string }
+
+/** Runs `npm run admin` as its users do, in a process of its own. @param texts arguments that may contain spaces */
+export function runAdmin(
+  { coreUrl, adminToken }: Pick<System, 'coreUrl' | 'adminToken'>,
+  line: string,
+  ...texts: string[]
+): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: adminToken }
+  execFile(process.execPath, [script, ...line.split(' '), ...texts], { env }, (error, stdout, stderr) => {
+    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
+  })
+  return promise
+}
+
+/** What a command that succeeds returns with `--json`. */
+export async function adminJson<Result = Record<string, string>>(
+  system: Pick<System, 'coreUrl' | 'adminToken'>,
+  line: string,
+  ...texts: string[]
+): Promise<Result> {
+  const { exitCode, stdout, stderr } = await runAdmin(system, line, ...texts, '--json')
+  expect({ line, exitCode, stderr }).toEqual({ line, exitCode: 0, stderr: '' })
+  return JSON.parse(stdout) as Result
+}
