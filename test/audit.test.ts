@@ -163,16 +163,16 @@ test('what operators reverse and release is recorded once, with its reason; what
   const held = (bizId: string) =>
     service.holds.create.mutate({ ...call, hold: { walletId, ...money, amount: '1.50', bizId, expiresInSeconds: 600 } })
   const { holdId } = await held('hold')
-  const others = await held('hold of the service')
+  const others = await held('service-hold')
   const reversal = (bizId: string, amount: string) => ({
     reversesTransferId: transferId,
     currency: 'USD',
     bizId,
     amount,
   })
-  await service.transfers.reverse.mutate({ ...call, reversal: reversal('by the service', '1.00'), reason: 'ignored' })
+  await service.transfers.reverse.mutate({ ...call, reversal: reversal('by-the-service', '1.00'), reason: 'ignored' })
   await service.holds.release.mutate({ ...call, holdId: others.holdId, reason: 'ignored' })
-  const byOperator = { ...call, reversal: reversal('by an operator', '2.00'), reason: 'damaged goods' }
+  const byOperator = { ...call, reversal: reversal('by-an-operator', '2.00'), reason: 'damaged goods' }
   const made = await admin.transfers.reverse.mutate(byOperator)
   // A replay moves nothing, so it has no entry.
   await admin.transfers.reverse.mutate(byOperator)
@@ -187,7 +187,7 @@ test('what operators reverse and release is recorded once, with its reason; what
       actor: 'admin:a',
       target: transferId,
       reason: 'damaged goods',
-      after: { transferId: made.transferId, bizId: 'by an operator', amount: '2.00', currency: 'USD' },
+      after: { transferId: made.transferId, bizId: 'by-an-operator', amount: '2.00', currency: 'USD' },
     },
     {
       action: 'hold.release',

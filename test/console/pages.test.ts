@@ -87,3 +87,43 @@ test('the pages fit into a window of 768 px', async () => {
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBeLessThanOrEqual(0)
   }
 })
+
+test('a viewer can press every button that they see: none opens a form, and core refuses nothing', async () => {
+  const { admin } = console.system
+  const { token } = await admin.operators.create.mutate({ name: 'viewer', role: 'viewer' })
+  const { content: wallets } = await admin.wallets.list.query({ workspaceId, caller: { requestId: 'test' } })
+  const { content: transfers } = await admin.transfers.list.query({ workspaceId, caller: { requestId: 'test' } })
+  const { keys } = await admin.apiKeys.list.query({ workspaceId })
+  const records = [
+    `workspaces/${workspaceId}`,
+    `wallets/${wallets[0]!.walletId}`,
+    `transfers/${transfers[0]!.transferId}`,
+    `keys/${keys[0]!.apiKey}`,
+  ]
+  const page = await console.signIn('', { token })
+  const refused: string[] = []
+  page.on('response', response => {
+    // Everything that changes something is a POST.
+    if (response.status() === 403 || response.request().method() === 'POST') refused.push(response.url())
+  })
+  for (const path of [...pages.map(each => each.path), ...records]) {
+    const open = async () => {
+      await page.goto(`${console.origin}/console/${path}?workspace=${workspaceId}`)
+      await page.locator('td, dd, .empty').first().waitFor()
+      await settled(page)
+    }
+    await open()
+    const names = await page
+      .locator('main button:enabled')
+      .evaluateAll(buttons => buttons.map(button => button.getAttribute('aria-label') ?? button.textContent))
+    const address = page.url()
+    for (const name of new Set(names.filter(each => each !== null && !each.startsWith('Copy')))) {
+      const button = page.locator('main').getByRole('button', { name: name!, exact: true }).first()
+      await button.click()
+      await settled(page)
+      expect(await page.getByRole('dialog').count(), `${path}: ${name}`).toBe(0)
+      if (page.url() !== address) await open()
+    }
+  }
+  expect(refused).toEqual([])
+})

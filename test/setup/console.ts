@@ -58,3 +58,22 @@ export async function enterToken(page: Page, token: string): Promise<void> {
   await page.getByLabel(/^(Access token|访问令牌)/).fill(token)
   await page.getByRole('button', { name: /^(Sign in|登录)$/ }).click()
 }
+
+export const dialog = (page: Page) => page.getByRole('dialog')
+
+/** What a dialog of `act` gives as the reason. */
+export const givenReason = 'a test'
+
+/** Opens a dialog, fills it in, gives a reason if it asks for one, and submits it with a double click. */
+export async function act(page: Page, button: string, fields: Record<string, string> = {}): Promise<void> {
+  await page.locator('main').getByRole('button', { name: button, exact: true }).first().click()
+  await dialog(page).waitFor()
+  for (const [label, value] of Object.entries(fields)) {
+    const field = dialog(page).getByLabel(label)
+    const isSelect = (await field.evaluate(element => element.tagName)) === 'SELECT'
+    await (isSelect ? field.selectOption(value) : field.fill(value))
+  }
+  const reason = dialog(page).getByLabel('Reason')
+  if (await reason.isVisible()) await reason.fill(givenReason)
+  await dialog(page).getByRole('button', { name: button, exact: true }).dblclick()
+}
