@@ -112,6 +112,7 @@ const reach: Record<string, string[]> = {
     'refusals.list',
     'search.find',
     'session.whoami',
+    'system.activity',
     'system.status',
     'transfers.get',
     'transfers.list',

@@ -1,9 +1,10 @@
 import type { Refusal, SystemStatus } from '@workspace-wallet/contract'
-import { expiringWithinDays, unusedForDays } from '@workspace-wallet/contract'
+import { expiringWithinDays, formatBalance, maxActivityHours, unusedForDays } from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { numberedFlags, olderSentence, readPages } from '../pages.ts'
 import { table } from '../table.ts'
+import { parseCount } from '../values.ts'
 
 export const systemCommands = [
   command({
@@ -14,6 +15,32 @@ export const systemCommands = [
     examples: [''],
     run: core => core.system.status.query(),
     print: printStatus,
+  }),
+  command({
+    noun: 'system',
+    verb: 'activity',
+    help: 'count the transfers of the last hours and their volume, by hour (UTC) and currency; without deposits and withdrawals',
+    flags: {
+      hours: {
+        value: 'COUNT',
+        help: `how many hours, with the present one (1 to ${maxActivityHours})`,
+        default: String(maxActivityHours),
+        parse: parseCount,
+      },
+    },
+    examples: ['', '--hours 1'],
+    async run(core, { hours }) {
+      const { totals, ...times } = await core.system.activity.query({ hours })
+      const shown = totals.map(each => ({ ...each, volume: formatBalance(each.volume, each.currency) }))
+      return { ...times, totals: shown }
+    },
+    print: ({ from, totals }) =>
+      totals.length === 0
+        ? `No transfers since ${from.toISOString()}.`
+        : table(
+            ['HOUR', 'CURRENCY', 'TRANSFERS', 'VOLUME'],
+            totals.map(each => [each.hour.toISOString(), each.currency, String(each.transfers), each.volume]),
+          ),
   }),
 ]
 

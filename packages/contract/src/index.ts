@@ -1,4 +1,5 @@
 /** What callers of core may know: schemas, IDs, money and error codes. Runs in Node and in browsers. */
+export * from './activity.ts'
 export * from './addresses.ts'
 export * from './api-keys.ts'
 export * from './audit.ts'

@@ -1,13 +1,16 @@
 import {
+  activityInput,
   listRefusalsInput,
   recordBackupInput,
   refusalPage,
   reportRefusalsInput,
+  systemActivity,
   systemStatus,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { listRefusals } from '../refusals/list.ts'
 import { searchIn } from '../search/bounded-search.ts'
+import { readActivity } from '../system/activity.ts'
 import { recordBackup } from '../system/backups.ts'
 import { readStatus } from '../system/status.ts'
 import { router } from '../trpc/init.ts'
@@ -16,6 +19,11 @@ import { inTransaction } from '../trpc/transactions.ts'
 
 export const system = router({
   status: operatorReadProcedure.output(systemStatus).query(({ ctx: { core, actor } }) => readStatus(core, actor)),
+
+  activity: operatorReadProcedure
+    .input(activityInput)
+    .output(systemActivity)
+    .query(({ ctx: { core, actor }, input }) => readActivity(core, actor, input)),
 
   recordBackup: adminProcedure
     .input(recordBackupInput)

@@ -128,6 +128,16 @@ test('a minute of all workspaces is read without the other times', async () => {
   expect(await blocksReadBy(read)).toBeLessThan(1_500)
 })
 
+test('the transfers of the last hours are counted without reading the earlier ones', async () => {
+  const read = async () => {
+    const { totals } = await admin().system.activity({ hours: 2 })
+    const counted = totals.reduce((sum, { transfers }) => sum + transfers, 0)
+    expect(counted).toBeGreaterThan(50 * workspaces)
+    expect(counted).toBeLessThanOrEqual(120 * workspaces)
+  }
+  expect(await blocksOf(read)).toBeLessThan(2_000)
+})
+
 test.each([
   ['ID', { walletId }],
   ['bizId', { bizId: 'wallet-1-7' }],

@@ -1,15 +1,16 @@
 import { Alert, SimpleGrid } from '@mantine/core'
 import { type SystemStatus, unusedForDays } from '@workspace-wallet/contract'
 import type { ReactNode } from 'react'
-import { DataTable, Written } from '../components/data-table.tsx'
-import { Facts } from '../components/facts.tsx'
-import { KeyLink, PageLink, WorkspaceLink } from '../components/links.tsx'
-import { Loaded } from '../components/loaded.tsx'
-import { Empty, Page, Section } from '../components/page.tsx'
-import { Tag } from '../components/status.tsx'
-import { Time } from '../components/time.tsx'
-import { useText } from '../preferences/preferences.tsx'
-import { useRead } from '../session/calls.ts'
+import { DataTable, Written } from '../../components/data-table.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { KeyLink, PageLink, WorkspaceLink } from '../../components/links.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Empty, Page, Section } from '../../components/page.tsx'
+import { Tag } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { useText } from '../../preferences/preferences.tsx'
+import { useRead } from '../../session/calls.ts'
+import { ActivitySection } from './activity.tsx'
 
 const refreshMs = 10_000
 /** How many refused calls are counted by their step: the newest. */
@@ -28,6 +29,7 @@ export function OverviewPage() {
           <>
             <HaltedAlert halted={status.halted} />
             <Evidence status={status} />
+            <ActivitySection />
             <Programs status={status} />
             <RefusalsByStep />
             <Expiring status={status} />

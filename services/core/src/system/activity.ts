@@ -1,0 +1,38 @@
+import { type ActivityInput, Decimal, type SystemActivity } from '@workspace-wallet/contract'
+import { databaseTime } from '../database/clock.ts'
+import type { Em } from '../database/orm.ts'
+import { type SearchParts, searchIn } from '../search/bounded-search.ts'
+
+const hourMs = 3_600_000
+
+/**
+ * Counts the transfers of the last hours and sums up their amounts, by hour and currency. It reads the transfers since then by the BRIN
+ * index of their times, and does not check their MACs.
+ *
+ * @throws DomainError S012 TOO_EXPENSIVE, with too many transfers to count them in time; S002 if too many searches wait
+ */
+export function readActivity(core: SearchParts, actor: string, { hours }: ActivityInput): Promise<SystemActivity> {
+  const read = async (em: Em) => {
+    const now = await databaseTime(em)
+    const from = new Date((Math.floor(now.getTime() / hourMs) - hours + 1) * hourMs)
+    return { from, now, totals: await countByHour(em, from) }
+  }
+  return searchIn(core, { actor, blamed: 'hours', read })
+}
+
+async function countByHour(em: Em, from: Date): Promise<SystemActivity['totals']> {
+  const rows = await em.execute<{ ms: string; currency: string; transfers: string; volume: string }[]>(
+    `select (extract(epoch from date_trunc('hour', created_at, 'UTC')) * 1000)::bigint::text as ms, currency,
+       count(*)::text as transfers, sum(amount)::text as volume
+     from transfer where created_at >= ? and type = 'TRANSFER'
+     group by date_trunc('hour', created_at, 'UTC'), currency
+     order by date_trunc('hour', created_at, 'UTC'), currency`,
+    [from],
+  )
+  return rows.map(({ ms, currency, transfers, volume }) => ({
+    hour: new Date(Number(ms)),
+    currency,
+    transfers: Number(transfers),
+    volume: new Decimal(volume),
+  }))
+}
