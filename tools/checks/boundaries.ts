@@ -151,12 +151,14 @@ const rules: Rule[] = [
         isPackage(to, 'pg', 'kysely', '@mikro-orm')),
   },
   {
-    why: 'the console knows of the gateway its error texts, and of core the type of its router; the gateway serves what it is built into',
+    why: "the console knows of the gateway its error texts, and of core's client its types and what reads the streams of the ledger; the gateway serves what it is built into",
     forbids: ({ from, to, specifier, isType }) =>
       (isIn(from, 'gateway/src') && isIn(to, 'gateway/console')) ||
       (isIn(from, 'gateway/console') &&
         ((isIn(to, 'gateway/src') && specifier !== '@workspace-wallet/gateway/locales') ||
-          (isIn(to, 'packages/core-client') && !isType))),
+          (isIn(to, 'packages/core-client') &&
+            !isType &&
+            !/^@workspace-wallet\/core-client\/(checkpoint|ledger)$/.test(specifier)))),
   },
   {
     why: 'core never sees the public HTTP API',

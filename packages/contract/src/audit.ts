@@ -3,8 +3,8 @@ import { plainText } from './text.ts'
 
 /** Every action in the audit log. */
 export const auditActions = [
-  'kek.rotate',
   'hold.release',
+  'kek.rotate',
   'key.create',
   'key.delete',
   'key.disable',

@@ -1,7 +1,13 @@
 import { TRPCClientError } from '@trpc/client'
 import { type CheckpointPart, checkpointPart } from '@workspace-wallet/contract'
-import type { CoreClient } from './core-client.ts'
 import { streamEnded } from './request-failures.ts'
+
+/** The call that `checkpointLines` makes: of `CoreClient`, or of a client in a browser. */
+export type CheckpointCalls = {
+  ledger: {
+    checkpoint: { query: (input: { workspaceId?: string | undefined }) => Promise<AsyncIterable<CheckpointPart>> }
+  }
+}
 
 /**
  * Takes a checkpoint of all workspaces or of one, and yields its parts, each with its line for the checkpoint file.
@@ -9,7 +15,7 @@ import { streamEnded } from './request-failures.ts'
  * @throws TRPCClientError core's error; its cause is a CoreUnreachable if the stream ended before the last part
  */
 export async function* checkpointLines(
-  core: CoreClient,
+  core: CheckpointCalls,
   { workspaceId }: { workspaceId?: string | undefined } = {},
 ): AsyncGenerator<{ part: CheckpointPart; line: string }, void> {
   for await (const part of await core.ledger.checkpoint.query({ workspaceId })) {

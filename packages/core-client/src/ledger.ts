@@ -1,8 +1,31 @@
 import { TRPCClientError } from '@trpc/client'
-import type { RepairResult, UploadedCheckpoint, VerifyReport } from '@workspace-wallet/contract'
+import type { inferRouterInputs } from '@trpc/server'
+import type {
+  ReopenEvent,
+  RepairEvent,
+  RepairResult,
+  UploadedCheckpoint,
+  VerifyEvent,
+  VerifyReport,
+} from '@workspace-wallet/contract'
+import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { readCheckpoint } from './checkpoint.ts'
-import type { CoreClient } from './core-client.ts'
 import { streamEnded } from './request-failures.ts'
+
+type Inputs = inferRouterInputs<AppRouter>['ledger']
+type Options = { signal?: AbortSignal }
+
+/** The calls that these functions make: of `CoreClient`, or of a client in a browser. */
+export type LedgerCalls = {
+  ledger: {
+    verify: { query: (input: Inputs['verify'], options?: Options) => Promise<AsyncIterable<VerifyEvent>> }
+    reopen: { mutate: (input: Inputs['reopen']) => Promise<AsyncIterable<ReopenEvent>> }
+    repair: { mutate: (input: Inputs['repair']) => Promise<AsyncIterable<RepairEvent>> }
+    uploadCheckpoint: {
+      mutate: (input: Inputs['uploadCheckpoint'], options?: Options) => Promise<{ genuine: boolean }>
+    }
+  }
+}
 
 export type VerifyProgress =
   | { kind: 'flows'; flows: number; totalFlows: number }
@@ -27,7 +50,7 @@ export type VerifyOptions = {
  * @throws TRPCClientError core's error; its cause is a CoreUnreachable if the stream ended before its result
  */
 export async function verifyLedger(
-  core: CoreClient,
+  core: LedgerCalls,
   { workspaceId, checkpoint: lines, onProgress, signal }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const options = { ...(signal && { signal }) }
@@ -48,7 +71,7 @@ export async function verifyLedger(
  *   stream ended before its result
  */
 export async function reopenLedger(
-  core: CoreClient,
+  core: LedgerCalls,
   input: { workspaceId: string; force: boolean; reason?: string | undefined },
   onProgress?: (progress: VerifyProgress) => void,
 ): Promise<{ reopened: boolean; report: VerifyReport }> {
@@ -67,7 +90,7 @@ export async function reopenLedger(
  *   stream ended before its result
  */
 export async function repairLedger(
-  core: CoreClient,
+  core: LedgerCalls,
   input: { workspaceId: string; dryRun: boolean; reason?: string | undefined },
   onProgress?: (progress: VerifyProgress) => void,
 ): Promise<RepairResult> {
@@ -83,11 +106,11 @@ export async function repairLedger(
 
 /** Uploads a checkpoint. Returns a fault if the file is not a complete checkpoint of what is verified. */
 async function uploadCheckpoint(
-  core: CoreClient,
+  core: LedgerCalls,
   lines: AsyncIterable<string> | Iterable<string>,
   workspaceId: string | undefined,
   onProgress: VerifyOptions['onProgress'],
-  options: { signal?: AbortSignal },
+  options: Options,
 ): Promise<UploadedCheckpoint | { fault: string }> {
   const uploadId = crypto.randomUUID()
   let checkpointId = ''

@@ -29,7 +29,8 @@ function explain(cause: unknown, text: Catalogue): Pick<Failure, 'kind' | 'messa
   // The gateway answers in the envelope of the public API if core does not, and the browser if the gateway does not.
   if (!data) {
     const response = cause.meta?.response as Response | undefined
-    const isUnknown = response?.status === 504
+    // A stream that ended before its result: what core did until then is unknown.
+    const isUnknown = response?.status === 504 || cause.cause?.name === 'CoreUnreachable'
     return { kind: 'unreachable', message: isUnknown ? failures.outcomeUnknown : failures.unreachable }
   }
   if (data.code === 'UNAUTHORIZED') return { kind: 'token', message: failures.unknownToken }

@@ -29,6 +29,18 @@ export const ledger = {
     'Recomputes every chain and balance. It takes minutes for millions of flows, and delays no transfer.',
   verifyAll: 'Verify all workspaces',
   verifyWorkspace: 'Verify the chosen workspace',
+  against: 'Compare with a checkpoint',
+  againstAbout:
+    'A file that was saved here or by npm run admin. It shows whether history was changed or removed since.',
+  chooseFile: 'Choose a file',
+  clearFile: 'Remove the file',
+  uploaded: (count: number) => `${plural(count, 'wallet')} of the checkpoint uploaded`,
+  continued: (takenAt: string, count: number) =>
+    `It continues the checkpoint of ${takenAt} with ${plural(count, 'wallet')}: nothing recorded before it was changed or removed.`,
+  compared: (takenAt: string, count: number) =>
+    `It was compared with the checkpoint of ${takenAt} with ${plural(count, 'wallet')}.`,
+  notCompared: (fault: string) =>
+    `The checkpoint was not compared, because ${fault}. Choose the unchanged file, for the scope that it was taken of.`,
   progress: (flows: number, total: number) => `${flows} of ${plural(total, 'flow')}`,
   sound: 'The ledger is sound.',
   broken: (count: number) => `${plural(count, 'rule')} ${count === 1 ? 'is' : 'are'} broken.`,
@@ -51,7 +63,7 @@ export const ledger = {
   what: 'What',
   checkpoints: 'Checkpoints',
   checkpointsAbout:
-    'A signed record of the end of every chain. Keep it outside of the database: npm run admin -- ledger verify --against FILE then shows whether history was removed since.',
+    'A signed record of the end of every chain. Keep it outside of the database, and compare with it under Verification: that shows whether history was removed since.',
   takeCheckpoint: 'Take a checkpoint',
   checkpointTaken: (name: string) => `The checkpoint was saved as ${name}.`,
 }

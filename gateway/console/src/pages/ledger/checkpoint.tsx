@@ -1,6 +1,7 @@
 import { Button, Text } from '@mantine/core'
+import { checkpointLines } from '@workspace-wallet/core-client/checkpoint'
 import { useState } from 'react'
-import { takeCheckpoint } from '../../api/streams.ts'
+import { ledgerCalls } from '../../api/ledger-calls.ts'
 import { FailureAlert } from '../../components/failure.tsx'
 import { Section } from '../../components/page.tsx'
 import { save } from '../../components/save.ts'
@@ -22,7 +23,9 @@ export function CheckpointSection({ workspaceId }: { workspaceId: string | undef
     setError(null)
     try {
       const name = `${workspaceId ?? 'all'}-${new Date().toISOString().replace(/[:.]/g, '-')}.checkpoint`
-      save(await takeCheckpoint(client, workspaceId), name)
+      const lines: string[] = []
+      for await (const { line } of checkpointLines(ledgerCalls(client), { workspaceId })) lines.push(line)
+      save(new Blob(lines, { type: 'application/jsonl' }), name)
       setTaken(name)
     } catch (failure) {
       setError(failure)

@@ -1,8 +1,9 @@
 import { Button, Checkbox, Group, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { countViolations, type HaltedLedger, type RepairResult, type VerifyReport } from '@workspace-wallet/contract'
+import { reopenLedger, repairLedger, type VerifyProgress } from '@workspace-wallet/core-client/ledger'
 import { useState } from 'react'
-import { reopen, repair } from '../../api/streams.ts'
+import { ledgerCalls } from '../../api/ledger-calls.ts'
 import { ActionForm, type Reason } from '../../components/action-form.tsx'
 import { DataTable, Written } from '../../components/data-table.tsx'
 import { FailureAlert } from '../../components/failure.tsx'
@@ -13,7 +14,7 @@ import { useText } from '../../preferences/preferences.tsx'
 import { useRead } from '../../session/calls.ts'
 import { useSession } from '../../session/session.tsx'
 import { Report } from './report.tsx'
-import { FlowProgress } from './verification.tsx'
+import { VerificationProgress } from './verification.tsx'
 
 /** The workspaces that reject postings, and their way back. */
 export function HaltedSection() {
@@ -68,14 +69,13 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
   const { ledger } = useText()
   const { client } = useSession()
   const queries = useQueryClient()
-  const [progress, setProgress] = useState<{ flows: number; totalFlows: number } | null>(null)
+  const [progress, setProgress] = useState<VerifyProgress | null>(null)
   const [planned, setPlanned] = useState<RepairResult | null>(null)
   const [error, setError] = useState<unknown>(null)
 
   async function run(dryRun: boolean, reason: Reason = {}): Promise<void> {
-    const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
-      setPlanned(await repair(client, { workspaceId, dryRun, ...reason }, onProgress))
+      setPlanned(await repairLedger(ledgerCalls(client), { workspaceId, dryRun, ...reason }, setProgress))
     } finally {
       setProgress(null)
     }
@@ -104,7 +104,7 @@ function RepairForm({ workspaceId, onClose }: FormProps) {
           {ledger.dryRun}
         </Button>
       </Group>
-      {progress && <FlowProgress {...progress} />}
+      {progress && <VerificationProgress progress={progress} />}
       {error !== null && <FailureAlert error={error} />}
       {planned && <RepairOutcome result={planned} />}
     </ActionForm>
@@ -140,13 +140,12 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
   const { client } = useSession()
   const queries = useQueryClient()
   const [isForced, setForced] = useState(false)
-  const [progress, setProgress] = useState<{ flows: number; totalFlows: number } | null>(null)
+  const [progress, setProgress] = useState<VerifyProgress | null>(null)
   const [outcome, setOutcome] = useState<{ reopened: boolean; report: VerifyReport } | null>(null)
 
   async function run(reason: Reason): Promise<void> {
-    const onProgress = (flows: number, totalFlows: number) => setProgress({ flows, totalFlows })
     try {
-      setOutcome(await reopen(client, { workspaceId, force: isForced, ...reason }, onProgress))
+      setOutcome(await reopenLedger(ledgerCalls(client), { workspaceId, force: isForced, ...reason }, setProgress))
     } finally {
       setProgress(null)
     }
@@ -165,7 +164,7 @@ function ReopenForm({ workspaceId, onClose }: FormProps) {
     >
       <Id value={workspaceId} isFull />
       <Checkbox label={ledger.force} checked={isForced} onChange={event => setForced(event.currentTarget.checked)} />
-      {progress && <FlowProgress {...progress} />}
+      {progress && <VerificationProgress progress={progress} />}
       {outcome && (
         <Stack gap="sm">
           <Text role="status">

@@ -1,21 +1,30 @@
 import { Alert, Stack, Text } from '@mantine/core'
-import { ledgerRules, type VerifyReport } from '@workspace-wallet/contract'
+import { type CheckpointFindings, ledgerRules, type VerifyReport } from '@workspace-wallet/contract'
 import { DataTable, Written } from '../../components/data-table.tsx'
+import { useTimeText } from '../../components/time.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 
 /** What a verification has found. */
 export function Report({ report }: { report: VerifyReport }) {
   const { ledger } = useText()
-  const { ok, brokenRules, violations, notes } = report
+  const { ok, brokenRules, violations, notes, checkpoint } = report
+  const isSound = brokenRules.length === 0
+  const write = useTimeText()
+  const comparison = ({ fault, takenAt, wallets }: CheckpointFindings) => {
+    if (fault !== null || takenAt === null) return ledger.notCompared(fault ?? '')
+    const taken = write(new Date(takenAt))
+    return isSound ? ledger.continued(taken, wallets) : ledger.compared(taken, wallets)
+  }
   return (
     <Stack gap="md">
       <Alert
         color={ok ? 'brand' : 'red'}
         variant="outline"
         role={ok ? 'status' : 'alert'}
-        title={ok ? ledger.sound : ledger.broken(brokenRules.length)}
+        title={isSound ? ledger.sound : ledger.broken(brokenRules.length)}
       >
         <Text size="sm">{ledger.counts(report)}</Text>
+        {checkpoint && <Text size="sm">{comparison(checkpoint)}</Text>}
       </Alert>
       {brokenRules.length > 0 && (
         <DataTable

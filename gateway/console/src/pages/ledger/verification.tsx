@@ -1,18 +1,20 @@
-import { Button, Group, Progress, Text } from '@mantine/core'
+import { Button, FileInput, Group, Progress, Text } from '@mantine/core'
 import type { VerifyReport } from '@workspace-wallet/contract'
+import { type VerifyProgress, verifyLedger } from '@workspace-wallet/core-client/ledger'
 import { useRef, useState } from 'react'
-import { verify } from '../../api/streams.ts'
+import { ledgerCalls, textOf } from '../../api/ledger-calls.ts'
 import { FailureAlert } from '../../components/failure.tsx'
 import { Section } from '../../components/page.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useSession } from '../../session/session.tsx'
 import { Report } from './report.tsx'
 
-/** Verifies all workspaces, or the chosen one. */
+/** Verifies all workspaces, or the chosen one. An admin can compare them with a checkpoint, whose file core gets first. */
 export function VerificationSection({ workspaceId }: { workspaceId: string | undefined }) {
   const { ledger, actions } = useText()
-  const { client } = useSession()
-  const [progress, setProgress] = useState<Flows | null>(null)
+  const { client, mayChange } = useSession()
+  const [file, setFile] = useState<File | null>(null)
+  const [progress, setProgress] = useState<VerifyProgress | null>(null)
   const [report, setReport] = useState<VerifyReport | null>(null)
   const [error, setError] = useState<unknown>(null)
   const running = useRef<AbortController>(null)
@@ -21,13 +23,13 @@ export function VerificationSection({ workspaceId }: { workspaceId: string | und
     if (running.current) return
     const controller = new AbortController()
     running.current = controller
-    setProgress({ flows: 0, totalFlows: 0 })
+    setProgress({ kind: 'flows', flows: 0, totalFlows: 0 })
     setReport(null)
     setError(null)
     try {
-      setReport(
-        await verify(client, scope, (flows, totalFlows) => setProgress({ flows, totalFlows }), controller.signal),
-      )
+      const checkpoint = file ? textOf(file) : undefined
+      const options = { workspaceId: scope, checkpoint, onProgress: setProgress, signal: controller.signal }
+      setReport(await verifyLedger(ledgerCalls(client), options))
     } catch (failure) {
       if (!controller.signal.aborted) setError(failure)
     } finally {
@@ -59,27 +61,41 @@ export function VerificationSection({ workspaceId }: { workspaceId: string | und
       <Text size="sm" c="dimmed">
         {ledger.verificationAbout}
       </Text>
-      {progress && <FlowProgress {...progress} />}
+      {mayChange && (
+        <FileInput
+          label={ledger.against}
+          description={ledger.againstAbout}
+          placeholder={ledger.chooseFile}
+          className="file-input"
+          clearable
+          clearButtonProps={{ 'aria-label': ledger.clearFile }}
+          value={file}
+          onChange={setFile}
+        />
+      )}
+      {progress && <VerificationProgress progress={progress} />}
       {error !== null && <FailureAlert error={error} />}
       {report && <Report report={report} />}
     </Section>
   )
 }
 
-type Flows = { flows: number; totalFlows: number }
-
-/** How many flows are verified. */
-export function FlowProgress({ flows, totalFlows }: Flows) {
+/** How many flows are verified, or how much of the checkpoint was uploaded before. */
+export function VerificationProgress({ progress }: { progress: VerifyProgress }) {
   const { ledger } = useText()
+  const isUpload = progress.kind === 'checkpoint'
+  const isUnknown = isUpload || progress.totalFlows === 0
   return (
     <Group gap="sm" role="status">
       <Progress
-        value={totalFlows === 0 ? 0 : (100 * flows) / totalFlows}
+        value={isUnknown ? 0 : (100 * progress.flows) / progress.totalFlows}
         flex={1}
         animated
         aria-label={ledger.verification}
       />
-      <Text size="sm">{ledger.progress(flows, totalFlows)}</Text>
+      <Text size="sm">
+        {isUpload ? ledger.uploaded(progress.wallets) : ledger.progress(progress.flows, progress.totalFlows)}
+      </Text>
     </Group>
   )
 }

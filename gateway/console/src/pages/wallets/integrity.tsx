@@ -1,6 +1,7 @@
 import { Alert, Button, Text } from '@mantine/core'
+import { type VerifyProgress, verifyLedger } from '@workspace-wallet/core-client/ledger'
 import { useState } from 'react'
-import { verify } from '../../api/streams.ts'
+import { ledgerCalls } from '../../api/ledger-calls.ts'
 import { FailureAlert } from '../../components/failure.tsx'
 import { Section } from '../../components/page.tsx'
 import { useText } from '../../preferences/preferences.tsx'
@@ -19,9 +20,11 @@ export function IntegritySection({ workspaceId, walletId }: { workspaceId: strin
     setFindings(null)
     setError(null)
     setProgress(ledger.progress(0, 0))
-    const onProgress = (flows: number, total: number) => setProgress(ledger.progress(flows, total))
+    const onProgress = (now: VerifyProgress) => {
+      if (now.kind === 'flows') setProgress(ledger.progress(now.flows, now.totalFlows))
+    }
     try {
-      const { violations } = await verify(client, workspaceId, onProgress, new AbortController().signal)
+      const { violations } = await verifyLedger(ledgerCalls(client), { workspaceId, onProgress })
       const own = violations.filter(({ ids }) => Object.values(ids).includes(walletId)).map(({ message }) => message)
       setFindings({ own, others: violations.length - own.length })
     } catch (failure) {
