@@ -44,7 +44,7 @@ describe('the audit log', () => {
     expect(await text('audit list --actor admin:nobody')).toBe('No actions found.\n')
     expect(await text(`audit list --workspace ${workspaceId} --to 1h`)).toBe('No actions found.\n')
     expect(await text(`audit list --workspace ${workspaceId} --from 1h`)).toContain('key.disable')
-    const known = 'valid ones are kek.rotate, key.create, key.delete'
+    const known = 'valid ones are hold.release, kek.rotate, key.create'
     const mistyped = await fails(2, 'audit list --action key.disabled')
     expect(mistyped).toContain(
       `--action contains "key.disabled", which is not a valid action: did you mean key.disable? The ${known}`,
@@ -113,6 +113,10 @@ describe('the state of the service', () => {
     expect(shown).toMatch(/^Core \d\S+ \(0001-initial\), Node v24\S+, PostgreSQL 18\S+\nLast verification {2}sound, /)
     expect(shown).toContain('No workspace is halted.')
     expect(shown).toMatch(new RegExp(`Expire within 30 days:\n[^\n]+\n(.+\n)*${apiKey} +ada`))
+  })
+
+  test('system activity counts transfers; test/activity.test.ts has what it counts', async () => {
+    expect(await json('system activity --hours 1')).toMatchObject({ totals: expect.any(Array) })
   })
 
   test('refusal list shows refused calls', async () => {

@@ -135,7 +135,7 @@ test('the transfers of the last hours are counted without reading the earlier on
     expect(counted).toBeGreaterThan(50 * workspaces)
     expect(counted).toBeLessThanOrEqual(120 * workspaces)
   }
-  expect(await blocksOf(read)).toBeLessThan(2_000)
+  expect(await blocksReadBy(read)).toBeLessThan(2_000)
 })
 
 test.each([

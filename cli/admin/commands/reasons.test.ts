@@ -1,40 +1,29 @@
-import { createCoreClient } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminJson } from '../test/setup/admin-command.ts'
-import { type System, startSystem } from '../test/setup/system.ts'
+import { expect, test } from 'vitest'
+import { caller, core, json, service } from '../../../test/setup/admin.ts'
 
 /** `--reason` of `npm run admin`: why an operator does something is in the audit. */
 
-let system: System
-beforeAll(async () => {
-  system = await startSystem({ gateways: 0 })
-})
-afterAll(() => system.stop())
-
 test('every command about members, keys, operators, webhooks, transfers and holds records its reason', async () => {
-  const { admin } = system
-  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Reasons' })
+  const { workspaceId } = await core.workspaces.create.mutate({ name: 'Reasons' })
   const [source, target] = await Promise.all(
-    ['Source', 'Target'].map(name => admin.wallets.create.mutate({ workspaceId, currency: 'USD', name })),
+    ['Source', 'Target'].map(name => core.wallets.create.mutate({ workspaceId, currency: 'USD', name })),
   )
   const walletId = source!.walletId
-  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '5', bizId: 'in' })
-  const call = { workspaceId, caller: { requestId: 'test' } }
+  await core.wallets.deposit.mutate({ workspaceId, walletId, amount: '5', bizId: 'in' })
+  const call = { workspaceId, caller }
   const order = { sourceWalletId: walletId, targetWalletId: target!.walletId, amount: '2', currency: 'USD' }
   await service.transfers.create.mutate({ ...call, order: { ...order, bizId: 'order' } })
   const hold = { walletId, amount: '1', currency: 'USD', bizId: 'hold', expiresInSeconds: 600 }
   await service.holds.create.mutate({ ...call, hold })
   const { webhookId } = await service.webhooks.create.mutate({ ...call, url: 'https://shop.example/', bizId: 'hook' })
-  await service.close()
 
   const workspace = `--workspace ${workspaceId}`
   const done: string[][] = []
   /** Runs a command, whose reason is its name. */
-  async function because(command: string, flags: string): Promise<Record<string, string>> {
+  async function because(command: string, flags: string) {
     const reason = `the reason of ${command}`
     done.push([command.replace(' ', '.'), reason])
-    return adminJson(system, `${command} ${flags} --reason`, reason)
+    return json(`${command} ${flags} --reason`, reason)
   }
   await because('operator create', '--name ada --role viewer')
   await because('operator rotate', '--name ada')
@@ -56,7 +45,7 @@ test('every command about members, keys, operators, webhooks, transfers and hold
   await because('webhook seek', `${workspace} --webhook ${webhookId} --after 1`)
   await because('webhook delete', `${workspace} --webhook ${webhookId}`)
 
-  const { entries } = await admin.audit.list.query({})
+  const { entries } = await core.audit.list.query({})
   const recorded = entries.flatMap(({ action, reason }) => (reason === null ? [] : [[action, reason]]))
   expect(recorded.toReversed()).toEqual(done)
 })
