@@ -9,7 +9,7 @@ import { run, statement } from './statement.ts'
 const intervalMs = 500
 /** A session of another role is logged when it has blocked a core for this long: a migration does so for a moment. */
 const loggedAfterMs = 1_000
-/** A new session of a core has a mark a few round trips after its start. */
+/** Younger sessions are not counted as foreign: core marks its own a few round trips after their start. */
 const unmarkedMs = 5_000
 /**
  * All sessions of a server share one table of locks, with 64 for each by default; when it is full, statements fail. If sessions that
@@ -18,8 +18,8 @@ const unmarkedMs = 5_000
 const mostForeignLocks = 1_000
 const shareOfLocks = 64
 /**
- * How long such a session may keep PostgreSQL from removing rows that were replaced. Each posting replaces three, and each look-up of
- * one of them passes all that were not removed.
+ * How long a session that no core has opened may keep PostgreSQL from removing rows that were replaced. Each posting replaces three
+ * rows, and each look-up of one of them passes all its versions that were not removed.
  */
 const defaultKeptMs = 5 * 60_000
 
@@ -126,7 +126,7 @@ export class ForeignSessions {
   readonly #keptMs: number
   /** The OID of the service's role. */
   #role: number | undefined
-  /** How many sessions were ended, and how many of the service's role were there that no core has opened. */
+  /** How many foreign sessions this core has ended, and how many it found last. */
   ended = 0
   found = 0
 
@@ -137,10 +137,10 @@ export class ForeignSessions {
     this.#keptMs = keptMs
   }
 
-  /** Looks for them twice a second. */
+  /** Looks for foreign sessions twice a second. */
   async watch(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      // Without the database, others log why.
+      // If the database is unavailable, other calls log it.
       await this.look().catch(error => this.#log.debug({ err: error }, 'foreign sessions could not be looked for'))
       await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
     }

@@ -1,6 +1,9 @@
+import { storedAuditColumns } from './tables/audit.ts'
+import { columnNames } from './tables/table.ts'
+
 /**
- * The SQL that sets the rights of the service role. The migration step applies it on every run, so no other right and no
- * setting of the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core rejects rows that were written
+ * The SQL that sets the rights of the service role. The migration step applies it on every run, so no other right and no setting of
+ * the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core rejects rows that were written
  * without the chain key, and `ledger verify` reports them.
  */
 export function grants(role: string, database: string): string[] {
@@ -11,7 +14,8 @@ export function grants(role: string, database: string): string[] {
     `grant usage on schema public to ${role}`,
     `grant select on all tables in schema public to ${role}`,
 
-    // Create workspaces, members, keys, operators and webhooks. Each row has a MAC. Without DELETE, no row can be deleted and inserted again.
+    // Create workspaces, members, keys, operators and webhooks. Each row has a MAC. There is no DELETE: a deleted row could be
+    // inserted again with its MAC.
     `grant insert on workspace, member, api_key, operator, webhook to ${role}`,
     // Delete a workspace by setting deleted_at. No procedure changes its name.
     `grant update (updated_at, deleted_at, revision, mac) on workspace to ${role}`,
@@ -36,7 +40,7 @@ export function grants(role: string, database: string): string[] {
        to ${role}`,
 
     // Append to the audit. A trigger checks the position and the time, and PostgreSQL assigns the id.
-    `grant insert (at, actor, action, workspace_id, target, before, after, reason, request_id, position, mac) on audit to ${role}`,
+    `grant insert (${Object.values(columnNames(storedAuditColumns)).join(', ')}) on audit to ${role}`,
     `grant execute on function lock_audit to ${role}`,
 
     // The first core on a new database stores the fingerprint of its chain key. The table holds one row.

@@ -141,6 +141,6 @@ export async function requireSettings(client: ClientBase, changes: SettingChange
   if (rows.length === 0) return
   const found = rows.map(({ name, value }) => `${name} is "${value}"`).join(', ')
   throw new WrongSettings(
-    `The session has not got the settings that core asked for (${found}): does a connection pooler drop the options of the startup message?`,
+    `The session does not have the settings that core asked for (${found}): does a connection pooler drop the options of the startup message?`,
   )
 }

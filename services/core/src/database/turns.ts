@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Rows that are checked in one turn of the event loop. They take less than a millisecond, or some on a slow machine. */
+/** Rows that are checked in one turn of the event loop. They take less than a millisecond, or a few on a slow machine. */
 const rowsPerTurn = 50
 
 /** Works on rows in order, in several turns of the event loop, so that many rows delay no other call. */

@@ -2,10 +2,10 @@ import type { Sequence } from './list.ts'
 import { numberOf, numbersBetween } from './numbers.ts'
 
 /**
- * Common table expressions for the first and the last of the rows (`low`, `high`, counted from 1) that were created from `from` on and before `to`;
- * no row if a time is null.
+ * Common table expressions for the first and the last of the rows (`low`, `high`, counted from 1) that were created from `from` on
+ * and before `to`; no row if a time is null.
  *
- * One recursion bisects for both ends: the first row that was not created before the bound is one from low to high.
+ * One recursion bisects for both ends. At each step, the first row that was not created before the bound is one from low to high.
  * The look-up in the middle is a subquery, so that it cannot become a join with the whole table. OFFSET 0 keeps PostgreSQL
  * from evaluating it twice.
  */

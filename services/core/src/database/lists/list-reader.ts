@@ -16,7 +16,7 @@ export type ListDatabase = { read<Row>(query: ListQuery<Row>): Promise<Row[]> }
 
 /**
  * A search that ends within `shortMs` never waits for longer ones. `longMs` is the maximum. A search may wait for `waitMs` twice,
- * for a short and a long slot, and still ends before its caller's deadline.
+ * for a short slot and for a long one, and still ends before its caller's deadline.
  */
 type ListLimits = { shortMs: number; longMs: number; waitMs: number }
 

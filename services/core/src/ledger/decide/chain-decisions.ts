@@ -38,7 +38,7 @@ export type ChainedPostings = {
 /** The rows to write for one or more decisions: changes of holds first, then limits and transfers. */
 export type ChainedDecisions = { holds: ChainedHolds; limits: ChainedLimit[]; postings: ChainedPostings }
 
-/** The rows of a ledger while a decision is chained: stored, then with the changes of holds, then with the transfers. */
+/** The rows that the next step replaces: first the stored ones, then those that the changes of holds have written. */
 type Rows = { ledger: LedgerRow & Replaced; wallets: Map<Uuid<'wallet'>, WalletRow & Replaced> }
 type Replaced = { mac: Buffer; version: string | null }
 
@@ -61,7 +61,7 @@ export function chainDecisions(chainKey: KeyObject, decisions: readonly Decision
   return chained
 }
 
-/** The wallets whose holds change, or that get another time until which they hold. */
+/** The wallets whose holds or `heldUntil` change. */
 function walletsWithHoldChanges({ before, holds, wallets }: Decision): WalletState[] {
   const holding = new Set(holds.map(({ walletId }) => walletId))
   return wallets.filter(({ id, heldUntil }) => holding.has(id) || heldUntil !== before.wallets.get(id)!.heldUntil)

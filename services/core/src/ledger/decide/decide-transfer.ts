@@ -41,7 +41,7 @@ export function decidePosting(draft: Draft, posting: Posting): MadeTransfer | Do
 
   const drawn = hold ? drawOnHold(draft, hold, amount, draw!.keepsRest) : null
   return draft.addTransfer({
-    ...requestOf(posting),
+    ...termsOf(posting),
     type,
     sourceWalletId: source.id,
     targetWalletId: target.id,
@@ -74,7 +74,7 @@ export function decideReversal(draft: Draft, reversal: Reversal): MadeTransfer |
     draft.missingFunds(source, amount)
   if (refused) return refused
   return draft.addTransfer({
-    ...requestOf(reversal),
+    ...termsOf(reversal),
     type: 'TRANSFER',
     sourceWalletId: source.id,
     targetWalletId: target.id,
@@ -91,7 +91,8 @@ function inactiveOf(source: WalletState, target: WalletState): DomainError | nul
   return null
 }
 
-function requestOf({ transferId, bizId, amount, currency, remark, reference, batchId, ...caller }: Posting | Reversal) {
+/** What a command and its transfer have in common. */
+function termsOf({ transferId, bizId, amount, currency, remark, reference, batchId, ...caller }: Posting | Reversal) {
   const { actor, requestId, clientAddress } = caller
   return { transferId, bizId, amount, currency, remark, reference, batchId, actor, requestId, clientAddress }
 }

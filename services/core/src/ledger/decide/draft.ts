@@ -32,7 +32,7 @@ export class Draft {
   readonly #entries: Entry[] = []
   #orderCount: number
   #holdCount: number
-  #undone: { transfers: number; orderCount: number } | null = null
+  #savepoint: { transfers: number; orderCount: number } | null = null
 
   constructor(ledger: LedgerState, now: Date) {
     this.ledger = ledger
@@ -186,9 +186,9 @@ export class Draft {
     })
   }
 
-  /** From here on, changes can be undone until they are kept. There may be no events among them. */
+  /** Begins changes that `undo` reverts or `keep` completes. Events cannot be reverted: there must be none among them. */
   begin(): void {
-    this.#undone = { transfers: this.#transfers.length, orderCount: this.#orderCount }
+    this.#savepoint = { transfers: this.#transfers.length, orderCount: this.#orderCount }
     for (const changes of this.#allChanges) changes.begin()
   }
 
@@ -198,7 +198,7 @@ export class Draft {
 
   undo(): void {
     for (const changes of this.#allChanges) changes.undo()
-    const { transfers, orderCount } = this.#undone!
+    const { transfers, orderCount } = this.#savepoint!
     this.#transfers.length = transfers
     this.#entries.length = 2 * transfers
     this.#orderCount = orderCount

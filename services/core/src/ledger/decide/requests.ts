@@ -17,7 +17,7 @@ export type Name<Kind extends IdKind = IdKind> = { id: Uuid<Kind> } | { bizId: s
 /** Who sent a command, for its row. */
 type Caller = { actor: string; requestId: string; clientAddress: string | null }
 
-/** The caller of commands that core itself sends: it expires holds. */
+/** Core itself as the caller: it expires holds. */
 export const coreItself: Caller = { actor: coreActor, requestId: 'core', clientAddress: null }
 
 /** A transfer to post: money to move between two wallets of one workspace. */
@@ -76,7 +76,7 @@ export type HoldRelease = Caller & {
   reason?: string | undefined
 }
 
-/** A wallet whose due holds expire. Every request does this for the wallets that it uses; this one does nothing else. */
+/** Expires the due holds of a wallet. Every request does this for the wallets that it uses; this one does nothing else. */
 export type Expiry = Caller & { kind: 'expiry'; walletId: Uuid<'wallet'> }
 
 /** The commands by their kind. */
@@ -207,7 +207,7 @@ export function isPlain({ commands, mayBePosted }: LedgerRequest): boolean {
   )
 }
 
-/** Whether a rejection names the place of its command: also in a batch of one transfer. */
+/** Whether this is a batch of the API, also one of a single transfer: a rejection then names the place of its command. */
 export function isBatch({ commands }: LedgerRequest): boolean {
   const [first] = commands
   return commands.length > 1 || (first !== undefined && 'batchId' in first && first.batchId !== null)

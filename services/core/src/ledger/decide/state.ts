@@ -42,7 +42,7 @@ export type LedgerState = LedgerRow &
     hasMoreDueHolds: boolean
   }
 
-/** The part of a ledger's state that is looked up in the database, before anything was looked up. */
+/** The part of a ledger's state that a batch under lock looks up. A batch from memory needs none of it. */
 export const nothingLoaded = {
   byBizId: new Map(),
   byTransferId: new Map(),

@@ -36,8 +36,8 @@ const maxAttempts = 5
  * What a result promises:
  *
  * - `posted`, `replayed`: certainly posted, by this batch or before it.
- * - S003: unknown. To repeat the command with the same bizId resolves it.
- * - Any other rejection: certainly not posted. With S002 the command may be repeated as it is; S001 is an unexpected error.
+ * - S003: unknown. Repeating the command with the same bizId resolves it.
+ * - Any other rejection: certainly not posted. After S002 the same command may be repeated. S001 is an unexpected error.
  *
  * A batch is in one of these states. Each attempt to commit is one transaction, so that all of it is committed or nothing:
  *
@@ -66,16 +66,17 @@ const maxAttempts = 5
  * - The connection was lost after COMMIT was sent: COMMIT UNKNOWN.
  * - Any other error: nothing is posted, and the ledgers of the batch are forgotten. After
  *   - a conflict with another transaction: FROM MEMORY again, up to `maxAttempts` attempts in all, then S002 for all;
- *   - a duplicate, if something was not looked up yet: LOOKED UP;
+ *   - a duplicate, unless all transferIds were looked up: LOOKED UP;
  *   - a database that is unavailable: S002 for all;
  *   - a timeout, while another session has locked some of the ledgers: LOCKABLE ONLY;
- *   - anything else: IN HALVES. For a request that is alone, a number that is taken already: HALTED, with S002; a timeout: S002;
- *     otherwise: S001.
+ *   - anything else, with several requests: IN HALVES;
+ *   - anything else, with a single request: HALTED and S002 if one of its numbers is already taken, S002 after a timeout, and
+ *     otherwise S001.
  *
  * ## LOOKED UP
  *
- * `retryWithLookup` posts the batch UNDER LOCK, and looks up transferIds too. What exists already is replayed or T005, and no
- * longer makes the batch fail. Later batches of these ledgers are not decided from memory for a while.
+ * `retryWithLookup` posts the batch UNDER LOCK, and also looks up transferIds. A transfer that exists already is then a replay or
+ * T005, and no longer makes the batch fail. For a while, later batches of these ledgers are not decided from memory.
  *
  * ## LOCKABLE ONLY
  *
@@ -87,13 +88,13 @@ const maxAttempts = 5
  *
  * ## HALTED
  *
- * `halt` closes one ledger to postings until an operator reopens it. This is a transaction of its own, after those of the batch,
- * and changes no result.
+ * `halt` stops all postings to one ledger until an operator reopens it, in a transaction of its own after those of the batch. It
+ * changes no result.
  *
  * ## COMMIT UNKNOWN
  *
- * `resolveCommit` looks up the transferIds UNDER LOCK, which waits until the lost session has ended: that session cannot commit
- * afterwards. What it has committed is replayed, and the rest is posted now.
+ * `resolveCommit` looks up the transferIds UNDER LOCK. The lock is granted only when the lost session has ended, after which it
+ * cannot commit any more. What it has committed is replayed, and the rest is posted now.
  *
  * - Committed: results as in UNDER LOCK.
  * - An error: COMMIT UNKNOWN again, up to `maxAttempts` attempts in all, then S003 for all.

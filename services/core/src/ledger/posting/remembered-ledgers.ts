@@ -74,12 +74,7 @@ export class RememberedLedgers {
         remembered.delete(wallet.id)
         remembered.set(wallet.id, { ...wallet, version } as WalletState)
       }
-      const ledger = {
-        ...row,
-        version,
-        wallets: remembered,
-        ...nothingLoaded,
-      } as LedgerState
+      const ledger = { ...row, version, wallets: remembered, ...nothingLoaded } as LedgerState
       this.#ledgers.set(row.workspaceId, { ledger, wallets: remembered, undisturbed })
       this.#walletCount += remembered.size
     }

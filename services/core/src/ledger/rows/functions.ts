@@ -7,13 +7,11 @@ import { type LimitRow, limitMac } from '../../database/tables/spending-limit.ts
 import { type WalletRow, walletMac } from '../../database/tables/wallet.ts'
 import { emptyJournalHead, type JournalEntry, type JournalType, journalMac } from '../chain/journal.ts'
 
-/**
- * Database functions write the rows of ledgers and wallets and check each change (see
- * database/migrations/initial/ledger-rows.ts; for postings, store/write-transfers.ts). Callers lock the ledger first and pass rows
- * whose MACs they have checked. Functions that return rows return the new ones.
- *
- * All throw a DatabaseError, restrict_violation, when a change does not continue from the stored rows.
- */
+// Database functions write the rows of ledgers and wallets and check each change (see database/migrations/initial/ledger-rows.ts;
+// for postings, store/write-transfers.ts). Callers lock the ledger first and pass rows whose MACs they have checked. All throw a
+// DatabaseError, restrict_violation, when a change does not continue from the stored rows.
+
+/** The rows after a change. */
 type Changed = { ledger: LedgerRow; wallet: WalletRow }
 
 const openLedgerStatement = statement('open-ledger', 'select open_ledger($1, $2, $3)')
@@ -162,7 +160,7 @@ function chainEvent(
   return { ...entry, mac: journalMac(chainKey, entry, journalHead) }
 }
 
-/** What the database functions do not know of an event. */
+/** What a database function cannot read from the rows that it writes. */
 function toJson({ position, id, type, actor, requestId, clientAddress, mac }: ChainedEvent): string {
   return JSON.stringify({
     position,

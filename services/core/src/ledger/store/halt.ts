@@ -100,7 +100,7 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   return true
 }
 
-/** The reason of a ledger whose workspace is not deleted: only the deletion closes one. */
+/** Why a closed ledger counts as halted if its workspace is not deleted: core closes a ledger only with its workspace. */
 export const closedOutside = 'the ledger was closed outside the service'
 
 /** SQL: ledgers that are halted, or closed without the deletion of their workspace. */
@@ -116,9 +116,8 @@ const findHaltedStatement = statement<{ workspaceId: Uuid<'workspace'>; reason: 
 )
 
 /**
- * Halted ledgers, up to a limit: whoever has the service's role can forge any number. They
- * accept no postings until an operator reopens them. Those that only the service's role has closed, and not the deletion of their
- * workspace, are among them.
+ * Halted ledgers, which accept no postings until an operator reopens them, and closed ledgers whose workspace is not deleted. There is
+ * a limit because whoever has the service's role can forge any number.
  */
 export function findHaltedLedgers(
   db: Queryable,

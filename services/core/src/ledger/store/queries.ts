@@ -40,14 +40,14 @@ export type LoadedWallet = { wallet: WalletState; now: Date }
 /** A wallet as PostgreSQL returns it. */
 type FoundWallet = FoundRow<typeof storedWalletColumns> & { version: string; now: Date }
 
-const walletColumns = `${selectColumns(storedWalletColumns, 'w')}, w.xmin::text as version,
+const selectedWallet = `${selectColumns(storedWalletColumns, 'w')}, w.xmin::text as version,
   date_trunc('milliseconds', clock_timestamp()) as now`
 
 // Separate from the statement that locks: it sees what was committed while that one waited, and its clock is read after
 // the locks were granted.
 const loadWalletsStatement = statement<FoundWallet>(
   'load-wallets',
-  `select ${walletColumns}
+  `select ${selectedWallet}
    from unnest($1::uuid[], $2::uuid[]) as asked (workspace_id, id)
    cross join lateral (
      select *, xmin from wallet where wallet.workspace_id = asked.workspace_id and wallet.id = asked.id limit 1) w`,
@@ -83,7 +83,7 @@ function rowsNamed(table: 'hold' | 'transfer', first = 1): string {
 
 const loadNamedWalletsStatement = statement<FoundWallet>(
   'load-wallets-of-holds-and-orders',
-  `select ${walletColumns}
+  `select ${selectedWallet}
    from (
      select h.workspace_id, h.wallet_id from ${rowsNamed('hold')} h
      union
@@ -110,7 +110,10 @@ function toLoadedWallet({ now, version, ...found }: FoundWallet): LoadedWallet {
 /** A transfer as stored. Its last reversal has the sum of all of them; null without any. */
 export type FoundTransfer = TransferWithEntries & { lastReversalId: Uuid<'transfer'> | null }
 
-/** Selects the MAC of the entry before this one on its wallet, in hex; null for the first. In order: see the function `post`. */
+/**
+ * SQL: the MAC of the entry before this one on its wallet, in hex; null for the first. The order makes the planner use the index of
+ * sequences (see `post`).
+ */
 const macBefore = (side: 'source' | 'target') => `(
   select encode(f.mac, 'hex') from flow f where f.workspace_id = t.workspace_id and f.wallet_id = t.${side}_wallet_id
     and f.sequence < t.${side}_sequence order by f.sequence desc limit 1)`
@@ -119,7 +122,7 @@ type FoundColumns = FoundRow<typeof transferColumns> & {
   [Side in 'source' | 'target' as `${Side}Balance` | `${Side}Mac` | `${Side}Previous`]: string | null
 } & { sourceOrderCount: number | null; targetOrderCount: number | null; lastReversalId: Uuid<'transfer'> | null }
 
-const foundColumns = `
+const selectedTransfer = `
   ${selectColumns({ ...transferColumns, ...entryColumns }, 't')},
   ${macBefore('source')} as "sourcePrevious", ${macBefore('target')} as "targetPrevious", (
     select r.id from transfer r where r.workspace_id = t.workspace_id and r.reverses_id = t.id
@@ -127,7 +130,7 @@ const foundColumns = `
 
 const findTransfersStatement = statement<FoundColumns>(
   'find-transfers',
-  `select ${foundColumns} from ${rowsNamed('transfer')} t`,
+  `select ${selectedTransfer} from ${rowsNamed('transfer')} t`,
 )
 
 /** The existing transfers with these names. */
