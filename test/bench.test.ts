@@ -97,6 +97,25 @@ test('docs/performance.md lists exactly the keys of the report', async () => {
   expect(keys.toSorted()).toEqual(targets.map(({ key }) => key).toSorted())
 })
 
+test('docs/measurements.md has results of keys of the benchmark, and says whether they reach their targets', async () => {
+  const page = await readFile(new URL('../docs/measurements.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| (`[a-z]\w+_.*?) \| ([\d., to]+) \| (yes|no) \|$/gm)]
+  expect(rows.length).toBeGreaterThan(5)
+  for (const [row, cell, measured, reached] of rows) {
+    const keys = cell!.replaceAll('`', '').split(', ')
+    const values = measured!.split(/, | to /).map(Number)
+    // One value for each key, or a range for all.
+    const isReachedBy = keys.map((key, at) => {
+      const target = targets.find(each => each.key === key)
+      expect(target, key).toBeDefined()
+      return measured!.includes(' to ')
+        ? values.every(value => isReached(target!, value))
+        : isReached(target!, values[at]!)
+    })
+    expect(isReachedBy.every(Boolean) ? 'yes' : 'no', row).toBe(reached)
+  }
+})
+
 test('the report has the median of the ratios of the rounds, with the lowest and the highest', () => {
   const machine = {} as Machine
   const key = ratiosOf([100, 10, 120], [50, 5, 80])
