@@ -276,7 +276,7 @@ await runProgram(
     flags,
     examples: ['', '--minutes 0.5 --seed 42'],
     notes: `The test starts its own PostgreSQL and Redis, two cores, two couriers and two gateways. If anything was lost, duplicated or left
-unexplained, it exits with 1 and keeps the logs. docs/operations.md explains the figures.`,
+unexplained, it exits with 1 and keeps the logs. docs/measurements.md explains the figures.`,
     run: runChaos,
   }),
   process.argv.slice(2),

@@ -2,7 +2,7 @@ import { table } from '../../cli/admin/table.ts'
 import type { PeakMemory } from './memory.ts'
 import type { Discrepancies } from './reconcile.ts'
 
-/** Times in milliseconds. docs/operations.md defines both. */
+/** Times in milliseconds. docs/measurements.md defines both. */
 export type FaultFigures = { count: number; recoveryMs: Spread; noAnswerMs: Spread }
 type Spread = { median: number; worst: number }
 
