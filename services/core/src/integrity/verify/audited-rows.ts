@@ -1,9 +1,15 @@
-import type { AuditAction, LedgerRule, Uuid } from '@workspace-wallet/contract'
+import { type AuditAction, Decimal, type LedgerRule, type Uuid } from '@workspace-wallet/contract'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { apiKeyColumns } from '../../database/tables/api-key.ts'
+import { operatorColumns } from '../../database/tables/operator.ts'
+import { limitColumns } from '../../database/tables/spending-limit.ts'
+import { arrayReader, type Columns, type SignedTable, selectColumns } from '../../database/tables/table.ts'
+import { walletColumns } from '../../database/tables/wallet.ts'
+import { webhookColumns } from '../../database/tables/webhook.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { type Findings, publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
-import { dateOf, decimalOf, wholeOf } from './values.ts'
+import { decimalOf } from './values.ts'
 
 type Scope = { snapshot: Snapshot; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
@@ -29,6 +35,42 @@ type AuditedRows = {
 }
 
 const isInScope = '($1::uuid is null or workspace_id = $1)'
+
+type RowsWithColumns<Of extends Columns> = Pick<AuditedRows, 'rule' | 'actions' | 'publicId' | 'idName'> &
+  Partial<Pick<AuditedRows, 'idInAudit' | 'audited'>> & {
+    table: SignedTable
+    columns: Of
+    /** SQL about the rows `t`, if it is not that of a table whose primary key is `workspace_id, id`. */
+    workspace?: string
+    id?: string
+    where?: string
+    order?: string
+  }
+
+/** A kind of row with columns that have the names and values of the fields in the audit. */
+function rowsOf<Of extends Columns>({ table, columns, ...given }: RowsWithColumns<Of>): AuditedRows {
+  const { workspace = 't.workspace_id', id = 't.id', where = isInScope, order = 't.workspace_id, t.id' } = given
+  const read = arrayReader(columns, Object.keys(columns))
+  return {
+    idInAudit: 'target',
+    audited: ({ after }) => Object.fromEntries(Object.keys(columns).map(name => [name, after[name]])),
+    ...given,
+    sql: `
+      select ${workspace}, ${id}, ${selectColumns(columns, 't')}
+      from public.${table} t where ${where} order by ${order}`,
+    stored: found => Object.fromEntries(Object.entries(read(found)).map(([name, value]) => [name, inAudit(value)])),
+  }
+}
+
+/** A value as the audit has it, in JSON. What cannot be read as a time equals none in the audit. */
+function inAudit(value: unknown): unknown {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
+  return Decimal.isDecimal(value) ? value.toFixed() : value
+}
+
+function pick<Of extends Columns, Name extends keyof Of>(columns: Of, ...names: Name[]): Pick<Of, Name> {
+  return Object.fromEntries(names.map(name => [name, columns[name]])) as Pick<Of, Name>
+}
 
 const workspaces: AuditedRows = {
   rule: 'workspace-audit',
@@ -64,7 +106,7 @@ const members: AuditedRows = {
   stored: ([isMember]) => ({ status: isMember === 't' ? 'member' : 'removed' }),
 }
 
-const apiKeys: AuditedRows = {
+const apiKeys = rowsOf({
   rule: 'key-audit',
   actions: [
     'key.create',
@@ -76,55 +118,31 @@ const apiKeys: AuditedRows = {
     'key.set-ips',
     'key.set-scopes',
   ],
-  idInAudit: 'target',
-  sql: `
-    select workspace_id, id, status, to_json(scopes), to_json(ip_allowlist), secret_version, expires_at, deleted_at
-    from public.api_key where ${isInScope} order by workspace_id, id`,
+  table: 'api_key',
+  columns: pick(apiKeyColumns, 'status', 'scopes', 'ipAllowlist', 'secretVersion', 'expiresAt', 'deletedAt'),
   publicId: id => publicId('apiKey', id),
   idName: 'apiKey',
-  audited: ({ after: { status, scopes, ipAllowlist, secretVersion, expiresAt, deletedAt } }) => ({
-    status,
-    scopes,
-    ipAllowlist,
-    secretVersion,
-    expiresAt,
-    deletedAt,
-  }),
-  stored: ([status, scopes, ipAllowlist, secretVersion, expiresAt, deletedAt]) => ({
-    status,
-    scopes: JSON.parse(scopes ?? 'null'),
-    ipAllowlist: JSON.parse(ipAllowlist ?? 'null'),
-    secretVersion: wholeOf(secretVersion!),
-    expiresAt: isoTime(expiresAt!),
-    deletedAt: isoTime(deletedAt!),
-  }),
-}
+})
 
-const operators: AuditedRows = {
+const operators = rowsOf({
   rule: 'operator-audit',
   actions: ['operator.create', 'operator.disable', 'operator.rotate'],
-  idInAudit: 'target',
-  sql: `
-    select null, name, role, status, token_version, expires_at
-    from public.operator where $1::uuid is null order by name`,
+  table: 'operator',
+  columns: pick(operatorColumns, 'role', 'status', 'tokenVersion', 'expiresAt'),
+  workspace: 'null',
+  id: 't.name',
+  where: '$1::uuid is null',
+  order: 't.name',
   publicId: name => `${name}`,
   idName: 'operator',
-  audited: ({ after: { role, status, tokenVersion, expiresAt } }) => ({ role, status, tokenVersion, expiresAt }),
-  stored: ([role, status, tokenVersion, expiresAt]) => ({
-    role,
-    status,
-    tokenVersion: wholeOf(tokenVersion!),
-    expiresAt: isoTime(expiresAt!),
-  }),
-}
+})
 
-const wallets: AuditedRows = {
+const wallets = rowsOf({
   rule: 'wallet-audit',
   actions: Object.keys(statusAfter) as (keyof typeof statusAfter)[],
-  idInAudit: 'target',
-  sql: `
-    select workspace_id, id, name, biz_id, currency, status, frozen_by
-    from public.wallet where kind is distinct from 'EXTERNAL' and ${isInScope} order by workspace_id, id`,
+  table: 'wallet',
+  columns: pick(walletColumns, 'name', 'bizId', 'currency', 'status', 'frozenBy'),
+  where: `kind is distinct from 'EXTERNAL' and ${isInScope}`,
   publicId: id => publicId('wallet', id),
   idName: 'walletId',
   audited: ({ action, after }, before) => {
@@ -132,8 +150,7 @@ const wallets: AuditedRows = {
     const { frozenBy } = after
     return { name, bizId, currency, status: statusAfter[action as keyof typeof statusAfter], frozenBy }
   },
-  stored: ([name, bizId, currency, status, frozenBy]) => ({ name, bizId, currency, status, frozenBy }),
-}
+})
 
 const funding: AuditedRows = {
   rule: 'transfer-audit',
@@ -161,7 +178,7 @@ const funding: AuditedRows = {
   }),
 }
 
-const webhooks: AuditedRows = {
+const webhooks = rowsOf({
   rule: 'webhook-audit',
   actions: [
     'webhook.create',
@@ -172,39 +189,20 @@ const webhooks: AuditedRows = {
     'webhook.seek',
     'webhook.update',
   ],
-  idInAudit: 'target',
-  sql: `
-    select workspace_id, id, biz_id, url, to_json(types), concurrency, status, secret_version, deleted_at
-    from public.webhook where ${isInScope} order by workspace_id, id`,
+  table: 'webhook',
+  columns: pick(webhookColumns, 'bizId', 'url', 'types', 'concurrency', 'status', 'secretVersion', 'deletedAt'),
   publicId: id => publicId('webhook', id),
   idName: 'webhookId',
-  audited: ({ after: { bizId, url, types, concurrency, status, secretVersion, deletedAt } }) => ({
-    bizId,
-    url,
-    types,
-    concurrency,
-    status,
-    secretVersion,
-    deletedAt,
-  }),
-  stored: ([bizId, url, types, concurrency, status, secretVersion, deletedAt]) => ({
-    bizId,
-    url,
-    types: JSON.parse(types ?? 'null'),
-    concurrency: wholeOf(concurrency!),
-    status,
-    secretVersion: wholeOf(secretVersion!),
-    deletedAt: isoTime(deletedAt!),
-  }),
-}
+})
 
-const limits: AuditedRows = {
+const limits = rowsOf({
   rule: 'limit-audit',
   actions: ['limit.set', 'limit.clear'],
+  table: 'spending_limit',
+  columns: pick(limitColumns, 'perTransfer', 'perDay', 'countedFrom'),
+  id: `t.subject || ' ' || t.currency`,
   idInAudit: `target || ' ' || (after ->> 'currency')`,
-  sql: `
-    select workspace_id, subject || ' ' || currency, per_transfer, per_day, counted_from
-    from public.spending_limit where ${isInScope} order by workspace_id, subject, currency`,
+  order: 't.workspace_id, t.subject, t.currency',
   publicId: limit => {
     const [, kind, id = '', currency] = limit?.match(/^(key|wallet):(.*) (.*)$/s) ?? []
     return kind ? `${kind === 'key' ? id : publicId('wallet', id)} ${currency}` : `${limit}`
@@ -215,12 +213,7 @@ const limits: AuditedRows = {
     perDay: plainAmount(perDay),
     countedFrom,
   }),
-  stored: ([perTransfer, perDay, countedFrom]) => ({
-    perTransfer: plainAmount(perTransfer),
-    perDay: plainAmount(perDay),
-    countedFrom: wholeOf(countedFrom!),
-  }),
-}
+})
 
 /**
  * Compares the audit with the rows that its actions created and changed. A row that its owner resets to an earlier
@@ -278,12 +271,6 @@ function differenceOf(audited: State | null, stored: State | null): string | nul
 function idsOf({ idName, publicId: toPublicId }: AuditedRows, [workspace, id]: TextRow): Record<string, string> {
   const workspaceIds = workspace === null ? {} : { workspaceId: publicId('workspace', workspace!) }
   return idName ? { ...workspaceIds, [idName]: toPublicId(id!) } : workspaceIds
-}
-
-/** What cannot be read as a time stays as it is: it equals none in the audit. */
-function isoTime(text: string | null): string | null {
-  const time = dateOf(text)
-  return Number.isNaN(time.getTime()) ? text : time.toISOString()
 }
 
 /** An amount without the decimals of its currency, which the audit shows and a limit is stored without. */
