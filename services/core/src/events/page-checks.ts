@@ -3,12 +3,12 @@ import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { journalMac } from '../ledger/chain/journal.ts'
 import {
   ModifiedRow,
-  modifiedRow,
+  modifiedRowError,
   requireChained,
   requireSignedHold,
   requireSignedLedger,
   requireSignedWallet,
-  unchainedRow,
+  unchainedRowError,
 } from '../ledger/store/require-signed.ts'
 import { positionOf, type StoredEntry, type StoredEvent, type StoredPage, type StoredTransfer } from './queries.ts'
 
@@ -86,7 +86,7 @@ export class PageChecks {
   #requireEntry({ entry, mac, previous, hold, wallet }: StoredEntry): void {
     const before = previous ?? (this.#isFiltered ? '' : this.#journalHead)
     if (journalMac(this.#chainKey, entry, Buffer.from(before, 'hex')).toString('hex') !== mac)
-      throw unchainedRow('journal', this.#workspaceId, `event ${idFromUuid('event', entry.id)}`)
+      throw unchainedRowError('journal', this.#workspaceId, `event ${idFromUuid('event', entry.id)}`)
     this.#journalHead = mac
     if (entry.holdId === null) this.#requireWallet(entry.walletId, wallet)
     else this.#requireHold(entry.holdId, hold)
@@ -94,13 +94,13 @@ export class PageChecks {
 
   #requireHold(id: Uuid<'hold'>, hold: StoredEntry['hold']): void {
     const workspaceId = this.#workspaceId
-    if (!hold) throw modifiedRow('hold', workspaceId, `hold ${idFromUuid('hold', id)}`)
+    if (!hold) throw modifiedRowError('hold', workspaceId, `hold ${idFromUuid('hold', id)}`)
     requireSignedHold(this.#chainKey, hold)
   }
 
   #requireWallet(id: Uuid<'wallet'>, wallet: StoredEntry['wallet']): void {
     const workspaceId = this.#workspaceId
-    if (!wallet) throw modifiedRow('wallet', workspaceId, `wallet ${idFromUuid('wallet', id)}`)
+    if (!wallet) throw modifiedRowError('wallet', workspaceId, `wallet ${idFromUuid('wallet', id)}`)
     requireSignedWallet(this.#chainKey, wallet)
   }
 }

@@ -11,7 +11,7 @@ import type { Transfer } from '../ledger/chain/transfer.ts'
 import { nameOf } from '../ledger/decide/commands.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
 import { type FoundTransfer, findTransfers, lastReversalsOf } from '../ledger/store/queries.ts'
-import { type CheckedReads, requireChained, unchainedRow } from '../ledger/store/require-signed.ts'
+import { type CheckedReads, requireChained, unchainedRowError } from '../ledger/store/require-signed.ts'
 import { flowPartsFor, flowsOfWallet, ordersOfWallet, transfersOfWallet } from '../wallets/queries.ts'
 import { shownTransferColumns, toOrder } from './operations.ts'
 
@@ -58,7 +58,11 @@ async function readReversedAmount(core: CheckedReads, found: FoundTransfer): Pro
   const reversal = (await readById(core, name))?.transfer
   const { workspaceId, transferId } = found.transfer
   if (reversal?.reversesId !== transferId)
-    throw unchainedRow('transfer', workspaceId, `the last reversal of transfer ${idFromUuid('transfer', transferId)}`)
+    throw unchainedRowError(
+      'transfer',
+      workspaceId,
+      `the last reversal of transfer ${idFromUuid('transfer', transferId)}`,
+    )
   return reversal.reversedTotal
 }
 

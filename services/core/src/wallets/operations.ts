@@ -31,7 +31,7 @@ import type { Shards } from '../ledger/posting/shards.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeWalletStatus, type EventAuthor, insertWallet } from '../ledger/rows/functions.ts'
 import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
-import { type CheckedReads, modifiedRow } from '../ledger/store/require-signed.ts'
+import { type CheckedReads, modifiedRowError } from '../ledger/store/require-signed.ts'
 import { Wallet } from './entities.ts'
 import { findExternalWallet, findWallet } from './queries.ts'
 
@@ -256,7 +256,7 @@ function requireOpen(ledger: Ledger | null, administration: Administration, work
 /** @throws ModifiedRow for a client; AdminError NOT_ALLOWED for an operator */
 function requireUnmodified(row: Ledger | Wallet, { by }: Administration, what: string): void {
   if (by === 'WORKSPACE' && !isGenuine(row))
-    throw modifiedRow(row instanceof Wallet ? 'wallet' : 'ledger', uuidFromId('workspace', row.workspaceId), what)
+    throw modifiedRowError(row instanceof Wallet ? 'wallet' : 'ledger', uuidFromId('workspace', row.workspaceId), what)
   requireGenuine(row)
 }
 

@@ -8,7 +8,7 @@ import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerState } from './state.ts'
 
 /** Names the first transfer or hold of a ledger that was written outside the service; null when all are genuine. */
-export function forgedRecordOf(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
+export function forgeryIn(chainKey: KeyObject, ledger: LedgerState, forged: readonly Transfer[]): string | null {
   const forgedHere = forged.find(({ workspaceId }) => workspaceId === ledger.workspaceId)
   if (forgedHere) return `transfer ${idFromUuid('transfer', forgedHere.transferId)} was written outside the service`
   for (const hold of ledger.holds.values())
@@ -18,10 +18,10 @@ export function forgedRecordOf(chainKey: KeyObject, ledger: LedgerState, forged:
 }
 
 /**
- * Names the row of a ledger, or of a wallet or limit that it uses, that was modified outside the service; null when their MACs are
- * valid. Of a ledger that is not open nothing else is used; one that is halted may have been modified before.
+ * Names the row of a ledger, or of a wallet or limit that the batch uses, that was modified outside the service; null when all MACs
+ * are valid. A halted ledger may have been modified before it was halted. Of a closed one, nothing else is used.
  */
-export function modifiedRowOf(chainKey: KeyObject, ledger: LedgerState): string | null {
+export function modificationIn(chainKey: KeyObject, ledger: LedgerState): string | null {
   if (ledger.status === 'HALTED') return null
   if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) return 'the row of its ledger was modified outside the service'
   if (ledger.status === 'CLOSED') return null

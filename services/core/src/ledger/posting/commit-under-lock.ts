@@ -6,7 +6,7 @@ import { runOn } from '../../database/run.ts'
 import { auditActionsOf } from '../decide/audited-commands.ts'
 import { type ChainedDecisions, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
-import { forgedRecordOf, modifiedRowOf } from '../decide/modified-rows.ts'
+import { forgeryIn, modificationIn } from '../decide/modified-rows.ts'
 import { type LedgerRequest, type RequestResult, refusal, resultsByWorkspace, unavailable } from '../decide/requests.ts'
 import type { Decision } from '../decide/state.ts'
 import { changeHolds } from '../store/change-holds.ts'
@@ -35,7 +35,7 @@ export async function commitUnderLock(pool: Pool, chainKey: KeyObject, requests:
       const ledger = ledgers.get(workspaceId)
       if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
       // In a ledger that is not open, only replays succeed, which show nothing but these records.
-      const reason = forgedRecordOf(chainKey, ledger, forged) ?? modifiedRowOf(chainKey, ledger)
+      const reason = forgeryIn(chainKey, ledger, forged) ?? modificationIn(chainKey, ledger)
       if (reason) {
         if (ledger.status !== 'HALTED') breaches.push({ workspaceId, reason })
         return own.map(unavailable)

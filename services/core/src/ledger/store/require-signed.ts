@@ -31,33 +31,34 @@ export type ModifiedTable = (typeof modifiedTables)[number]
 
 /** @throws ModifiedRow */
 export function requireSignedLedger(chainKey: KeyObject, ledger: WithMac<LedgerRow>): void {
-  if (!ledgerMac(chainKey, ledger).equals(ledger.mac)) throw modifiedRow('ledger', ledger.workspaceId, 'its ledger')
+  if (!ledgerMac(chainKey, ledger).equals(ledger.mac))
+    throw modifiedRowError('ledger', ledger.workspaceId, 'its ledger')
 }
 
 /** @throws ModifiedRow */
 export function requireSignedWallet(chainKey: KeyObject, wallet: WithMac<WalletRow>): void {
   if (!walletMac(chainKey, wallet).equals(wallet.mac))
-    throw modifiedRow('wallet', wallet.workspaceId, `wallet ${idFromUuid('wallet', wallet.id)}`)
+    throw modifiedRowError('wallet', wallet.workspaceId, `wallet ${idFromUuid('wallet', wallet.id)}`)
 }
 
 /** @throws ModifiedRow */
 export function requireSignedHold(chainKey: KeyObject, hold: WithMac<HoldRow>): void {
   if (!holdMac(chainKey, hold).equals(hold.mac))
-    throw modifiedRow('hold', hold.workspaceId, `hold ${idFromUuid('hold', hold.id)}`)
+    throw modifiedRowError('hold', hold.workspaceId, `hold ${idFromUuid('hold', hold.id)}`)
 }
 
 /** @throws ModifiedRow if an entry does not continue the chain of its wallet */
 export function requireChained(chainKey: KeyObject, stored: TransferWithEntries): void {
   const { transfer } = stored
   if (!continueChains(chainKey, stored))
-    throw unchainedRow('transfer', transfer.workspaceId, `transfer ${idFromUuid('transfer', transfer.transferId)}`)
+    throw unchainedRowError('transfer', transfer.workspaceId, `transfer ${idFromUuid('transfer', transfer.transferId)}`)
 }
 
-export function modifiedRow(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
+export function modifiedRowError(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
   return new ModifiedRow(table, workspaceId, `the row of ${what} was modified outside the service`)
 }
 
-export function unchainedRow(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
+export function unchainedRowError(table: ModifiedTable, workspaceId: Uuid<'workspace'>, what: string): ModifiedRow {
   const reason = `${what}, or the one before it in its chain, was written outside the service`
   return new ModifiedRow(table, workspaceId, reason)
 }
