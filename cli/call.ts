@@ -249,7 +249,7 @@ await runProgram(
       "GET '/api/v1/event/query/events/0?type=transfer.completed&size=10'",
       'GET /api/v1/wallets --key ak_… --base-url https://wallet.example.com   (with the secret in API_SECRET)',
     ],
-    notes: `The demo is the one that npm start creates in DATA_DIR (default: .data). Its key has every scope. docs/guides has more
+    notes: `The demo is the one that npm start creates in DATA_DIR (default: .data in the checkout). Its key has every scope. docs/guides has more
 examples, and docs/api.md has one for each endpoint.
 
 The exit code is 0 if the response reports success, 1 if it does not or if there is none, and 2 if the command line is

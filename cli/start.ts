@@ -29,7 +29,7 @@ import { type Supervised, supervise } from './start/supervise.ts'
 import { SupervisorLog } from './start/supervisor-log.ts'
 
 const notes = `Environment:
-  DATA_DIR       directory for data, secrets and logs (default: .data)
+  DATA_DIR       directory for data, secrets and logs (default: .data in the checkout)
   GATEWAY_PORT   port of the public API, 0 for any free one (default: 8080)
   GATEWAY_HOST   address that the public API listens on (default: 127.0.0.1)
   CORE_PORT      port of core, 0 for any free one (default: 8081)
