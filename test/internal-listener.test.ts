@@ -54,6 +54,30 @@ test('one address has at most half of the connections', async () => {
   await until('others are served', async () => (await fetch(`${gateway.internalUrl}/healthz`).catch(() => null))?.ok)
 })
 
+test('answers are not cached, and no page of another origin may read them', async () => {
+  const authorization = `Bearer ${system.adminToken}`
+  for (const url of [gateway.internalUrl, system.coreUrl])
+    for (const [method, status] of [
+      ['GET', 200],
+      ['OPTIONS', 401],
+    ] as const) {
+      const headers = { Origin: 'https://example.com', ...(method === 'GET' && { authorization }) }
+      const answer = await fetch(`${url}/trpc/session.whoami`, { method, headers })
+      expect(answer.status).toBe(status)
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect([...answer.headers.keys()].filter(name => /^access-control|^set-cookie/.test(name))).toEqual([])
+    }
+})
+
+test('calls that core does not answer are sampled in the log', async () => {
+  await system.cores[0]!.kill('SIGKILL')
+  for (let count = 0; count < 50; count++)
+    expect((await fetch(`${gateway.internalUrl}/trpc/session.whoami`)).status).toBe(503)
+  const lines = gateway.output().split('\n')
+  expect(lines.filter(line => line.includes('core did not answer')).length).toBeLessThan(10)
+  expect(lines.some(line => line.includes('core did not answer an internal call'))).toBe(true)
+})
+
 async function openMany(count: number): Promise<Socket[]> {
   const sockets = await Promise.all(Array.from({ length: count }, () => openConnection(gateway.internalUrl)))
   for (const socket of sockets) socket.on('error', () => {})

@@ -38,6 +38,7 @@ test('the page has a section for each threat', () => {
     'Forged and misdirected deliveries',
     'Slow peers',
     'Documentation pages',
+    'The console',
   ])
 })
 

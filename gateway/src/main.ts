@@ -94,7 +94,7 @@ async function main(config: GatewayConfig): Promise<void> {
   })
   const consolePages = config.CONSOLE_DIR === undefined ? undefined : await serveConsole(config.CONSOLE_DIR)
   const internal = createInternalServer(
-    createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, log, console: consolePages }),
+    createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, sampled, console: consolePages }),
   )
   async function close(): Promise<void> {
     // First, so that readiness and metrics are available for as long as the gateway serves.

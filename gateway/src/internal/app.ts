@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import { type Log, type Readiness, shareRuns } from '@workspace-wallet/runtime'
+import { type Readiness, type SampledLog, shareRuns } from '@workspace-wallet/runtime'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
@@ -12,7 +12,7 @@ export type InternalOptions = {
   coreUrls: string[]
   readiness: () => Promise<Readiness>
   metrics: GatewayMetrics
-  log: Log
+  sampled: SampledLog
   /** The pages for operators, if they are served. */
   console: RequestHandler | undefined
 }
@@ -46,7 +46,7 @@ const ownHeaders = [
  * The application of the internal listener, for operators and internal callers: health, metrics, the console, and a proxy to
  * core. The listener is bound to loopback by default. The proxy adds no rights: callers send their own service token.
  */
-export function createInternalApp({ coreUrls, readiness, metrics, log, console }: InternalOptions): Express {
+export function createInternalApp({ coreUrls, readiness, metrics, sampled, console }: InternalOptions): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
@@ -64,7 +64,7 @@ export function createInternalApp({ coreUrls, readiness, metrics, log, console }
     response.type(metrics.registry.contentType).send(await readMetrics())
   })
   if (console) app.use(console)
-  app.use(replaceHeaders, coreProxy(coreUrls, log))
+  app.use(replaceHeaders, coreProxy(coreUrls, sampled))
   app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))
   return app
 }
@@ -82,7 +82,7 @@ const replaceHeaders: RequestHandler = ({ headers, socket }, _response, next) =>
 }
 
 /** Streams calls, including event streams, to the cores in turn. */
-function coreProxy(coreUrls: string[], log: Log) {
+function coreProxy(coreUrls: string[], sampled: SampledLog) {
   const cores = coreUrls.map(url => ({ url, isUnreachable: false }))
   let turn = 0
 
@@ -112,7 +112,13 @@ function coreProxy(coreUrls: string[], log: Log) {
     on: {
       error(error, request, response, target) {
         const wasSent = !wasNeverSent(error)
-        log.warn({ err: error, wasSent }, 'core did not answer an internal call')
+        // Whoever reaches the listener can cause it, without a token.
+        sampled.write('internal call', {
+          level: 'warn',
+          fields: { err: error, wasSent },
+          message: 'core did not answer an internal call',
+          summary: 'core did not answer more internal calls',
+        })
         const core = cores.find(({ url }) => String(target).startsWith(url))
         if (core && !wasSent) void skipUntilHealthy(core)
         if (response instanceof Socket || response.headersSent) {

@@ -123,6 +123,8 @@ export function createCoreServer(
   const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
     if (!pipelines.accepts(request, response)) return
     limitPieces(request)
+    // The console reads with GET. What it reads is for its operator only, and only now.
+    response.setHeader('cache-control', 'no-store')
     answer(request, response).catch(cause => {
       const error = getTRPCErrorFromUnknown(cause)
       if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
