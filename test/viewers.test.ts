@@ -1,4 +1,4 @@
-import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
+import { type CoreClient, checkpointLines, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -58,6 +58,12 @@ test('an operator exports one checkpoint at a time from a core', async () => {
   await owner.query('commit')
   expect(await Promise.all([first, second])).toEqual([1, 1])
   expect(await exported(viewer)).toBe(1)
+})
+
+test('an export may follow another one as soon as it has the last part', async () => {
+  const viewer = await newViewer('repeating')
+  for (let count = 0; count < 50; count++)
+    for await (const { part } of checkpointLines(viewer)) expect(part.part).toBe(0)
 })
 
 test('the calls of viewers leave connections for others', async () => {

@@ -220,26 +220,33 @@ async function* verifyAndRepair(
   }
 }
 
-/** Who exports a checkpoint now. */
-const exporting = new WeakMap<Core, Set<string>>()
+/** The exports of checkpoints that run now, by who has called. */
+const exporting = new WeakMap<Core, Map<string, object>>()
 
 /** Runs one export at a time for each operator: each uses a connection of its own to the database. */
 async function* oneForEach(
   { core, actor }: CallContext,
   parts: AsyncGenerator<CheckpointPart, void>,
 ): AsyncGenerator<CheckpointPart, void> {
-  const actors = exporting.get(core) ?? new Set()
-  exporting.set(core, actors)
-  if (actors.has(actor))
+  const exports = exporting.get(core) ?? new Map<string, object>()
+  exporting.set(core, exports)
+  if (exports.has(actor))
     throw new AdminError(
       'NOT_ALLOWED',
       'You already export a checkpoint from this core: wait until it ends, or stop it.',
     )
-  actors.add(actor)
+  exports.set(actor, parts)
+  const end = () => {
+    if (exports.get(actor) === parts) exports.delete(actor)
+  }
   try {
-    yield* parts
+    for await (const part of parts) {
+      // With the last part, the caller may begin another export.
+      if (part.last) end()
+      yield part
+    }
   } finally {
-    actors.delete(actor)
+    end()
   }
 }
 
