@@ -53,17 +53,19 @@ export const auditCommands = [
 ]
 
 function printEntries(entries: AuditEntry[], next: number | null): string {
-  const rows = entries.map(({ id, at, actor, action, target, workspaceId, reason, requestId, ...change }) => [
-    String(id),
-    at.toISOString(),
-    actor,
-    action,
-    target,
-    workspaceId ?? '',
-    reason ?? '',
-    requestId ?? '',
-    changeText(change),
-  ])
+  const rows = entries.map(
+    ({ id, at, actor, action, target, workspaceId, reason, requestId, isGenuine, ...change }) => [
+      String(id),
+      at.toISOString(),
+      actor,
+      action,
+      target,
+      workspaceId ?? '',
+      reason ?? '',
+      requestId ?? '',
+      isGenuine ? changeText(change) : 'FORGED: run ledger verify',
+    ],
+  )
   const rest = next === null ? '' : `\n\nThere are older actions. To list them, add --before ${next}.`
   return `${table(['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'TARGET', 'WORKSPACE', 'REASON', 'REQUEST', 'CHANGE'], rows)}${rest}`
 }

@@ -63,8 +63,11 @@ export const auditEntry = z.object({
   reason: z.string().nullable(),
   /** The call or request of the public API that did it, which the logs have too. Null for what core does by itself. */
   requestId: z.string().nullable(),
+  /** What it changed. Null if the entry is not genuine. */
   before: z.unknown(),
   after: z.unknown(),
+  /** Whether the MAC of the entry matches its content and the entry before it. */
+  isGenuine: z.boolean(),
 })
 export type AuditEntry = z.infer<typeof auditEntry>
 

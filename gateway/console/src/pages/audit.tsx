@@ -9,6 +9,7 @@ import { Id, shortId } from '../components/id.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Empty, Page } from '../components/page.tsx'
 import { optionalText, optionalTime } from '../components/record-list.tsx'
+import { Tag } from '../components/status.tsx'
 import { Time } from '../components/time.tsx'
 import { useText } from '../preferences/preferences.tsx'
 import { useRead } from '../session/calls.ts'
@@ -76,7 +77,7 @@ export function AuditPage() {
 }
 
 function useColumns(): Column<AuditEntry>[] {
-  const { audit, fields, workspaces, actions, refusals } = useText()
+  const { audit, fields, keys, workspaces, actions, refusals } = useText()
   return [
     { label: fields.time, cell: ({ at }) => <Time at={at} /> },
     { label: audit.actor, cell: ({ actor }) => <Written>{actor}</Written> },
@@ -95,7 +96,10 @@ function useColumns(): Column<AuditEntry>[] {
     },
     { label: actions.reason, cell: ({ reason }) => <Written>{reason}</Written> },
     { label: refusals.requestId, cell: ({ requestId }) => requestId !== null && <Id value={requestId} /> },
-    { label: audit.changes, cell: entry => <Changes {...entry} /> },
+    {
+      label: audit.changes,
+      cell: entry => (entry.isGenuine ? <Changes {...entry} /> : <Tag tone="bad">{keys.modified}</Tag>),
+    },
   ]
 }
 

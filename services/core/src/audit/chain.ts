@@ -15,6 +15,9 @@ export type Action = Omit<AuditRow, 'position' | 'at'>
 /** The last action of a chain, locked until the transaction ends, and the time of PostgreSQL in milliseconds. */
 export type AuditHead = { workspaceId: Uuid<'workspace'>; position: number; mac: Buffer; nowMs: number }
 
+/** An action may have half a megabyte, if somebody else wrote it: so few are read at a time that they fill no memory. */
+export const auditRowsPerFetch = 50
+
 /** The MAC before the first action. */
 export const emptyAuditMac = Buffer.alloc(0)
 

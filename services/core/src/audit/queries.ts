@@ -1,26 +1,22 @@
-import { type AuditAction, type AuditListing, type AuditPage, idFromUuid, type Uuid } from '@workspace-wallet/contract'
-import { type Em, kyselyOf } from '../database/orm.ts'
-import { timeText } from '../database/statement.ts'
+import type { KeyObject } from 'node:crypto'
+import type { AuditAction, AuditListing, AuditPage } from '@workspace-wallet/contract'
+import { kyselyOf, type Orm } from '../database/orm.ts'
+import { type Queryable, timeText } from '../database/statement.ts'
 import { idToFind } from '../database/types.ts'
 import { AuditEntry } from './entities.ts'
+import { findActions } from './records.ts'
 
-/** A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. */
-export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPage> {
+type Parts = { orm: Orm; reads: Queryable; chainKey: KeyObject }
+
+/**
+ * A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. It finds the
+ * numbers; the actions are then read a few at a time.
+ */
+export async function listAudit({ orm, reads, chainKey }: Parts, listing: AuditListing): Promise<AuditPage> {
   const { limit, workspaceId, actor, action, target, requestId, from, to, before } = listing
-  let query = kyselyOf(em, AuditEntry)
+  let query = kyselyOf(orm.em.fork(), AuditEntry)
     .selectFrom('AuditEntry')
-    .select([
-      'id',
-      'at',
-      'actor',
-      'action',
-      'workspaceId as workspace',
-      'target',
-      'reason',
-      'requestId',
-      'before',
-      'after',
-    ])
+    .select('id')
     .orderBy('id', 'desc')
     .limit(limit + 1)
   if (workspaceId !== undefined) query = query.where('workspaceId', '=', idToFind('workspace', workspaceId))
@@ -31,15 +27,9 @@ export async function listAudit(em: Em, listing: AuditListing): Promise<AuditPag
   if (from) query = query.where('at', '>=', storable(from))
   if (to) query = query.where('at', '<', storable(to))
   if (before !== undefined) query = query.where('id', '<', before)
-  const rows = await query.execute()
-  const entries = rows.slice(0, limit).map(({ workspace, reason = null, requestId = null, ...row }) => ({
-    ...row,
-    reason,
-    requestId,
-    // Not converted, because of its alias: see `kyselyOf`.
-    workspaceId: workspace ? idFromUuid('workspace', workspace as string as Uuid<'workspace'>) : null,
-  }))
-  return { entries, next: rows.length > limit ? entries.at(-1)!.id : null }
+  const ids = (await query.execute()).map(({ id }) => id)
+  const entries = await findActions(reads, chainKey, ids.slice(0, limit))
+  return { entries, next: ids.length > limit ? ids[limit - 1]! : null }
 }
 
 /** The time that PostgreSQL compares with those of entries: its range is smaller than that of Date. */

@@ -1,30 +1,76 @@
 import type { KeyObject } from 'node:crypto'
 import { type AuditAction, idFromUuid } from '@workspace-wallet/contract'
-import { type Queryable, run, type Statement, statement } from '../database/statement.ts'
-import type { AuditRow } from '../database/tables/audit.ts'
-import { type FoundAction, readAction, selectAction } from './chain.ts'
+import { plainArray, type Queryable, run, type Statement, statement } from '../database/statement.ts'
+import { type AuditRow, storedAuditColumns } from '../database/tables/audit.ts'
+import { columnNames } from '../database/tables/table.ts'
+import { auditRowsPerFetch, type FoundAction, readAction, selectAction } from './chain.ts'
 
-/** An action, its number in the audit, and whether its MAC matches its content and the action before it. */
+/** An action, its number in the audit, and whether its MAC matches its content and the action before it: if not, no change is shown. */
 export type CheckedAction = Omit<AuditRow, 'workspaceId' | 'before' | 'after'> & {
   id: number
   workspaceId: string | null
+  before: unknown
   after: unknown
   isGenuine: boolean
 }
 
 type FoundRecord = FoundAction & { id: number }
 
+/**
+ * Checks actions: the role of the service can append to the audit, but not with a valid MAC. JSON that the service has not written is
+ * not parsed: it may be too deep for what reads it, and a few kilobytes of it can take megabytes.
+ */
+function checked(chainKey: KeyObject, rows: readonly FoundRecord[]): CheckedAction[] {
+  return rows.map(({ id, ...found }) => {
+    const { action, isGenuine } = readAction(chainKey, found)
+    const workspaceId = action.workspaceId && idFromUuid('workspace', action.workspaceId)
+    const parse = (json: string | null) => (isGenuine && json !== null ? JSON.parse(json) : null)
+    return { ...action, id, workspaceId, before: parse(action.before), after: parse(action.after), isGenuine }
+  })
+}
+
+const findByIdStatement = statement<FoundRecord>(
+  'find-actions',
+  `select a.id, ${selectAction} from audit a where a.id = any ($1::bigint[]) order by a.id desc`,
+)
+
+/** The actions with these numbers, checked, in descending order. */
+export async function findActions(
+  db: Queryable,
+  chainKey: KeyObject,
+  ids: readonly number[],
+): Promise<CheckedAction[]> {
+  const actions: CheckedAction[] = []
+  for (let at = 0; at < ids.length; at += auditRowsPerFetch) {
+    const some = plainArray(ids.slice(at, at + auditRowsPerFetch))
+    actions.push(...checked(chainKey, await run(db, findByIdStatement, [some])))
+  }
+  return actions
+}
+
 /** The kinds of actions that have an index, and so can be found among millions of others: see database/migrations/initial/audit.ts. */
 export type RecordedAction = Extract<AuditAction, 'ledger.verify' | 'ledger.checkpoint' | 'system.backup'>
+
+/** No record is longer. */
+const longestRecord = 16_384
+
+/** Of longer JSON, only the beginning, so that its MAC is not valid. */
+const { before, after, ...plainColumns } = columnNames(storedAuditColumns)
+const recordColumns = [
+  ...Object.values(plainColumns),
+  ...[before, after].map(name => `left(${name}::text, ${longestRecord}) as ${name}`),
+]
 
 // The kind is a constant, by which PostgreSQL recognizes the index.
 function findActionsOf(action: RecordedAction) {
   return statement<FoundRecord>(
     `find-actions-${action}`,
     `select a.id, ${selectAction}
-     from audit a
-     where a.action = '${action}' and a.id < $1
-     order by a.id desc limit $2`,
+     from (
+       select id, ${recordColumns.join(', ')} from audit
+       where action = '${action}' and id < $1
+       order by id desc limit $2) a
+     order by a.id desc`,
   )
 }
 const findStatements: Record<RecordedAction, Statement<FoundRecord>> = {
@@ -34,7 +80,7 @@ const findStatements: Record<RecordedAction, Statement<FoundRecord>> = {
 }
 
 /**
- * The newest actions of a kind, checked: the role of the service can append to the audit, but not with a valid MAC.
+ * The newest actions of a kind, checked.
  *
  * @param before the number of an action; only earlier ones
  */
@@ -44,10 +90,5 @@ export async function findCheckedActions(
   action: RecordedAction,
   { before = Number.MAX_SAFE_INTEGER, limit }: { before?: number | undefined; limit: number },
 ): Promise<CheckedAction[]> {
-  const rows = await run(db, findStatements[action], [before, limit])
-  return rows.map(({ id, ...found }) => {
-    const { action: row, isGenuine } = readAction(chainKey, found)
-    const workspaceId = row.workspaceId && idFromUuid('workspace', row.workspaceId)
-    return { ...row, id, workspaceId, after: JSON.parse(row.after ?? 'null'), isGenuine }
-  })
+  return checked(chainKey, await run(db, findStatements[action], [before, limit]))
 }

@@ -7,5 +7,5 @@ export const audit = router({
   list: operatorReadProcedure
     .input(listAuditInput)
     .output(auditPage)
-    .query(({ ctx, input }) => listAudit(ctx.core.orm.em.fork(), input)),
+    .query(({ ctx, input }) => listAudit(ctx.core, input)),
 })

@@ -136,6 +136,9 @@ const byId: Record<IdKind, readonly Lookup[]> = {
   webhook: [webhooks('id')],
 }
 
+/** Without the JSON of what changed, which may be long. */
+const auditFields = ['id', 'workspaceId', 'action', 'actor'] as const
+
 const byName: readonly Lookup[] = [
   transfers('bizId'),
   transfers('reference'),
@@ -146,7 +149,7 @@ const byName: readonly Lookup[] = [
   webhooks('bizId'),
   events('requestId'),
   lookup('audit', 'requestId', async (em, text) =>
-    (await em.find(AuditEntry, { requestId: text }, { ...newest, orderBy: { id: 'desc' } })).map(
+    (await em.find(AuditEntry, { requestId: text }, { ...newest, fields: auditFields, orderBy: { id: 'desc' } })).map(
       ({ id, workspaceId = null, action, actor }) => ({
         id: String(id),
         workspaceId,

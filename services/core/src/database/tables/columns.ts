@@ -75,7 +75,8 @@ const decimalProperty = () => p.type(DecimalType)
 /** An exact decimal. NaN if it is damaged, and then every sum with it. */
 export const decimal: Column<Decimal, ReturnType<typeof decimalProperty>> = {
   read: column => `${column}::text`,
-  parse: found => new Decimal(typeof found === 'string' && /^-?\d/.test(found) ? found : Number.NaN),
+  // Other forms, such as a hexadecimal one in an audit entry that somebody else wrote, take decimal.js quadratic time.
+  parse: found => new Decimal(typeof found === 'string' && /^-?\d+(\.\d+)?$/.test(found) ? found : Number.NaN),
   signed: value => value.toFixed(),
   ofEntity: value => value as Decimal,
   property: decimalProperty,

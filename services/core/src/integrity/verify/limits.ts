@@ -1,4 +1,5 @@
 import { type AuditAction, type Decimal, type LedgerRule, type Uuid, uuidFromId } from '@workspace-wallet/contract'
+import { auditRowsPerFetch } from '../../audit/chain.ts'
 import type { Snapshot, TextRow } from '../../database/snapshot.ts'
 import { limitKey, walletSubject } from '../../ledger/decide/spending.ts'
 import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
@@ -35,15 +36,15 @@ export async function checkLimits(
   findings: Findings,
 ): Promise<void> {
   await runChecks(snapshot, workspaceId, findings, [counts])
-  const [actions, transfers, rows] = [actionsSql, transfersSql, rowsSql].map(
-    sql => new Lookahead(snapshot.batches(sql, [workspaceId])),
-  ) as [Lookahead<TextRow>, Lookahead<TextRow>, Lookahead<TextRow>]
+  const actions = new Lookahead(snapshot.batches(actionsSql, [workspaceId], auditRowsPerFetch))
+  const transfers = new Lookahead(snapshot.batches(transfersSql, [workspaceId]))
+  const rows = new Lookahead(snapshot.batches(rowsSql, [workspaceId]))
   for (let first = await actions.peek(); first; first = await actions.peek()) {
     const workspace = first[0]!
     const limits = new Map<string, LimitReplay>()
     for await (const [, action, target, after] of rowsOf(actions, workspace)) {
       const state = JSON.parse(after ?? 'null') ?? {}
-      const key = limitKey({ subject: subjectOf(target!), currency: `${state.currency}` })
+      const key = limitKey({ subject: subjectOf(target!), currency: textOf(state.currency) })
       const limit = limits.get(key) ?? new LimitReplay(findings, workspace, key)
       limits.set(key, limit)
       limit.action(action as AuditAction, state)
@@ -74,6 +75,11 @@ async function* rowsOf(rows: Lookahead<TextRow>, workspace: TextRow[number]): As
   }
 }
 
+/** The text of a field of an action. Somebody else may have written an object, whose conversion to text can fail. */
+function textOf(value: unknown): string {
+  return typeof value === 'object' ? 'an object' : `${value}`
+}
+
 /** The stored subject of the target of an action. */
 function subjectOf(target: string): string {
   const wallet = uuidFromId('wallet', target)
@@ -101,13 +107,13 @@ class LimitReplay {
   }
 
   action(action: AuditAction, after: Record<string, unknown>): void {
-    const countedFrom = Number(after.countedFrom)
+    const countedFrom = wholeOf(textOf(after.countedFrom))
     if (action === 'limit.clear' || countedFrom !== this.#countedFrom) this.#bounds = []
     this.#countedFrom = countedFrom
-    const amount = (field: string) => (after[field] === null ? null : decimalOf(`${after[field]}`))
+    const amount = (field: string) => (after[field] === null ? null : decimalOf(textOf(after[field])))
     if (action === 'limit.set')
       this.#bounds.push({
-        position: Number(after.position),
+        position: wholeOf(textOf(after.position)),
         perTransfer: amount('perTransfer'),
         perDay: amount('perDay'),
       })

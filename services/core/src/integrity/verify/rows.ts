@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { LedgerRule, Uuid } from '@workspace-wallet/contract'
-import { emptyAuditMac } from '../../audit/chain.ts'
+import { auditRowsPerFetch, emptyAuditMac } from '../../audit/chain.ts'
 import type { Snapshot } from '../../database/snapshot.ts'
 import { apiKeyColumns, apiKeyMac } from '../../database/tables/api-key.ts'
 import { type AuditRow, auditMac, storedAuditColumns } from '../../database/tables/audit.ts'
@@ -147,7 +147,7 @@ const auditSql = `
 /** Replays the audit of each workspace, and, without a workspaceId, the audit of actions on no workspace. */
 export async function checkAudit({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
   let chain: AuditChain | null = null
-  for await (const rows of snapshot.batches(auditSql, [workspaceId]))
+  for await (const rows of snapshot.batches(auditSql, [workspaceId], auditRowsPerFetch))
     for (const found of rows) {
       const row = readAuditRow(found)
       if (chain?.workspaceId !== row.workspaceId) chain = new AuditChain(chainKey, findings, row.workspaceId)

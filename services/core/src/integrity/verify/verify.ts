@@ -106,15 +106,36 @@ export async function* checkRows(
   if (pass.flows > 1 && findings.count('flow-chain') === pass.flows)
     findings.explain('flow-chain', 'This is true of every flow: were they posted with another LEDGER_CHAIN_KEY?')
 
-  await checkSignedRows({ snapshot, chainKey, workspaceId, findings })
-  await checkAudit({ snapshot, chainKey, workspaceId, findings })
-  await checkAuditedRows({ snapshot, workspaceId, findings })
-  await checkpoint?.checkRows(findings)
-  await checkNumbers(snapshot, workspaceId, findings)
-  await checkLog({ snapshot, chainKey, workspaceId, findings })
-  await checkHolds(snapshot, workspaceId, findings)
-  await checkLimits(snapshot, workspaceId, findings)
-  await checkWebhooks(snapshot, workspaceId, findings)
+  const scope = { snapshot, chainKey, workspaceId, findings }
+  await runAll(snapshot, findings, [
+    () => checkSignedRows(scope),
+    () => checkAudit(scope),
+    () => checkAuditedRows(scope),
+    async () => checkpoint?.checkRows(findings),
+    () => checkNumbers(snapshot, workspaceId, findings),
+    () => checkLog(scope),
+    () => checkHolds(snapshot, workspaceId, findings),
+    () => checkLimits(snapshot, workspaceId, findings),
+    () => checkWebhooks(snapshot, workspaceId, findings),
+  ])
+}
+
+/** Runs all checks, also if one fails because of a row that it cannot read: that row must not hide what the others find. */
+async function runAll(snapshot: Snapshot, findings: Findings, checks: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: Error[] = []
+  for (const check of checks) {
+    await snapshot.rows('savepoint before_check')
+    try {
+      await check()
+    } catch (error) {
+      if (classifyDatabaseError(error) !== 'other') throw error
+      failures.push(error as Error)
+      await snapshot.rows('rollback to savepoint before_check')
+    }
+  }
+  // Without any finding, it is no row that somebody else wrote.
+  if (findings.ok && failures[0]) throw failures[0]
+  for (const { message } of failures) findings.add({ rule: 'database-read', message, ids: {} })
 }
 
 /** Merges wallets, flows and the heads of a checkpoint, all in the order of their keys. */

@@ -8,7 +8,8 @@ export const audit = `
     at timestamptz(3) not null,
     actor text not null,
     action text not null,
-    workspace_id uuid,
+    -- The nil UUID stands for no workspace in audit_head: with both, two actions would share a position of that chain.
+    workspace_id uuid check (workspace_id <> '00000000-0000-0000-0000-000000000000'),
     target text not null,
     -- json, not jsonb, because the MAC covers the original text.
     before json,

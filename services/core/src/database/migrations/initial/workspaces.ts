@@ -4,7 +4,8 @@ import { shownTimes } from './times.ts'
 /** Workspaces and their members. */
 export const workspaces = `
   create table workspace (
-    id uuid primary key,
+    -- The nil UUID stands for no workspace in the audit.
+    id uuid primary key check (id <> '00000000-0000-0000-0000-000000000000'),
     name text not null check (octet_length(name) <= 1024),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
