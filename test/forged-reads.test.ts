@@ -313,3 +313,28 @@ test('a forged reversal is shown by no replay of the transfer that it reverses',
   expect([answer.body.code, answer.body.data]).toEqual(['S002', null])
   expect(await halted(books)).toMatchObject({ reason: expect.stringMatching(/^transfer trf_\S+ was written outside/) })
 })
+
+test('operators are not shown a deposit that was modified, and the workspace is halted', async () => {
+  const books = await newBooks()
+  const { workspaceId } = books.key
+  const { transfers } = await system.admin.fundings.list.query({ workspaceId })
+  const { transferId: name } = transfers[0]!
+  expect(await system.admin.fundings.get.query({ name })).toEqual(transfers[0])
+  await owner.query(`update transfer set actor = 'operator:ada' where ${isIn(books)} and type = 'DEPOSIT'`)
+  const code = { data: { appError: { code: 'S002' } } }
+  await expect(system.admin.fundings.get.query({ name })).rejects.toMatchObject(code)
+  expect(await halted(books)).toMatchObject({ reason: expect.stringMatching(chain) })
+})
+
+test('a trace names what belongs to the transfer and was modified', async () => {
+  const books = await newBooks()
+  const { workspaceId } = books.key
+  const trace = (name: string) => system.admin.transfers.trace.query({ workspaceId, name })
+  const { reversals, modified } = await trace('rent')
+  expect(modified).toEqual([])
+  await owner.query(`update transfer set reversed_total = 20 where ${isOrder(books, 'refund-2')}`)
+  const last = reversals[1]!.transferId
+  expect(await trace('rent')).toMatchObject({ source: { isGenuine: true }, modified: [last] })
+  await owner.query(`update transfer set remark = 'forged' where ${isOrder(books, 'rent')}`)
+  expect(await trace('refund-1')).toMatchObject({ source: { isGenuine: true }, modified: [books.transferId] })
+})

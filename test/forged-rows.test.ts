@@ -243,6 +243,54 @@ test('a forged API key is shown as modified, and can be deleted', async () => {
   expect(await brokenIn(tenant)).toEqual([])
 })
 
+test.each<[what: string, ipAllowlist: unknown]>([
+  ['null in place of an address', [null]],
+  ['lists in place of addresses', [['::1'], ['::2']]],
+  ['as many control characters as it takes', ['\u0001'.repeat(32_768)]],
+])('a forged API key with %s fails no list of keys, and can be deleted', async (_, ipAllowlist) => {
+  const tenant = await newTenant()
+  const { workspaceId } = tenant
+  const forged = await forgeKey(tenant, { ip_allowlist: ipAllowlist })
+  const { keys } = await system.admin.apiKeys.list.query({ workspaceId })
+  expect(keys.find(({ apiKey }) => apiKey === forged)).toMatchObject({ isModified: true, ipAllowlist: [] })
+  await system.admin.apiKeys.delete.mutate({ apiKey: forged })
+  expect(await brokenIn(tenant)).toEqual([])
+})
+
+test('the list of members continues after a forged one, however long its user ID is', async () => {
+  const { workspaceId } = await newTenant()
+  const userId = `${'!'.repeat(1_022)}é`
+  await insert('member', { workspace_id: uuidFromId('workspace', workspaceId), user_id: userId, created_at: now })
+  const first = await system.admin.members.list.query({ workspaceId, limit: 1 })
+  expect(first).toMatchObject({ members: [{ userId, isModified: true }], next: userId })
+  const rest = await system.admin.members.list.query({ workspaceId, limit: 1, after: first.next! })
+  expect(rest).toMatchObject({ members: [{ userId: 'owner', isModified: false }], next: null })
+})
+
+test('forged keys and operators that expire sooner do not hide genuine ones from the status', async () => {
+  const tenant = await newTenant()
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000)
+  await system.admin.apiKeys.setExpiry.mutate({ apiKey: tenant.apiKey, expiresAt: days(20) })
+  await system.admin.operators.create.mutate({ name: 'soon', role: 'viewer', expiresAt: days(20) })
+  const id = await forgeKey(tenant, { expires_at: days(1) })
+  await query(
+    system.database.serviceUrl,
+    `insert into api_key select (jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid()))).*
+     from api_key k, generate_series(1, 600) where id = $1`,
+    [uuidFromId('apiKey', id)],
+  )
+  await query(
+    system.database.serviceUrl,
+    `insert into operator (name, role, status, token_hash, token_version, expires_at, created_at, updated_at, revision, mac)
+     select 'forged-' || n, 'admin', 'ACTIVE', sha256(n::text::bytea), 1, $1, now(), now(), 1, ''
+     from generate_series(1, 600) n`,
+    [days(1)],
+  )
+  const { expiringKeys, expiringOperators } = await system.admin.system.status.query()
+  expect(expiringKeys.map(({ apiKey }) => apiKey)).toEqual([tenant.apiKey])
+  expect(expiringOperators.map(({ name }) => name)).toEqual(['soon'])
+})
+
 test('a forged member does not keep the user from being added, and owns no key until then', async () => {
   const tenant = await newTenant()
   const { workspaceId } = tenant

@@ -86,10 +86,10 @@ export const transferSearchCommands = [
       return formatTraced(await core.transfers.trace.query({ name, workspaceId }))
     },
     print: printTraced,
-    failure: ({ source, target }) =>
-      source.isGenuine && target.isGenuine
+    failure: ({ source, target, modified }) =>
+      source.isGenuine && target.isGenuine && modified.length === 0
         ? undefined
-        : 'A flow of the transfer was modified outside the service: run ledger verify.',
+        : 'A flow of the transfer, or of one that belongs to it, was modified outside the service: run ledger verify.',
   }),
 ]
 
@@ -189,7 +189,7 @@ function formatTraced(traced: TracedTransfer) {
 type Traced = ReturnType<typeof formatTraced>
 
 function printTraced(traced: Traced): string {
-  const { transfer, reversals, reverses, hold, batch, receipt } = traced
+  const { transfer, reversals, reverses, hold, batch, modified, receipt } = traced
   const { currency } = transfer
   const side = (flow: Traced['source']) =>
     `${flow.walletId ? `${flow.walletId} "${flow.walletName}"` : 'outside'}, flow ${flow.sequence}, balance after it ${flow.balanceAfter}: ${flow.isGenuine ? 'genuine' : 'MODIFIED outside the service'}`
@@ -201,6 +201,7 @@ function printTraced(traced: Traced): string {
     ...(reversals.length > 0 ? [`Reversed    ${traced.reversedAmount} ${currency} by ${idsOf(reversals)}`] : []),
     ...(hold ? [`Hold        ${hold.holdId}, ${hold.status}, captured ${hold.capturedAmount} of ${hold.amount}`] : []),
     ...(batch.length > 0 ? [`Batch       ${idsOf(batch)}`] : []),
+    ...(modified.length > 0 ? [`MODIFIED    ${modified.join(', ')}`] : []),
     ...(receipt ? [`Receipt     ${receipt}`] : []),
   ].join('\n')
 }

@@ -59,7 +59,8 @@ export type WorkspaceDetails = z.infer<typeof workspaceDetails>
 export const listMembersInput = z.object({
   workspaceId: id,
   removed: z.boolean().default(false),
-  after: z.string().max(128).optional(),
+  // Longer than a user ID can be, because the page before may end with a row that somebody else wrote.
+  after: z.string().max(1024).optional(),
   limit,
 })
 export type MemberListing = z.infer<typeof listMembersInput>
@@ -193,7 +194,9 @@ export const tracedTransfer = z.object({
   hold: hold.nullable(),
   /** All transfers of its batch, in order. */
   batch: z.array(transferRecord),
-  /** A signed receipt; null for deposits, withdrawals and transfers that are not genuine. */
+  /** The IDs of the reversals, of the reversed transfer and of those of the batch that were written outside the service. */
+  modified: z.array(z.string()),
+  /** A signed receipt; null for deposits, withdrawals, and transfers that are not genuine or have a last reversal that is not. */
   receipt: z.string().nullable(),
 })
 export type TracedTransfer = z.infer<typeof tracedTransfer>

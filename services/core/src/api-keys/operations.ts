@@ -195,7 +195,7 @@ function auditView(key: ApiKey) {
 }
 
 function toRecord(key: ApiKey, now: Date): KeyRecord {
-  const { id, workspaceId, ownerUserId, name, status, ipAllowlist, createdAt, updatedAt } = key
+  const { id, workspaceId, ownerUserId, name, status, createdAt, updatedAt } = key
   const { expiresAt = null, lastUsedAt = null } = key
   const isModified = !isGenuine(key)
   return {
@@ -204,9 +204,9 @@ function toRecord(key: ApiKey, now: Date): KeyRecord {
     ownerUserId,
     name,
     status,
-    // A modified row can have anything there, and gives no access.
+    // A modified row can have anything there, such as null in place of a text, and gives no access.
     scopes: isModified ? [] : key.scopes,
-    ipAllowlist,
+    ipAllowlist: isModified ? [] : key.ipAllowlist,
     expiresAt,
     oldSecretUntil: oldSecretUntil(key, now),
     lastUsedAt,

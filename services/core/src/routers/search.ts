@@ -6,6 +6,7 @@ import {
   transferNameInput,
   transferRecord,
 } from '@workspace-wallet/contract'
+import { haltIfModified } from '../ledger/store/halt.ts'
 import { searchIn } from '../search/bounded-search.ts'
 import { findByText } from '../search/find.ts'
 import { getFunding, listFundings } from '../search/transfers.ts'
@@ -31,7 +32,5 @@ export const fundings = router({
   get: operatorReadProcedure
     .input(transferNameInput)
     .output(transferRecord)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'name', read: em => getFunding(em, input) }),
-    ),
+    .query(({ ctx: { core, actor }, input }) => haltIfModified(core, () => getFunding(core, actor, input))),
 })

@@ -10,14 +10,14 @@ import {
 } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
 import { findHold } from '../holds/queries.ts'
-import { findContinued, type StoredEntry } from '../ledger/chain/chain.ts'
+import { continueChains, findContinued, type StoredEntry } from '../ledger/chain/chain.ts'
 import { findTransfers } from '../ledger/store/queries.ts'
 import { ModifiedRow } from '../ledger/store/require-signed.ts'
 import { receiptOf } from '../receipts/operations.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { type SearchParts, searchIn } from './bounded-search.ts'
-import { findNamed, toTransferRecord } from './transfers.ts'
+import { findNamed, keyOf, toTransferRecord } from './transfers.ts'
 
 type Parts = SearchParts & Parameters<typeof receiptOf>[0] & Parameters<typeof findHold>[0]
 
@@ -33,10 +33,15 @@ export async function traceTransfer(core: Parts, actor: string, name: TransferNa
     read: em => readRelated(em, name),
   })
   const { workspaceId, id, type } = transfer
-  const key = { workspaceId: uuidFromId('workspace', workspaceId)!, name: { id: uuidFromId('transfer', id)! } }
-  const [stored] = await findTransfers(core.reads, [key])
+  const [stored] = await findTransfers(core.reads, [keyOf(transfer)])
   if (!stored) throw new DomainError('T001')
   const isGenuine = findContinued(core.chainKey, stored)
+  const { reversals, reverses, batch } = related
+  const others = [...reversals, lastReversal, reverses, ...batch].filter(each => each !== undefined && each !== null)
+  const modified = await modifiedOf(core, others)
+  // A receipt depends on the last reversal, too.
+  const hasReceipt =
+    type === 'TRANSFER' && isGenuine.source && isGenuine.target && !(lastReversal && modified.includes(lastReversal.id))
   const flowOf = (side: 'source' | 'target'): TracedFlow => {
     const wallet = wallets.find(each => each.id === transfer[`${side}WalletId`] && each.kind === 'CUSTOMER')
     return {
@@ -51,13 +56,13 @@ export async function traceTransfer(core: Parts, actor: string, name: TransferNa
     transfer: toTransferRecord(transfer),
     source: flowOf('source'),
     target: flowOf('target'),
-    reversals: related.reversals.map(toTransferRecord),
+    reversals: reversals.map(toTransferRecord),
     reversedAmount: lastReversal?.reversedTotal ?? new Decimal(0),
-    reverses: related.reverses && toTransferRecord(related.reverses),
+    reverses: reverses && toTransferRecord(reverses),
     hold: await holdOf(core, transfer),
-    batch: related.batch.map(toTransferRecord),
-    receipt:
-      type === 'TRANSFER' && isGenuine.source && isGenuine.target ? await receiptOf(core, workspaceId, id) : null,
+    batch: batch.map(toTransferRecord),
+    modified,
+    receipt: hasReceipt ? await receiptOf(core, workspaceId, id) : null,
   }
 }
 
@@ -75,6 +80,16 @@ async function readRelated(em: Em, name: TransferName) {
     reverses: reversesId ? await em.findOne(Transfer, { workspaceId, id: reversesId }) : null,
     batch: batchId ? await em.find(Transfer, { workspaceId, batchId }, inOrder) : [],
   }
+}
+
+/** The IDs of those of these transfers that the service has not written. */
+async function modifiedOf(core: Parts, transfers: readonly Transfer[]): Promise<string[]> {
+  const keys = new Map(transfers.map(each => [each.id, keyOf(each)]))
+  const found = await findTransfers(core.reads, [...keys.values()])
+  const genuine = new Set(
+    found.filter(each => continueChains(core.chainKey, each)).map(({ transfer }) => transfer.transferId),
+  )
+  return [...keys.keys()].filter(id => !genuine.has(uuidFromId('transfer', id)))
 }
 
 /** Null without a hold, and if the row of the hold was modified outside the service. */

@@ -8,13 +8,18 @@ import {
   type TransferName,
   type TransferRecord,
   type TransferSearch,
+  uuidFromId,
 } from '@workspace-wallet/contract'
 import { ApiKey } from '../api-keys/entities.ts'
 import { apiKeyOf } from '../audit/actors.ts'
 import type { Em } from '../database/orm.ts'
 import { idToFind } from '../database/types.ts'
+import type { NameKey } from '../ledger/decide/requests.ts'
+import { findTransfers } from '../ledger/store/queries.ts'
+import { type CheckedReads, requireChained } from '../ledger/store/require-signed.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
+import { type SearchParts, searchIn } from './bounded-search.ts'
 import { beginsWith, between } from './conditions.ts'
 import { type Cursor, cursorText, parseCursor } from './cursors.ts'
 
@@ -39,11 +44,27 @@ export function listFundings(em: Em, listing: FundingListing): Promise<FoundTran
   return findPage(em, listing, [...matchesOf({ ...listing, type: undefined }), { type }])
 }
 
-/** A deposit or withdrawal, by its transferId, or by its bizId and workspace. @throws DomainError T001 */
-export async function getFunding(em: Em, name: TransferName): Promise<TransferRecord> {
-  const found = await findNamed(em, name)
+/**
+ * A deposit or withdrawal, by its transferId, or by its bizId and workspace.
+ *
+ * @throws DomainError T001; ModifiedRow if it was written outside the service
+ */
+export async function getFunding(
+  core: SearchParts & CheckedReads,
+  actor: string,
+  name: TransferName,
+): Promise<TransferRecord> {
+  const found = await searchIn(core, { actor, blamed: 'name', read: em => findNamed(em, name) })
   if (!found || found.type === 'TRANSFER') throw new DomainError('T001')
+  const [stored] = await findTransfers(core.reads, [keyOf(found)])
+  if (!stored) throw new DomainError('T001')
+  requireChained(core.chainKey, stored)
   return toTransferRecord(found)
+}
+
+/** The name by which `findTransfers` finds a transfer with its flows. */
+export function keyOf({ workspaceId, id }: Pick<Transfer, 'workspaceId' | 'id'>): NameKey<'transfer'> {
+  return { workspaceId: uuidFromId('workspace', workspaceId), name: { id: uuidFromId('transfer', id) } }
 }
 
 /**

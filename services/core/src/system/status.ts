@@ -9,7 +9,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { ApiKey } from '../api-keys/entities.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
-import { isGenuine } from '../database/row-signer.ts'
+import { isGenuine, type SignedEntity } from '../database/row-signer.ts'
 import { findLastBackup, listCheckpoints, listVerifications } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
@@ -49,31 +49,49 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
 async function readStored(em: Em) {
   const now = await databaseTime(em)
   const expiresSoon = { $gt: now, $lte: new Date(now.getTime() + expiringWithinDays * dayMs) }
-  const soonestFirst = { orderBy: { expiresAt: 'asc' }, limit: statusListLimit } as const
   const unusedSince = new Date(now.getTime() - unusedForDays * dayMs)
   const active = { status: 'ACTIVE', deletedAt: null } as const
-  const expiringKeys = await em.find(ApiKey, { ...active, expiresAt: expiresSoon }, soonestFirst)
-  const expiringOperators = await em.find(Operator, { status: 'ACTIVE', expiresAt: expiresSoon }, soonestFirst)
-  const unusedKeys = await em.find(
-    ApiKey,
-    {
-      ...active,
-      createdAt: { $lt: unusedSince },
-      $and: [
-        { $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] },
-        { $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] },
-      ],
-    },
-    { orderBy: { createdAt: 'asc' }, limit: statusListLimit },
+  const isExpiring = { status: 'ACTIVE', expiresAt: expiresSoon } as const
+  const isUnused = {
+    ...active,
+    createdAt: { $lt: unusedSince },
+    $and: [
+      { $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] },
+      { $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] },
+    ],
+  }
+  const expiringKeys = await firstGenuine(em, page =>
+    em.find(ApiKey, { ...active, ...isExpiring }, { ...page, orderBy: { expiresAt: 'asc', id: 'asc' } }),
+  )
+  const expiringOperators = await firstGenuine(em, page =>
+    em.find(Operator, isExpiring, { ...page, orderBy: { expiresAt: 'asc', name: 'asc' } }),
+  )
+  const unusedKeys = await firstGenuine(em, page =>
+    em.find(ApiKey, isUnused, { ...page, orderBy: { createdAt: 'asc', id: 'asc' } }),
   )
   return {
     now,
     versions: await readVersions(em),
-    expiringKeys: expiringKeys.filter(isGenuine).map(key => ({ ...shown(key), expiresAt: key.expiresAt! })),
-    expiringOperators: expiringOperators
-      .filter(isGenuine)
-      .map(({ name, expiresAt }) => ({ name, expiresAt: expiresAt! })),
-    unusedKeys: unusedKeys.filter(isGenuine).map(key => ({ ...shown(key), lastUsedAt: key.lastUsedAt ?? null })),
+    expiringKeys: expiringKeys.map(key => ({ ...shown(key), expiresAt: key.expiresAt! })),
+    expiringOperators: expiringOperators.map(({ name, expiresAt }) => ({ name, expiresAt: expiresAt! })),
+    unusedKeys: unusedKeys.map(key => ({ ...shown(key), lastUsedAt: key.lastUsedAt ?? null })),
+  }
+}
+
+const rowsPerPage = 500
+
+/** The first genuine rows. However many others somebody has written before them, they hide none. */
+async function firstGenuine<Row extends SignedEntity>(
+  em: Em,
+  read: (page: { offset: number; limit: number }) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[] = []
+  for (let offset = 0; ; offset += rowsPerPage) {
+    const rows = await read({ offset, limit: rowsPerPage })
+    found.push(...rows.filter(isGenuine))
+    if (found.length >= statusListLimit || rows.length < rowsPerPage) return found.slice(0, statusListLimit)
+    // Else the entity manager would keep all rows.
+    em.clear()
   }
 }
 

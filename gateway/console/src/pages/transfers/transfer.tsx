@@ -9,6 +9,7 @@ import { CopyText, Id } from '../../components/id.tsx'
 import { PageLink, TransferLink, WalletLink, WorkspaceLink } from '../../components/links.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page, Section } from '../../components/page.tsx'
+import { Tag } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { useWorkspaceId } from '../../components/workspace-picker.tsx'
 import { useText } from '../../preferences/preferences.tsx'
@@ -46,9 +47,13 @@ export function TransferPage() {
           <>
             <MoneyMovement traced={found} />
             <TransferFacts traced={found} />
-            <Related title={transfers.reversals} records={found.reversals} />
-            <Related title={transfers.reverses} records={found.reverses ? [found.reverses] : []} />
-            <Related title={transfers.batch} records={found.batch} />
+            <Related title={transfers.reversals} records={found.reversals} modified={found.modified} />
+            <Related
+              title={transfers.reverses}
+              records={found.reverses ? [found.reverses] : []}
+              modified={found.modified}
+            />
+            <Related title={transfers.batch} records={found.batch} modified={found.modified} />
             <Receipt receipt={found.receipt} />
             {isReversing && remaining && (
               <ReverseForm transfer={found.transfer} remaining={remaining} onClose={() => setReversing(false)} />
@@ -101,8 +106,11 @@ function TransferFacts({ traced: { transfer, reversedAmount } }: { traced: Trace
   )
 }
 
-function Related({ title, records }: { title: string; records: readonly TransferRecord[] }) {
-  const { fields, transfers } = useText()
+type RelatedProps = { title: string; records: readonly TransferRecord[]; modified: readonly string[] }
+
+/** @param modified the IDs of those that were written outside the service */
+function Related({ title, records, modified }: RelatedProps) {
+  const { fields, keys, transfers } = useText()
   if (records.length === 0) return null
   const fraction = widestFraction(records.map(({ currency }) => currency))
   const wallet = (workspaceId: string, walletId: string | null) =>
@@ -111,7 +119,12 @@ function Related({ title, records }: { title: string; records: readonly Transfer
     { label: fields.time, cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       label: fields.transfer,
-      cell: ({ workspaceId, transferId }) => <TransferLink workspaceId={workspaceId} transferId={transferId} />,
+      cell: ({ workspaceId, transferId }) => (
+        <Group gap="xs" wrap="nowrap">
+          <TransferLink workspaceId={workspaceId} transferId={transferId} />
+          {modified.includes(transferId) && <Tag tone="bad">{keys.modified}</Tag>}
+        </Group>
+      ),
     },
     { label: fields.bizId, cell: ({ bizId }) => <Written>{bizId}</Written> },
     { label: transfers.source, cell: ({ workspaceId, sourceWalletId }) => wallet(workspaceId, sourceWalletId) },
