@@ -103,8 +103,9 @@ async function filesOf(tarball: string): Promise<string[]> {
   return stdout.trim().split('\n').sort()
 }
 
-test('npm run pack prints the paths of the tarballs', () => {
+test('npm run pack prints the paths of the packages', () => {
   const names = ['workspace-wallet-client-1.0.0.tgz', 'workspace-wallet-core-client-1.0.0.tgz']
+  names.push('workspace_wallet-1.0.0-py3-none-any.whl')
   expect(tarballs.map(path => basename(path))).toEqual(names)
 })
 

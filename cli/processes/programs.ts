@@ -9,8 +9,10 @@ import { promisify } from 'node:util'
 export interface WantedProgram {
   /** In order of preference. */
   names: string[]
-  /** The Debian package that contains one of them. */
+  /** The Debian package that contains one of them, or what it needs. */
   aptPackage: string
+  /** Whether the program at a path is suitable, such as a Python that has a module. Default: every one is. */
+  isSuitable?: (path: string) => Promise<boolean>
 }
 
 /**
@@ -34,11 +36,11 @@ export async function findPrograms(wanted: WantedProgram[]): Promise<string[]> {
   if ((await missingOf(wanted)).length > 0 && (await canInstall())) await oneAtATime(() => install(wanted))
   const missing = await missingOf(wanted)
   if (missing.length > 0) throw new Error(missing.map(howToInstall).join(' '))
-  return (await Promise.all(wanted.map(({ names }) => findOnPath(names)))) as string[]
+  return (await Promise.all(wanted.map(findOnPath))) as string[]
 }
 
 async function missingOf(wanted: WantedProgram[]): Promise<WantedProgram[]> {
-  const paths = await Promise.all(wanted.map(({ names }) => findOnPath(names)))
+  const paths = await Promise.all(wanted.map(findOnPath))
   return wanted.filter((_, index) => !paths[index])
 }
 
@@ -46,7 +48,10 @@ function howToInstall({ names, aptPackage }: WantedProgram): string {
   return `${names.join(' or ')} is not installed: install it, on Debian with "apt-get install ${aptPackage}" as root.`
 }
 
-async function findOnPath(names: string[]): Promise<string | undefined> {
+async function findOnPath({
+  names,
+  isSuitable = async () => true,
+}: Omit<WantedProgram, 'aptPackage'>): Promise<string | undefined> {
   // Debian installs servers in /usr/sbin, which only root has on the PATH.
   for (const directory of [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'])
     for (const name of names) {
@@ -55,13 +60,13 @@ async function findOnPath(names: string[]): Promise<string | undefined> {
         () => true,
         () => false,
       )
-      if (isExecutable) return path
+      if (isExecutable && (await isSuitable(path))) return path
     }
   return undefined
 }
 
 async function canInstall(): Promise<boolean> {
-  return process.getuid?.() === 0 && (await findOnPath(['apt-get'])) !== undefined
+  return process.getuid?.() === 0 && (await findOnPath({ names: ['apt-get'] })) !== undefined
 }
 
 /** Another process may have installed some of them in the meantime. */

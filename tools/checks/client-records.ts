@@ -1,7 +1,7 @@
 import { errorTable } from '@workspace-wallet/contract'
 
 /** The parts of JSON Schema that the OpenAPI document uses. */
-type Schema = {
+export type Schema = {
   $ref?: string
   type?: string | string[]
   description?: string
@@ -16,7 +16,7 @@ type Schema = {
   discriminator?: { mapping: Record<string, string> }
 }
 type Parameter = { $ref?: string; in: string; name: string; description?: string; schema: Schema }
-type Operation = { operationId: string; parameters?: Parameter[] }
+export type Operation = { operationId: string; parameters?: Parameter[] }
 export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }

@@ -10,6 +10,7 @@ import { configurationPage } from './configuration-page.ts'
 import { errorPage } from './error-page.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { postmanCollection } from './postman/collection.ts'
+import { pythonRecords } from './python-records.ts'
 
 /** Files that are generated from the code. `npm run golden` writes them; `npm run check` fails when one is out of date. */
 const pages: Record<string, () => string> = {
@@ -23,6 +24,7 @@ const pages: Record<string, () => string> = {
   'examples/postman/wallet.postman_collection.json': postmanCollection,
   'gateway/openapi.json': openApiDocument,
   'packages/client/src/records.ts': () => clientRecords(JSON.parse(openApiDocument())),
+  'packages/python/src/workspace_wallet/records.py': () => pythonRecords(JSON.parse(openApiDocument())),
 }
 
 const jsonOf = (value: object) => `${JSON.stringify(value, null, 2)}\n`

@@ -34,7 +34,8 @@ const ownModules = readOwnModules()
 function readOwnModules(): ReadonlyMap<string, string> {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const read = (folder: string): Manifest => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
-  const folders = globSync(read('.').workspaces!, { cwd: root })
+  const manifests = read('.').workspaces!.map(folder => join(folder, 'package.json'))
+  const folders = globSync(manifests, { cwd: root }).map(dirname)
   return new Map(
     folders.flatMap(folder => {
       const { name, exports = {} } = read(folder)

@@ -1,4 +1,7 @@
-/** `npm run pack` builds the packages that other repositories install: docs/internal-client.md, packages/client/README.md. */
+/**
+ * `npm run pack` builds the packages that other repositories install: docs/internal-client.md, packages/client/README.md,
+ * packages/python/README.md.
+ */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,6 +12,7 @@ import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { buildClient } from './client.ts'
 import { buildCoreClient } from './core-client.ts'
+import { buildPython } from './python.ts'
 
 const builds: Record<string, (directory: string) => Promise<void>> = {
   '@workspace-wallet/client': buildClient,
@@ -26,6 +30,8 @@ async function pack(out: string): Promise<void> {
       await build(stage)
       console.log(await packDirectory(stage, out))
     }
+    say('building workspace-wallet for Python')
+    console.log(await buildPython(await mkdtemp(join(stages, 'package-')), out))
   } finally {
     await rm(stages, { recursive: true })
   }
@@ -41,9 +47,9 @@ async function packDirectory(directory: string, out: string): Promise<string> {
 
 const program = createCommand({
   name: 'npm run pack --',
-  help: 'build the packages for other repositories as tarballs, and print their paths',
+  help: 'build the packages for other repositories, and print the paths of their files',
   flags: {
-    out: { value: 'DIR', help: 'directory for the tarballs', default: 'dist', parse: anyText },
+    out: { value: 'DIR', help: 'directory for the files', default: 'dist', parse: anyText },
   },
   examples: ['', '--out /tmp/packages'],
   run: ({ out }) => pack(resolve(out)),
