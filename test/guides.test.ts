@@ -139,11 +139,15 @@ class Reader {
   }
 }
 
-/** npm takes longer than the command. */
+/**
+ * npm takes longer than the command. The directory has links into the checkout, whose own data directory would be the default of the
+ * commands.
+ */
 function withoutNpm(command: string): string {
+  const node = `DATA_DIR="\${DATA_DIR:-.data}" node`
   return command
-    .replaceAll(/\bnpm run --silent (\w+) --/g, 'node cli/$1.ts')
-    .replaceAll(/\bnpm start\b/g, 'node cli/start.ts')
+    .replaceAll(/\bnpm run --silent (\w+) --/g, (_, name) => `${node} cli/${name}.ts`)
+    .replaceAll(/\bnpm start\b/g, `${node} cli/start.ts`)
 }
 
 async function withReader<Result>(
