@@ -1,6 +1,7 @@
-import { type CoreClient, checkpointLines, createCoreClient } from '@workspace-wallet/core-client'
+import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from './setup/database.ts'
+import { openConnection, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -65,6 +66,26 @@ test('an export may follow another one as soon as it has the last part', async (
   for (let count = 0; count < 50; count++)
     for await (const { part } of checkpointLines(viewer)) expect(part.part).toBe(0)
 })
+
+test.each(['ledger.verify', 'ledger.checkpoint'])(
+  'a caller who disconnects while its token is looked up leaves nothing behind that runs for nobody: %s',
+  async path => {
+    const name = `gone-${path.replace('.', '-')}`
+    const { token } = await system.admin.operators.create.mutate({ name, role: 'viewer' })
+    const input = encodeURIComponent('{"0":{"json":{}}}')
+    const headers = { Authorization: `Bearer ${token}`, 'trpc-accept': 'application/jsonl' }
+    await owner.query('begin; lock table operator in access exclusive mode')
+    const socket = await openConnection(system.coreUrl)
+    socket.write(requestText('GET', `/trpc/${path}?batch=1&input=${input}`, headers))
+    await until('the token is looked up', async () => (await waiting('core reads')) === 1)
+    socket.destroy()
+    await owner.query('commit')
+    const viewer = clientOf(token)
+    await viewer.session.whoami.query()
+    expect((await verifyLedger(viewer, {})).ok).toBe(true)
+    for await (const part of await viewer.ledger.checkpoint.query({})) expect(part.chains.length).toBeGreaterThan(0)
+  },
+)
 
 test('the calls of viewers leave connections for others', async () => {
   const { workspaceId, wallets } = system

@@ -85,6 +85,8 @@ export function createCoreServer(
       }
     } else if (path.startsWith(trpcPath)) {
       const { token } = await contextOf(request)
+      // tRPC would not learn that its caller has disconnected meanwhile, and stream for nobody.
+      if (response.destroyed) return
       if (hasBody(request)) await answerWithBody(request, response, token)
       else trpc(request, response)
     } else if (path === '/metrics') {
