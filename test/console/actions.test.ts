@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { call } from '../setup/client.ts'
 import { act, type ConsoleTest, dialog, givenReason, startConsole } from '../setup/console.ts'
+import { execute } from '../setup/database.ts'
 import { until } from '../setup/until.ts'
 import { createWallet, createWorkspace } from '../setup/workspaces.ts'
 
@@ -305,4 +307,40 @@ test("an operator's token is replaced: the old one is refused, and the new one s
   await again.getByRole('cell', { name: 'operator.rotate' }).first().waitFor()
   const { entries } = await admin.audit.list.query({ target: name, action: 'operator.rotate' })
   expect(entries).toMatchObject([{ reason: givenReason }])
+})
+
+test('one of 100,000 wallets is found by its name, ID and bizId, and every page of the list is reached', async () => {
+  const { admin, database } = console.system
+  const workspaceId = await createWorkspace({ admin })
+  const count = 100_000
+  // Without MACs, which lists do not check.
+  await execute(
+    database.ownerUrl,
+    `set session_replication_role = replica;
+     insert into wallet (workspace_id, id, number, kind, biz_id, name, currency, status, created_at, updated_at, revision, mac)
+       select '${uuidFromId('workspace', workspaceId)}', uuidv7(), n, 'CUSTOMER', 'customer-' || n, 'Customer ' || n, 'USD',
+         'ACTIVE', now(), now(), 1, '' from generate_series(1, ${count}) n;
+     update ledger set wallet_count = ${count} where workspace_id = '${uuidFromId('workspace', workspaceId)}'`,
+  )
+  const page = await console.signIn(`/wallets?workspace=${workspaceId}&sort=name,asc`)
+  await page.getByText(`of ${count}`).waitFor()
+  await page.getByRole('cell', { name: 'Customer 1', exact: true }).waitFor()
+  const { wallets } = await admin.wallets.search.query({ namePrefix: 'Customer 77123', limit: 1 })
+  const { walletId } = wallets[0]!
+  await page.getByLabel('ID begins with').fill(walletId)
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByRole('cell', { name: 'Customer 77123' }).waitFor()
+  for (const text of [walletId, 'customer-77123']) {
+    await page.locator('body').press('/')
+    await page.keyboard.type(text)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor()
+    await page
+      .getByRole('row', { name: /Wallet/ })
+      .getByText('Customer 77123')
+      .waitFor()
+  }
+  await page.goto(`${console.origin}/console/wallets?workspace=${workspaceId}&page=${count / 20 - 1}`)
+  await page.getByText(`${count - 19}–${count} of ${count}`).waitFor()
+  await page.getByRole('cell', { name: 'Customer 1', exact: true }).waitFor()
 })

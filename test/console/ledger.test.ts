@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { uuidFromId } from '@workspace-wallet/contract'
 import type { Download, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { adminJson, runAdmin } from '../setup/admin-command.ts'
+import { adminJson } from '../setup/admin-command.ts'
 import { type ConsoleTest, dialog, givenReason, startConsole } from '../setup/console.ts'
 import { execute } from '../setup/database.ts'
 import { moveTransfersToPast } from '../setup/past.ts'
@@ -90,7 +90,7 @@ async function downloadOf(page: Page, button: string | RegExp): Promise<{ downlo
   return { download, path: await download.path() }
 }
 
-test('a checkpoint is saved as a file, which the ledger continues, and which shows a removed history', async () => {
+test('a checkpoint is saved as a file, which shows that history was removed since', async () => {
   const { system } = console
   const { admin } = system
   const workspaceId = await createWorkspace({ admin })
@@ -100,14 +100,36 @@ test('a checkpoint is saved as a file, which the ledger continues, and which sho
   await page.getByText(`The checkpoint was saved as ${download.suggestedFilename()}`).waitFor()
   const { entries } = await admin.audit.list.query({ workspaceId, action: 'ledger.checkpoint' })
   expect(entries).toMatchObject([{ after: { wallets: 2 } }])
-  const verify = `ledger verify --workspace ${workspaceId} --against ${path}`
-  expect(await adminJson(system, verify)).toMatchObject({ ok: true, checkpoint: { fault: null, wallets: 2 } })
+  const byCommand = await adminJson(system, `ledger verify --workspace ${workspaceId} --against ${path}`)
+  expect(byCommand).toMatchObject({ ok: true, checkpoint: { fault: null, wallets: 2 } })
+
+  const file = page.locator('input[type=file]')
+  const compare = page.getByRole('button', { name: 'Verify the chosen workspace' })
+  await file.setInputFiles(path)
+  await compare.click()
+  await page.getByText('It continues the checkpoint of').waitFor()
+  const changed = `${path}.changed`
+  await writeFile(changed, (await readFile(path, 'utf8')).replace(/"sequence":1/, '"sequence":2'))
+  await file.setInputFiles(changed)
+  await compare.click()
+  await page.getByText('The checkpoint was not compared, because part 0 was changed').waitFor()
   await execute(
     system.database.ownerUrl,
     `set session_replication_role = replica;
      delete from transfer where target_wallet_id = '${uuidFromId('wallet', walletId)}'`,
   )
-  expect((await runAdmin(system, verify)).exitCode).toBe(1)
+  await file.setInputFiles(path)
+  await compare.click()
+  await page.getByText('It was compared with the checkpoint of').waitFor()
+  await page
+    .getByRole('cell', { name: /the checkpoint names sequence 1, and it is at 0|does not exist/ })
+    .first()
+    .waitFor()
+
+  const { token } = await admin.operators.create.mutate({ name: 'auditor', role: 'viewer' })
+  const viewer = await console.signIn(`/ledger?workspace=${workspaceId}`, { token })
+  await viewer.getByRole('button', { name: 'Verify the chosen workspace' }).waitFor()
+  expect(await viewer.locator('input[type=file]').count()).toBe(0)
 })
 
 test('the CSV of a statement is that of npm run admin, and its name has the range of the statement', async () => {

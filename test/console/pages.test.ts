@@ -1,3 +1,4 @@
+import { Decimal, formatBalance } from '@workspace-wallet/contract'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createMarketplace } from '../../cli/start/marketplace.ts'
@@ -76,6 +77,20 @@ describe.each([
       await expectAccessible(page)
     }
   })
+})
+
+test('the overview draws the transfers of the demo by hour, and their volume in each currency', async () => {
+  const page = await console.signIn()
+  const { totals } = await console.system.admin.system.activity.query({})
+  const transfers = totals.reduce((sum, each) => sum + each.transfers, 0)
+  await page.getByRole('img', { name: `Transfers by hour: ${transfers} in all` }).waitFor()
+  for (const currency of new Set(totals.map(each => each.currency))) {
+    await page.getByRole('combobox', { name: 'Currency' }).selectOption(currency)
+    const volume = Decimal.sum(...totals.filter(each => each.currency === currency).map(each => each.volume))
+    await page
+      .getByRole('img', { name: `Volume by hour: ${formatBalance(volume, currency)} ${currency} in all` })
+      .waitFor()
+  }
 })
 
 test('the pages fit into a window of 768 px', async () => {

@@ -3,20 +3,23 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import type { System } from './system.ts'
 
-const script = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
+export const adminProgram = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
+
+type Service = Pick<System, 'coreUrl' | 'adminToken'>
 
 export type Ran = { exitCode: number; stdout: string; stderr: string }
 
-/** Runs `npm run admin` as its users do, in a process of its own. @param texts arguments that may contain spaces */
-export function runAdmin(
-  { coreUrl, adminToken }: Pick<System, 'coreUrl' | 'adminToken'>,
-  line: string,
-  ...texts: string[]
-): Promise<Ran> {
-  const { promise, resolve } = Promise.withResolvers<Ran>()
+/** The environment of a process that administers this core, and nothing else of this process. */
+export function adminEnvironment({ coreUrl, adminToken }: Service): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env
-  const env = { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: adminToken }
-  execFile(process.execPath, [script, ...line.split(' '), ...texts], { env }, (error, stdout, stderr) => {
+  return { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: adminToken }
+}
+
+/** Runs `npm run admin` as its users do, in a process of its own. @param texts arguments that may contain spaces */
+export function runAdmin(system: Service, line: string, ...texts: string[]): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>()
+  const env = adminEnvironment(system)
+  execFile(process.execPath, [adminProgram, ...line.split(' '), ...texts], { env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })
   return promise
@@ -24,7 +27,7 @@ export function runAdmin(
 
 /** What a command that succeeds returns with `--json`. */
 export async function adminJson<Result = Record<string, string>>(
-  system: Pick<System, 'coreUrl' | 'adminToken'>,
+  system: Service,
   line: string,
   ...texts: string[]
 ): Promise<Result> {
