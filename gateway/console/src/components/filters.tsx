@@ -42,7 +42,7 @@ export function Filters({
 
   return (
     <form onSubmit={apply} aria-label={filters.label}>
-      <Group gap="sm" align="flex-end">
+      <Group gap="sm" align="flex-end" className="filters">
         {fields.map(field => (
           <Field key={field.name} field={field} value={entered[field.name] ?? ''} onChange={set} />
         ))}

@@ -3,9 +3,10 @@ import type { ReactNode } from 'react'
 import { useText } from '../preferences/preferences.tsx'
 import { CheckIcon, CopyIcon } from './icons.tsx'
 
-/** An ID that begins like others of its time: its last characters tell them apart. */
+/** An ID that is long, and begins like others of its time: its last characters tell them apart. */
 export function shortId(id: string): string {
-  return /^[a-z]{2,3}_[0-9a-z]{26}/.test(id) ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-8)}` : id
+  const [, prefix] = /^([a-z]+[_-])(?:[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4})/.exec(id) ?? []
+  return prefix === undefined ? id : `${prefix}…${id.slice(-8)}`
 }
 
 /** A button that copies a text, such as an ID. `name`: of what has no short text. */

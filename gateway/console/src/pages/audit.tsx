@@ -41,7 +41,7 @@ export function AuditPage() {
     limit: pageSize,
   })
   const { audit } = text
-  const columns = useColumns()
+  const columns = useColumns(workspaceId === undefined)
   return (
     <Page title={text.navigation.audit} about={audit.about}>
       <Filters
@@ -76,24 +76,26 @@ export function AuditPage() {
   )
 }
 
-function useColumns(): Column<AuditEntry>[] {
+/** @param hasWorkspace whether the workspace of each entry is shown: if one is chosen, it is that of all */
+function useColumns(hasWorkspace: boolean): Column<AuditEntry>[] {
   const { audit, fields, keys, workspaces, actions, refusals } = useText()
+  const workspace: Column<AuditEntry> = {
+    label: workspaces.workspace,
+    cell: ({ workspaceId }) =>
+      workspaceId && (
+        <Id value={workspaceId}>
+          <Anchor component={Link} to="/audit" search={{ workspace: workspaceId } as never}>
+            {shortId(workspaceId)}
+          </Anchor>
+        </Id>
+      ),
+  }
   return [
     { label: fields.time, cell: ({ at }) => <Time at={at} /> },
     { label: audit.actor, cell: ({ actor }) => <Written>{actor}</Written> },
     { label: audit.action, cell: ({ action }) => action },
     { label: audit.target, cell: ({ target }) => <Id value={target} /> },
-    {
-      label: workspaces.workspace,
-      cell: ({ workspaceId }) =>
-        workspaceId && (
-          <Id value={workspaceId}>
-            <Anchor component={Link} to="/audit" search={{ workspace: workspaceId } as never}>
-              {shortId(workspaceId)}
-            </Anchor>
-          </Id>
-        ),
-    },
+    ...(hasWorkspace ? [workspace] : []),
     { label: actions.reason, cell: ({ reason }) => <Written>{reason}</Written> },
     { label: refusals.requestId, cell: ({ requestId }) => requestId !== null && <Id value={requestId} /> },
     {

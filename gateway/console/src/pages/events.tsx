@@ -44,7 +44,7 @@ function EventLog({ workspaceId, type, after }: LogProps) {
   const { events, fields, filters } = useText()
   const navigate = useNavigate({ from: '/events' })
   const [isFollowing, setFollowing] = useState(true)
-  const { log, error, retry } = useEventLog({ workspaceId, type, after }, isFollowing)
+  const { log, isRead, error, retry } = useEventLog({ workspaceId, type, after }, isFollowing)
   return (
     <>
       <Group align="flex-end" gap="sm">
@@ -70,7 +70,7 @@ function EventLog({ workspaceId, type, after }: LogProps) {
         label={events.events}
         rows={log}
         rowKey={({ eventId }) => eventId}
-        empty={<Empty>{events.empty}</Empty>}
+        empty={isRead && <Empty>{events.empty}</Empty>}
         columns={[
           { label: events.position, cell: ({ position }) => position, isNumeric: true },
           { label: fields.time, cell: ({ timestamp }) => <Time at={timestamp} /> },
@@ -137,7 +137,7 @@ function useEventLog({ workspaceId, type, after }: LogProps, isFollowing: boolea
     return () => stopped.abort()
   }, [client, workspaceId, type, after, isFollowing, attempt])
 
-  return { log: state.log, error, retry: () => setAttempt(attempt + 1) }
+  return { log: state.log, isRead: state.cursor !== null, error, retry: () => setAttempt(attempt + 1) }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { errorTable, isErrorCode, type Refusal } from '@workspace-wallet/contrac
 import { z } from 'zod'
 import { CursorPager } from '../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../components/data-table.tsx'
+import { Facts } from '../components/facts.tsx'
 import { Filters } from '../components/filters.tsx'
 import { Id, shortId } from '../components/id.tsx'
 import { PageLink } from '../components/links.tsx'
@@ -103,13 +104,12 @@ function useColumns(): Column<Refusal>[] {
           </Id>
         ),
     },
-    { label: refusals.address, cell: ({ address }) => <Written>{address}</Written> },
-    { label: refusals.requestId, cell: ({ requestId }) => <Id value={requestId} /> },
   ]
 }
 
-/** What the gateway checked, step by step, up to the one that refused the call. */
-function Account({ refusal: { step: refusedBy, detail, isSigned } }: { refusal: Refusal }) {
+/** What the gateway checked, step by step, up to the one that refused the call, and where the call came from. */
+function Account({ refusal }: { refusal: Refusal }) {
+  const { step: refusedBy, detail, isSigned, address, requestId } = refusal
   const { refusals } = useText()
   const reached = (steps as readonly string[]).indexOf(refusedBy)
   return (
@@ -131,7 +131,13 @@ function Account({ refusal: { step: refusedBy, detail, isSigned } }: { refusal: 
           </li>
         ))}
       </ol>
-      {isSigned ? refusals.signed : refusals.unsigned}
+      <p>{isSigned ? refusals.signed : refusals.unsigned}</p>
+      <Facts
+        facts={[
+          [refusals.address, address],
+          [refusals.requestId, <Id key="request" value={requestId} isFull />],
+        ]}
+      />
     </details>
   )
 }

@@ -23,7 +23,7 @@ export function HaltedSection() {
   const result = useRead('ledger.halted', {}, { refreshMs: 10_000 })
   const [action, setAction] = useState<{ name: 'repair' | 'reopen'; workspaceId: string } | null>(null)
   const buttonsOf = ({ workspaceId }: HaltedLedger) => (
-    <Group gap="xs" justify="flex-end">
+    <Group gap="xs">
       {mayChange && (
         <Button size="compact-sm" variant="default" onClick={() => setAction({ name: 'repair', workspaceId })}>
           {ledger.repair}
