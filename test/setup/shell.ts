@@ -31,22 +31,28 @@ export class Shell {
   async run(command: string): Promise<string> {
     // A program that reads its input must not read the next command.
     this.#commands.write(`{ ${command}\n} < /dev/null\nprintf '\\036'\n`)
-    const signal = AbortSignal.timeout(hangMs)
+    const hang = AbortSignal.timeout(hangMs)
     while (!this.#buffer.includes(separator)) {
       const chunk = this.#output.read()
       if (chunk !== null) this.#buffer += chunk
       else if (this.#output.readableEnded)
         throw new Error(`${command}\nhas ended the shell. It printed:\n${this.#buffer}`)
-      else
-        await Promise.race([once(this.#output, 'readable', { signal }), once(this.#output, 'end', { signal })]).catch(
-          () => {
-            throw new Error(`${command}\nhas not ended within ${hangMs / 1000} s. It printed:\n${this.#buffer}`)
-          },
-        )
+      else await this.#wait(hang)
+      if (hang.aborted)
+        throw new Error(`${command}\nhas not ended within ${hangMs / 1000} s. It printed:\n${this.#buffer}`)
     }
     const [printed, ...rest] = this.#buffer.split(separator)
     this.#buffer = rest.join(separator)
     return printed!
+  }
+
+  /** Waits for output, or its end. */
+  async #wait(hang: AbortSignal): Promise<void> {
+    const happened = new AbortController()
+    const signal = AbortSignal.any([hang, happened.signal])
+    const events = ['readable', 'end'].map(name => once(this.#output, name, { signal }).catch(() => {}))
+    await Promise.race(events)
+    happened.abort()
   }
 
   /** Ends the shell and everything that it has started. */
