@@ -1,7 +1,7 @@
 import { Group, NativeSelect, SimpleGrid } from '@mantine/core'
 import { Decimal, type HourlyTransfers, maxActivityHours, type SystemActivity } from '@workspace-wallet/contract'
-import { useState } from 'react'
-import { amountText } from '../../components/amount.tsx'
+import { type ReactNode, useState } from 'react'
+import { Amount, amountText } from '../../components/amount.tsx'
 import { BarChart } from '../../components/bar-chart.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Empty, Section } from '../../components/page.tsx'
@@ -61,7 +61,7 @@ function Charts({ from, now, totals }: SystemActivity) {
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
       <div>
-        <ChartTitle name={overview.transfers} total={String(sum)} />
+        <ChartTitle name={overview.transfers} total={sum} />
         <BarChart
           label={overview.transfersChart(sum, mostTransfers)}
           highest={String(mostTransfers)}
@@ -75,7 +75,7 @@ function Charts({ from, now, totals }: SystemActivity) {
         />
       </div>
       <div>
-        <ChartTitle name={overview.volume} total={text(moved)}>
+        <ChartTitle name={overview.volume} total={<Amount value={moved} currency={currency} />}>
           <NativeSelect
             aria-label={fields.currency}
             size="xs"
@@ -100,11 +100,11 @@ function Charts({ from, now, totals }: SystemActivity) {
   )
 }
 
-function ChartTitle({ name, total, children }: { name: string; total: string; children?: React.ReactNode }) {
+function ChartTitle({ name, total, children }: { name: string; total: ReactNode; children?: ReactNode }) {
   return (
     <Group justify="space-between" mih={30} mb={4}>
       <span>
-        <span className="card-title">{name}</span> <strong className="amount">{total}</strong>
+        <span className="card-title">{name}</span> <strong>{total}</strong>
       </span>
       {children}
     </Group>
