@@ -559,11 +559,13 @@ describe('the audit', () => {
 
   test('contains forged generations of the nonce store, which neither end the present one nor delay the next', async () => {
     const begin = (generationId: string) => system.gatewayClient.access.beginNonceGeneration.mutate({ generationId })
-    const forge = () =>
+    /** Forged generations, half of them with the ID of a known one. All have what its entry has besides. */
+    const forge = (count: number, known: string = randomUUID()) =>
       asService(`
-        insert into audit (at, actor, action, workspace_id, target, position, mac)
-        select now(), 'gateway:g', 'nonces.begin', null, gen_random_uuid()::text, position + 1, ${garbage}
-        from audit_head where workspace_id = '00000000-0000-0000-0000-000000000000'`)
+        insert into audit (at, actor, action, workspace_id, target, after, position, mac)
+        select now(), 'gateway:g', 'nonces.begin', null, case when n % 2 = 0 then '${known}' else gen_random_uuid()::text end,
+          (select after from audit where target = '${known}' order by id limit 1), position + n, ${garbage}
+        from audit_head, generate_series(1, ${count}) n where workspace_id = '00000000-0000-0000-0000-000000000000'`)
     const [earlier, present] = [randomUUID(), randomUUID()]
     // A second after the one before.
     for (const id of [earlier, present])
@@ -572,15 +574,16 @@ describe('the audit', () => {
           .then(({ isLatest }) => isLatest)
           .catch(() => false),
       )
-    await forge()
+    await forge(10_000, present)
     expect(await begin(present)).toEqual({ isFirst: false, isLatest: true })
     expect(await begin(earlier)).toEqual({ isFirst: false, isLatest: false })
     await until('the next one begins in spite of forged ones', async () => {
-      await forge()
+      await forge(1)
       return begin(randomUUID())
         .then(({ isLatest }) => isLatest)
         .catch(() => false)
     })
+    expect(await begin(present)).toEqual({ isFirst: false, isLatest: false })
   })
 
   test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {

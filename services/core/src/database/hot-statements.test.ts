@@ -297,6 +297,7 @@ const unmeasured = [
   'create-wallet',
   'end-session',
   'end-webhook-leases',
+  'find-actions',
   'find-lockable-ledgers',
   'find-role',
   'keep-chain-fingerprint',

@@ -33,6 +33,8 @@ export const audit = `
   create index audit_record on audit (action, id)
     where action in ('ledger.verify', 'ledger.checkpoint', 'system.backup');
   create index audit_at on audit (at);
+  -- See access/nonce-generation.ts.
+  create index audit_nonce_generation on audit ((after ->> 'tag'), id) where action = 'nonces.begin';
 
   create trigger audit_is_immutable before update or delete on audit for each row execute function refuse_change();
   create trigger audit_is_kept before truncate on audit for each statement execute function refuse_change();
