@@ -53,16 +53,26 @@ export class Snapshot {
   static async open({ databaseUrl, chainKey }: SnapshotSource, name: string, signal?: AbortSignal): Promise<Snapshot> {
     signal?.throwIfAborted()
     const client = snapshotClient(databaseUrl, name)
-    const abandon = () => void client.end()
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    aborted.catch(() => {})
+    // The driver leaves a connection attempt pending that is ended meanwhile.
+    const abandon = () => {
+      reject(signal!.reason)
+      void client.end().catch(() => {})
+    }
     signal?.addEventListener('abort', abandon, { once: true })
     client.once('end', () => signal?.removeEventListener('abort', abandon))
-    try {
+    const opened = (async () => {
       await client.connect()
       await requireSettings(client, settings)
       await markSession(client, chainKey)
-      return await Snapshot.begin(client)
+      return Snapshot.begin(client)
+    })()
+    try {
+      return await Promise.race([opened, aborted])
     } catch (error) {
-      await client.end().catch(() => {})
+      opened.catch(() => {})
+      void client.end().catch(() => {})
       throw error
     }
   }
