@@ -37,6 +37,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund --workspace gateway/console
 # That of the console extends it.
 COPY --chmod=755 tsconfig.json ./
 COPY --chmod=755 packages/contract packages/contract
+COPY --chmod=755 packages/core-client packages/core-client
 COPY --chmod=755 gateway gateway
 RUN NODE_ENV=production node gateway/console/build/main.ts built
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { call } from '../setup/client.ts'
 import { act, type ConsoleTest, dialog, givenReason, startConsole } from '../setup/console.ts'
@@ -195,6 +195,17 @@ test('new events appear by themselves', async () => {
   await createWallet({ admin, workspaceId }, { deposits: ['5.00'] })
   await page.getByRole('cell', { name: 'wallet.deposited' }).waitFor()
   await page.getByRole('cell', { name: 'wallet.created' }).waitFor()
+})
+
+test('filters that are applied again read the list again', async () => {
+  const apiKey = mintId('apiKey')
+  const page = await console.signIn(`/refusals?apiKey=${apiKey}`)
+  await page.getByText('No refused call matches.').waitFor()
+  const call = { at: new Date(), method: 'GET', route: 'none', code: 'GA2011', step: 'key', detail: 'No such key.' }
+  const refusal = { ...call, apiKey, address: '203.0.113.7', requestId: 'req_1', isSigned: false }
+  await console.system.gatewayClient.refusals.report.mutate({ refusals: [refusal], dropped: 0 })
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('No such key.').waitFor()
 })
 
 test('while core is lost, a page says so, and it goes on when core is back', async () => {

@@ -1,4 +1,5 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useText } from '../preferences/preferences.tsx'
 import { TimeInput } from './time-input.tsx'
@@ -26,12 +27,16 @@ export function Filters({
   onChange: (values: Values) => void
 }) {
   const { filters } = useText()
+  const queries = useQueryClient()
   const [entered, setEntered] = useState(values)
   const set = (name: string, value: string) => setEntered(before => ({ ...before, [name]: value }))
 
   function apply(event: FormEvent): void {
     event.preventDefault()
-    onChange(Object.fromEntries(fields.map(({ name }) => [name, entered[name]?.trim() || undefined])))
+    const chosen = Object.fromEntries(fields.map(({ name }) => [name, entered[name]?.trim() || undefined]))
+    // The same filters again: the list may have changed since.
+    if (fields.every(({ name }) => chosen[name] === values[name])) void queries.refetchQueries({ type: 'active' })
+    else onChange(chosen)
   }
   function clear(): void {
     const empty = Object.fromEntries(fields.map(({ name }) => [name, undefined]))
