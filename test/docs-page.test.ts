@@ -432,6 +432,9 @@ describe('the API reference', () => {
       const index = page.waitForResponse(/search\.json$/)
       await page.goto(system.baseUrl + path)
       await (await index).finished()
+      // The size of a request that ends later could not be read when the page is closed.
+      await page.waitForLoadState('networkidle')
+      page.removeAllListeners('requestfinished')
       const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
       expect(total).toBeGreaterThan(10_000)
       expect(total).toBeLessThan(150_000)
