@@ -338,3 +338,33 @@ test('a trace names what belongs to the transfer and was modified', async () => 
   await owner.query(`update transfer set remark = 'forged' where ${isOrder(books, 'rent')}`)
   expect(await trace('refund-1')).toMatchObject({ source: { isGenuine: true }, modified: [books.transferId] })
 })
+
+test('what a trace and a deposit show is what was checked, also if another statement reads something else', async () => {
+  const books = await newBooks()
+  const { workspaceId } = books.key
+  const [deposit] = (await system.admin.fundings.list.query({ workspaceId })).transfers
+  const read = async () => ({
+    trace: await system.admin.transfers.trace.query({ workspaceId, name: 'rent' }),
+    funding: await system.admin.fundings.get.query({ name: deposit!.transferId }),
+  })
+  const genuine = await read()
+  const { rows: columns } = await owner.query(`select attname as name from pg_attribute
+    where attrelid = 'transfer'::regclass and attnum > 0 and not attisdropped order by attnum`)
+  // Only the statement that also reads MACs gets what the service has written.
+  const shown = columns.map(({ name }) =>
+    name === 'remark' ? `case when current_query() like '%source_mac%' then remark else 'forged' end as remark` : name,
+  )
+  await owner.query(`begin;
+    alter table transfer rename to transfer_genuine;
+    create view transfer as select ${shown.join(', ')} from transfer_genuine;
+    grant select on transfer to public;
+    commit`)
+  try {
+    const { transfers } = await system.admin.transfers.search.query({ workspaceId, bizId: 'rent' })
+    const { trace, funding } = await read()
+    expect({ trace, funding }).toEqual(genuine)
+    expect(transfers.map(({ remark }) => remark)).toEqual(['forged'])
+  } finally {
+    await owner.query('begin; drop view transfer; alter table transfer_genuine rename to transfer; commit')
+  }
+})

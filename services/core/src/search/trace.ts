@@ -2,22 +2,24 @@ import {
   Decimal,
   DomainError,
   type Hold,
+  type Id,
+  idFromUuid,
   type TracedFlow,
   type TracedTransfer,
   type TransferName,
+  type TransferRecord,
   tracedLimit,
-  uuidFromId,
 } from '@workspace-wallet/contract'
 import type { Em } from '../database/orm.ts'
 import { findHold } from '../holds/queries.ts'
-import { continueChains, findContinued, type StoredEntry } from '../ledger/chain/chain.ts'
-import { findTransfers } from '../ledger/store/queries.ts'
+import { continueChains, findContinued } from '../ledger/chain/chain.ts'
+import { type FoundTransfer, findTransfers } from '../ledger/store/queries.ts'
 import { ModifiedRow } from '../ledger/store/require-signed.ts'
 import { receiptOf } from '../receipts/operations.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { type SearchParts, searchIn } from './bounded-search.ts'
-import { findNamed, keyOf, toTransferRecord } from './transfers.ts'
+import { checkedRecordOf, findNamed, keyOf } from './transfers.ts'
 
 type Parts = SearchParts & Parameters<typeof receiptOf>[0] & Parameters<typeof findHold>[0]
 
@@ -27,73 +29,79 @@ type Parts = SearchParts & Parameters<typeof receiptOf>[0] & Parameters<typeof f
  * @throws DomainError T001; S012 for a bizId without a workspace
  */
 export async function traceTransfer(core: Parts, actor: string, name: TransferName): Promise<TracedTransfer> {
-  const { transfer, wallets, lastReversal, ...related } = await searchIn(core, {
-    actor,
-    blamed: 'name',
-    read: em => readRelated(em, name),
-  })
-  const { workspaceId, id, type } = transfer
-  const [stored] = await findTransfers(core.reads, [keyOf(transfer)])
+  const { wallets, ...named } = await searchIn(core, { actor, blamed: 'name', read: em => findRelated(em, name) })
+  // The rows that are shown are those that are checked: they are read again, and everything else about them with their MACs.
+  const rows = await readRows(core, new Set([named.transfer, ...named.others]))
+  const stored = rows.get(named.transfer.id)
   if (!stored) throw new DomainError('T001')
   const isGenuine = findContinued(core.chainKey, stored)
-  const { reversals, reverses, batch } = related
-  const others = [...reversals, lastReversal, reverses, ...batch].filter(each => each !== undefined && each !== null)
-  const modified = await modifiedOf(core, others)
+  const { transferId, batchId, reversesId, type } = stored.transfer
+  const related = named.others.flatMap(({ id }) => rows.get(id) ?? [])
+  const reversals = related.filter(({ transfer }) => transfer.reversesId === transferId)
+  const lastReversal = reversals.at(-1)
+  const modified = related.filter(each => !continueChains(core.chainKey, each))
   // A receipt depends on the last reversal, too.
   const hasReceipt =
-    type === 'TRANSFER' && isGenuine.source && isGenuine.target && !(lastReversal && modified.includes(lastReversal.id))
+    type === 'TRANSFER' && isGenuine.source && isGenuine.target && !(lastReversal && modified.includes(lastReversal))
   const flowOf = (side: 'source' | 'target'): TracedFlow => {
-    const wallet = wallets.find(each => each.id === transfer[`${side}WalletId`] && each.kind === 'CUSTOMER')
+    const walletId = idFromUuid('wallet', stored.transfer[`${side}WalletId`])
+    const wallet = wallets.find(each => each.id === walletId && each.kind === 'CUSTOMER')
     return {
       walletId: wallet?.id ?? null,
       walletName: wallet?.name ?? null,
-      sequence: transfer[`${side}Sequence`],
-      balanceAfter: balanceAfter(stored[side]),
+      sequence: stored.transfer[`${side}Sequence`],
+      balanceAfter: decimalOf(stored[side].balanceAfter),
       isGenuine: isGenuine[side],
     }
   }
+  const reverses = related.find(({ transfer }) => transfer.transferId === reversesId)
+  const record = checkedRecordOf(stored)
   return {
-    transfer: toTransferRecord(transfer),
+    transfer: record,
     source: flowOf('source'),
     target: flowOf('target'),
-    reversals: reversals.map(toTransferRecord),
-    reversedAmount: lastReversal?.reversedTotal ?? new Decimal(0),
-    reverses: reverses && toTransferRecord(reverses),
-    hold: await holdOf(core, transfer),
-    batch: batch.map(toTransferRecord),
-    modified,
-    receipt: hasReceipt ? await receiptOf(core, workspaceId, id) : null,
+    reversals: reversals.slice(0, tracedLimit).map(checkedRecordOf),
+    reversedAmount: decimalOf(lastReversal?.transfer.reversedTotal ?? null) ?? new Decimal(0),
+    reverses: reverses ? checkedRecordOf(reverses) : null,
+    hold: await holdOf(core, record),
+    batch: related.filter(({ transfer }) => batchId !== null && transfer.batchId === batchId).map(checkedRecordOf),
+    modified: modified.map(({ transfer }) => idFromUuid('transfer', transfer.transferId)),
+    receipt: hasReceipt ? await receiptOf(core, record.workspaceId, record.transferId) : null,
   }
 }
 
-async function readRelated(em: Em, name: TransferName) {
+/** The transfer, its wallets, and in the order of their positions its reversals, what it reverses and its batch. */
+async function findRelated(
+  em: Em,
+  name: TransferName,
+): Promise<{ transfer: Transfer; wallets: Wallet[]; others: Transfer[] }> {
   const transfer = await findNamed(em, name)
   if (!transfer) throw new DomainError('T001')
   const { workspaceId, id, reversesId, batchId, sourceWalletId, targetWalletId } = transfer
   const inOrder = { orderBy: { position: 'asc' }, limit: tracedLimit } as const
   const reversing = { workspaceId, reversesId: id }
+  const related = [
+    ...(await em.find(Transfer, reversing, inOrder)),
+    // The last reversal has the sum of all of them.
+    ...(await em.find(Transfer, reversing, { orderBy: { position: 'desc' }, limit: 1 })),
+    ...(reversesId ? await em.find(Transfer, { workspaceId, id: reversesId }) : []),
+    ...(batchId ? await em.find(Transfer, { workspaceId, batchId }, inOrder) : []),
+  ]
   return {
     transfer,
     wallets: await em.find(Wallet, { workspaceId, id: { $in: [sourceWalletId, targetWalletId] } }),
-    reversals: await em.find(Transfer, reversing, inOrder),
-    lastReversal: (await em.find(Transfer, reversing, { orderBy: { position: 'desc' }, limit: 1 }))[0],
-    reverses: reversesId ? await em.findOne(Transfer, { workspaceId, id: reversesId }) : null,
-    batch: batchId ? await em.find(Transfer, { workspaceId, batchId }, inOrder) : [],
+    others: [...new Set(related)].sort((a, b) => a.position - b.position),
   }
 }
 
-/** The IDs of those of these transfers that the service has not written. */
-async function modifiedOf(core: Parts, transfers: readonly Transfer[]): Promise<string[]> {
-  const keys = new Map(transfers.map(each => [each.id, keyOf(each)]))
-  const found = await findTransfers(core.reads, [...keys.values()])
-  const genuine = new Set(
-    found.filter(each => continueChains(core.chainKey, each)).map(({ transfer }) => transfer.transferId),
-  )
-  return [...keys.keys()].filter(id => !genuine.has(uuidFromId('transfer', id)))
+/** The rows of transfers with their flows, by their IDs. */
+async function readRows(core: Parts, transfers: Set<Transfer>): Promise<Map<Id<'transfer'>, FoundTransfer>> {
+  const found = await findTransfers(core.reads, [...transfers].map(keyOf))
+  return new Map(found.map(each => [idFromUuid('transfer', each.transfer.transferId), each]))
 }
 
 /** Null without a hold, and if the row of the hold was modified outside the service. */
-async function holdOf(core: Parts, { workspaceId, holdId }: Transfer): Promise<Hold | null> {
+async function holdOf(core: Parts, { workspaceId, holdId }: TransferRecord): Promise<Hold | null> {
   if (!holdId) return null
   try {
     return await findHold(core, workspaceId, holdId)
@@ -103,6 +111,6 @@ async function holdOf(core: Parts, { workspaceId, holdId }: Transfer): Promise<H
   }
 }
 
-function balanceAfter({ balanceAfter }: StoredEntry): Decimal | null {
-  return balanceAfter === null ? null : new Decimal(balanceAfter)
+function decimalOf(text: string | null): Decimal | null {
+  return text === null ? null : new Decimal(text)
 }

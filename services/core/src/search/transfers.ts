@@ -1,9 +1,11 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import {
+  Decimal,
   DomainError,
   type FoundTransfers,
   type FundingListing,
   type Id,
+  idFromUuid,
   isId,
   type TransferName,
   type TransferRecord,
@@ -13,9 +15,10 @@ import {
 import { ApiKey } from '../api-keys/entities.ts'
 import { apiKeyOf } from '../audit/actors.ts'
 import type { Em } from '../database/orm.ts'
+import type { entryColumns } from '../database/tables/transfer.ts'
 import { idToFind } from '../database/types.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
-import { findTransfers } from '../ledger/store/queries.ts'
+import { type FoundTransfer, findTransfers } from '../ledger/store/queries.ts'
 import { type CheckedReads, requireChained } from '../ledger/store/require-signed.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
@@ -24,6 +27,11 @@ import { beginsWith, between } from './conditions.ts'
 import { type Cursor, cursorText, parseCursor } from './cursors.ts'
 
 type Matches = FilterQuery<Transfer>
+/** What a record shows of a transfer. */
+type Recorded = Omit<
+  Transfer,
+  keyof typeof entryColumns | 'orderCount' | 'sourceSequence' | 'targetSequence' | 'holdRemaining' | 'reversedTotal'
+>
 type Search = Partial<TransferSearch> & Pick<TransferSearch, 'limit'>
 type Page = { found: Transfer[]; cursorOf: (last: Transfer) => Cursor }
 
@@ -59,7 +67,7 @@ export async function getFunding(
   const [stored] = await findTransfers(core.reads, [keyOf(found)])
   if (!stored) throw new DomainError('T001')
   requireChained(core.chainKey, stored)
-  return toTransferRecord(found)
+  return checkedRecordOf(stored)
 }
 
 /** The name by which `findTransfers` finds a transfer with its flows. */
@@ -193,7 +201,23 @@ function matchesOf(search: Partial<TransferSearch>): Matches[] {
   ]
 }
 
-export function toTransferRecord(transfer: Transfer): TransferRecord {
+/** The record of a row as it was when its flows were checked: another statement may have read something else. */
+export function checkedRecordOf({ transfer }: FoundTransfer): TransferRecord {
+  const { holdId, reversesId, batchId } = transfer
+  return toTransferRecord({
+    ...transfer,
+    workspaceId: idFromUuid('workspace', transfer.workspaceId),
+    id: idFromUuid('transfer', transfer.transferId),
+    amount: new Decimal(transfer.amount),
+    sourceWalletId: idFromUuid('wallet', transfer.sourceWalletId),
+    targetWalletId: idFromUuid('wallet', transfer.targetWalletId),
+    holdId: holdId && idFromUuid('hold', holdId),
+    reversesId: reversesId && idFromUuid('transfer', reversesId),
+    batchId: batchId && idFromUuid('transfer', batchId),
+  })
+}
+
+function toTransferRecord(transfer: Recorded): TransferRecord {
   const { workspaceId, id, type, amount, currency, sourceWalletId, targetWalletId } = transfer
   const { actor, requestId, position, createdAt } = transfer
   return {
