@@ -6,6 +6,9 @@ import { Counter, type Registry } from 'prom-client'
 const reportMs = 1_000
 /** Maximum number of calls of one key or address in a report, so that a flood of one does not hide the others. */
 const perSender = 10
+/** Maximum number of calls with the signature of one key in an hour. Core keeps 50,000 of all keys. */
+const perKeyAndHour = 1_000
+const hourMs = 3_600_000
 /** Maximum number of calls without a valid signature in a report. The others are for those with one. */
 const mostUnsigned = refusalsPerReport / 2
 /** How long a gateway that stops waits for its last report. */
@@ -25,6 +28,9 @@ export class Refusals {
   #kept: RefusalReport[] = []
   #unsigned = 0
   readonly #senders = new Map<string, number>()
+  /** By key: calls with its signature since the hour began. */
+  readonly #ofKeys = new Map<string, number>()
+  #hourEndsMs = performance.now() + hourMs
   /** Dropped since the last report. */
   #droppedCount = 0
   #reporting: Promise<void> | undefined
@@ -61,13 +67,26 @@ export class Refusals {
     const sender = (call.isSigned && call.apiKey) || call.address
     const ofSender = this.#senders.get(sender) ?? 0
     const isFull = call.isSigned ? this.#kept.length >= refusalsPerReport : this.#unsigned >= mostUnsigned
-    if (isFull || ofSender >= perSender || this.#kept.length >= refusalsPerReport) {
+    if (isFull || ofSender >= perSender || this.#kept.length >= refusalsPerReport || !this.#takeOfHour(call)) {
       this.#drop(1)
       return
     }
     this.#senders.set(sender, ofSender + 1)
     if (!call.isSigned) this.#unsigned++
     this.#kept.push({ ...call, at: new Date(), detail: shortened(describe()) })
+  }
+
+  /** Takes a place in the hour of a key; false if it has none left. Only keys that exist sign, so the map stays small. */
+  #takeOfHour({ apiKey, isSigned }: Pick<RefusedCall, 'apiKey' | 'isSigned'>): boolean {
+    if (!isSigned || apiKey === null) return true
+    if (performance.now() >= this.#hourEndsMs) {
+      this.#ofKeys.clear()
+      this.#hourEndsMs = performance.now() + hourMs
+    }
+    const count = this.#ofKeys.get(apiKey) ?? 0
+    if (count >= perKeyAndHour) return false
+    this.#ofKeys.set(apiKey, count + 1)
+    return true
   }
 
   #drop(count: number): void {
