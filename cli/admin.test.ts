@@ -11,13 +11,13 @@ import {
   id,
   NODE_COMPILE_CACHE,
   PATH,
-  type Ran,
   root,
   run,
   sentence,
   system,
   throughCore,
 } from '../test/setup/admin.ts'
+import type { Ran } from '../test/setup/admin-command.ts'
 import { startFaultProxy } from '../test/setup/fault-proxy.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { commands } from './admin/commands/all.ts'

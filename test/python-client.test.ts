@@ -8,9 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findPrograms } from '../cli/processes/programs.ts'
 import { endpoints } from '../gateway/src/api/endpoints.ts'
-import { buildPython } from '../tools/pack/python.ts'
+import { buildPython, findPython } from '../tools/pack/python.ts'
 import { listen } from './setup/listen.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
@@ -26,23 +25,17 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
+/** One that the package supports, with the library that verifies receipts. */
+const pythonOfTests = () =>
+  findPython('import sys, cryptography; assert sys.version_info >= (3, 11)', ['python3-cryptography'])
+
 /** Runs tests of the package. Returns what unittest prints. */
 async function runTests(pattern: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
-  const python = await findPython()
+  const python = await pythonOfTests()
   const args = ['-W', 'error', '-m', 'unittest', 'discover', '-s', 'tests', '-p', pattern]
   const env = { ...process.env, ...environment, PYTHONPATH: 'src', PYTHONDONTWRITEBYTECODE: '1' }
   const { stderr } = await execute(python, args, { cwd: directory, env })
   return stderr
-}
-
-async function findPython(): Promise<string> {
-  const isSuitable = (python: string) =>
-    execute(python, ['-c', 'import sys, cryptography; assert sys.version_info >= (3, 11)']).then(
-      () => true,
-      () => false,
-    )
-  const [python] = await findPrograms([{ names: ['python3'], aptPackage: 'python3-cryptography', isSuitable }])
-  return python!
 }
 
 test('its own tests: signing, retries, connections, deliveries and receipts', async () => {
@@ -50,7 +43,7 @@ test('its own tests: signing, retries, connections, deliveries and receipts', as
 })
 
 test('it accepts exactly what the published library of Standard Webhooks signs', async () => {
-  const python = await findPython()
+  const python = await pythonOfTests()
   const secret = `whsec_${randomBytes(32).toString('base64')}`
   const body = JSON.stringify({ eventId: 'evt_1', type: 'hold.released', data: { remark: 'Grüße, 银行' } })
   const at = new Date()
@@ -98,7 +91,7 @@ test('there is a method for each endpoint, and each returns what it declares', a
 })
 
 test('the programs of the README print what it shows, with the wheel that `npm run pack` builds', async () => {
-  const python = await findPython()
+  const python = await pythonOfTests()
   const wheel = await buildPython(await makeTempDir('build'), await makeTempDir('wheel'))
   const installed = await makeTempDir('installed')
   await execute(python, ['-m', 'zipfile', '-e', wheel, installed])

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/setup/temp.ts'
 import { until } from '../../test/setup/until.ts'
+import { query } from './database.ts'
 import { type Postgres, type PostgresOptions, startPostgres } from './postgres.ts'
 import { linkLibraries } from './postgres-binaries.ts'
 import { describeProcess, signalProcess } from './processes.ts'
@@ -35,18 +36,6 @@ async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> 
   const postgres = await startPostgres({ dataDir, port: 0, durable: false, superuserPassword: password, ...options })
   running.add(postgres)
   return postgres
-}
-
-async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  // A killed server ends the connection with an error event.
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
-  }
 }
 
 /** Runs startPostgres in a separate process, for the tests that kill it. */

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import type { System } from './system.ts'
 
-export const adminProgram = fileURLToPath(new URL('../../cli/admin.ts', import.meta.url))
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+export const adminProgram = join(root, 'cli/admin.ts')
 
 type Service = Pick<System, 'coreUrl' | 'adminToken'>
 
@@ -15,14 +17,18 @@ export function adminEnvironment({ coreUrl, adminToken }: Service): NodeJS.Proce
   return { PATH, NODE_COMPILE_CACHE, CORE_URL: coreUrl, CORE_TOKEN: adminToken }
 }
 
-/** Runs `npm run admin` as its users do, in a process of its own. @param texts arguments that may contain spaces */
-export function runAdmin(system: Service, line: string, ...texts: string[]): Promise<Ran> {
+/** Runs `npm run admin` as its users do, in a process of its own. */
+export function runAdminProgram(args: string[], env: NodeJS.ProcessEnv, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  const env = adminEnvironment(system)
-  execFile(process.execPath, [adminProgram, ...line.split(' '), ...texts], { env }, (error, stdout, stderr) => {
+  execFile(process.execPath, [adminProgram, ...args], { cwd, env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })
   return promise
+}
+
+/** Runs a command. @param texts arguments that may contain spaces */
+export function runAdmin(system: Service, line: string, ...texts: string[]): Promise<Ran> {
+  return runAdminProgram([...line.split(' '), ...texts], adminEnvironment(system))
 }
 
 /** What a command that succeeds returns with `--json`. */

@@ -1,21 +1,14 @@
-/** Runs `npm run admin` as its users do: in a separate process, against a real core. */
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
+/** For tests of the commands of `npm run admin`, against a real core. */
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, expect, test } from 'vitest'
 import { commands } from '../../cli/admin/commands/all.ts'
+import { type Ran, root, runAdminProgram } from './admin-command.ts'
 import { execute } from './database.ts'
 import { startSystem } from './system.ts'
 import { makeTempDir } from './temp.ts'
 
-export type Ran = {
-  exitCode: number
-  stdout: string
-  stderr: string
-}
+export { adminProgram as script, root } from './admin-command.ts'
 
-export const root = join(import.meta.dirname, '../..')
-export const script = join(root, 'cli/admin.ts')
 export const dataDir = await makeTempDir('admin')
 export const system = await startSystem({ gateways: 0 })
 export const { coreUrl, adminToken, admin: core } = system
@@ -33,12 +26,7 @@ export const modify = (table: string, uuid: string) =>
   )
 
 export function run(args: string[], environment: NodeJS.ProcessEnv = throughCore, cwd = root): Promise<Ran> {
-  const { promise, resolve } = Promise.withResolvers<Ran>()
-  const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }
-  execFile(process.execPath, [script, ...args], { cwd, env }, (error, stdout, stderr) => {
-    resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
-  })
-  return promise
+  return runAdminProgram(args, { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...environment }, cwd)
 }
 
 /** Runs a command that succeeds, with --json: one JSON object on one line, and nothing on standard error. */

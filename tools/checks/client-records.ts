@@ -15,8 +15,8 @@ export type Schema = {
   required?: string[]
   discriminator?: { mapping: Record<string, string> }
 }
-type Parameter = { $ref?: string; in: string; name: string; description?: string; schema: Schema }
-export type Operation = { operationId: string; parameters?: Parameter[] }
+export type Parameter = { $ref?: string; in: string; name: string; description?: string; schema: Schema }
+type Operation = { operationId: string; parameters?: Parameter[] }
 export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
@@ -25,10 +25,38 @@ export type OpenApiDocument = {
 /** A field of a type. Clients may leave out what they send, or give undefined. */
 type Field = { name: string; type: string; description?: string | undefined; isOptional: boolean }
 
+/** The schemas of records and bodies, by their names. Clients declare pages themselves. */
+export function recordSchemas({ components }: OpenApiDocument): [name: string, Schema][] {
+  return Object.entries(components.schemas).filter(
+    ([name]) => name !== 'Failure' && (name === 'EventPage' || !name.endsWith('Page')),
+  )
+}
+
+/**
+ * The queries of operations, by the names of their types. Two operations on the same list have the same query: the first one names
+ * it.
+ *
+ * @param fieldsOf the parameters of a query, as the type has them
+ */
+export function queriesOf<Fields extends readonly unknown[]>(
+  { paths }: OpenApiDocument,
+  fieldsOf: (parameters: Parameter[]) => Fields,
+): { name: string; operationId: string; fields: Fields }[] {
+  const queries = new Map<string, { name: string; operationId: string; fields: Fields }>()
+  for (const { operationId, parameters = [] } of Object.values(paths).flatMap(path => Object.values(path))) {
+    const fields = fieldsOf(parameters.filter(parameter => parameter.in === 'query'))
+    const form = JSON.stringify(fields)
+    const name = `${operationId.replace(/^./, first => first.toUpperCase())}Query`
+    if (fields.length > 0 && !queries.has(form)) queries.set(form, { name, operationId, fields })
+  }
+  return [...queries.values()]
+}
+
+/** Links to operations lead to the pages of the documentation, which a reader of the types does not have. */
+export const withoutLinks = (description: string) => description.replace(/\[([^\]]+)\]\((?:\/docs)?#[^)]*\)/g, '$1')
+
 /** The text of packages/client/src/records.ts: the types of records, bodies, queries and error codes. */
-export function clientRecords({ paths, components }: OpenApiDocument): string {
-  const operations = Object.values(paths).flatMap(path => Object.values(path))
-  const queries = new Map(operations.map(operation => [fieldsOfQuery(operation), operation] as const))
+export function clientRecords(document: OpenApiDocument): string {
   return [
     '/**',
     ' * The records of the API, the bodies and queries that it takes, and its error codes. Generated from gateway/openapi.json by',
@@ -39,12 +67,10 @@ export function clientRecords({ paths, components }: OpenApiDocument): string {
     ' */',
     "import type { OneOrMore, Sort } from './queries.ts'",
     '',
-    ...Object.entries(components.schemas)
-      .filter(([name]) => name !== 'Failure' && (name === 'EventPage' || !name.endsWith('Page')))
-      .flatMap(([name, schema]) => [...declaration(name, schema), '']),
-    ...uniqueQueries([...queries]).flatMap(([fields, { operationId }]) => [
+    ...recordSchemas(document).flatMap(([name, schema]) => [...declaration(name, schema), '']),
+    ...queriesOf(document, fieldsOfQuery).flatMap(({ name, operationId, fields }) => [
       `/** The query of ${operationId}. */`,
-      `export type ${operationId.replace(/^./, first => first.toUpperCase())}Query = ${objectType(fields)}`,
+      `export type ${name} = ${objectType(fields)}`,
       '',
     ]),
     '/** The error codes at the time of this release. docs/errors.md describes them. */',
@@ -52,12 +78,6 @@ export function clientRecords({ paths, components }: OpenApiDocument): string {
     ...Object.entries(errorTable).map(([code, { http, message }]) => `  | '${code}' // ${http} ${message}`),
     '',
   ].join('\n')
-}
-
-/** Two operations on the same list have the same query: the first one names its type. */
-function uniqueQueries<Each extends readonly [Field[], Operation]>(queries: Each[]): Each[] {
-  const types = queries.map(([fields]) => JSON.stringify(fields))
-  return queries.filter(([fields], at) => fields.length > 0 && types.indexOf(types[at]!) === at)
 }
 
 function declaration(name: string, schema: Schema): string[] {
@@ -72,18 +92,11 @@ function declaration(name: string, schema: Schema): string[] {
   ]
 }
 
-function fieldsOfQuery({ parameters = [] }: Operation): Field[] {
-  return parameters
-    .filter(parameter => parameter.in === 'query')
-    .map(({ name, description, schema }) => {
-      const item = schema.items && typeOf(schema.items)
-      return {
-        name,
-        description,
-        isOptional: true,
-        type: item ? `OneOrMore<${item}>` : typeOf(schema),
-      }
-    })
+function fieldsOfQuery(parameters: Parameter[]): Field[] {
+  return parameters.map(({ name, description, schema }) => {
+    const item = schema.items && typeOf(schema.items)
+    return { name, description, isOptional: true, type: item ? `OneOrMore<${item}>` : typeOf(schema) }
+  })
 }
 
 function objectType(fields: Field[], indent = ''): string {
@@ -141,5 +154,5 @@ function arrayOf(type: string): string {
 
 function comment(description: string | undefined, indent: string): string[] {
   if (!description) return []
-  return [`${indent}/** ${description.replace(/\[([^\]]+)\]\(#[^)]*\)/g, '$1').replaceAll('*/', '* /')} */`]
+  return [`${indent}/** ${withoutLinks(description).replaceAll('*/', '* /')} */`]
 }

@@ -1,25 +1,23 @@
 import { errorTable } from '@workspace-wallet/contract'
-import type { OpenApiDocument, Operation, Schema } from './client-records.ts'
+import {
+  type OpenApiDocument,
+  type Parameter,
+  queriesOf,
+  recordSchemas,
+  type Schema,
+  withoutLinks,
+} from './client-records.ts'
 
 /** A key of a TypedDict. */
 type Key = { name: string; type: string; description?: string | undefined; isOptional: boolean }
 
 /** The text of packages/python/src/workspace_wallet/records.py: the types of records, bodies, queries and error codes. */
-export function pythonRecords({ paths, components }: OpenApiDocument): string {
+export function pythonRecords(document: OpenApiDocument): string {
   const declarations: string[] = []
   const aliases: string[] = []
-  for (const [name, schema] of Object.entries(components.schemas))
-    if (name !== 'Failure' && (name === 'EventPage' || !name.endsWith('Page')))
-      declare(name, schema, declarations, aliases)
-  const declared = new Set<string>()
-  for (const operation of Object.values(paths).flatMap(path => Object.values(path))) {
-    const keys = keysOfQuery(operation)
-    const form = JSON.stringify(keys)
-    if (keys.length === 0 || declared.has(form)) continue
-    declared.add(form)
-    const name = `${operation.operationId.replace(/^./, first => first.toUpperCase())}Query`
-    declarations.push(typedDict(name, keys, `The query of ${operation.operationId}.`))
-  }
+  for (const [name, schema] of recordSchemas(document)) declare(name, schema, declarations, aliases)
+  for (const { name, operationId, fields } of queriesOf(document, keysOfQuery))
+    declarations.push(typedDict(name, fields, `The query of ${operationId}.`))
   const codes = Object.entries(errorTable).map(([code, { http, message }]) => `    "${code}",  # ${http} ${message}`)
   return [
     '"""The records of the API, the bodies and queries that it takes, and its error codes.',
@@ -61,13 +59,11 @@ function declare(name: string, schema: Schema, declarations: string[], aliases: 
   } else aliases.push(`${name} = ${typeOf(schema, name, declarations)}`)
 }
 
-function keysOfQuery({ parameters = [] }: Operation): Key[] {
-  return parameters
-    .filter(parameter => parameter.in === 'query')
-    .map(({ name, description, schema }) => {
-      const item = schema.items && typeOf(schema.items, name, [])
-      return { name, description, isOptional: true, type: item ? `${item} | list[${item}]` : typeOf(schema, name, []) }
-    })
+function keysOfQuery(parameters: Parameter[]): Key[] {
+  return parameters.map(({ name, description, schema }) => {
+    const item = schema.items && typeOf(schema.items, name, [])
+    return { name, description, isOptional: true, type: item ? `${item} | list[${item}]` : typeOf(schema, name, []) }
+  })
 }
 
 const keywords = ['from']
@@ -133,7 +129,6 @@ function enumType(values: string[]): string {
   return values.includes('transfer.completed') ? 'EventType' : `Literal[${values.map(each => `"${each}"`).join(', ')}]`
 }
 
-/** Links of the documentation pages lead nowhere in a program. */
 function textOf(description: string): string {
-  return description.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replaceAll('"""', "'''")
+  return withoutLinks(description).replaceAll('"""', "'''")
 }

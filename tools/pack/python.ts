@@ -16,17 +16,22 @@ export async function buildPython(stage: string, out: string): Promise<string> {
       filter: path => !path.includes('__pycache__'),
     })
   const program = 'import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))'
-  const { stdout } = await execute(await findPython(), ['-c', program, out], { cwd: stage })
+  const python = await findPython('import setuptools, wheel', ['python3-setuptools', 'python3-wheel'])
+  const { stdout } = await execute(python, ['-c', program, out], { cwd: stage })
   return join(out, stdout.trim().split('\n').at(-1)!)
 }
 
-async function findPython(): Promise<string> {
+/**
+ * A Python that can run a program, such as one that imports what it needs.
+ *
+ * @param aptPackages the Debian packages of what it imports
+ */
+export async function findPython(program: string, aptPackages: string[]): Promise<string> {
   const isSuitable = (python: string) =>
-    execute(python, ['-c', 'import setuptools, wheel']).then(
+    execute(python, ['-c', program]).then(
       () => true,
       () => false,
     )
-  const packages = ['python3-setuptools', 'python3-wheel']
-  const [python] = await findPrograms(packages.map(aptPackage => ({ names: ['python3'], aptPackage, isSuitable })))
+  const [python] = await findPrograms(aptPackages.map(aptPackage => ({ names: ['python3'], aptPackage, isSuitable })))
   return python!
 }

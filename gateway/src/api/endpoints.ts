@@ -153,9 +153,9 @@ const eventQuery = {
 const createErrors = ['T005', 'T004', 'W001', 'H001', 'H004', 'W002', 'H002', 'T003', 'H003', 'T008', 'T002'] as const
 const reverseErrors = ['T005', 'T001', 'T006', 'W002', 'T003', 'T007', 'T008', 'T002'] as const
 
-/** The endpoints of section 4. Express matches them in this order. */
 export const createTransferPath = '/api/v1/transfer/command/create'
 
+/** The endpoints of section 4. Express matches them in this order. */
 export const endpoints: readonly Endpoint[] = [
   listEndpoint({
     operationId: 'listWallets',

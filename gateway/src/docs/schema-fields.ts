@@ -39,11 +39,14 @@ function nested(document: OpenApiDocument, name: string, schema: Schema, of: 're
   const objects = objectsIn(document, schema)
   return objects.map((object, at) => {
     const others = objects.filter(each => each !== object)
-    // The fields of the first kind of object have the shorter IDs.
-    const path = at === 0 ? id : `${id}-${at + 1}`
     return html`<details><summary>Fields of <code>${name}</code>${kindOf(object, others)}</summary>
-      ${fieldList(document, fieldsOf(document, object), of, path)}</details>`
+      ${fieldList(document, fieldsOf(document, object), of, pathOfObject(id, at))}</details>`
   })
+}
+
+/** What begins the IDs of the fields of an object in the field `id`. Those of the first kind of object are shorter. */
+export function pathOfObject(id: string, at: number): string {
+  return at === 0 ? id : `${id}-${at + 1}`
 }
 
 /** The kinds of objects that a value is, or that an array has. */

@@ -4,7 +4,7 @@ import { errorPages } from './error-pages.ts'
 import { anchorOf } from './markdown.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
 import { answerSchema, eventsOf, operationsOf, parametersOf, requestMedia } from './operations.ts'
-import { type Field, fieldsOf, objectsIn } from './schema-fields.ts'
+import { type Field, fieldsOf, objectsIn, pathOfObject } from './schema-fields.ts'
 import { type SitePage, sitePages } from './site-pages.ts'
 
 /** What the search of the pages finds. */
@@ -57,7 +57,7 @@ function fieldEntries(document: OpenApiDocument, fields: Field[], within: string
   return fields.flatMap(({ name, schema, description = '' }) => {
     const id = `${path}.${name}`
     const inner = objectsIn(document, schema).flatMap((object, at) =>
-      fieldEntries(document, fieldsOf(document, object), `${name}, ${within}`, at === 0 ? id : `${id}-${at + 1}`),
+      fieldEntries(document, fieldsOf(document, object), `${name}, ${within}`, pathOfObject(id, at)),
     )
     return [{ kind: 'field', title: name, within, url: `/docs#${id}`, text: plainText(description) }, ...inner]
   })

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { lexer, type Tokens } from 'marked'
 import { anchorOf, type LinkTo } from './markdown.ts'
+import type { OpenApiDocument } from './openapi-document.ts'
+import { operationsOf } from './operations.ts'
 
 /** A page that is made of a Markdown file of the repository. */
 export type SitePage = {
@@ -106,17 +108,10 @@ function anchored(anchor: string | undefined, names?: Map<string, string>): stri
 /** The operations by the anchors of their headings in docs/api.md. */
 let operationIds: Map<string, string> | undefined
 function operations(): Map<string, string> {
-  operationIds ??= new Map(
-    Object.values(
-      (
-        JSON.parse(readFileSync(new URL('gateway/openapi.json', repository), 'utf8')) as {
-          paths: Record<string, object>
-        }
-      ).paths,
-    )
-      .flatMap(methods => Object.values(methods) as { summary: string; operationId: string }[])
-      .map(({ summary, operationId }) => [anchorOf(summary), operationId]),
-  )
+  if (operationIds) return operationIds
+  const text = readFileSync(new URL('gateway/openapi.json', repository), 'utf8')
+  const described = operationsOf(JSON.parse(text) as OpenApiDocument)
+  operationIds = new Map(described.map(({ operation }) => [anchorOf(operation.summary), operation.operationId]))
   return operationIds
 }
 

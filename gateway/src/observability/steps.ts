@@ -1,7 +1,7 @@
-import type { ErrorCode } from '@workspace-wallet/contract'
+import type { ErrorCode, RefusalStep } from '@workspace-wallet/contract'
 
 /** The step of section 5.3 that answers with a code. All other codes come from endpoints. */
-const stepOfCode: Partial<Record<ErrorCode, string>> = {
+const stepOfCode: Partial<Record<ErrorCode, RefusalStep>> = {
   GA2001: 'key',
   GA2011: 'key',
   GA2021: 'key-status',
@@ -15,6 +15,6 @@ const stepOfCode: Partial<Record<ErrorCode, string>> = {
   S029: 'rate-limit',
 }
 
-export function stepOf(code: ErrorCode): string {
+export function stepOf(code: ErrorCode): RefusalStep {
   return stepOfCode[code] ?? 'endpoint'
 }

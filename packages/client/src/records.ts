@@ -220,7 +220,7 @@ export type TransferCompletedEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The order, as [Get a transfer order](/docs#getTransfer) returns it, without `reversedAmount`. */
+    /** The order, as Get a transfer order returns it, without `reversedAmount`. */
     transfer: CompletedTransfer
     /** `source` and `target`, each with `walletId`, `sequence` of the flow, and `balanceAfter`. */
     balances: {
@@ -287,7 +287,7 @@ export type HoldCreatedEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold at the time of the event, as [Get a hold](/docs#getHold) returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }
@@ -303,7 +303,7 @@ export type HoldReleasedEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold at the time of the event, as [Get a hold](/docs#getHold) returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }
@@ -319,7 +319,7 @@ export type HoldExpiredEvent = {
   /** `wsp_…` */
   workspaceId: string
   data: {
-    /** The hold at the time of the event, as [Get a hold](/docs#getHold) returns it. */
+    /** The hold at the time of the event, as Get a hold returns it. */
     hold: Hold
   }
 }

@@ -8,6 +8,20 @@ export const refusalsPerReport = 100
 /** The length of the sentence of a refused call, in characters. What is longer is cut off. */
 export const refusalDetailLength = 300
 
+/** The steps that can refuse a call, in the order of section 5.3. `endpoint`: after all others. */
+export const refusalSteps = [
+  'key',
+  'key-status',
+  'workspace',
+  'timestamp-and-nonce',
+  'signature',
+  'rate-limit',
+  'address',
+  'scope',
+  'endpoint',
+] as const
+export type RefusalStep = (typeof refusalSteps)[number]
+
 /** Text that the code of a gateway chooses, not its clients. */
 const word = visibleText(120)
 
@@ -22,7 +36,7 @@ export const refusalReport = z.object({
   /** The path of the endpoint with the names of its parameters; `none` if there is no such endpoint. */
   route: word,
   code: visibleText(16),
-  /** The step of section 5.3 that refused the call; `endpoint` after all of them. */
+  /** One of `refusalSteps`, or one of a newer gateway. */
   step: visibleText(32),
   /** The sentence for people, in English. */
   detail: plainText(refusalDetailLength),

@@ -133,7 +133,7 @@ function SetLimitForm({ workspaceId, subject, currency: only, limit, onClose }: 
       ...reason,
     })
   return (
-    <ActionForm title={limits.set} about={limits.setAbout} isDangerous asksReason onSubmit={set} onClose={onClose}>
+    <ActionForm title={limits.set} about={limits.setAbout} isDangerous onSubmit={set} onClose={onClose}>
       {only === undefined && <CurrencySelect value={currency} onChange={setCurrency} />}
       <AmountInput
         label={limits.perTransfer}

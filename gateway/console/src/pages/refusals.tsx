@@ -1,4 +1,4 @@
-import { errorTable, isErrorCode, type Refusal } from '@workspace-wallet/contract'
+import { errorTable, isErrorCode, type Refusal, refusalSteps } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { CursorPager } from '../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../components/data-table.tsx'
@@ -25,18 +25,6 @@ export const refusalsSearch = z.object({
 
 const filters = ['apiKey', 'requestId', 'code', 'address'] as const
 const pageSize = 50
-/** The steps of section 5.3, in their order. */
-const steps = [
-  'key',
-  'key-status',
-  'workspace',
-  'timestamp-and-nonce',
-  'signature',
-  'rate-limit',
-  'address',
-  'scope',
-  'endpoint',
-] as const
 
 /** Why calls of clients were refused. */
 export function RefusalsPage() {
@@ -111,14 +99,14 @@ function useColumns(): Column<Refusal>[] {
 function Account({ refusal }: { refusal: Refusal }) {
   const { step: refusedBy, detail, isSigned, address, requestId } = refusal
   const { refusals } = useText()
-  const reached = (steps as readonly string[]).indexOf(refusedBy)
+  const reached = (refusalSteps as readonly string[]).indexOf(refusedBy)
   return (
     <details>
       <summary>
         <Written>{detail}</Written>
       </summary>
       <ol className="steps">
-        {steps.map((step, at) => (
+        {refusalSteps.map((step, at) => (
           <li key={step}>
             {refusals.steps[step]}{' '}
             {reached < 0 ? null : at < reached ? (

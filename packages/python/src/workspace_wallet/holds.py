@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Unpack
 
-from .pages import Page, all_pages, items_of
+from .pages import Page, all_pages, items_of, page_of_wallet
 from .records import CreateHold, Hold, ListHoldsQuery
 from .request import Query, Requests, segment
 
@@ -52,7 +52,4 @@ class Holds:
         return items_of(lambda page: self._list({**all_pages(query), "page": page}))
 
     def _list(self, query: Query) -> Page[Hold]:
-        rest = dict(query)
-        wallet_id = rest.pop("walletId", None)
-        path = _HOLDS if wallet_id is None else f"{_HOLDS}/wallet/{segment(str(wallet_id))}"
-        return self._requests.request("GET", path, query=rest).data
+        return page_of_wallet(self._requests, _HOLDS, query)

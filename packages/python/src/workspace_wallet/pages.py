@@ -1,9 +1,10 @@
 """Lists, page by page."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from .records import PageMetadata
+from .request import Query, Requests, segment
 
 Item = TypeVar("Item")
 
@@ -13,6 +14,15 @@ class Page(TypedDict, Generic[Item]):
 
     content: list[Item]
     page: PageMetadata
+
+
+def page_of_wallet(requests: Requests, path: str, query: Query) -> Page[Any]:
+    """One page of a list at `path`, or of a wallet's part of it if the query has a walletId."""
+    rest = dict(query)
+    wallet_id = rest.pop("walletId", None)
+    if wallet_id is not None:
+        path = f"{path}/wallet/{segment(str(wallet_id))}"
+    return requests.request("GET", path, query=rest).data
 
 
 def all_pages(query: Mapping[str, object]) -> dict[str, object]:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Unpack
 
-from .pages import Page, all_pages, items_of
+from .pages import Page, all_pages, items_of, page_of_wallet
 from .records import (
     CreateTransfer,
     CreateTransferItem,
@@ -78,7 +78,4 @@ class Transfers:
         return items_of(lambda page: self._list({**all_pages(query), "page": page}))
 
     def _list(self, query: Query) -> Page[TransferOrder]:
-        rest = dict(query)
-        wallet_id = rest.pop("walletId", None)
-        path = _ORDERS if wallet_id is None else f"{_ORDERS}/wallet/{segment(str(wallet_id))}"
-        return self._requests.request("GET", path, query=rest).data
+        return page_of_wallet(self._requests, _ORDERS, query)

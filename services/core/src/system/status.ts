@@ -51,7 +51,6 @@ async function readStored(em: Em) {
   const expiresSoon = { $gt: now, $lte: new Date(now.getTime() + expiringWithinDays * dayMs) }
   const unusedSince = new Date(now.getTime() - unusedForDays * dayMs)
   const active = { status: 'ACTIVE', deletedAt: null } as const
-  const isExpiring = { status: 'ACTIVE', expiresAt: expiresSoon } as const
   const isUnused = {
     ...active,
     createdAt: { $lt: unusedSince },
@@ -61,10 +60,14 @@ async function readStored(em: Em) {
     ],
   }
   const expiringKeys = await firstGenuine(em, page =>
-    em.find(ApiKey, { ...active, ...isExpiring }, { ...page, orderBy: { expiresAt: 'asc', id: 'asc' } }),
+    em.find(ApiKey, { ...active, expiresAt: expiresSoon }, { ...page, orderBy: { expiresAt: 'asc', id: 'asc' } }),
   )
   const expiringOperators = await firstGenuine(em, page =>
-    em.find(Operator, isExpiring, { ...page, orderBy: { expiresAt: 'asc', name: 'asc' } }),
+    em.find(
+      Operator,
+      { status: 'ACTIVE', expiresAt: expiresSoon },
+      { ...page, orderBy: { expiresAt: 'asc', name: 'asc' } },
+    ),
   )
   const unusedKeys = await firstGenuine(em, page =>
     em.find(ApiKey, isUnused, { ...page, orderBy: { createdAt: 'asc', id: 'asc' } }),
