@@ -118,6 +118,11 @@ export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAcc
 export const accessPollMs = 50
 /** How long cached keys are used after a successful poll was sent. */
 export const accessLeaseMs = 3_000
+/**
+ * For how long gateways and cores use a key that they have read, also if no poll reports a change: whoever owns the tables can keep a
+ * change from the polls.
+ */
+export const accessMaxAgeMs = 30_000
 
 /**
  * The last access revision that a gateway has received, and its epoch: a random ID, unique to that change. A database that

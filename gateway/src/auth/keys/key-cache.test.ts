@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { accessMaxAgeMs, uuidFromId } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { createLog, parseKeyRing } from '@workspace-wallet/runtime'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect, query } from '../../../../test/setup/database.ts'
 import { type FaultProxy, startFaultProxy } from '../../../../test/setup/fault-proxy.ts'
+import { hidingAccessChanges } from '../../../../test/setup/hidden-changes.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
@@ -154,6 +155,17 @@ test('a change that commits late is not missed when a later one waits for it', a
   await change
   await until('both arrive', () => cachedStatus(first) !== 'ACTIVE' && cachedStatus(second) !== 'ACTIVE')
   expect([await statusOf(first), await statusOf(second)]).toEqual(['DISABLED', 'DISABLED'])
+})
+
+test('a change that the owner of the tables has hidden from the polls is in force after half a minute', async () => {
+  const apiKey = await newCachedKey()
+  await hidingAccessChanges(system.database, () => system.admin.apiKeys.disable.mutate({ apiKey }))
+  nowMs += accessMaxAgeMs - 1
+  await until('the cache has polled core', () => cache.isCurrent)
+  expect(cachedStatus(apiKey)).toBe('ACTIVE')
+  nowMs += 1
+  expect(await statusOf(apiKey)).toBe('DISABLED')
+  expect(cachedStatus(apiKey)).toBe('DISABLED')
 })
 
 /** Rewrites the history of changes, and disables a key in its first revision. */

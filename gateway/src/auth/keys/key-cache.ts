@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import {
   accessLeaseMs,
+  accessMaxAgeMs,
   accessPollMs,
   DomainError,
   isDomainError,
@@ -38,7 +39,7 @@ const reportUseMs = 5_000
 
 /**
  * A cache of core's API keys (docs/decisions/0003). Core increments one revision for every change of a key, a membership or a
- * workspace. The cache polls for the keys that a change affects and drops them.
+ * workspace. The cache polls for the keys that a change affects and drops them. It reads each key again after `accessMaxAgeMs`.
  */
 export class KeyCache {
   readonly #core: CoreClient
@@ -47,7 +48,8 @@ export class KeyCache {
   readonly #sampled: SampledLog
   readonly #availability: Availability
   readonly #elapsedMs: () => number
-  readonly #keys = new Map<string, Key>()
+  /** `readAtMs`: when the look-up was sent. */
+  readonly #keys = new Map<string, { key: Key; readAtMs: number }>()
   /** IDs that do not exist. They stay unknown: only core generates IDs, and they cannot be guessed. */
   readonly #unknown = new Set<string>()
   /** When each key was last used; only keys used since the last report. */
@@ -118,8 +120,8 @@ export class KeyCache {
    */
   find(apiKey: string): Key | null | Promise<Key | null> {
     if (this.isCurrent) {
-      const key = this.#keys.get(apiKey)
-      if (key) return key
+      const cached = this.#keys.get(apiKey)
+      if (cached && this.#elapsedMs() - cached.readAtMs < accessMaxAgeMs) return cached.key
       if (this.#unknown.has(apiKey)) return null
     }
     return this.#canExist(apiKey) ? this.#lookUp(apiKey) : null
@@ -181,18 +183,20 @@ export class KeyCache {
       // The response may be older than a change that was polled meanwhile.
       if (revision < this.#revision && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))
-      if (revision >= this.#revision && clearCount === this.#clearCount) this.#store(apiKeys, found)
+      if (revision >= this.#revision && clearCount === this.#clearCount) this.#store(apiKeys, found, askedAtMs)
       return found
     }
   }
 
-  #store(apiKeys: string[], found: Map<string, Key | DomainError>): void {
+  #store(apiKeys: string[], found: Map<string, Key | DomainError>, readAtMs: number): void {
     if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
     if (this.#unknown.size + apiKeys.length > unknownLimit) this.#unknown.clear()
     for (const apiKey of apiKeys) {
       const key = found.get(apiKey)
+      // What was cached may say otherwise.
+      this.#keys.delete(apiKey)
       if (!key) this.#unknown.add(apiKey)
-      else if (!isDomainError(key)) this.#keys.set(apiKey, key)
+      else if (!isDomainError(key)) this.#keys.set(apiKey, { key, readAtMs })
     }
   }
 

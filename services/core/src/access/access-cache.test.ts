@@ -1,8 +1,9 @@
-import { accessLeaseMs, type Scope } from '@workspace-wallet/contract'
+import { accessLeaseMs, accessMaxAgeMs, type Scope } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { execute } from '../../../../test/setup/database.ts'
+import { hidingAccessChanges } from '../../../../test/setup/hidden-changes.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { AccessCache } from './access-cache.ts'
 
@@ -107,6 +108,26 @@ test('after a change that this core made, cached keys are read again, also if a 
   release()
   await poll
   expect(await codeOf(key)).toBe('GA2021')
+})
+
+test('a change that the owner of the tables has hidden from the polls is in force after half a minute, and is counted', async () => {
+  const hidden = async () =>
+    (await opened.core.metrics.registry.getSingleMetricAsString('core_modified_rows_total')).match(
+      /"api_key"\} (\d+)/,
+    )?.[1]
+  const [key, other] = [await newKey(), await newKey()]
+  await cache.poll()
+  for (const each of [key, other]) expect(await codeOf(each)).toBe('allowed')
+  await hidingAccessChanges(opened.database, () => admin().apiKeys.disable(key))
+  nowMs += accessMaxAgeMs - 1
+  await cache.poll()
+  expect(await codeOf(key)).toBe('allowed')
+  expect(await hidden()).toBe('0')
+  nowMs += 1
+  expect(await codeOf(other)).toBe('allowed')
+  expect(await hidden()).toBe('0')
+  expect(await codeOf(key)).toBe('GA2021')
+  expect(await hidden()).toBe('1')
 })
 
 test('nobody is refused because of an outdated row', async () => {

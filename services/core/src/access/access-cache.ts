@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import {
   accessLeaseMs,
+  accessMaxAgeMs,
   accessPollMs,
   atBatchIndex,
   DomainError,
@@ -19,6 +21,8 @@ import { findAccessChanges } from './queries.ts'
 type Access = Omit<KeyAccess, 'secrets' | 'ipAllowlist'>
 /** `revision`, `now`: the access revision and the time of PostgreSQL at which it was read. */
 type ReadAccess = Access & { revision: number; now: Date }
+/** `readAtMs`: when the statement was sent. */
+type CachedAccess = { access: Access; readAtMs: number }
 
 type Options = {
   /** A monotonic clock. */
@@ -32,15 +36,18 @@ type Options = {
  * the same changes (docs/decisions/0003).
  *
  * Nothing is rejected because of a cached key: the key is read again first, so that nobody is rejected because of an
- * outdated row. A cached key is used only if the last successful poll for changes began less than `accessLeaseMs` ago.
+ * outdated row. A cached key is used only if the last successful poll for changes began less than `accessLeaseMs` ago, and if it was
+ * read less than `accessMaxAgeMs` ago: the numbers by which polls find changes have no MAC.
  */
 export class AccessCache {
   readonly #reads: Queryable
   readonly #read: (apiKey: string) => Promise<ReadAccess | null>
+  readonly #log: Log
+  readonly #metrics: Metrics
   readonly #availability: Availability
   readonly #elapsedMs: () => number
   readonly #limit: number
-  readonly #keys = new Map<string, Access>()
+  readonly #keys = new Map<string, CachedAccess>()
   /** The access revision of the last successful poll, and its epoch; the time of PostgreSQL at it. */
   #revision = 0
   #epoch: string | null = null
@@ -57,6 +64,8 @@ export class AccessCache {
     { elapsedMs = () => performance.now(), limit = 100_000 }: Options = {},
   ) {
     this.#reads = reads
+    this.#log = parts.log
+    this.#metrics = parts.metrics
     this.#elapsedMs = elapsedMs
     this.#limit = limit
     this.#availability = new Availability('the access revision', parts.log)
@@ -113,13 +122,19 @@ export class AccessCache {
    * @throws DomainError GA2011, GA2021, GA2032, GA2034, GA2024; S002 if the key cannot be read in time
    */
   async require(apiKey: string, scope: Scope, index?: number): Promise<string> {
-    const cached = this.#isCurrent ? this.#keys.get(apiKey) : undefined
+    const cached = this.#cached(apiKey)
     if (cached && !faultOf(cached, scope, this.#nowMs)) return cached.workspaceId
     const access = await this.#lookUp(apiKey)
     if (!access) throw new DomainError('GA2011')
     const fault = faultOf(access, scope, access.now.getTime())
     if (!fault) return access.workspaceId
     throw index === undefined ? fault : atBatchIndex(fault, index)
+  }
+
+  #cached(apiKey: string): Access | undefined {
+    if (!this.#isCurrent) return undefined
+    const cached = this.#keys.get(apiKey)
+    return cached && this.#elapsedMs() - cached.readAtMs < accessMaxAgeMs ? cached.access : undefined
   }
 
   get #isCurrent(): boolean {
@@ -138,13 +153,20 @@ export class AccessCache {
     // A late response is as outdated as a key that was cached for as long.
     if (this.#elapsedMs() - askedAtMs >= accessLeaseMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
     // A poll that was answered meanwhile may have dropped the key because of a later change.
-    if (access && access.revision >= this.#revision && clearCount === this.#clearCount) this.#store(access)
+    if (access && access.revision >= this.#revision && clearCount === this.#clearCount) this.#store(access, askedAtMs)
     return access
   }
 
-  #store({ revision, now, ...access }: ReadAccess): void {
+  #store({ revision, now, ...access }: ReadAccess, readAtMs: number): void {
+    const { apiKey } = access
+    const earlier = this.#keys.get(apiKey)
+    // The polls have found all changes up to this revision, and would have dropped the key.
+    if (earlier && revision === this.#revision && !isDeepStrictEqual(earlier.access, access)) {
+      this.#metrics.modifiedRow('api_key')
+      this.#log.fatal({ apiKey }, 'a change of an API key was hidden from the polls for changes: run ledger verify')
+    }
     if (this.#keys.size >= this.#limit) this.#keys.clear()
-    this.#keys.set(access.apiKey, access)
+    this.#keys.set(apiKey, { access, readAtMs })
   }
 
   #clear(): void {

@@ -3,7 +3,7 @@ import { keyStatuses, type Scope } from '@workspace-wallet/contract'
 import { bigint, integer, list, oneOf, orNull, primary, text, time, uuid } from './columns.ts'
 import { type RowOf, rowMac, withMac } from './table.ts'
 
-/** `last_used_at` and `access_revision` are not among them: they decide nothing, and change without a new revision. */
+/** `last_used_at` and `access_revision` are not among them: they give no access, and change without a new revision. */
 export const apiKeyColumns = {
   id: primary(uuid('apiKey')),
   workspaceId: uuid('workspace'),
