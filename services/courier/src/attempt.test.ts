@@ -12,11 +12,13 @@ import { resolveHost } from './resolve.ts'
 let trusted: Certificate
 let otherName: Certificate
 let selfSigned: Certificate
+let rsa: Certificate
 beforeAll(async () => {
   trusted = await makeCertificate('localhost')
   otherName = await makeCertificate('other.example')
   selfSigned = await makeCertificate('localhost')
-  tls.setDefaultCACertificates([...tls.getCACertificates(), trusted.cert, otherName.cert])
+  rsa = await makeCertificate('localhost', 'rsa')
+  tls.setDefaultCACertificates([...tls.getCACertificates(), trusted.cert, otherName.cert, rsa.cert])
 })
 
 const servers: Server[] = []
@@ -103,6 +105,17 @@ test('headers that never end are cut off by their size, and at the deadline', as
   expect(await to(`http://127.0.0.1:${slow}/`, { timeoutMs: 50 })).toMatchObject({ result: 'timeout' })
 })
 
+test('blank lines that never end are cut off by their size', async () => {
+  const port = await serveBytes(socket => {
+    const write = () => {
+      while (socket.write('\r\n'.repeat(1000)));
+    }
+    socket.on('drain', write)
+    write()
+  })
+  expect(await to(`http://127.0.0.1:${port}/`)).toMatchObject({ result: 'protocol', status: null })
+})
+
 test('a body without an end is not read: the connection is closed after the headers', async () => {
   const closed: Promise<unknown>[] = []
   const port = await serveBytes(socket => {
@@ -173,6 +186,27 @@ test('TLS is verified: authority, and name', async () => {
   expect(await to(`https://localhost:${wrongName}/`)).toMatchObject({ result: 'tls' })
   const plain = await serveBytes(socket => void socket.end('HTTP/1.1 200 OK\r\n\r\n'))
   expect(await to(`https://localhost:${plain}/`)).toMatchObject({ result: 'tls' })
+})
+
+test('a receiver cannot choose the size of the numbers that a handshake computes with', async () => {
+  const finiteFields: tls.TlsOptions = { dhparam: 'auto', ciphers: 'DHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }
+  for (const options of [{}, finiteFields]) {
+    const port = await serve(
+      https.createServer({ ...rsa, ...options }, (_, response) => response.end()).on('tlsClientError', () => {}),
+    )
+    const isRefused = options === finiteFields
+    expect(await to(`https://localhost:${port}/`)).toMatchObject({ result: isRefused ? 'tls' : 'success' })
+  }
+})
+
+test('a receiver cannot begin another handshake on a connection', async () => {
+  const port = await serve(
+    tls.createServer({ ...rsa, maxVersion: 'TLSv1.2' }, socket => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.renegotiate({}, () => socket.write('HTTP/1.1 200 OK\r\n\r\n')))
+    }),
+  )
+  expect(await to(`https://localhost:${port}/`)).toMatchObject({ result: 'tls', status: null })
 })
 
 test('proxies of the environment are not used', async () => {

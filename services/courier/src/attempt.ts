@@ -1,7 +1,9 @@
+import { constants } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIPv6 } from 'node:net'
+import { DEFAULT_CIPHERS } from 'node:tls'
 import type { Delivery, FieldReason } from '@workspace-wallet/contract'
 import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
 import type { Resolve } from './resolve.ts'
@@ -42,13 +44,23 @@ export type AttemptOutcome = {
 const maxHeaderBytes = 16_384
 /** Informational answers (1xx) before the final one. */
 const maxInformational = 8
+/** All bytes until the headers have ended. Node's parser skips blank lines before an answer without counting them. */
+const maxAnswerBytes = (maxInformational + 1) * maxHeaderBytes
 /** How long a connection to the IPv4 address may take before the IPv6 address is tried, if there are both. */
 const familyTimeoutMs = 5_000
+
+/**
+ * Not with Diffie-Hellman over finite fields: the receiver chooses the size of its modulus, and one of 10,000 bits blocks the courier for
+ * most of a second. RFC 9325 advises against it too.
+ */
+const ciphers = `${DEFAULT_CIPHERS}:!kDHE`
+/** One handshake for each connection. The receiver could ask for others until the deadline. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
 /** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
 const agents = {
   'http:': new http.Agent({ keepAlive: false }),
-  'https:': new https.Agent({ keepAlive: false, maxCachedSessions: 0 }),
+  'https:': new https.Agent({ keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }),
 }
 
 /**
@@ -145,6 +157,13 @@ function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortS
       request.destroy()
       resolve(answer)
     }
+    request.on('socket', socket => {
+      let bytes = 0
+      socket.on('data', chunk => {
+        bytes += chunk.length
+        if (bytes > maxAnswerBytes) request.destroy(new Error('the answer is too large'))
+      })
+    })
     request.on('response', answered)
     request.on('upgrade', answered)
     request.on('error', reject)
