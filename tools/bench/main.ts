@@ -56,11 +56,28 @@ const flags = {
     parse: anyText,
   },
   charts: { value: 'DIR', help: 'also draw charts into this directory', parse: anyText },
+  pgledger: {
+    value: 'DIR',
+    help: 'also compare with pgledger, whose sources you have in this directory (part connections)',
+    parse: anyText,
+  },
   quick: { help: 'only check that everything works; the figures mean nothing' },
 } as const
 
-async function measure({ json, only, rounds, directory, charts, quick }: Values<typeof flags>): Promise<void> {
-  const settings = { ...(quick ? quickSettings : fullSettings), ...(rounds && { rounds }) }
+async function measure({
+  json,
+  only,
+  rounds,
+  directory,
+  charts,
+  pgledger,
+  quick,
+}: Values<typeof flags>): Promise<void> {
+  const settings = {
+    ...(quick ? quickSettings : fullSettings),
+    ...(rounds && { rounds }),
+    ...(pgledger && { pgledger }),
+  }
 
   // Fails now, not after ten minutes, if the file cannot be written.
   if (json) await writeFile(json, '')

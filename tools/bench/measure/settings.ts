@@ -7,6 +7,8 @@ export type Settings = {
   measureMs: number
   /** Workspaces whose transfers are compared with one transaction per request, 8 at most. */
   peerWorkspaces: number
+  /** The directory with the sources of pgledger; without it, the service is not compared with pgledger. */
+  pgledger?: string
   /** Batches of each size that the posting part makes in a round. */
   postingBatches: number
   /** Rows of the tables whose lists are read. The targets are for the last size. */

@@ -1,6 +1,6 @@
 /**
  * Signed transfers over one connection to hundreds, beside a service that makes one transaction of plain statements per
- * transfer. Each connection has one request in flight. A checkpoint of PostgreSQL precedes each run.
+ * transfer, and if asked for one that calls pgledger. Each connection has one request in flight. A checkpoint of PostgreSQL precedes each run.
  */
 import { sayWithin } from '../../../cli/processes/say.ts'
 import { drawChart, type Panel } from '../measure/chart.ts'
@@ -10,7 +10,7 @@ import type { Findings } from '../measure/report.ts'
 import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'
 import { type Run, startLoadProcess } from '../testbed/load-process.ts'
-import { type PeerName, peerNames, startPeers } from '../testbed/peers.ts'
+import { type Peer, startPeers, startPgledger } from '../testbed/peers.ts'
 import { checkpoint, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('connections')
@@ -18,15 +18,17 @@ const connectionCounts = [1, 4, 16, 64, 256]
 
 export async function measureConnections(
   testbed: Testbed,
-  { rounds, warmUpMs, measureMs, peerWorkspaces }: Settings,
+  { rounds, warmUpMs, measureMs, peerWorkspaces, pgledger }: Settings,
 ): Promise<Findings> {
-  const peers = await startPeers(testbed, 'bench_connections', peerWorkspaces)
+  const peers: Record<string, Peer> = {
+    ...(await startPeers(testbed, 'bench_connections', peerWorkspaces)),
+    ...(pgledger && { pgledger: await startPgledger(testbed, 'bench_pgledger', peerWorkspaces, pgledger) }),
+  }
   const load = startLoadProcess()
   const contenders: Contenders<Run> = {}
   for (const connections of connectionCounts)
-    for (const name of peerNames)
+    for (const [name, { port, signers, watched }] of Object.entries(peers))
       contenders[contenderOf(name, connections)] = async () => {
-        const { port, signers, watched } = peers[name]
         await checkpoint(testbed)
         const plan = { host: '127.0.0.1', ports: [port], connections, warmUpMs, measureMs, signers, kind: 'transfer' }
         return load.run({ ...plan, kind: 'transfer' }, watched)
@@ -34,19 +36,19 @@ export async function measureConnections(
   const samples = await inRounds(contenders, rounds, say)
   load.stop()
   for (const { stop } of Object.values(peers)) await stop()
-  return findingsOf(samples)
+  return findingsOf(samples, Object.keys(peers))
 }
 
-function contenderOf(name: PeerName, connections: number): string {
+function contenderOf(name: string, connections: number): string {
   return `${name} ${connections}`
 }
 
-async function findingsOf(samples: Record<string, Run[]>): Promise<Findings> {
-  const compare = (connections: number, read: (run: Run) => number | undefined): number[] => {
-    const [service, transaction] = peerNames.map(name =>
+async function findingsOf(samples: Record<string, Run[]>, peers: string[]): Promise<Findings> {
+  const compare = (connections: number, read: (run: Run) => number | undefined, peer = 'transaction'): number[] => {
+    const [service, other] = ['service', peer].map(name =>
       samples[contenderOf(name, connections)]!.flatMap(run => read(run) ?? []),
     )
-    return ratiosOf(service!, transaction!)
+    return ratiosOf(service!, other!)
   }
   const ratios: Findings['ratios'] = {
     p50_c1_vs_transaction: compare(1, ({ latencyMs }) => latencyMs.p50),
@@ -54,7 +56,8 @@ async function findingsOf(samples: Record<string, Run[]>): Promise<Findings> {
   }
   const missing: Findings['missing'] = {}
   for (const connections of connectionCounts)
-    ratios[`transfer_c${connections}_vs_transaction`] = compare(connections, ({ perSecond }) => perSecond)
+    for (const peer of peers.filter(name => name !== 'service'))
+      ratios[`transfer_c${connections}_vs_${peer}`] = compare(connections, ({ perSecond }) => perSecond, peer)
   for (const connections of [1, 16, 256]) {
     const key = `postgres_cpu_c${connections}_vs_transaction`
     const costs = compare(connections, ({ cpuMicros }) => cpuMicros?.postgres)
@@ -67,15 +70,17 @@ async function findingsOf(samples: Record<string, Run[]>): Promise<Findings> {
     missing,
     figures: { connections: figures },
     tables: [tableOf('transfers over N connections', figures)],
-    charts: { 'connections.svg': await drawChart(panelsOf(figures)) },
+    charts: { 'connections.svg': await drawChart(panelsOf(figures, peers)) },
   }
 }
 
-function panelsOf(figures: Figures): Panel[] {
+const seriesOf: Record<string, string> = { service: 'this service', transaction: 'one transaction per request' }
+
+function panelsOf(figures: Figures, peers: string[]): Panel[] {
   const pointsOf = (read: (name: string) => number) =>
-    peerNames.flatMap(name =>
+    peers.flatMap(name =>
       connectionCounts.map(x => ({
-        series: name === 'service' ? 'this service' : 'one transaction per request',
+        series: seriesOf[name] ?? name,
         x,
         y: read(contenderOf(name, x)),
       })),

@@ -1,6 +1,12 @@
-/** The service, and what a team could write instead of it (servers/transaction.ts), each with the same wallets. */
+/**
+ * The service, what a team could write instead of it (servers/transaction.ts), and if asked for a published ledger of SQL functions
+ * (servers/pgledger.ts). Each has the same number of wallets.
+ */
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { mintKeyId } from '@workspace-wallet/runtime'
+import { query } from '../../../cli/processes/database.ts'
 import type { Watched } from '../measure/cpu.ts'
 import { benchId, installPlainSchema, walletIds, walletsEach } from './plain/install.ts'
 import { makeSigner, type Signer, type Testbed } from './testbed.ts'
@@ -28,6 +34,35 @@ export async function startPeers(
   }
 }
 
+/** @param sources the directory with the sources of pgledger */
+export async function startPgledger(
+  testbed: Testbed,
+  name: string,
+  workspaces: number,
+  sources: string,
+): Promise<Peer> {
+  const { ownerUrl } = await testbed.createEmptyDatabase(name)
+  for (const file of [
+    'vendor/scoville-pgsql-ulid/ulid-to-uuid.sql',
+    'vendor/scoville-pgsql-ulid/uuid-to-ulid.sql',
+    'pgledger.sql',
+  ])
+    await query(ownerUrl, await readFile(join(sources, file), 'utf8'))
+  const signers = await Promise.all(
+    Array.from({ length: workspaces }, async (_, at) => {
+      const accounts = await query(
+        ownerUrl,
+        `select (pgledger_create_account('wallet ' || n, 'USD')).id from generate_series(1, ${walletsEach}) n`,
+      )
+      return makePeerSigner(
+        at,
+        accounts.map(({ id }) => id as string),
+      )
+    }),
+  )
+  return startExpress(testbed, 'pgledger', ownerUrl, signers)
+}
+
 async function startService(testbed: Testbed, name: string, workspaces: number): Promise<Peer> {
   const { core, gateway, admin } = await testbed.startService(await testbed.createDatabase(name))
   const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(admin, walletsEach)))
@@ -45,13 +80,17 @@ async function startService(testbed: Testbed, name: string, workspaces: number):
 async function startTransaction(testbed: Testbed, name: string, workspaces: number): Promise<Peer> {
   const { ownerUrl } = await testbed.createEmptyDatabase(name)
   await installPlainSchema(ownerUrl)
-  const signers = Array.from({ length: workspaces }, (_, at) => ({
-    apiKey: mintKeyId('bench'),
-    apiSecret: randomBytes(32).toString('base64url'),
-    workspaceId: benchId(at + 1),
-    wallets: walletIds(at + 1),
-  }))
-  const program = await testbed.start('tools/bench/testbed/servers/transaction.ts', {
+  const signers = Array.from({ length: workspaces }, (_, at) => makePeerSigner(at, walletIds(at + 1)))
+  return startExpress(testbed, 'transaction', ownerUrl, signers)
+}
+
+function makePeerSigner(at: number, wallets: string[]): Signer {
+  const apiSecret = randomBytes(32).toString('base64url')
+  return { apiKey: mintKeyId('bench'), apiSecret, workspaceId: benchId(at + 1), wallets }
+}
+
+async function startExpress(testbed: Testbed, server: string, ownerUrl: string, signers: Signer[]): Promise<Peer> {
+  const program = await testbed.start(`tools/bench/testbed/servers/${server}.ts`, {
     NODE_ENV: 'production',
     DATABASE_URL: ownerUrl,
     REDIS_URL: testbed.redis.url,
