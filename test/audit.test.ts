@@ -104,6 +104,8 @@ test('every procedure that changes something is tested here or named as an excep
     'courier.lease',
     'courier.report',
     'access.beginNonceGeneration',
+    'instances.leave',
+    'instances.report',
     'refusals.report',
   ]
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([

@@ -171,6 +171,8 @@ describe('scopes', () => {
       'access.lookup',
       'access.markUsed',
       'access.nonceKey',
+      'instances.leave',
+      'instances.report',
       'receipts.keys',
       'refusals.report',
     ])

@@ -53,6 +53,10 @@ async function fillTables(): Promise<void> {
   await gateway.refusals.report.mutate({ refusals: [refusal], dropped: 0 })
   await gateway.close()
   await asService(`insert into checkpoint_part (upload_id, part, content) values (gen_random_uuid(), 0, '')`)
+  await asService(
+    `insert into instance (id, kind, name, host, version, started_at, waiting, unhealthy_cores)
+     values (gen_random_uuid(), 'core', 'core', 'h', '1', now(), 0, 0)`,
+  )
 }
 
 /** Nobody but the migration step writes these. */

@@ -80,6 +80,8 @@ const reach: Record<string, string[]> = {
     'access.lookup',
     'access.markUsed',
     'access.nonceKey',
+    'instances.leave',
+    'instances.report',
     'refusals.report',
     ...onWorkspace,
   ],
@@ -87,7 +89,7 @@ const reach: Record<string, string[]> = {
   // Only this role can bring money into a workspace and out of it.
   funding: ['wallets.balance', 'wallets.balanceAt', 'wallets.deposit', 'wallets.get', 'wallets.withdraw'],
   // Reads the events of all workspaces, and changes nothing but the state of deliveries.
-  courier: ['courier.lease', 'courier.report'],
+  courier: ['courier.lease', 'courier.report', 'instances.leave', 'instances.report'],
   // Everything that operators read. ledger.checkpoint and ledger.verify are recorded; nothing else changes.
   viewer: [
     'apiKeys.list',
@@ -186,6 +188,8 @@ const notForAdmin = [
   'access.lookup',
   'access.markUsed',
   'access.nonceKey',
+  'instances.leave',
+  'instances.report',
   'refusals.report',
   'courier.lease',
   'courier.report',
@@ -294,8 +298,8 @@ test('a gateway token cannot act without an API key, or on a workspace of anothe
   ).rejects.toMatchObject({ data: { code: 'FORBIDDEN' } })
 })
 
-/** Of no workspace: the public keys of receipts are the same for all, and gateways report refused calls for themselves. */
-const ofAllWorkspaces = ['receipts.keys', 'refusals.report']
+/** Of no workspace: the public keys of receipts are the same for all, and gateways report themselves and refused calls. */
+const ofAllWorkspaces = ['instances.leave', 'instances.report', 'receipts.keys', 'refusals.report']
 
 test.each(reach.gateway!.filter(path => !path.startsWith('access.') && !ofAllWorkspaces.includes(path)))(
   'a gateway token may call %s only for the workspace of the API key',

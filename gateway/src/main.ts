@@ -8,12 +8,15 @@ import {
   defaultBodyMemoryBytes,
   defaultConnectionLimit,
   endProgram,
+  faultOf,
   type HealthChecks,
+  InstanceReporter,
   limitConnections,
   readReadiness,
   SampledLog,
   sharedCheck,
 } from '@workspace-wallet/runtime'
+import packageJson from '../package.json' with { type: 'json' }
 import { KeyCache } from './auth/keys/key-cache.ts'
 import { FailureLimit } from './auth/limits/failure-limit.ts'
 import { MistakeSearch } from './auth/mistake-search.ts'
@@ -63,6 +66,16 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watchMemory(bodies, responses)
   const denials = new Denials(metrics.registry, sampled)
   const refusals = new Refusals(core, metrics.registry, log)
+  const reporter = new InstanceReporter({
+    version: packageJson.version,
+    async health() {
+      const { waiting, unhealthyCores } = core.load()
+      return { fault: faultOf(await readReadiness(checks, false)), waiting, unhealthyCores }
+    },
+    send: report => core.instances.report.mutate(report),
+    leave: instance => core.instances.leave.mutate(instance),
+    log,
+  })
   let isStopping = false
   const readiness = () => readReadiness(checks, isStopping)
   const app = createApp(
@@ -102,13 +115,14 @@ async function main(config: GatewayConfig): Promise<void> {
     internal.closeAllConnections()
     keys.close()
     sampled.flush()
-    await refusals.close()
+    await Promise.all([refusals.close(), reporter.close()])
     await Promise.all([nonces.close(), core.close()])
   }
 
   try {
     keys.start()
     refusals.start()
+    reporter.start()
     internal.listen(config.INTERNAL_PORT, config.INTERNAL_HOST)
     await once(internal, 'listening')
     server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST)
@@ -119,7 +133,7 @@ async function main(config: GatewayConfig): Promise<void> {
   }
   const { port } = server.address() as AddressInfo
   const { port: internalPort } = internal.address() as AddressInfo
-  log.info({ port, internalPort }, 'the gateway is listening')
+  log.info({ port, internalPort, instanceId: reporter.instanceId }, 'the gateway is listening')
   process.send?.({ type: 'ready', port, internalPort })
 
   async function stop(reason: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Decimal, formatBalance } from '@workspace-wallet/contract'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -5,6 +6,8 @@ import { createMarketplace } from '../../cli/start/marketplace.ts'
 import { expectAccessible } from '../setup/chromium.ts'
 import { call } from '../setup/client.ts'
 import { type ConsoleTest, startConsole } from '../setup/console.ts'
+import { execute } from '../setup/database.ts'
+import { until } from '../setup/until.ts'
 
 /** Every page with the data of the demo, in both languages and themes, on wide and narrow screens. */
 
@@ -91,6 +94,39 @@ test('the overview draws the transfers of the demo by hour, and their volume in 
       .getByRole('img', { name: `Volume by hour: ${formatBalance(volume, currency)} ${currency} in all` })
       .waitFor()
   }
+})
+
+test.each([
+  {
+    locale: 'en-US',
+    versions: 'run different versions Gateways',
+    lost: 'Not seen since',
+    fault: 'Impaired nonces: no answer',
+  },
+  { locale: 'zh-CN', versions: '运行不同版本 网关', lost: '最后一次出现', fault: '受影响 nonces: no answer' },
+] as const)('the overview shows which instances run, in $locale', async ({ locale, versions, lost, fault }) => {
+  const { admin, gatewayClient, database } = console.system
+  const [sound, gone] = [randomUUID(), randomUUID()]
+  const report = { host: 'host', uptimeMs: 1, waiting: 0, unhealthyCores: 0 }
+  const impaired = { ...report, instanceId: sound, version: '9.9.9', fault: 'nonces: no answer' }
+  await gatewayClient.instances.report.mutate(impaired)
+  await gatewayClient.instances.report.mutate({ ...report, instanceId: gone, version: '1.0.0', fault: null })
+  await until('both are stored', async () => {
+    const { instances } = await admin.system.status.query()
+    return [sound, gone].every(id => instances.some(({ instanceId }) => instanceId === id))
+  })
+  await execute(database.ownerUrl, `update instance set seen_at = seen_at - interval '31 s' where id = '${gone}'`)
+  const page = await console.signIn('', { locale })
+  await page.getByRole('status').filter({ hasText: versions }).waitFor()
+  await page.getByRole('row', { name: `gateway:g host 1.0.0 ${lost}` }).waitFor()
+  await page.getByRole('row', { name: `gateway:g host 9.9.9 ${fault}` }).waitFor()
+  await page.getByRole('row', { name: /^core / }).waitFor()
+  await expectAccessible(page)
+  for (const instanceId of [sound, gone]) await gatewayClient.instances.leave.mutate({ instanceId })
+  await until('both have left', async () => {
+    const { instances } = await admin.system.status.query()
+    return !instances.some(({ host }) => host === 'host')
+  })
 })
 
 test('the pages fit into a window of 768 px', async () => {

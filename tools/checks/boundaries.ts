@@ -49,6 +49,7 @@ export const foldersOf: Record<string, readonly string[]> = {
     'webhooks',
     'keks',
     'refusals',
+    'instances',
     'search',
     'integrity',
     'system',

@@ -1,5 +1,11 @@
-import type { Refusal, SystemStatus } from '@workspace-wallet/contract'
-import { expiringWithinDays, formatBalance, maxActivityHours, unusedForDays } from '@workspace-wallet/contract'
+import type { Instance, InstanceKind, Refusal, SystemStatus } from '@workspace-wallet/contract'
+import {
+  expiringWithinDays,
+  formatBalance,
+  kindsOfMixedVersions,
+  maxActivityHours,
+  unusedForDays,
+} from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { numberedFlags, olderSentence, readPages } from '../pages.ts'
@@ -10,7 +16,7 @@ export const systemCommands = [
   command({
     noun: 'system',
     verb: 'status',
-    help: 'show versions, callers, halted workspaces, the last verification, checkpoint and backup, and keys that need attention',
+    help: 'show versions, running instances, halted workspaces, the last verification, checkpoint and backup, and keys that need attention',
     flags: {},
     examples: [''],
     run: core => core.system.status.query(),
@@ -87,7 +93,7 @@ function printRefusals(refusals: Refusal[], next: number | null): string {
 }
 
 function printStatus(status: SystemStatus): string {
-  const { versions, callers, halted, lastVerification, lastCheckpoint, lastBackup } = status
+  const { versions, instances, halted, lastVerification, lastCheckpoint, lastBackup } = status
   const { expiringKeys, expiringOperators, unusedKeys } = status
   const last = (record: { at: Date; actor: string; isGenuine: boolean } | null, what = '') =>
     record
@@ -106,10 +112,8 @@ function printStatus(status: SystemStatus): string {
           halted.map(each => [each.workspaceId, each.reason]),
         ),
     '',
-    table(
-      ['CALLER', 'ROLE', 'LAST CALL'],
-      callers.map(each => [each.name, each.role, each.lastCallAt.toISOString()]),
-    ),
+    printInstances(instances),
+    ...kindsOfMixedVersions(instances).map(kind => `WARNING: ${pluralOf[kind]} run different versions.`),
     ...section(
       `Expire within ${expiringWithinDays} days:`,
       [
@@ -124,6 +128,28 @@ function printStatus(status: SystemStatus): string {
       ['KEY', 'OWNER', 'LAST USED'],
     ),
   ].join('\n')
+}
+
+const pluralOf: Record<InstanceKind, string> = { core: 'cores', gateway: 'gateways', courier: 'couriers' }
+
+function printInstances(instances: Instance[]): string {
+  if (instances.length === 0) return 'No instance has reported itself yet.'
+  const rows = instances.map(each => [
+    each.kind === 'core' ? 'core' : `${each.kind}:${each.name}`,
+    each.host,
+    each.version,
+    each.startedAt.toISOString(),
+    String(each.waiting),
+    stateOf(each),
+    each.instanceId,
+  ])
+  return table(['INSTANCE', 'HOST', 'VERSION', 'STARTED', 'WAITING', 'STATE', 'ID'], rows)
+}
+
+function stateOf({ isRunning, seenAt, fault, unhealthyCores }: Instance): string {
+  if (!isRunning) return `NOT SEEN SINCE ${seenAt.toISOString()}`
+  const faults = [fault, unhealthyCores > 0 ? `cores that do not respond: ${unhealthyCores}` : null]
+  return ['running', ...faults.filter(each => each !== null)].join('; ')
 }
 
 function section(title: string, rows: string[][], headings: string[]): string[] {

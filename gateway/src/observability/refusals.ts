@@ -1,6 +1,6 @@
 import { type RefusalReport, refusalDetailLength, refusalsPerReport } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { type Log, SampledLog } from '@workspace-wallet/runtime'
+import { type Log, SampledLog, shortened } from '@workspace-wallet/runtime'
 import { Counter, type Registry } from 'prom-client'
 
 const reportMs = 1_000
@@ -73,7 +73,7 @@ export class Refusals {
     }
     this.#senders.set(sender, ofSender + 1)
     if (!call.isSigned) this.#unsigned++
-    this.#kept.push({ ...call, at: new Date(), detail: shortened(describe()) })
+    this.#kept.push({ ...call, at: new Date(), detail: shortened(describe(), refusalDetailLength) })
   }
 
   /** Takes a place in the hour of a key; false if it has none left. Only keys that exist sign, so the map stays small. */
@@ -116,12 +116,4 @@ export class Refusals {
       this.#sampled.write('refusals', { level: 'warn', fields: { err: error }, message, summary: `${message} again` })
     }
   }
-}
-
-/** What PostgreSQL can store, and at most as long as core accepts. */
-function shortened(sentence: string): string {
-  const characters = [...sentence.replaceAll('\u0000', '\uFFFD').toWellFormed()]
-  return characters.length <= refusalDetailLength
-    ? characters.join('')
-    : `${characters.slice(0, refusalDetailLength - 1).join('')}…`
 }

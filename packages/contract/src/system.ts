@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { auditEntry } from './audit.ts'
+import { instance } from './instances.ts'
 import { brokenRule, haltedLedger } from './ledger.ts'
 
 /** Entries of the audit about the whole service, newest first. `before`: `next` of the previous page. */
@@ -57,13 +58,13 @@ const keyOfStatus = z.object({
   name: z.string(),
 })
 
-/** What an operator looks at first. Each list has at most `statusListLimit` entries, the most urgent first. */
+/** What an operator looks at first. Each list but `instances` has at most `statusListLimit` entries, the most urgent first. */
 export const systemStatus = z.object({
   /** The time of PostgreSQL. */
   now: z.date(),
   versions: z.object({ core: z.string(), node: z.string(), postgresql: z.string(), schema: z.array(z.string()) }),
-  /** The programs that have called this core since it started, by the names of their service tokens. */
-  callers: z.array(z.object({ name: z.string(), role: z.string(), lastCallAt: z.date() })),
+  /** What runs, and what was seen in the last hour without having stopped: cores, gateways, couriers. */
+  instances: z.array(instance),
   halted: z.array(haltedLedger),
   lastVerification: verificationRecord.nullable(),
   lastCheckpoint: checkpointRecord.nullable(),

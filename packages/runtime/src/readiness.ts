@@ -48,3 +48,9 @@ export async function readReadiness(checks: HealthChecks, isStopping: boolean): 
   const isUp = states.every(([, { up }]) => up)
   return { status: isStopping ? 'stopping' : isUp ? 'ready' : 'not ready', parts: Object.fromEntries(states) }
 }
+
+/** Why the parts are not ready, as one sentence; null if they are. */
+export function faultOf({ parts }: Readiness): string | null {
+  const faults = Object.entries(parts).flatMap(([part, state]) => (state.up ? [] : [`${part}: ${state.reason}`]))
+  return faults.length === 0 ? null : faults.join('; ')
+}

@@ -1,15 +1,18 @@
-import type { Log } from '@workspace-wallet/runtime'
+import { InstanceReporter, type Log } from '@workspace-wallet/runtime'
+import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
 import type { CoreConfig } from './config.ts'
 import { ForeignSessions } from './database/foreign-sessions.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
+import { isSchemaCurrent } from './database/readiness.ts'
 import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limit.ts'
 import { entities } from './entities.ts'
 import { EventReader } from './events/event-reader.ts'
 import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figures.ts'
 import { sweepDueHolds } from './holds/sweeper.ts'
+import { InstanceIntake } from './instances/intake.ts'
 import { watchIntegrity } from './integrity/figures.ts'
 import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
@@ -22,7 +25,6 @@ import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { RefusalIntake } from './refusals/intake.ts'
-import { Callers } from './system/callers.ts'
 import type { Core } from './trpc/context.ts'
 import { watchWebhooks } from './webhooks/figures.ts'
 
@@ -161,6 +163,19 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   watchDatabaseServer(metrics, reads)
   if (config.DATA_DIR !== undefined) watchDataDisk(metrics.registry, config.DATA_DIR)
   metrics.watchSessions(foreignSessions)
+  const instances = new InstanceIntake(reads, log)
+  const reporter = new InstanceReporter({
+    version: manifest.version,
+    health: async () => ({
+      fault: (await isSchemaCurrent(reads)) ? null : 'the database lacks migrations that this core knows',
+      waiting: shards.depth.waiting,
+      unhealthyCores: 0,
+    }),
+    send: async report => instances.report('core', 'core', report),
+    leave: async ({ instanceId }) => instances.leave('core', 'core', instanceId),
+    log,
+  })
+  reporter.start()
   return {
     databaseUrl: config.DATABASE_URL,
     orm,
@@ -171,7 +186,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ...limits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     refusals: new RefusalIntake(reads, log, metrics),
-    callers: new Callers(),
+    instances,
+    instanceId: reporter.instanceId,
     shards,
     metrics,
     stopping,
@@ -189,6 +205,8 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       closing.abort()
       await Promise.all([following, sweeping, watching])
       await shards.close()
+      await reporter.close()
+      await instances.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end(), sessionPool.end()])
       // The ORM does not close a pool that only others have used.
       if (!reads.ending) await reads.end()

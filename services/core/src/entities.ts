@@ -3,6 +3,7 @@ import { ApiKey } from './api-keys/entities.ts'
 import { AuditEntry, AuditHead } from './audit/entities.ts'
 import { Journal } from './events/entities.ts'
 import { Hold } from './holds/entities.ts'
+import { Instance } from './instances/entities.ts'
 import { CheckpointPart } from './integrity/checkpoints/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
@@ -25,6 +26,7 @@ export const entities = [
   CheckpointPart,
   Currency,
   Hold,
+  Instance,
   Journal,
   Ledger,
   Member,

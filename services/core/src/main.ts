@@ -39,7 +39,7 @@ async function main(config: CoreConfig): Promise<void> {
     throw error
   }
   const { port } = server.address() as AddressInfo
-  log.info({ port }, 'core listens')
+  log.info({ port, instanceId: core.instanceId }, 'core listens')
   process.send?.({ type: 'ready', port })
 
   async function stop(reason: string): Promise<void> {

@@ -17,6 +17,11 @@ export class AttemptSlots {
     this.#reserved = Math.floor(limit / 4)
   }
 
+  /** How many wait for a slot. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((sum, waiters) => sum + waiters.length, 0)
+  }
+
   /** Resolves when the workspace has a slot, which it must release. */
   acquire(workspaceId: string): Promise<void> {
     return new Promise(resolve => {

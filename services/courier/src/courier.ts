@@ -60,8 +60,8 @@ export class Courier {
     return this.#fault
   }
 
-  get load(): { leases: number; attempts: number } {
-    return { leases: this.#leases.size, attempts: this.#slots.inUse }
+  get load(): { leases: number; attempts: number; waiting: number } {
+    return { leases: this.#leases.size, attempts: this.#slots.inUse, waiting: this.#slots.waiting }
   }
 
   start(): void {

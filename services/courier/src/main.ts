@@ -6,10 +6,12 @@ import {
   ConfigurationError,
   createLog,
   endProgram,
+  InstanceReporter,
   type Log,
   readReadiness,
   SampledLog,
 } from '@workspace-wallet/runtime'
+import packageJson from '../package.json' with { type: 'json' }
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts'
 import { type CourierConfig, courierConfig } from './config.ts'
 import { Courier } from './courier.ts'
@@ -35,6 +37,17 @@ async function main(config: CourierConfig): Promise<void> {
     log,
   })
   metrics.watch(courier, core, output)
+  const reporter = new InstanceReporter({
+    version: packageJson.version,
+    health: async () => ({
+      fault: courier.fault,
+      waiting: courier.load.waiting,
+      unhealthyCores: core.load().unhealthyCores,
+    }),
+    send: report => core.instances.report.mutate(report),
+    leave: instance => core.instances.leave.mutate(instance),
+    log,
+  })
   let isStopping = false
   const readiness = () => readReadiness({ core: async () => courier.fault }, isStopping)
   const internal = createInternalServer(metrics.registry, readiness)
@@ -46,8 +59,10 @@ async function main(config: CourierConfig): Promise<void> {
     throw error
   }
   courier.start()
+  reporter.start()
   const { port } = internal.address() as AddressInfo
-  log.info({ internalPort: port }, 'the courier is running')
+  const { instanceId } = reporter
+  log.info({ internalPort: port, instanceId }, 'the courier is running')
   process.send?.({ type: 'ready', port, internalPort: port })
 
   async function stop(reason: string): Promise<void> {
@@ -59,6 +74,7 @@ async function main(config: CourierConfig): Promise<void> {
     internal.close()
     internal.closeAllConnections()
     sampled.flush()
+    await reporter.close()
     await core.close()
     log.info('the courier has stopped')
     await output.flush()

@@ -53,6 +53,10 @@ export function grants(role: string, database: string): string[] {
     `grant insert (at, gateway, method, route, code, step, detail, api_key, address, request_id, is_signed), delete
        on refusal to ${role}`,
 
+    // Store what instances report about themselves, and remove those that are gone. They decide nothing.
+    `grant insert (id, kind, name, host, version, started_at, fault, waiting, unhealthy_cores),
+       update (seen_at, version, fault, waiting, unhealthy_cores), delete on instance to ${role}`,
+
     // The settings of core's sessions come with each connection (see session-settings.ts).
     `alter role ${role} reset all`,
     `alter role ${role} in database ${database} reset all`,

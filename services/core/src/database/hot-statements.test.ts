@@ -230,6 +230,11 @@ class Ledger {
     const call = { at, method: 'GET', route: '/', code: 'GA2012', step: 'signature', detail: '', apiKey: this.apiKey }
     const refused = { ...call, address: '127.0.0.1', requestId: 'r', isSigned: false }
     await gateway.refusals.report({ refusals: [refused], dropped: 0 })
+    const instance = { instanceId: randomUUID(), host: 'h', version: '1', uptimeMs: 1, fault: null, waiting: 0 }
+    await gateway.instances.report({ ...instance, unhealthyCores: 0 })
+    await this.#core.core.instances.write()
+    await gateway.instances.leave(instance)
+    await this.#core.core.instances.write()
     const viewer = this.#core.as('viewer')
     await viewer.ledger.verifications({ limit: 1 })
     await viewer.ledger.checkpoints({ limit: 1 })
@@ -270,6 +275,7 @@ class Ledger {
     await copy('api_key', ofWorkspace, { id: newId, access_revision: '0' })
     await copy('operator', 'true', { name: `'copy' || n`, token_hash: String.raw`'\x' || repeat(md5(n::text), 2)` })
     await copy('webhook', 'true', { id: newId, biz_id_mac: String.raw`'\x' || repeat(md5(n::text), 2)` })
+    await copy('instance', 'true', { id: newId, name: `'copy' || n` })
     await copy('audit_head', ofWorkspace, { workspace_id: newId })
     await copy('audit', ofWorkspace, { id: 'n + 100000', workspace_id: newId })
     await owner.query(`

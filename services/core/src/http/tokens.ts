@@ -22,10 +22,7 @@ export async function authenticate(core: Core, table: TokenTable, { headers }: I
   const [, token] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? []
   if (token === undefined) throw unauthorized('a token is required: Authorization: Bearer …')
   const serviceToken = findServiceToken(table, token)
-  if (serviceToken) {
-    core.callers.called(serviceToken)
-    return serviceToken
-  }
+  if (serviceToken) return serviceToken
   const found = await findOperatorByToken(core, token).catch(error => {
     throw toTRPCError(error, core.log, { path: 'authentication', requestId: undefined })
   })

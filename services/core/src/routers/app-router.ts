@@ -10,7 +10,7 @@ import { limits } from './limits.ts'
 import { operators, session } from './operators.ts'
 import { receipts } from './receipts.ts'
 import { fundings, search } from './search.ts'
-import { refusals, system } from './system.ts'
+import { instances, refusals, system } from './system.ts'
 import { transfers } from './transfers.ts'
 import { wallets } from './wallets.ts'
 import { courier, webhooks } from './webhooks.ts'
@@ -25,6 +25,7 @@ export const appRouter = router({
   events,
   fundings,
   holds,
+  instances,
   keks,
   ledger,
   limits,

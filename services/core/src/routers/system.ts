@@ -1,5 +1,8 @@
 import {
   activityInput,
+  type InstanceKind,
+  instanceReport,
+  leaveInput,
   listRefusalsInput,
   recordBackupInput,
   refusalPage,
@@ -14,7 +17,8 @@ import { readActivity } from '../system/activity.ts'
 import { recordBackup } from '../system/backups.ts'
 import { readStatus } from '../system/status.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, gatewayProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, gatewayProcedure, instanceProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import type { CallerToken } from '../trpc/service-token.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 
 export const system = router({
@@ -47,3 +51,20 @@ export const refusals = router({
       searchIn(core, { actor, blamed: 'code', read: em => listRefusals(em, input) }),
     ),
 })
+
+/** Gateways and couriers, about themselves. Kind and name are those of the token: none can report as another. */
+export const instances = router({
+  report: instanceProcedure
+    .meta({ logLevel: 'debug' })
+    .input(instanceReport)
+    .output(z.void())
+    .mutation(({ ctx: { core, token }, input }) => core.instances.report(kindOf(token), token.name, input)),
+
+  leave: instanceProcedure
+    .meta({ logLevel: 'debug' })
+    .input(leaveInput)
+    .output(z.void())
+    .mutation(({ ctx: { core, token }, input }) => core.instances.leave(kindOf(token), token.name, input.instanceId)),
+})
+
+const kindOf = ({ role }: CallerToken): InstanceKind => (role === 'gateway' ? 'gateway' : 'courier')

@@ -10,13 +10,13 @@ import { ApiKey } from '../api-keys/entities.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, type SignedEntity } from '../database/row-signer.ts'
+import { listInstances } from '../instances/list.ts'
 import { findLastBackup, listCheckpoints, listVerifications } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
 import { type SearchParts, searchIn } from '../search/bounded-search.ts'
-import type { Callers } from './callers.ts'
 
-type Parts = SearchParts & Parameters<typeof listVerifications>[0] & { callers: Callers }
+type Parts = SearchParts & Parameters<typeof listVerifications>[0]
 
 const dayMs = 86_400_000
 
@@ -34,7 +34,6 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
   return {
     ...credentials,
     versions: { core: manifest.version, node: process.version, ...versions },
-    callers: core.callers.list(),
     halted: halted.map(({ workspaceId, reason }) => ({
       workspaceId: idFromUuid('workspace', workspaceId),
       reason: reason ?? '',
@@ -75,6 +74,7 @@ async function readStored(em: Em) {
   return {
     now,
     versions: await readVersions(em),
+    instances: await listInstances(em, now),
     expiringKeys: expiringKeys.map(key => ({ ...shown(key), expiresAt: key.expiresAt! })),
     expiringOperators: expiringOperators.map(({ name, expiresAt }) => ({ name, expiresAt: expiresAt! })),
     unusedKeys: unusedKeys.map(key => ({ ...shown(key), lastUsedAt: key.lastUsedAt ?? null })),

@@ -8,12 +8,12 @@ import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
 import type { EventReader } from '../events/event-reader.ts'
+import type { InstanceIntake } from '../instances/intake.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { RefusalIntake } from '../refusals/intake.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
-import type { Callers } from '../system/callers.ts'
 import type { CallerToken } from './service-token.ts'
 
 /** What procedures use. */
@@ -38,7 +38,10 @@ export type Core = {
   viewerCalls: WorkspaceConcurrencyLimit
   /** Stores the refused calls that gateways report. */
   refusals: RefusalIntake
-  callers: Callers
+  /** Stores what instances report about themselves. */
+  instances: InstanceIntake
+  /** Of this process, as its reports have it. */
+  instanceId: string
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */

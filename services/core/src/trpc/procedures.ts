@@ -82,6 +82,9 @@ export const gatewayProcedure = procedureFor('gateway')
 /** For couriers, which deliver webhooks. */
 export const courierProcedure = procedureFor('courier')
 
+/** For the programs that report themselves. */
+export const instanceProcedure = procedureFor('gateway', 'courier')
+
 /** For the public keys of receipts. */
 export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin', 'viewer')
 

@@ -2,7 +2,6 @@ import { Alert, SimpleGrid } from '@mantine/core'
 import { type SystemStatus, unusedForDays } from '@workspace-wallet/contract'
 import type { ReactNode } from 'react'
 import { DataTable, Written } from '../../components/data-table.tsx'
-import { Facts } from '../../components/facts.tsx'
 import { KeyLink, PageLink, WorkspaceLink } from '../../components/links.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Empty, Page, Section } from '../../components/page.tsx'
@@ -11,12 +10,11 @@ import { Time } from '../../components/time.tsx'
 import { useText } from '../../preferences/preferences.tsx'
 import { useRead } from '../../session/calls.ts'
 import { ActivitySection } from './activity.tsx'
+import { InstancesSection } from './instances.tsx'
 
 const refreshMs = 10_000
 /** How many refused calls are counted by their step: the newest. */
 const countedRefusals = 200
-/** A program that has not called for so long is shown as silent. */
-const silentMs = 60_000
 
 /** What an operator looks at first. It refreshes itself. */
 export function OverviewPage() {
@@ -30,7 +28,7 @@ export function OverviewPage() {
             <HaltedAlert halted={status.halted} />
             <Evidence status={status} />
             <ActivitySection />
-            <Programs status={status} />
+            <InstancesSection status={status} />
             <RefusalsByStep />
             <Expiring status={status} />
           </>
@@ -90,40 +88,6 @@ function Card({ title, at, missing, children }: CardProps) {
         <Tag tone="warn">{missing}</Tag>
       )}
     </section>
-  )
-}
-
-/** The versions that run, and the programs that call this core. */
-function Programs({ status: { now, versions, callers } }: { status: SystemStatus }) {
-  const { overview, fields } = useText()
-  return (
-    <Section title={overview.parts}>
-      <Facts
-        facts={[
-          [overview.core, versions.core],
-          ['Node.js', versions.node],
-          ['PostgreSQL', versions.postgresql],
-          [overview.time, <Time key="now" at={now} />],
-        ]}
-      />
-      <DataTable
-        label={overview.callers}
-        rows={callers}
-        rowKey={({ role, name }) => `${role} ${name}`}
-        empty={<Empty>{overview.noCallers}</Empty>}
-        columns={[
-          { label: overview.caller, cell: ({ role, name }) => <Written>{`${role}:${name}`}</Written> },
-          {
-            label: fields.status,
-            cell: ({ lastCallAt }) => {
-              const isSilent = now.getTime() - lastCallAt.getTime() > silentMs
-              return <Tag tone={isSilent ? 'warn' : 'good'}>{isSilent ? overview.silent : overview.calling}</Tag>
-            },
-          },
-          { label: overview.lastCall, cell: ({ lastCallAt }) => <Time at={lastCallAt} /> },
-        ]}
-      />
-    </Section>
   )
 }
 

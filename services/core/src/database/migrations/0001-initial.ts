@@ -4,6 +4,7 @@ import { audit } from './initial/audit.ts'
 import { guards } from './initial/guards.ts'
 import { holdChanges } from './initial/hold-changes.ts'
 import { holds } from './initial/holds.ts'
+import { instances } from './initial/instances.ts'
 import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
 import { limits } from './initial/limits.ts'
@@ -35,6 +36,7 @@ export class Migration0001Initial extends Migration {
       verification,
       monitoring,
       refusals,
+      instances,
     ])
       this.addSql(part)
   }

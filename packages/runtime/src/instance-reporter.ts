@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type InstanceReport, instanceFaultLength, instanceReportMs } from '@workspace-wallet/contract'
+import type { Log } from './create-log.ts'
+import { SampledLog } from './sampled-log.ts'
+import { shortened } from './shortened.ts'
+
+/** How long a program that stops waits until it is said to leave. */
+const leaveMs = 2_000
+
+export type InstanceReporterOptions = {
+  version: string
+  /** What the instance knows of its own health. */
+  health: () => Promise<Pick<InstanceReport, 'fault' | 'waiting' | 'unhealthyCores'>>
+  send: (report: InstanceReport) => Promise<unknown>
+  leave: (instance: Pick<InstanceReport, 'instanceId'>) => Promise<unknown>
+  log: Log
+}
+
+/**
+ * Reports this process every ten seconds, for operators who look at the state of the service. Nothing waits for it, and a report that
+ * fails is only logged.
+ */
+export class InstanceReporter {
+  readonly instanceId = randomUUID()
+  readonly #options: InstanceReporterOptions
+  readonly #sampled: SampledLog
+  #reporting: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: InstanceReporterOptions) {
+    this.#options = options
+    this.#sampled = new SampledLog(options.log)
+  }
+
+  start(): void {
+    void this.#report()
+    this.#timer = setInterval(() => void this.#report(), instanceReportMs)
+    this.#timer.unref()
+  }
+
+  /** Says that this instance stops, so that it is no longer listed. Waits `leaveMs` at most. Without `start`, nothing happens. */
+  async close(): Promise<void> {
+    if (this.#timer === undefined) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    const { instanceId } = this
+    // A report that arrives later would list the instance again.
+    const left = Promise.resolve(this.#reporting).then(() => this.#options.leave({ instanceId }))
+    const late = new AbortController()
+    await Promise.race([left.catch(error => this.#failed(error)), sleep(leaveMs, undefined, late).catch(() => {})])
+    late.abort()
+    this.#sampled.flush()
+  }
+
+  /** One at a time: a slow core gets no further report meanwhile. */
+  async #report(): Promise<void> {
+    if (this.#reporting) return
+    this.#reporting = this.#send().catch(error => this.#failed(error))
+    await this.#reporting
+    this.#reporting = undefined
+  }
+
+  async #send(): Promise<void> {
+    const { version, health, send } = this.#options
+    const { fault, ...figures } = await health()
+    await send({
+      instanceId: this.instanceId,
+      host: hostName(),
+      version,
+      uptimeMs: Math.round(performance.now()),
+      fault: fault === null ? null : shortened(fault, instanceFaultLength),
+      ...figures,
+    })
+  }
+
+  #failed(error: unknown): void {
+    const message = 'this instance could not be reported'
+    this.#sampled.write('report', { level: 'warn', fields: { err: error }, message, summary: `${message} again` })
+  }
+}
+
+/** In visible ASCII characters: a host may have any name. */
+function hostName(): string {
+  return (
+    hostname()
+      .replaceAll(/[^!-~]/g, '?')
+      .slice(0, 64) || 'unknown'
+  )
+}
