@@ -304,6 +304,7 @@ const unmeasured = [
   'end-session',
   'end-webhook-leases',
   'find-actions',
+  'find-all-holds-of-wallet',
   'find-lockable-ledgers',
   'find-role',
   'keep-chain-fingerprint',

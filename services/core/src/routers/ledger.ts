@@ -207,9 +207,9 @@ async function* verifyAndRepair(
       yield { kind: 'result', ...unchanged, report }
       return
     }
-    const { chainKey } = ctx.core
+    const { chainKey, reads } = ctx.core
     const changes = await inTransaction(ctx, (em, actor) =>
-      repairLedger(em, { actor, chainKey }, workspaceId, report, dryRun),
+      repairLedger(em, { actor, chainKey, reads }, workspaceId, report, dryRun),
     )
     if (dryRun) {
       yield { kind: 'result', ...unchanged, ...changes, report }

@@ -294,7 +294,7 @@ const insertions: [string, (books: Books) => string, string][] = [
         'amount', 1000, 'source_sequence', 3, 'source_order_count', 2, 'source_balance', 5000,
         'target_sequence', 3, 'target_order_count', 2, 'target_balance', 5000))).*
       from transfer t where source_wallet_${isWallet(a)} and source_sequence = 2`,
-    'Flows of',
+    'inserted or changed outside the service',
   ],
   [
     'holds',
@@ -303,7 +303,7 @@ const insertions: [string, (books: Books) => string, string][] = [
       select (jsonb_populate_record(h, jsonb_build_object('id', gen_random_uuid(), 'biz_id', 'forged', 'number', 3,
         'wallet_number', 3))).*
       from hold h where ${ofFirstHold(a)}`,
-    'Holds of',
+    'inserted or changed outside the service',
   ],
   [
     'journal entries',
@@ -323,10 +323,9 @@ const insertions: [string, (books: Books) => string, string][] = [
   ],
 ]
 
-test.each(insertions)('%s inserted during the verification: nothing is signed', async (...row) => {
-  const [, insertion, message] = row
-  const books = await newBooks()
-  await damage(`update wallet set revision = revision + 1 where ${isWallet(books.b)}`)
+/** Repairs wallets that were damaged. The action runs while the verification, which has its snapshot, waits for a lock. */
+async function repairDuring(books: Books, action: () => Promise<void>): Promise<unknown> {
+  await damage(`update wallet set revision = revision + 1 where ${isWallet(books.a)} or ${isWallet(books.b)}`)
   await haltByHand(books)
   const damaged = await rowsOf(books)
   const blocker = await connect(system.database.ownerUrl)
@@ -339,11 +338,56 @@ test.each(insertions)('%s inserted during the verification: nothing is signed', 
         where datname = current_database() and application_name = 'core verify' and wait_event_type = 'Lock'`
       return (await query(system.database.ownerUrl, waiting)).length > 0
     })
-    await execute(system.database.ownerUrl, insertion(books))
+    await action()
     await blocker.query('commit')
-    expect(await repairing).toMatchObject({ message: expect.stringContaining(message) })
+    const outcome = await repairing
+    expect(await rowsOf(books)).toEqual(damaged)
+    return outcome
   } finally {
     await blocker.end()
   }
-  expect(await rowsOf(books)).toEqual(damaged)
+}
+
+test.each(insertions)('%s inserted during the verification: nothing is signed', async (...row) => {
+  const [, insertion, message] = row
+  const books = await newBooks()
+  const outcome = await repairDuring(books, () => execute(system.database.ownerUrl, insertion(books)))
+  expect(outcome).toMatchObject({ message: expect.stringContaining(message) })
+})
+
+const deletions: [string, (books: Books) => string, string][] = [
+  [
+    'the last flow',
+    ({ a }) => `delete from transfer where source_wallet_${isWallet(a)} and source_sequence = 2`,
+    'Flows of',
+  ],
+  ['a hold', ({ a }) => `delete from hold where ${ofFirstHold(a)}`, 'Holds of'],
+]
+
+test.each(deletions)('%s deleted during the verification: nothing is signed', async (...row) => {
+  const [, deletion, message] = row
+  const books = await newBooks()
+  const outcome = await repairDuring(books, () => damage(deletion(books)))
+  expect(outcome).toMatchObject({ message: expect.stringContaining(message) })
+})
+
+/** What an attacker changes in rows that exist, as the owner of the tables, at the same time. */
+const changes: [string, (books: Books) => string][] = [
+  [
+    'the balance after the last flow',
+    ({ b }) => `update transfer set target_balance = 5000 where target_wallet_${isWallet(b)} and target_sequence = 2`,
+  ],
+  ['what a hold reserves', ({ a }) => `update hold set amount = 4, remaining = 4 where ${ofFirstHold(a)}`],
+  [
+    'when a hold expires',
+    ({ a }) => `update hold set expires_at = expires_at + interval '1 day' where ${ofFirstHold(a)}`,
+  ],
+]
+
+test.each(changes)('%s changed during the verification: nothing is signed', async (_, change) => {
+  const books = await newBooks()
+  const outcome = await repairDuring(books, () => damage(change(books)))
+  expect(outcome).toMatchObject({
+    message: expect.stringContaining('changed outside the service during the verification'),
+  })
 })

@@ -16,24 +16,22 @@ import { isGenuine } from '../../database/row-signer.ts'
 import { runIn } from '../../database/run.ts'
 import type { Ledger } from '../../ledger/rows/entities.ts'
 import { repairLedgerRow, repairWalletRow } from '../../ledger/rows/functions.ts'
+import type { CheckedReads } from '../../ledger/store/require-signed.ts'
 import { Wallet } from '../../wallets/entities.ts'
 import { auditedLabels, type Labels, labelsOf } from './audited-labels.ts'
 import { findHalted } from './reopen.ts'
+import { requireSources, type WalletState } from './sources.ts'
 
 /** Wallets in one step: keeps statements short and memory small. */
 const walletsPerStep = 1000
 
-/** The columns of a wallet that follow from its flows and holds. `head` in hex, `heldUntil` in ISO 8601. */
-type WalletState = {
-  balance: string
-  sequence: number
-  orderCount: number
-  head: string
-  held: string
-  heldUntil: string | null
-  holdCount: number
+type ComparedRow = {
+  id: Uuid<'wallet'>
+  lastFlowAt: string | null
+  lastTransferId: Uuid<'transfer'> | null
+  stored: WalletState
+  expected: WalletState
 }
-type ComparedRow = { id: Uuid<'wallet'>; lastFlowAt: string | null; stored: WalletState; expected: WalletState }
 
 export type Changes = { changes: LedgerChange[]; moreChanges: number }
 
@@ -46,9 +44,9 @@ type Totals = { flows: number; orderFlows: number; holds: number; wallets: numbe
  * journal are never written, and PostgreSQL lets the service set a wallet only to what its last flow and its holds say
  * (see the migrations). Each change is an action in the audit.
  *
- * Signing a row makes it genuine, so rows that were inserted after `verified` was read must not be signed: the numbers of
- * flows, holds and journal entries must be the same, actions must continue their chain, and an action must have created
- * each wallet.
+ * Signing a row makes it genuine, so rows that were inserted or changed after `verified` was read must not be signed: the numbers of
+ * flows, holds and journal entries must be the same, the service must have written the last flow and the holds of each changed wallet,
+ * actions must continue their chain, and an action must have created each wallet.
  *
  * @param verified the report of a verification of this workspace, taken just before
  * @param dryRun returns the changes without making them
@@ -57,7 +55,7 @@ type Totals = { flows: number; orderFlows: number; holds: number; wallets: numbe
  */
 export async function repairLedger(
   em: Em,
-  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  { actor, chainKey, reads }: { actor: string } & CheckedReads,
   workspaceId: Id<'workspace'>,
   verified: VerifyReport,
   dryRun: boolean,
@@ -69,7 +67,7 @@ export async function repairLedger(
     else found.moreChanges++
     if (!dryRun) recordAction(em, { actor, action: 'ledger.repair', workspaceId, ...change })
   }
-  const repair = { em, chainKey, dryRun, record }
+  const repair = { em, chainKey, reads, dryRun, record }
   const totals = await repairWallets(repair, workspaceId)
   const log = await readLogEnd(em, workspaceId)
   if (totals.flows !== verified.flows) throw inserted('Flows', workspaceId)
@@ -83,13 +81,16 @@ export async function repairLedger(
 function inserted(what: string, workspaceId: Id<'workspace'>): AdminError {
   return new AdminError(
     'NOT_ALLOWED',
-    `${what} of ${workspaceId} were inserted outside the service during the verification: nothing was repaired, run ledger verify.`,
+    `${what} of ${workspaceId} were inserted or deleted outside the service during the verification: nothing was repaired, run ledger verify.`,
   )
 }
 
-type Repair = { em: Em; chainKey: KeyObject; dryRun: boolean; record: (change: LedgerChange) => void }
+type Repair = CheckedReads & { em: Em; dryRun: boolean; record: (change: LedgerChange) => void }
 
-async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspaceId: Id<'workspace'>): Promise<Totals> {
+async function repairWallets(
+  { em, chainKey, reads, dryRun, record }: Repair,
+  workspaceId: Id<'workspace'>,
+): Promise<Totals> {
   const totals: Totals = { flows: 0, orderFlows: 0, holds: 0, wallets: 0, latestAt: new Date(0) }
   let rows = await compareWallets(em, workspaceId, null)
   while (rows.length > 0) {
@@ -102,6 +103,8 @@ async function repairWallets({ em, chainKey, dryRun, record }: Repair, workspace
       requireEntries(row, wallet)
       const change = changeOf(row, wallet, labels.get(wallet.id))
       if (!change) continue
+      const key = { workspaceId: uuidFromId('workspace', workspaceId), id: row.id }
+      await requireSources({ reads, chainKey }, key, row.lastTransferId, row.expected)
       record(change)
       if (!dryRun) await writeWallet(em, chainKey, wallet, change)
     }
@@ -246,7 +249,7 @@ function isoTime(column: string): string {
  */
 function compareWallets(em: Em, workspaceId: Id<'workspace'>, after: string | null): Promise<ComparedRow[]> {
   return em.execute<ComparedRow[]>(
-    `select w.id, ${isoTime('f.created_at')} as "lastFlowAt",
+    `select w.id, ${isoTime('f.created_at')} as "lastFlowAt", f.transfer_id as "lastTransferId",
        json_build_object('balance', w.balance::text, 'sequence', w.sequence, 'orderCount', w.order_count,
          'head', encode(w.head, 'hex'), 'held', w.held::text, 'heldUntil', ${isoTime('w.held_until')},
          'holdCount', w.hold_count) as stored,
@@ -257,7 +260,7 @@ function compareWallets(em: Em, workspaceId: Id<'workspace'>, after: string | nu
      from (
        select * from public.wallet where workspace_id = ? and id > ? order by id limit ${walletsPerStep}) w
      left join lateral (
-       select sequence, balance_after, order_count, mac, created_at
+       select sequence, balance_after, order_count, mac, created_at, transfer_id
        from public.flow f where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1
      ) f on true
      cross join lateral (
