@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { runOpenLoop } from '../tools/bench/load/open-loop.ts'
+import type { LoadPlan } from '../tools/bench/load/plan.ts'
 import { drawChart } from '../tools/bench/measure/chart.ts'
 import { readEndedCpuTime } from '../tools/bench/measure/cpu.ts'
 import type { Machine } from '../tools/bench/measure/report.ts'
@@ -12,6 +15,7 @@ import { ratiosOf } from '../tools/bench/measure/rounds.ts'
 import { isReached, targets } from '../tools/bench/measure/targets.ts'
 import { installPlainSchema } from '../tools/bench/testbed/plain/install.ts'
 import { createTestDatabase, query } from './setup/database.ts'
+import { listen } from './setup/listen.ts'
 import { makeTempDir } from './setup/temp.ts'
 
 const execute = promisify(execFile)
@@ -21,7 +25,7 @@ test('the benchmark runs without failed requests, and writes its report to a fil
   const directory = await makeTempDir('bench')
   const file = join(directory, 'bench.json')
   const { stdout, stderr } = await execute(process.execPath, [
-    ...[script, '--quick', '--only', 'memory', '--directory', directory, '--json', file],
+    ...[script, '--quick', '--only', 'memory,overload', '--directory', directory, '--json', file],
   ])
   const { machine, ratios, figures } = JSON.parse(await readFile(file, 'utf8'))
   expect(machine).toMatchObject({
@@ -29,11 +33,35 @@ test('the benchmark runs without failed requests, and writes its report to a fil
     cores: expect.any(Number),
     fsyncMicros: expect.any(Number),
   })
-  expect(ratios).toEqual({ memory_slope: expect.any(Number) })
+  expect(ratios).toEqual({ memory_slope: expect.any(Number), overload_goodput: expect.any(Number) })
   expect(figures.spreads.memory_slope).toMatchObject({ median: ratios.memory_slope, rounds: [ratios.memory_slope] })
+  expect(figures.overload).toMatchObject({ rejectedWithoutRetryAfter: { median: 0 }, unansweredShare: { median: 0 } })
   expect(figures.memory.measurements.length).toBeGreaterThan(1)
   expect(stdout).toContain('memory_slope')
   expect(stderr).toContain('memory: warming up')
+})
+
+test('an open loop counts every arrival once, also those that find no idle connection, and rejections without Retry-After', async () => {
+  const body = '{"code":"S002"}'
+  let count = 0
+  const server = createServer((_, response) => {
+    if (++count % 2 === 0) response.setHeader('Retry-After', '1')
+    response.setHeader('Content-Length', body.length)
+    response.statusCode = 503
+    setTimeout(() => response.end(body), 20)
+  })
+  const plan: LoadPlan = {
+    ...{ host: '127.0.0.1', ports: [await listen(server)], connections: 2, warmUpMs: 0, measureMs: 500 },
+    ...{ signers: [{ apiKey: '', apiSecret: 'x', wallets: [] }], kind: 'plain', target: '/', arrivalsPerSecond: 500 },
+  }
+  const { perSecond, failures, openLoop } = await runOpenLoop(plan)
+  server.close()
+  expect(perSecond).toBe(0)
+  expect(failures).toEqual({ S002: count })
+  expect(openLoop!.unsent).toBeGreaterThan(0)
+  expect(openLoop!.arrivals).toBe(openLoop!.unsent + count)
+  expect(openLoop!.withoutRetryAfter).toBe(Math.ceil(count / 2))
+  expect(openLoop!.failureLatencyMs.p50).toBeGreaterThanOrEqual(19)
 })
 
 test('an unknown part and an unknown flag are rejected in one sentence', async () => {

@@ -85,6 +85,36 @@ describe('many times more transfers than core can queue', () => {
   })
 })
 
+describe('more requests than a gateway handles at the same time', () => {
+  const limit = 8
+  let system: System
+  beforeAll(async () => {
+    system = await startSystem({ gatewayEnvironment: { MAX_REQUESTS: String(limit) } })
+  })
+  afterAll(() => system.stop())
+
+  test('fail with S002 and Retry-After, can be sent again as they are, and keep no other workspace from being served', async () => {
+    const modest = await createTenant(system)
+    const signed = Array.from({ length: 200 }, (_, at) => ({
+      order: transferOrder(system, { bizId: `limited-${at}` }),
+      overrides: { nonce: `limited-nonce-${at}`, timestamp: String(Math.floor(Date.now() / 1000)) },
+    }))
+    const send = ({ order, overrides }: (typeof signed)[number]) => call(system, 'POST', createPath, order, overrides)
+    let isOver = false
+    const flooding = Promise.all(signed.map(send)).finally(() => (isOver = true))
+    while (!isOver) expect((await call(modest, 'GET', '/api/v1/transfer/query/orders')).body.code).toBe('2000')
+    const answers = await flooding
+    const rejected = signed.filter((_, at) => answers[at]!.body.code !== '2000')
+    expect(rejected.length).toBeGreaterThan(0)
+    expect(rejected.length).toBeLessThanOrEqual(signed.length - limit)
+    for (const { status, headers, body } of answers.filter(({ body }) => body.code !== '2000')) {
+      expect({ status, code: body.code }).toEqual({ status: 503, code: 'S002' })
+      expect(headers.get('retry-after')).toBe('1')
+    }
+    for (const each of rejected) expect((await send(each)).body.code).toBe('2000')
+  })
+})
+
 describe('calls that wait for a core', () => {
   /** How long a command may wait for a batch. */
   const waitMs = 3_000

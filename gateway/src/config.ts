@@ -63,6 +63,11 @@ export const gatewaySchema = z.object({
     .describe(
       'Maximum number of open connections of clients. One client address (IPv6: one /64) gets at most half of them, unless it is in TRUSTED_PROXIES. Default: one for each 128 KiB of the largest heap that Node allows',
     ),
+  MAX_REQUESTS: wholeNumber(1, 1_000_000)
+    .default(2048)
+    .describe(
+      'Requests that the gateway handles at the same time. Further ones fail with S002, unless their workspace has less than an equal share',
+    ),
   NONCE_FILE: z
     .string()
     .optional()

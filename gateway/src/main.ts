@@ -18,6 +18,7 @@ import {
 } from '@workspace-wallet/runtime'
 import packageJson from '../package.json' with { type: 'json' }
 import { KeyCache } from './auth/keys/key-cache.ts'
+import { ConcurrencyLimit } from './auth/limits/concurrency-limit.ts'
 import { FailureLimit } from './auth/limits/failure-limit.ts'
 import { MistakeSearch } from './auth/mistake-search.ts'
 import { openFileNonces } from './auth/nonces/file-store.ts'
@@ -85,6 +86,7 @@ async function main(config: GatewayConfig): Promise<void> {
       mistakes: new MistakeSearch(),
       bodies,
       bodyLimitBytes: config.BODY_LIMIT_BYTES,
+      concurrency: new ConcurrencyLimit(config.MAX_REQUESTS),
       trustedProxies: config.TRUSTED_PROXIES,
       keyRate: limits.key,
       failures: limits.failures && new FailureLimit(limits.failures, nonces),

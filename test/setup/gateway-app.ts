@@ -4,6 +4,7 @@ import { createCoreClient } from '@workspace-wallet/core-client'
 import { BodyReader, createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
 import { inject } from 'vitest'
 import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
+import { ConcurrencyLimit } from '../../gateway/src/auth/limits/concurrency-limit.ts'
 import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
 import { generationsOf } from '../../gateway/src/auth/nonces/generations.ts'
 import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
@@ -45,6 +46,7 @@ export async function startGatewayApp(
     mistakes: new MistakeSearch(),
     bodies: new BodyReader({ memoryBytes: 4 * 2 ** 20, deadlineMs: 10_000 }),
     bodyLimitBytes: 65_536,
+    concurrency: new ConcurrencyLimit(2048),
     trustedProxies: [],
     now,
     denials,

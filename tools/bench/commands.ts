@@ -3,7 +3,8 @@
  * captures, and reversals with the transfers that they reverse. Spread wallets are as in the part `transfers`.
  */
 import { sayWithin } from '../../cli/processes/say.ts'
-import { batchSize, type LoadPlan } from './load/load.ts'
+import type { LoadPlan } from './load/plan.ts'
+import { batchSize } from './load/requests.ts'
 import { noCpuTimes } from './measure/cpu.ts'
 import { figuresOf, tableOf, totalOf } from './measure/figures.ts'
 import type { Findings } from './measure/report.ts'

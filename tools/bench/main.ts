@@ -16,6 +16,7 @@ import { measureExport } from './parts/export.ts'
 import { measureLists } from './parts/lists.ts'
 import { measureMemory } from './parts/memory.ts'
 import { measureNeighbours } from './parts/neighbours.ts'
+import { measureOverload } from './parts/overload.ts'
 import { measurePosting } from './parts/posting.ts'
 import { measureReads } from './parts/reads.ts'
 import { measureTransfers } from './parts/transfers.ts'
@@ -33,6 +34,7 @@ const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Fi
   events: measureEvents,
   export: measureExport,
   neighbours: measureNeighbours,
+  overload: measureOverload,
   memory: measureMemory,
 }
 

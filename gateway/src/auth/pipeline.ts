@@ -12,6 +12,7 @@ import type { Denials } from '../observability/denials.ts'
 import type { Refusals } from '../observability/refusals.ts'
 import { checkAddress } from './address-and-scope.ts'
 import type { Key, KeyCache } from './keys/key-cache.ts'
+import type { ConcurrencyLimit } from './limits/concurrency-limit.ts'
 import type { FailureLimit } from './limits/failure-limit.ts'
 import { type Rate, setRateFields, type Tally } from './limits/rate.ts'
 import type { MistakeSearch } from './mistake-search.ts'
@@ -30,6 +31,7 @@ export type PipelineDependencies = {
   bodies: BodyReader
   /** The operator's limit of a body. */
   bodyLimitBytes: number
+  concurrency: ConcurrencyLimit
   trustedProxies: readonly AddressBlock[]
   /** The limits that the operator set: requests of an API key, failed authentications of an address. */
   keyRate?: Rate | undefined
@@ -43,16 +45,16 @@ export type PipelineDependencies = {
   sampled: SampledLog
 }
 
-/** An authenticated request: its API key and its body. */
-export type SignedRequest = { key: Key; body: Buffer }
+/** An authenticated request: its API key and its body. `leave`: call it once the request has been handled. */
+export type SignedRequest = { key: Key; body: Buffer; leave: () => void }
 
 /**
  * Steps 1 to 7 of section 5.3, in order. The first failure ends the pipeline. Each endpoint checks step 8, the scope,
  * itself (see http/app.ts).
  *
  * @param endpointLimitBytes the limit of a body, if the endpoint needs a higher one than the operator's
- * @throws DomainError with the code of the failed step; S013 if the body is too large, S002 without the nonce store, S029
- *   above a limit that the operator set
+ * @throws DomainError with the code of the failed step; S013 if the body is too large, S002 without the nonce store
+ *   or if the gateway handles too many requests, S029 above a limit that the operator set
  */
 export async function authenticate(
   dependencies: PipelineDependencies,
@@ -81,11 +83,19 @@ async function runSteps(
   bodyLimitBytes: number,
   checkFailureLimit?: CheckFailureLimit,
 ): Promise<SignedRequest> {
-  const { keys, bodies, now } = dependencies
+  const { keys, bodies, concurrency, now } = dependencies
   const key = await findUsableKey(keys, request, now) // steps 1, 2, 3
   const timestamp = checkTimestamp(request, now()) // step 4
-  const checkSigned = (unsigned: Unsigned) =>
-    runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)
+  const checkSigned = async (unsigned: Unsigned): Promise<SignedRequest> => {
+    const leave = concurrency.enter(key.workspaceId)
+    try {
+      await runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)
+      return { key: unsigned.key, body: unsigned.body, leave }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
   if (!hasBody(request)) return checkSigned({ key, timestamp, body: emptyBody })
   const { bytes: body, release } = await readRawBody(bodies, request, bodyLimitBytes)
   try {
@@ -107,7 +117,7 @@ async function runSignedSteps(
   response: ServerResponse,
   { key, timestamp, body }: Unsigned,
   checkFailureLimit?: CheckFailureLimit,
-): Promise<SignedRequest> {
+): Promise<void> {
   const nonce = readNonce(request) // step 5
   const parts = { method: request.method!, path: request.target.path, timestamp, nonce, bodyHash: bodyHash(body) }
   const stores = { nonces, mistakes }
@@ -115,7 +125,6 @@ async function runSignedSteps(
   if (tally) checkKeyRate(response, keyRate!, tally)
   checkAddress(key, request.clientAddress) // step 7
   keys.markUsed(key.apiKey, now())
-  return { key, body }
 }
 
 /**

@@ -161,6 +161,7 @@ export function mount(app: Express, endpoint: Endpoint, { core, responses, recor
     const { target, headers } = request
     const requireScope = (also: Scope, index?: number) => checkScope(key, also, index)
     const data = await handle({ core, on, requireScope, params, query: target.query, headers, body })
+    request.signed.leave()
     const bytes = sendSuccess(response, requestId, data)
     responses.hold(response, key.workspaceId, bytes)
     recordAnswer(request, path, '2000')
@@ -176,6 +177,7 @@ const denyUndeclared: RequestHandler = request => {
 function sendError(dependencies: PipelineDependencies, recordAnswer: RecordAnswer): ErrorRequestHandler {
   const { log, sampled, denials, refusals } = dependencies
   return (cause, request, response, _next) => {
+    request.signed?.leave()
     if (response.headersSent) {
       response.destroy()
       return

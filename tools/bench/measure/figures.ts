@@ -1,6 +1,6 @@
 /** The figures of each contender in the report. */
 import { table } from '../../../cli/admin/table.ts'
-import type { LoadResult } from '../load/load.ts'
+import type { LoadResult } from '../load/plan.ts'
 import type { CpuTimes } from './cpu.ts'
 import { type Spread, spreadOf, textOfSpread } from './spread.ts'
 

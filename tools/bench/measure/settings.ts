@@ -15,6 +15,8 @@ export type Settings = {
   listSizes: number[]
   /** Orders of each workspace that requests expensive lists. */
   neighbourRows: number
+  /** Connections over which twice as many transfers arrive as the service can make. */
+  overloadConnections: number
   /** Time under load before the first measurement of memory, and from there to the last one. */
   memoryWarmUpMs: number
   memoryMs: number
@@ -30,6 +32,7 @@ export const fullSettings: Settings = {
   postingBatches: 20,
   listSizes: [10_000, 100_000, 1_000_000],
   neighbourRows: 500_000,
+  overloadConnections: 4_096,
   memoryWarmUpMs: 72_000,
   memoryMs: 120_000,
   memoryStretchMs: 3_000,
@@ -44,6 +47,7 @@ export const quickSettings: Settings = {
   postingBatches: 2,
   listSizes: [100, 1_000, 10_000],
   neighbourRows: 5_000,
+  overloadConnections: 64,
   memoryWarmUpMs: 400,
   memoryMs: 400,
   memoryStretchMs: 200,

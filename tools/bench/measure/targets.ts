@@ -58,6 +58,11 @@ export const targets = [
     'victim_transfer_p50',
     'median latency of a transfer while four other workspaces read pages of 500 events / alone',
   ),
+  atLeast(
+    0.9,
+    'overload_goodput',
+    'transfers that succeed when twice as many arrive as the service can make / the most',
+  ),
   atMost(
     0.001,
     'memory_slope',

@@ -5,7 +5,7 @@
  */
 import { maxEvents, maxPageSize } from '@workspace-wallet/contract'
 import { sayWithin } from '../../../cli/processes/say.ts'
-import type { LoadPlan, LoadResult } from '../load/load.ts'
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import { noCpuTimes } from '../measure/cpu.ts'
 import { figuresOf, tableOf } from '../measure/figures.ts'
 import type { Findings } from '../measure/report.ts'

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sayWithin } from '../../../cli/processes/say.ts'
-import type { LoadPlan } from '../load/load.ts'
+import type { LoadPlan } from '../load/plan.ts'
 import { type Heap, openHeap } from '../measure/heap.ts'
 import type { Findings } from '../measure/report.ts'
 import type { Settings } from '../measure/settings.ts'

@@ -4,7 +4,7 @@
  */
 import { query } from '../../../cli/processes/database.ts'
 import { sayWithin } from '../../../cli/processes/say.ts'
-import type { LoadPlan, LoadResult } from '../load/load.ts'
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { Findings } from '../measure/report.ts'
 import { type Contenders, inRounds, largestOf, ratiosOf } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { LoadPlan, LoadResult } from '../load/load.ts'
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import { type CpuTimes, costPerOperation, readCpuTimes, type Watched } from '../measure/cpu.ts'
 
 /** `cpuMicros`: the CPU time of one request in each watched process, in microseconds. */
@@ -25,8 +25,11 @@ export function startLoadProcess(): LoadProcess {
       const answer = await Promise.race([once(child, 'message'), exited.then(() => null)])
       if (!answer) throw new Error('The load generator has exited. Its error is above.')
       const result = answer[0] as LoadResult
-      if (Object.keys(result.failures).some(code => !plan.allowedFailures?.includes(code)))
+      if (Object.keys(result.failures).some(code => !plan.allowedFailures?.includes(code))) {
+        // Otherwise the benchmark would wait for it before it exits.
+        child.disconnect()
         throw new Error(`${plan.kind} ${plan.target ?? ''} failed: ${JSON.stringify(result.failures)}`)
+      }
       return { ...result, cpuMicros: costPerOperation(before, readCpuTimes(all), result.total) }
     },
     stop: () => child.disconnect(),

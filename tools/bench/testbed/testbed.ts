@@ -12,7 +12,7 @@ import { type Program, startProgram } from '../../../cli/processes/program.ts'
 import { type Redis, startRedis } from '../../../cli/processes/redis.ts'
 import { retryUnavailable } from '../../../cli/processes/retry.ts'
 import { makeSecrets } from '../../../cli/start/secrets.ts'
-import type { LoadPlan } from '../load/load.ts'
+import type { LoadPlan } from '../load/plan.ts'
 
 export type Testbed = {
   directory: string
