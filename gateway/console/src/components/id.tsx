@@ -5,7 +5,7 @@ import { CheckIcon, CopyIcon } from './icons.tsx'
 
 /** An ID that is long, and begins like others of its time: its last characters tell them apart. */
 export function shortId(id: string): string {
-  const [, prefix] = /^([a-z]+[_-])(?:[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4})/.exec(id) ?? []
+  const [, prefix] = /^([a-z]+[_-](?=[0-9a-z]{26})|(?:[a-z]+[_-])?(?=[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}))/.exec(id) ?? []
   return prefix === undefined ? id : `${prefix}…${id.slice(-8)}`
 }
 

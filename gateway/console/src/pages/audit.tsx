@@ -95,13 +95,13 @@ function useColumns(hasWorkspace: boolean): Column<AuditEntry>[] {
     { label: audit.actor, cell: ({ actor }) => <Written>{actor}</Written> },
     { label: audit.action, cell: ({ action }) => action },
     { label: audit.target, cell: ({ target }) => <Id value={target} /> },
-    ...(hasWorkspace ? [workspace] : []),
-    { label: actions.reason, cell: ({ reason }) => <Written>{reason}</Written> },
-    { label: refusals.requestId, cell: ({ requestId }) => requestId !== null && <Id value={requestId} /> },
     {
       label: audit.changes,
       cell: entry => (entry.isGenuine ? <Changes {...entry} /> : <Tag tone="bad">{keys.modified}</Tag>),
     },
+    { label: actions.reason, cell: ({ reason }) => <Written>{reason}</Written> },
+    ...(hasWorkspace ? [workspace] : []),
+    { label: refusals.requestId, cell: ({ requestId }) => requestId !== null && <Id value={requestId} /> },
   ]
 }
 
