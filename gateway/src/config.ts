@@ -64,7 +64,7 @@ export const gatewaySchema = z.object({
       'Maximum number of open connections of clients. One client address (IPv6: one /64) gets at most half of them, unless it is in TRUSTED_PROXIES. Default: one for each 128 KiB of the largest heap that Node allows',
     ),
   MAX_REQUESTS: wholeNumber(1, 1_000_000)
-    .default(2048)
+    .default(10_000)
     .describe(
       'Requests that the gateway handles at the same time. Further ones fail with S002, unless their workspace has less than an equal share',
     ),
