@@ -4,7 +4,7 @@ import { repairLedger, verifyLedger as verify } from '@workspace-wallet/core-cli
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { type Answer, call, createPath } from './setup/client.ts'
-import { connect, execute, query } from './setup/database.ts'
+import { connect, execute, query, queryPersistently } from './setup/database.ts'
 import { type Receiver, startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -561,11 +561,14 @@ describe('the audit', () => {
     const begin = (generationId: string) => system.gatewayClient.access.beginNonceGeneration.mutate({ generationId })
     /** Forged generations, half of them with the ID of a known one. All have what its entry has besides. */
     const forge = (count: number, known: string = randomUUID()) =>
-      asService(`
+      queryPersistently(
+        system.database.serviceUrl,
+        `
         insert into audit (at, actor, action, workspace_id, target, after, position, mac)
         select now(), 'gateway:g', 'nonces.begin', null, case when n % 2 = 0 then '${known}' else gen_random_uuid()::text end,
           (select after from audit where target = '${known}' order by id limit 1), position + n, ${garbage}
-        from audit_head, generate_series(1, ${count}) n where workspace_id = '00000000-0000-0000-0000-000000000000'`)
+        from audit_head, generate_series(1, ${count}) n where workspace_id = '00000000-0000-0000-0000-000000000000'`,
+      )
     const [earlier, present] = [randomUUID(), randomUUID()]
     // A second after the one before.
     for (const id of [earlier, present])

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { query } from '../../cli/processes/database.ts'
+import { until } from './until.ts'
 
 export { connect, query } from '../../cli/processes/database.ts'
 
@@ -50,4 +51,15 @@ export function urlOf(url: string, database: string): string {
 
 export async function execute(url: string, sql: string): Promise<void> {
   await query(url, sql)
+}
+
+/** A statement of an attacker, who repeats it if core ends the session because it blocks core. */
+export function queryPersistently(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  return until('the statement is not interrupted', () =>
+    query(url, sql).catch((error: Error & { code?: string }) => {
+      if (['57P01', 'ECONNRESET'].includes(error.code!) || error.message === 'Connection terminated unexpectedly')
+        return null
+      throw error
+    }),
+  )
 }

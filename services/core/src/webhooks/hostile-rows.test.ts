@@ -3,7 +3,7 @@ import { type LeasedWebhook, mintId, uuidFromId } from '@workspace-wallet/contra
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { connect, execute, query } from '../../../../test/setup/database.ts'
+import { connect, execute, queryPersistently } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { readFigures } from './figures.ts'
 
@@ -90,15 +90,8 @@ const reportFailure = ({ webhookId, generation }: LeasedWebhook) =>
     failure: { retryAfterSeconds: null },
   })
 
-/** A statement of the attacker, with the role of the service. Repeated if core ends its session because it blocks core. */
-const attack = (sql: string) =>
-  until('the statement is not interrupted', () =>
-    query(opened.database.serviceUrl, sql).catch((error: Error & { code?: string }) => {
-      if (['57P01', 'ECONNRESET'].includes(error.code!) || error.message === 'Connection terminated unexpectedly')
-        return null
-      throw error
-    }),
-  )
+/** A statement of the attacker, with the role of the service. */
+const attack = (sql: string) => queryPersistently(opened.database.serviceUrl, sql)
 
 /** Puts the row of the victim back. */
 async function restore(): Promise<void> {
