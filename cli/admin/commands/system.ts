@@ -2,6 +2,7 @@ import type { Instance, InstanceKind, Refusal, SystemStatus } from '@workspace-w
 import {
   expiringWithinDays,
   formatBalance,
+  instanceLabel,
   kindsOfMixedVersions,
   maxActivityHours,
   unusedForDays,
@@ -135,7 +136,7 @@ const pluralOf: Record<InstanceKind, string> = { core: 'cores', gateway: 'gatewa
 function printInstances(instances: Instance[]): string {
   if (instances.length === 0) return 'No instance has reported itself yet.'
   const rows = instances.map(each => [
-    each.kind === 'core' ? 'core' : `${each.kind}:${each.name}`,
+    instanceLabel(each),
     each.host,
     each.version,
     each.startedAt.toISOString(),

@@ -1,6 +1,6 @@
 import { type RefusalReport, refusalDetailLength, refusalsPerReport } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { type Log, SampledLog, shortened } from '@workspace-wallet/runtime'
+import { type Log, SampledLog, shortened, waitAtMost } from '@workspace-wallet/runtime'
 import { Counter, type Registry } from 'prom-client'
 
 const reportMs = 1_000
@@ -54,12 +54,9 @@ export class Refusals {
   /** Reports what is left, for `lastReportMs` at most. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, lastReportMs)
     // The report that runs has calls that the last one does not.
     const reported = Promise.resolve(this.#reporting).then(() => this.#report())
-    await Promise.race([reported, late])
-    clearTimeout(timer)
+    await waitAtMost(lastReportMs, reported)
     this.#sampled.flush()
   }
 

@@ -56,6 +56,11 @@ export const instance = z.object({
 })
 export type Instance = z.infer<typeof instance>
 
+/** What people call an instance. Those of one name differ by their hosts and IDs. */
+export function instanceLabel({ kind, name }: Pick<Instance, 'kind' | 'name'>): string {
+  return kind === 'core' ? kind : `${kind}:${name}`
+}
+
 /** The kinds whose running instances have different versions. */
 export function kindsOfMixedVersions(instances: readonly Pick<Instance, 'kind' | 'version' | 'isRunning'>[]) {
   const running = instances.filter(({ isRunning }) => isRunning)

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type InstanceReport, instanceFaultLength, instanceReportMs } from '@workspace-wallet/contract'
 import type { Log } from './create-log.ts'
 import { SampledLog } from './sampled-log.ts'
 import { shortened } from './shortened.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** How long a program that stops waits until it is said to leave. */
 const leaveMs = 2_000
@@ -48,9 +48,10 @@ export class InstanceReporter {
     const { instanceId } = this
     // A report that arrives later would list the instance again.
     const left = Promise.resolve(this.#reporting).then(() => this.#options.leave({ instanceId }))
-    const late = new AbortController()
-    await Promise.race([left.catch(error => this.#failed(error)), sleep(leaveMs, undefined, late).catch(() => {})])
-    late.abort()
+    await waitAtMost(
+      leaveMs,
+      left.catch(error => this.#failed(error)),
+    )
     this.#sampled.flush()
   }
 

@@ -1,6 +1,7 @@
 /**
  * Signed transfers over one connection to hundreds, beside a service that makes one transaction of plain statements per
- * transfer, and if asked for one that calls pgledger. Each connection has one request in flight. A checkpoint of PostgreSQL precedes each run.
+ * transfer and, if asked for, one that calls pgledger. Each connection has one request in flight. A checkpoint of PostgreSQL
+ * precedes each run.
  */
 import { sayWithin } from '../../../cli/processes/say.ts'
 import { drawChart, type Panel } from '../measure/chart.ts'

@@ -1,5 +1,5 @@
 import { type InstanceKind, type InstanceReport, instancesPerName } from '@workspace-wallet/contract'
-import { type Log, SampledLog } from '@workspace-wallet/runtime'
+import { type Log, SampledLog, waitAtMost } from '@workspace-wallet/runtime'
 import type { Queryable } from '../database/statement.ts'
 import { storeInstances } from './queries.ts'
 
@@ -74,10 +74,9 @@ export class InstanceIntake {
   /** Stores what is left, for `lastWriteMs` at most. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, lastWriteMs)
-    await Promise.race([Promise.resolve(this.#writing).then(() => this.write()), late])
-    clearTimeout(timer)
+    // The write that runs has no reports that came since it began.
+    const written = Promise.resolve(this.#writing).then(() => this.write())
+    await waitAtMost(lastWriteMs, written)
     this.#sampled.flush()
   }
 }

@@ -1,4 +1,4 @@
-import { type Instance, kindsOfMixedVersions, type SystemStatus } from '@workspace-wallet/contract'
+import { type Instance, instanceLabel, kindsOfMixedVersions, type SystemStatus } from '@workspace-wallet/contract'
 import { DataTable, Written } from '../../components/data-table.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Empty, Section } from '../../components/page.tsx'
@@ -28,9 +28,9 @@ export function InstancesSection({ status: { now, versions, instances } }: { sta
         columns={[
           {
             label: overview.instance,
-            cell: ({ kind, name, instanceId }) => (
-              <span title={instanceId}>
-                <Written>{kind === 'core' ? kind : `${kind}:${name}`}</Written>
+            cell: instance => (
+              <span title={instance.instanceId}>
+                <Written>{instanceLabel(instance)}</Written>
               </span>
             ),
           },

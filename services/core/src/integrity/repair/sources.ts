@@ -2,6 +2,7 @@ import { AdminError, Decimal, idFromUuid, type Uuid } from '@workspace-wallet/co
 import { run, statement } from '../../database/statement.ts'
 import { storedHoldColumns } from '../../database/tables/hold.ts'
 import { type FoundRow, rowFrom, selectColumns } from '../../database/tables/table.ts'
+import type { RowKey } from '../../ledger/decide/requests.ts'
 import { findTransfers } from '../../ledger/store/queries.ts'
 import { type CheckedReads, ModifiedRow, requireChained, requireSignedHold } from '../../ledger/store/require-signed.ts'
 
@@ -16,8 +17,6 @@ export type WalletState = {
   holdCount: number
 }
 
-type WalletKey = { workspaceId: Uuid<'workspace'>; id: Uuid<'wallet'> }
-
 /**
  * Checks that the service wrote the last flow and all holds of a wallet, and that they say what is about to be signed. The
  * verification has checked them too, but somebody may have changed them since.
@@ -27,7 +26,7 @@ type WalletKey = { workspaceId: Uuid<'workspace'>; id: Uuid<'wallet'> }
  */
 export async function requireSources(
   core: CheckedReads,
-  wallet: WalletKey,
+  wallet: RowKey<'wallet'>,
   lastTransferId: Uuid<'transfer'> | null,
   expected: WalletState,
 ): Promise<void> {
@@ -47,7 +46,7 @@ export async function requireSources(
 /** @throws ModifiedRow */
 async function isLastFlow(
   { reads, chainKey }: CheckedReads,
-  { workspaceId, id }: WalletKey,
+  { workspaceId, id }: RowKey<'wallet'>,
   lastTransferId: Uuid<'transfer'> | null,
   { balance, sequence, orderCount, head }: WalletState,
 ): Promise<boolean> {
@@ -79,7 +78,7 @@ const findHoldsOfWalletStatement = statement<FoundRow<typeof storedHoldColumns>>
 /** @throws ModifiedRow */
 async function areHolds(
   { reads, chainKey }: CheckedReads,
-  { workspaceId, id }: WalletKey,
+  { workspaceId, id }: RowKey<'wallet'>,
   { held, heldUntil, holdCount }: WalletState,
 ): Promise<boolean> {
   let sum = new Decimal(0)
