@@ -1,5 +1,6 @@
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAdmin } from './setup/admin-command.ts'
 import { execute } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { createTenant } from './setup/workspaces.ts'
@@ -114,6 +115,34 @@ test('shows keys and tokens that expire within 30 days, and keys that were not u
   expect(unusedKeys).toEqual([])
   for (const { apiKey } of [later, unused, disabled])
     expect(expiringKeys.map(each => each.apiKey)).not.toContain(apiKey)
+})
+
+/** The role of the service forges operators that expire before every genuine one. */
+function forgeOperators(prefix: string, count: number): Promise<unknown> {
+  return execute(
+    system.database.serviceUrl,
+    `insert into operator (name, role, status, token_hash, token_version, expires_at, created_at, updated_at, revision, mac)
+     select '${prefix}' || n, 'viewer', 'ACTIVE', sha256(convert_to('${prefix}' || n, 'UTF8')), 1,
+       now() + interval '1 day' + interval '1 millisecond' * (n / 700), now(), now(), 1, sha256('\\x00')
+     from generate_series(1, ${count}) n`,
+  )
+}
+
+test('forged operators hide no genuine one that expires', async () => {
+  await forgeOperators('some-', 1_700)
+  const { expiringOperators } = await system.admin.system.status.query()
+  expect(expiringOperators).toMatchObject([{ name: 'soon' }])
+})
+
+test('with too many forged operators, fails with S012, which the command explains', async () => {
+  await forgeOperators('many-', 100_000)
+  await expect(system.admin.system.status.query()).rejects.toMatchObject({
+    data: { appError: { code: 'S012', details: { field: 'credentials', reason: 'TOO_EXPENSIVE' } } },
+  })
+  const { stderr } = await runAdmin(system, 'system status')
+  expect(stderr).toMatch(/^Core could not find .* run ledger verify, which names them/)
+  await execute(system.database.ownerUrl, `delete from operator where name like 'some-%' or name like 'many-%'`)
+  expect((await system.admin.system.status.query()).expiringOperators).toMatchObject([{ name: 'soon' }])
 })
 
 test('shows halted workspaces', async () => {

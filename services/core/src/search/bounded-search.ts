@@ -28,9 +28,13 @@ export function searchIn<Result>({ orm, searches }: SearchParts, search: Search<
       })
     } catch (error) {
       if (classifyDatabaseError(error) !== 'timeout') throw error
-      throw new DomainError('S012', { field: blamed, reason: 'TOO_EXPENSIVE', limit: searchLimitMs / 1000 })
+      throw tooExpensive(blamed)
     }
   })
+}
+
+export function tooExpensive(blamed: string): DomainError {
+  return new DomainError('S012', { field: blamed, reason: 'TOO_EXPENSIVE', limit: searchLimitMs / 1000 })
 }
 
 const settings = `

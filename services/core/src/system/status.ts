@@ -2,6 +2,7 @@ import {
   expiringWithinDays,
   idFromUuid,
   type SystemStatus,
+  searchLimitMs,
   statusListLimit,
   unusedForDays,
 } from '@workspace-wallet/contract'
@@ -14,11 +15,14 @@ import { listInstances } from '../instances/list.ts'
 import { findLastBackup, listCheckpoints, listVerifications } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
-import { type SearchParts, searchIn } from '../search/bounded-search.ts'
+import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
 
 type Parts = SearchParts & Parameters<typeof listVerifications>[0]
 
 const dayMs = 86_400_000
+
+/** What S012 names. */
+const blamed = 'credentials'
 
 /**
  * What an operator looks at first.
@@ -26,7 +30,7 @@ const dayMs = 86_400_000
  * @throws DomainError S012 TOO_EXPENSIVE, with so many keys that those cannot be found in time which expire or are not used
  */
 export async function readStatus(core: Parts, actor: string): Promise<SystemStatus> {
-  const stored = await searchIn(core, { actor, blamed: 'keys', read: readStored })
+  const stored = await searchIn(core, { actor, blamed, read: readStored })
   const halted = await findHaltedLedgers(core.reads, statusListLimit)
   const [lastVerification = null] = (await listVerifications(core, { limit: 1 })).verifications
   const [lastCheckpoint = null] = (await listCheckpoints(core, { limit: 1 })).checkpoints
@@ -58,18 +62,23 @@ async function readStored(em: Em) {
       { $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] },
     ],
   }
-  const expiringKeys = await firstGenuine(em, page =>
-    em.find(ApiKey, { ...active, expiresAt: expiresSoon }, { ...page, orderBy: { expiresAt: 'asc', id: 'asc' } }),
+  const until = performance.now() + searchLimitMs
+  const expiringKeys = await firstGenuine(until, page =>
+    em.findByCursor(ApiKey, {
+      where: { ...active, expiresAt: expiresSoon },
+      orderBy: { expiresAt: 'asc', id: 'asc' },
+      ...page,
+    }),
   )
-  const expiringOperators = await firstGenuine(em, page =>
-    em.find(
-      Operator,
-      { status: 'ACTIVE', expiresAt: expiresSoon },
-      { ...page, orderBy: { expiresAt: 'asc', name: 'asc' } },
-    ),
+  const expiringOperators = await firstGenuine(until, page =>
+    em.findByCursor(Operator, {
+      where: { status: 'ACTIVE', expiresAt: expiresSoon },
+      orderBy: { expiresAt: 'asc', name: 'asc' },
+      ...page,
+    }),
   )
-  const unusedKeys = await firstGenuine(em, page =>
-    em.find(ApiKey, isUnused, { ...page, orderBy: { createdAt: 'asc', id: 'asc' } }),
+  const unusedKeys = await firstGenuine(until, page =>
+    em.findByCursor(ApiKey, { where: isUnused, orderBy: { createdAt: 'asc', id: 'asc' }, ...page }),
   )
   return {
     now,
@@ -83,19 +92,22 @@ async function readStored(em: Em) {
 
 const rowsPerPage = 500
 
-/** The first genuine rows. However many others somebody has written before them, they hide none. */
+type Page<Row> = { items: Row[]; endCursor: string | null; hasNextPage: boolean }
+
+/** The first genuine rows. Others that somebody has written before them do not hide them, but with too many it fails. */
 async function firstGenuine<Row extends SignedEntity>(
-  em: Em,
-  read: (page: { offset: number; limit: number }) => Promise<Row[]>,
+  until: number,
+  read: (page: { first: number; after?: string; includeCount: false }) => Promise<Page<Row>>,
 ): Promise<Row[]> {
   const found: Row[] = []
-  for (let offset = 0; ; offset += rowsPerPage) {
-    const rows = await read({ offset, limit: rowsPerPage })
-    found.push(...rows.filter(isGenuine))
-    if (found.length >= statusListLimit || rows.length < rowsPerPage) return found.slice(0, statusListLimit)
-    // Else the entity manager would keep all rows.
-    em.clear()
-  }
+  let after: string | undefined
+  do {
+    if (performance.now() > until) throw tooExpensive(blamed)
+    const page = await read({ first: rowsPerPage, ...(after && { after }), includeCount: false })
+    found.push(...page.items.filter(isGenuine))
+    after = page.hasNextPage ? page.endCursor! : undefined
+  } while (after && found.length < statusListLimit)
+  return found.slice(0, statusListLimit)
 }
 
 async function readVersions(em: Em): Promise<{ postgresql: string; schema: string[] }> {
