@@ -48,7 +48,7 @@ export async function ensureDemo(
 async function createDemo(coreUrl: string, tokens: Tokens): Promise<Omit<Demo, Known>> {
   const core = createCoreClient({ url: coreUrl, token: tokens.adminToken })
   try {
-    const [demo] = await Promise.all([fillWorkspace(core), createMarketplace(coreUrl, tokens)])
+    const [demo] = await Promise.all([createDemoWorkspace(core), createMarketplace(coreUrl, tokens)])
     return demo
   } catch (error) {
     throw new Error(`Cannot create the demo workspaces: ${(error as Error).message}`, { cause: error })
@@ -57,7 +57,8 @@ async function createDemo(coreUrl: string, tokens: Tokens): Promise<Omit<Demo, K
   }
 }
 
-async function fillWorkspace(core: CoreClient): Promise<Omit<Demo, Known>> {
+/** Creates the first of the demo workspaces: wallets with money in them, and a key with every scope. */
+export async function createDemoWorkspace(core: CoreClient): Promise<Omit<Demo, Known>> {
   const { workspaceId } = await core.workspaces.create.mutate({ name: 'Demo' })
   const userId = 'demo'
   await core.members.add.mutate({ workspaceId, userId })
