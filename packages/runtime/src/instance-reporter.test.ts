@@ -29,6 +29,21 @@ test('reports what core accepts, however long the reason is, and leaves under th
   expect(await left).toEqual({ instanceId: reporter.instanceId })
 })
 
+test('reports a fault again after a second, until it has ended', async () => {
+  const faults = ['core: no core has answered yet', null]
+  const { promise: healthy, resolve: end } = Promise.withResolvers<void>()
+  const reporter = reporterWith({
+    health: async () => ({ fault: faults.shift()!, waiting: 0, unhealthyCores: 0 }),
+    send: async ({ fault }) => {
+      if (fault === null) end()
+    },
+  })
+  reporter.start()
+  await healthy
+  await reporter.close()
+  expect(faults).toEqual([])
+})
+
 test.each([
   ['does not answer', { send: () => never, leave: () => never }],
   ['refuses', { send: () => Promise.reject(new Error('refused')), leave: () => Promise.reject(new Error('refused')) }],

@@ -8,6 +8,8 @@ import { waitAtMost } from './wait-at-most.ts'
 
 /** How long a program that stops waits until it is said to leave. */
 const leaveMs = 2_000
+/** When an instance with a fault is reported again, or one whose report failed: most faults of a program that starts end at once. */
+const faultyReportMs = 1_000
 
 export type InstanceReporterOptions = {
   version: string
@@ -19,8 +21,8 @@ export type InstanceReporterOptions = {
 }
 
 /**
- * Reports this process every ten seconds, for operators who look at the state of the service. Nothing waits for it, and a report that
- * fails is only logged.
+ * Reports this process every ten seconds, and every second while it has a fault, for operators who look at the state of the service.
+ * Nothing waits for it, and a report that fails is only logged.
  */
 export class InstanceReporter {
   readonly instanceId = randomUUID()
@@ -28,6 +30,7 @@ export class InstanceReporter {
   readonly #sampled: SampledLog
   #reporting: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(options: InstanceReporterOptions) {
     this.#options = options
@@ -35,19 +38,17 @@ export class InstanceReporter {
   }
 
   start(): void {
-    void this.#report()
-    this.#timer = setInterval(() => void this.#report(), instanceReportMs)
-    this.#timer.unref()
+    this.#reporting = this.#report()
   }
 
   /** Says that this instance stops, so that it is no longer listed. Waits `leaveMs` at most. Without `start`, nothing happens. */
   async close(): Promise<void> {
-    if (this.#timer === undefined) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    if (this.#isClosed || !this.#reporting) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
     const { instanceId } = this
     // A report that arrives later would list the instance again.
-    const left = Promise.resolve(this.#reporting).then(() => this.#options.leave({ instanceId }))
+    const left = this.#reporting.then(() => this.#options.leave({ instanceId }))
     await waitAtMost(
       leaveMs,
       left.catch(error => this.#failed(error)),
@@ -57,13 +58,19 @@ export class InstanceReporter {
 
   /** One at a time: a slow core gets no further report meanwhile. */
   async #report(): Promise<void> {
-    if (this.#reporting) return
-    this.#reporting = this.#send().catch(error => this.#failed(error))
-    await this.#reporting
-    this.#reporting = undefined
+    const fault = await this.#send().catch(error => {
+      this.#failed(error)
+      return 'not reported'
+    })
+    if (this.#isClosed) return
+    const next = () => {
+      this.#reporting = this.#report()
+    }
+    this.#timer = setTimeout(next, fault === null ? instanceReportMs : faultyReportMs).unref()
   }
 
-  async #send(): Promise<void> {
+  /** Returns the fault that it has reported. */
+  async #send(): Promise<string | null> {
     const { version, health, send } = this.#options
     const { fault, ...figures } = await health()
     await send({
@@ -74,6 +81,7 @@ export class InstanceReporter {
       fault: fault === null ? null : shortened(fault, instanceFaultLength),
       ...figures,
     })
+    return fault
   }
 
   #failed(error: unknown): void {

@@ -47,7 +47,7 @@ export class InstanceIntake {
     this.#pending.set(key, { kind, name, reports: reports.set(instanceId, report) })
   }
 
-  /** Stores what is pending. What cannot be stored is reported again in ten seconds. */
+  /** Stores what is pending. What cannot be stored is reported again within ten seconds. */
   async write(): Promise<void> {
     this.#writing ??= this.#store().finally(() => {
       this.#writing = undefined
