@@ -14,7 +14,7 @@ const superuserPassword = 'superuser'
 const servicePassword = 'service'
 const database = 'wallet'
 
-/** A primary and its synchronous standby, with the product's schema. */
+/** A primary and its standby, with the product's schema. */
 export type ReplicatedPostgres = {
   ownerUrl: string
   serviceUrl: string
@@ -22,15 +22,19 @@ export type ReplicatedPostgres = {
   toPrimary: FaultProxy
   /** The connection over which the standby receives the log of the primary. */
   replication: FaultProxy
+  /** Whether the standby has all that the primary has written to its log. */
+  hasCaughtUp(): Promise<boolean>
+  /** Sends connections to the standby, without promoting it. */
+  connectToStandby(): Promise<void>
   /** Kills the primary with SIGKILL, promotes the standby, and sends connections there. */
   failOver(): Promise<void>
   /** Starts the primary that `failOver` killed, and sends all connections there. */
   connectToFormerPrimary(): Promise<void>
-  connectToFormerStandby(): Promise<void>
   stop(): Promise<void>
 }
 
-export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
+/** @param isSynchronous whether the primary waits for the standby at each commit */
+export async function startReplicatedPostgres({ isSynchronous = true } = {}): Promise<ReplicatedPostgres> {
   const directory = await makeTempDir('replicated')
   const common = { port: 0, durable: false, superuserPassword }
   const dataDir = join(directory, 'primary')
@@ -50,11 +54,14 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     dataDir: copy,
     settings: { primary_conninfo: `${replication.through(primary.url('postgres'))}?application_name=standby` },
   })
-  await execute(primary.url('postgres'), `alter system set synchronous_standby_names = 'standby'`)
-  await execute(primary.url('postgres'), 'select pg_reload_conf()')
-  await until('the standby is synchronous', async () => {
-    const [row] = await query(primary.url('postgres'), 'select sync_state from pg_stat_replication')
-    return row?.sync_state === 'sync'
+  if (isSynchronous) {
+    await execute(primary.url('postgres'), `alter system set synchronous_standby_names = 'standby'`)
+    await execute(primary.url('postgres'), 'select pg_reload_conf()')
+  }
+  const expected = isSynchronous ? 'sync' : 'async'
+  await until(`the standby is ${expected}`, async () => {
+    const [row] = await query(primary.url('postgres'), 'select state, sync_state from pg_stat_replication')
+    return row?.state === 'streaming' && row.sync_state === expected
   })
   const toPrimary = await startFaultProxy(primary.port)
   async function connectTo({ port }: Postgres): Promise<void> {
@@ -67,6 +74,14 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     serviceUrl: toPrimary.through(primary.url(database, 'wallet_service', servicePassword)),
     toPrimary,
     replication,
+    async hasCaughtUp() {
+      const [row] = await query(
+        primary.url('postgres'),
+        'select flush_lsn = pg_current_wal_lsn() as "isEqual" from pg_stat_replication',
+      )
+      return row?.isEqual === true
+    },
+    connectToStandby: () => connectTo(standby),
     async failOver() {
       signalProcess(primary.pid, 'SIGKILL')
       await primary.exited
@@ -77,7 +92,6 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
       primary = await startPostgres({ ...common, dataDir })
       await connectTo(primary)
     },
-    connectToFormerStandby: () => connectTo(standby),
     async stop() {
       toPrimary.cut()
       replication.cut()

@@ -36,6 +36,10 @@ export const database = dashboard('wallet-database', 'Wallet: database', [
       timeSeries('Oldest transaction', 's', ['max(core_database_oldest_transaction_seconds)', 'oldest']),
       timeSeries('Transactions until writes are refused', 'short', ['min(core_database_transactions_left)', 'left']),
       timeSeries('Data disk', 'bytes', ['max by (instance, state) (core_data_disk_bytes)', '{{instance}} {{state}}']),
+      timeSeries('Refused connections', 'short', [
+        'sum by (reason) (rate(core_database_refused_total[$__rate_interval]))',
+        '{{reason}}',
+      ]),
       timeSeries(
         'Foreign sessions',
         'short',

@@ -3,6 +3,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
 import type { CoreConfig } from './config.ts'
 import { ForeignSessions } from './database/foreign-sessions.ts'
+import { DatabaseHistory } from './database/history.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
@@ -90,12 +91,14 @@ const readSettings = { plan_cache_mode: 'force_generic_plan' }
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const { LEDGER_CHAIN_KEY: chainKey } = config
+  const history = new DatabaseHistory(log)
   const orm = await openOrm(config.DATABASE_URL, {
     name: 'reads',
     max: config.DATABASE_READ_POOL,
     settings: readSettings,
     entities,
     chainKey,
+    history,
   })
   const reads = await poolOf(orm)
   const listPool = openPool(config.DATABASE_URL, {
@@ -103,6 +106,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     max: config.DATABASE_LIST_POOL,
     pipeline: true,
     chainKey,
+    history,
   })
   const ledgerPool = openPool(config.DATABASE_URL, {
     name: 'ledger',
@@ -112,8 +116,9 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
     settings: { statement_timeout: '3s' },
     chainKey,
+    history,
   })
-  const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey })
+  const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey, history })
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log)
   const metrics = new Metrics()
   const ledger: LedgerStore = {
@@ -121,6 +126,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     chainKey,
     log,
     remembered: new RememberedLedgers(),
+    onCommitted: row => history.acknowledge(row),
     onWritten: rows => metrics.written(rows),
   }
   const shards = new Shards({
@@ -137,7 +143,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const access = new AccessCache({ reads, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
-  const watching = foreignSessions.watch(closing.signal)
+  const watching = Promise.all([foreignSessions.watch(closing.signal), history.watch(sessionPool, closing.signal)])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
   const { lockWaits } = limits
@@ -163,11 +169,14 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   watchDatabaseServer(metrics, reads)
   if (config.DATA_DIR !== undefined) watchDataDisk(metrics.registry, config.DATA_DIR)
   metrics.watchSessions(foreignSessions)
+  metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
   const reporter = new InstanceReporter({
     version: manifest.version,
     health: async () => ({
-      fault: (await isSchemaCurrent(reads)) ? null : 'the database lacks migrations that this core knows',
+      fault: (await isSchemaCurrent(reads))
+        ? null
+        : (history.refusal ?? 'the database lacks migrations that this core knows'),
       waiting: shards.depth.waiting,
       unhealthyCores: 0,
     }),
@@ -197,6 +206,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     operatorChecksumKey: deriveOperatorChecksumKey(chainKey),
     chainKey,
     foreignSessions,
+    history,
     receiptKeys: config.RECEIPT_KEYS,
     databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,

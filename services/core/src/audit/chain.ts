@@ -68,20 +68,27 @@ const appendActionsStatement = statement(
    order by ordinality`,
 )
 
-/** Appends actions in this order to the heads that `lockAudit` returned in the same transaction. */
-export function appendActions(
+/**
+ * Appends actions in this order to the heads that `lockAudit` returned in the same transaction.
+ *
+ * @returns the place of the last one
+ */
+export async function appendActions(
   run: Run,
   key: KeyObject,
   locked: AuditHead[],
   actions: readonly Action[],
-): Promise<unknown> {
+): Promise<Pick<AuditRow, 'workspaceId' | 'position'> & { mac: Buffer }> {
   const heads = new Map(locked.map(head => [head.workspaceId, head]))
   const rows = actions.map(action => {
     const head = heads.get(action.workspaceId ?? noWorkspace)!
     const row = { ...action, at: new Date(head.nowMs), position: head.position + 1 }
     const mac = auditMac(key, row, head.mac)
     heads.set(head.workspaceId, { ...head, position: row.position, mac })
-    return { ...byColumn(storedAuditColumns, { ...row, mac }), mac: bytesText(mac) }
+    return { ...row, mac }
   })
-  return run(appendActionsStatement, [JSON.stringify(rows)])
+  const stored = rows.map(row => ({ ...byColumn(storedAuditColumns, row), mac: bytesText(row.mac) }))
+  await run(appendActionsStatement, [JSON.stringify(stored)])
+  const { workspaceId, position, mac } = rows.at(-1)!
+  return { workspaceId, position, mac }
 }

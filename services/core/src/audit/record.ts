@@ -32,12 +32,16 @@ export function recordAction(em: Em, { workspaceId, before, after, ...action }: 
   pending.set(em, actions)
 }
 
-/** Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit). */
-export async function writeActions(em: Em, chainKey: KeyObject, circumstances: Circumstances): Promise<void> {
+/**
+ * Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit).
+ *
+ * @returns the last one; null without any
+ */
+export async function writeActions(em: Em, chainKey: KeyObject, circumstances: Circumstances) {
   const actions = pending.get(em)
-  if (!actions) return
+  if (!actions) return null
   const run = runIn(em)
   const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
   const complete = actions.map(action => ({ ...action, ...circumstances }))
-  await appendActions(run, chainKey, heads, complete)
+  return appendActions(run, chainKey, heads, complete)
 }

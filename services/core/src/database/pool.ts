@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import pg from 'pg'
+import type { DatabaseHistory } from './history.ts'
 import { markSession } from './session-marks.ts'
 import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
 
@@ -24,12 +25,14 @@ export type PoolOptions = {
   settings?: SettingChanges
   /** Marks the sessions as those of a core (see session-marks.ts). */
   chainKey?: KeyObject
+  /** Refuses servers that lack what core has seen (see history.ts). */
+  history?: DatabaseHistory
 }
 
 /** The options of all connections of core, including those of the ORM. */
 export function poolConfig(
   url: string,
-  { name, max, pipeline = false, queryTimeoutMs, settings, chainKey }: PoolOptions,
+  { name, max, pipeline = false, queryTimeoutMs, settings, chainKey, history }: PoolOptions,
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
@@ -46,6 +49,7 @@ export function poolConfig(
     async onConnect(client: pg.ClientBase) {
       await requireSettings(client, settings)
       if (chainKey) await markSession(client, chainKey)
+      await history?.admit(client)
     },
   }
 }

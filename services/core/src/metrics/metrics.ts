@@ -5,6 +5,7 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
+import { type DatabaseHistory, refusalReasons } from '../database/history.ts'
 import type { ChainedDecisions } from '../ledger/decide/chain-decisions.ts'
 import type { LedgerRequest, RequestResult } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
@@ -146,6 +147,20 @@ export class Metrics {
     this.#gauge('core_foreign_sessions', foundHelp, () => sessions.found)
     const endedHelp = 'Such sessions that this core has ended, because they kept others from working'
     this.#count('core_foreign_sessions_ended_total', endedHelp, () => sessions.ended)
+  }
+
+  /** Exports how many connections were refused, because their server is a standby or lacks what core has seen. */
+  watchHistory({ refused }: DatabaseHistory): void {
+    const counter = new Counter({
+      name: 'core_database_refused_total',
+      help: 'Connections to PostgreSQL that were refused: to a standby, or to a server that lacks what this core has seen',
+      labelNames: ['reason'],
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        for (const reason of refusalReasons) counter.inc({ reason }, refused[reason])
+      },
+    })
   }
 
   /** Exports a value that is read at each scrape. */

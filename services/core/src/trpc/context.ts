@@ -4,6 +4,7 @@ import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { AccessCache } from '../access/access-cache.ts'
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
+import type { DatabaseHistory } from '../database/history.ts'
 import type { ListReader } from '../database/lists/list-reader.ts'
 import type { Orm } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
@@ -54,6 +55,8 @@ export type Core = {
   chainKey: KeyObject
   /** Sessions of PostgreSQL that block core. */
   foreignSessions: Pick<ForeignSessions, 'describeBlocking'>
+  /** What this core has seen of the database, and what it has acknowledged. */
+  history: Pick<DatabaseHistory, 'acknowledge'>
   /** The keys that sign receipts. */
   receiptKeys: SigningKeys
   /** DATABASE_WRITERS: roles that may write to the database besides that of the service; null if it is not set. */

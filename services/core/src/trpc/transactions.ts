@@ -18,13 +18,15 @@ export function inTransaction<Result>(
   return retryConflicts(async () => {
     let isCommitting = false
     try {
-      return await transact(core.orm, async em => {
+      const { result, written } = await transact(core.orm, async em => {
         const result = await action(em, actor)
         await em.flush()
-        await writeActions(em, core.chainKey, { requestId, reason: reason ?? null })
+        const written = await writeActions(em, core.chainKey, { requestId, reason: reason ?? null })
         isCommitting = true
-        return result
+        return { result, written }
       })
+      if (written) core.history.acknowledge({ table: 'audit', ...written })
+      return result
     } catch (error) {
       if (isCommitting && classifyDatabaseError(error) === 'unavailable') throw new DomainError('S003')
       const blocking =

@@ -3,6 +3,7 @@ import { DomainError, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { backOff, classifyDatabaseError } from '../../database/errors.ts'
+import type { CommittedRow } from '../../database/history.ts'
 import type { ChainedDecisions } from '../decide/chain-decisions.ts'
 import {
   type LedgerRequest,
@@ -24,6 +25,8 @@ export type LedgerStore = {
   chainKey: KeyObject
   log: Log
   remembered: RememberedLedgers
+  /** Called after each commit, before anything of it is acknowledged, with a row that it has written. */
+  onCommitted?: (row: CommittedRow) => void
   /** Called after each commit with the rows that were written. If it throws, the error is logged. */
   onWritten?: (rows: ChainedDecisions) => void
 }
@@ -214,10 +217,24 @@ function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
 /** One attempt. @throws CommitUnknown; after any other error nothing was posted */
 async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   const { results, written, breaches } = await commitOrForget(store, requests)
-  if (written) noteWritten(store, requests, written)
+  if (written) {
+    store.onCommitted?.(lastRowOf(written.rows))
+    noteWritten(store, requests, written)
+  }
   // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
   for (const breach of breaches) await halt(store, breach)
   return results
+}
+
+/** A batch is one transaction: one of its rows stands for all. */
+function lastRowOf({ postings, holds }: ChainedDecisions): CommittedRow {
+  const posted = postings.transfers.at(-1)
+  if (posted) {
+    const { workspaceId, position } = posted.transfer
+    return { table: 'transfer', workspaceId, position, mac: posted.source.mac }
+  }
+  const { workspaceId, position, mac } = holds.events.at(-1)!
+  return { table: 'journal', workspaceId, position, mac }
 }
 
 /** Remembers and counts the rows of a batch. They are committed: an error is logged and changes no result. */
