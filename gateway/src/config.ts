@@ -9,6 +9,7 @@ import {
   serverUrl,
   wholeNumber,
 } from '@workspace-wallet/runtime'
+import { tracingVariables } from '@workspace-wallet/runtime/start-tracing'
 import { z } from 'zod'
 import type { Limits } from './auth/limits/rate.ts'
 
@@ -72,6 +73,7 @@ export const gatewaySchema = z.object({
     .string()
     .optional()
     .describe('SQLite file that stores the nonces of a single gateway, instead of REDIS_URL. For embedded mode only'),
+  ...tracingVariables,
   REDIS_URL: serverUrl('redis', 'rediss').optional().describe('Redis that stores the nonces of all gateways'),
   RESPONSE_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
     .optional()
@@ -82,6 +84,11 @@ export const gatewaySchema = z.object({
     .default(0)
     .describe(
       'How long to continue serving after SIGTERM, in milliseconds. Meanwhile /readyz fails, so that a load balancer stops sending requests',
+    ),
+  TRACEPARENTS_PER_SECOND: wholeNumber(0, 100_000)
+    .default(10)
+    .describe(
+      'Requests of one workspace per second that are traced because their `traceparent` header says so. Further ones are sampled like requests without it',
     ),
   TRUSTED_PROXIES: parsed(parseAddressList)
     .default([])

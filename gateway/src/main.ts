@@ -16,6 +16,7 @@ import {
   SampledLog,
   sharedCheck,
 } from '@workspace-wallet/runtime'
+import { startTracing } from '@workspace-wallet/runtime/start-tracing'
 import packageJson from '../package.json' with { type: 'json' }
 import { KeyCache } from './auth/keys/key-cache.ts'
 import { ConcurrencyLimit } from './auth/limits/concurrency-limit.ts'
@@ -28,6 +29,7 @@ import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
+import { RequestSpans } from './http/request-spans.ts'
 import { ResponseMemory } from './http/response-memory.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
@@ -77,6 +79,8 @@ async function main(config: GatewayConfig): Promise<void> {
     leave: instance => core.instances.leave.mutate(instance),
     log,
   })
+  const { instanceId } = reporter
+  const tracing = await startTracing(config, { name: 'gateway', version: packageJson.version, instanceId }, log)
   let isStopping = false
   const readiness = () => readReadiness(checks, isStopping)
   const app = createApp(
@@ -93,6 +97,7 @@ async function main(config: GatewayConfig): Promise<void> {
       now: Date.now,
       denials,
       refusals,
+      spans: new RequestSpans(config.TRACEPARENTS_PER_SECOND),
       log,
       sampled,
     },
@@ -135,7 +140,7 @@ async function main(config: GatewayConfig): Promise<void> {
   }
   const { port } = server.address() as AddressInfo
   const { port: internalPort } = internal.address() as AddressInfo
-  log.info({ port, internalPort, instanceId: reporter.instanceId }, 'the gateway is listening')
+  log.info({ port, internalPort, instanceId }, 'the gateway is listening')
   process.send?.({ type: 'ready', port, internalPort })
 
   async function stop(reason: string): Promise<void> {
@@ -152,6 +157,7 @@ async function main(config: GatewayConfig): Promise<void> {
     await closed
     clearInterval(sweep)
     await close()
+    await tracing.stop()
     log.info('the gateway has stopped')
     await output.flush()
     endProgram(0)

@@ -9,6 +9,7 @@ import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
 import { generationsOf } from '../../gateway/src/auth/nonces/generations.ts'
 import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
 import { createApp } from '../../gateway/src/http/app.ts'
+import { RequestSpans } from '../../gateway/src/http/request-spans.ts'
 import { ResponseMemory } from '../../gateway/src/http/response-memory.ts'
 import { createMetrics } from '../../gateway/src/internal/metrics.ts'
 import { Denials } from '../../gateway/src/observability/denials.ts'
@@ -51,6 +52,7 @@ export async function startGatewayApp(
     now,
     denials,
     refusals,
+    spans: new RequestSpans(0),
     log,
     sampled,
   }

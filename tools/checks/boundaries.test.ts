@@ -56,6 +56,8 @@ test.each([
   ['packages/contract/src/money.ts', "import { run } from '../../../services/core/src/database/statement.ts'"],
   ['packages/contract/src/money.ts', "import { readEnvironment } from '../../runtime/src/index.ts'"],
   ['packages/contract/src/money.ts', "import { readEnvironment } from '@workspace-wallet/runtime'"],
+  ['packages/runtime/src/log.ts', "import { TracerProvider } from '@opentelemetry/sdk-trace'"],
+  ['packages/runtime/src/index.ts', "export * from './tracing/sdk.ts'"],
   ['packages/runtime/src/log.ts', "import type { Locale } from '@workspace-wallet/gateway/locales'"],
   ['services/core/src/compose.ts', "import { createCoreClient } from '@workspace-wallet/core-client'"],
   ['services/courier/src/main.ts', "import { sign } from '@workspace-wallet/gateway/signing'"],

@@ -162,6 +162,14 @@ const rules: Rule[] = [
             !/^@workspace-wallet\/core-client\/(checkpoint|ledger)$/.test(specifier)))),
   },
   {
+    why: 'without a collector nothing of the SDK of OpenTelemetry is loaded: start-tracing.ts imports sdk.ts dynamically, and only sdk.ts the SDK',
+    forbids: ({ from, to }) =>
+      isProduct(from) &&
+      from !== 'packages/runtime/src/tracing/sdk.ts' &&
+      ((to.startsWith('@opentelemetry/') && to !== '@opentelemetry/api') ||
+        (to === 'packages/runtime/src/tracing/sdk.ts' && from !== 'packages/runtime/src/tracing/start-tracing.ts')),
+  },
+  {
     why: 'core never sees the public HTTP API',
     forbids: ({ from, to }) =>
       isIn(from, 'services/core') && !isTest(from) && isPackage(to, 'express', 'http-proxy-middleware', 'redis'),

@@ -13,6 +13,7 @@ import {
   type TransferOrder,
 } from '@workspace-wallet/contract'
 import { type CoreClient, noAnswerErrorOf } from '@workspace-wallet/core-client'
+import { activeSpan, addAttributes } from '@workspace-wallet/runtime/tracing'
 import { toDomainError } from './domain-errors.ts'
 
 /** How long core may keep a command in its queue before it rejects it. */
@@ -36,7 +37,13 @@ export function createTransfer(
   const transferId = mintId('transfer')
   const send: Send<TransferOrder> = (attempt, options) =>
     core.transfers.create.mutate({ ...input, transferId, ...attempt }, options)
-  return sendWithRetry(send, { transferId }, clock)
+  return noteTransfer(sendWithRetry(send, { transferId }, clock))
+}
+
+/** Says which transfer a traced request made or repeated. */
+async function noteTransfer(order: Promise<TransferOrder>): Promise<TransferOrder> {
+  addAttributes(activeSpan(), { 'wallet.transfer.id': (await order).transferId })
+  return order
 }
 
 export function createBatch(core: CoreClient, input: Omit<CreateBatchInput, Added>): Promise<TransferBatch> {
@@ -48,9 +55,9 @@ export function createBatch(core: CoreClient, input: Omit<CreateBatchInput, Adde
 
 export function reverseTransfer(core: CoreClient, input: Omit<ReverseTransferInput, Added>): Promise<TransferOrder> {
   const transferId = mintId('transfer')
-  return sendWithRetry((attempt, options) =>
-    core.transfers.reverse.mutate({ ...input, transferId, ...attempt }, options),
-  )
+  const send: Send<TransferOrder> = (attempt, options) =>
+    core.transfers.reverse.mutate({ ...input, transferId, ...attempt }, options)
+  return noteTransfer(sendWithRetry(send))
 }
 
 export function createHold(core: CoreClient, input: Omit<CreateHoldInput, Added | 'holdId'>): Promise<Hold> {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { DomainError, type ErrorCode, errorTable, isId, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Readiness } from '@workspace-wallet/runtime'
+import { type Exemplar, exemplarOf, type Span } from '@workspace-wallet/runtime/tracing'
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
 import { bodyLimitOf, endpoints, isEndpointPath } from '../api/endpoints.ts'
@@ -18,6 +19,7 @@ import { stepOf } from '../observability/steps.ts'
 import { mintRequestId, sendFailure, sendSuccess } from './envelope.ts'
 import { serveReceiptKeys } from './receipt-keys.ts'
 import { checkFraming } from './request-framing.ts'
+import { endRequestSpan, type RequestSpans } from './request-spans.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
 declare module 'http' {
@@ -32,11 +34,15 @@ declare module 'http' {
     apiKey: string | undefined
     /** Set once the request has passed the pipeline, before an endpoint handles it. */
     signed: SignedRequest
+    /** Set with `signed`, if requests are traced. */
+    span: Span | undefined
   }
 }
 
 /** Counts a response of the public API. `route`: the path of the endpoint, with the names of its parameters. */
-export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '2000', milliseconds: number) => void }
+export type RequestMetrics = {
+  recordAnswer: (route: string, code: ErrorCode | '2000', milliseconds: number, exemplar?: Exemplar) => void
+}
 
 /**
  * The public application. Every response under /api/ has the envelope of section 2.1.
@@ -44,7 +50,7 @@ export type RequestMetrics = { recordAnswer: (route: string, code: ErrorCode | '
  * @param docs serves the documentation, unless the operator turned it off
  */
 export function createApp(
-  dependencies: PipelineDependencies,
+  dependencies: PipelineDependencies & { spans: RequestSpans },
   core: CoreClient,
   responses: ResponseMemory,
   metrics: RequestMetrics,
@@ -70,7 +76,7 @@ export function createApp(
   return app
 }
 
-/** Logs and counts a response that was sent. */
+/** Logs and counts a response that was sent, and ends the span of its request. */
 type RecordAnswer = (request: IncomingMessage, route: string, code: ErrorCode | '2000') => void
 
 /**
@@ -80,7 +86,8 @@ type RecordAnswer = (request: IncomingMessage, route: string, code: ErrorCode | 
 function answerRecorder({ log }: PipelineDependencies, metrics: RequestMetrics): RecordAnswer {
   return (request, route, code) => {
     const milliseconds = performance.now() - request.arrivedAtMs
-    metrics.recordAnswer(route, code, milliseconds)
+    metrics.recordAnswer(route, code, milliseconds, exemplarOf(request.span))
+    endRequestSpan(request, route, code)
     const isOurFault = code !== '2000' && errorTable[code].http >= 500
     const isSampled = code !== '2000' && (isDenial(code) || !request.signed)
     const level = isSampled ? 'debug' : isOurFault ? 'warn' : 'info'
@@ -129,10 +136,10 @@ function answerOutsideApi(docs: RequestHandler | undefined): RequestHandler {
   }
 }
 
-function authenticated(dependencies: PipelineDependencies): RequestHandler {
+function authenticated(dependencies: PipelineDependencies & { spans: RequestSpans }): RequestHandler {
   return async (request, response, next) => {
     request.signed = await authenticate(dependencies, request, response, bodyLimitOf(request.target.path))
-    next()
+    dependencies.spans.run(request, next)
   }
 }
 
@@ -180,6 +187,7 @@ function sendError(dependencies: PipelineDependencies, recordAnswer: RecordAnswe
     request.signed?.leave()
     if (response.headersSent) {
       response.destroy()
+      endRequestSpan(request, routeOf(request), 'S001')
       return
     }
     let error = isUndecodablePath(cause) ? noSuchEndpoint(request.method, request.target.path) : toDomainError(cause)

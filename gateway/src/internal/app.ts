@@ -2,7 +2,8 @@ import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
 import { wasNeverSent } from '@workspace-wallet/core-client'
-import { type Readiness, type SampledLog, shareRuns } from '@workspace-wallet/runtime'
+import type { Readiness, SampledLog } from '@workspace-wallet/runtime'
+import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
@@ -59,9 +60,10 @@ export function createInternalApp({ coreUrls, readiness, metrics, sampled, conso
     const found = await readiness()
     response.status(found.status === 'ready' ? 200 : 503).json(found)
   })
-  const readMetrics = shareRuns(() => metrics.registry.metrics())
-  app.get('/metrics', async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await readMetrics())
+  const readMetrics = createMetricsReader(metrics.registry)
+  app.get('/metrics', async (request, response) => {
+    const { text, type } = await readMetrics(request.headers.accept)
+    response.type(type).send(text)
   })
   if (console) app.use(console)
   app.use(replaceHeaders, coreProxy(coreUrls, sampled))

@@ -1,6 +1,8 @@
 import { type ErrorCode, errorTable } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { BodyReader, HealthChecks, LogOutput } from '@workspace-wallet/runtime'
+import { createHistogram } from '@workspace-wallet/runtime/metrics-reader'
+import type { Exemplar } from '@workspace-wallet/runtime/tracing'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createTransferPath } from '../api/endpoints.ts'
@@ -39,12 +41,11 @@ export function createMetrics(): GatewayMetrics {
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version: packageJson.version, node: process.version }, 1)
-  const durations = new Histogram({
+  const durations = createHistogram(registry, {
     name: 'gateway_request_duration_seconds',
     help: 'Time from the arrival of a public request to its answer, by endpoint and code',
     labelNames: ['route', 'code'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
   })
   const failures = new Counter({
     name: 'gateway_rejections_total',
@@ -57,11 +58,19 @@ export function createMetrics(): GatewayMetrics {
   /** Cached, because looking up a series by its labels costs more than counting in it. */
   const series = new Map<string, ReturnType<typeof durations.labels>>()
 
-  function recordAnswer(route: string, code: ErrorCode | '2000', milliseconds: number): void {
+  function observe(route: string, code: string, seconds: number, exemplar: Exemplar | undefined): void {
+    if (exemplar) {
+      durations.observe({ labels: { route, code }, value: seconds, exemplarLabels: exemplar })
+      return
+    }
     const name = `${route} ${code}`
     const found = series.get(name) ?? durations.labels(route, code)
     series.set(name, found)
-    found.observe(milliseconds / 1000)
+    found.observe(seconds)
+  }
+
+  const recordAnswer: RequestMetrics['recordAnswer'] = (route, code, milliseconds, exemplar) => {
+    observe(route, code, milliseconds / 1000, exemplar)
     if (code !== '2000') failures.inc({ step: stepOf(code), code, status: String(errorTable[code].http) })
   }
 

@@ -6,7 +6,13 @@ import { Decimal, parseDecimal } from './money.ts'
  * because a request costs far more than a call. Both bodies are MessagePack, which is eight times as fast as the superjson
  * of `/trpc` (docs/decisions/0002).
  */
-export type BatchCall = { path: string; type: 'query' | 'mutation' | 'subscription'; input: unknown }
+export type BatchCall = {
+  path: string
+  type: 'query' | 'mutation' | 'subscription'
+  input: unknown
+  /** The W3C `traceparent` of the call, if its caller is traced. */
+  traceparent?: string | undefined
+}
 
 /** The response to one call. Responses are in the order of the calls. `error` is tRPC's error shape. */
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }

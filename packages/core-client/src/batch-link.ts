@@ -2,6 +2,7 @@ import type { TRPCLink } from '@trpc/client'
 import { observable } from '@trpc/server/observable'
 import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import type { BatchClient } from './batch-client.ts'
+import { startCallSpan } from './call-span.ts'
 import { PendingCall } from './pending-call.ts'
 
 /**
@@ -16,7 +17,7 @@ export function batchLink({ client }: { client: BatchClient }): TRPCLink<AppRout
   return () =>
     ({ op: { path, type, input, signal } }) =>
       observable(observer => {
-        const call = new PendingCall({ path, type, input }, observer)
+        const call = new PendingCall({ path, type, input }, observer, startCallSpan(path))
         const queue = client.queueOf(call)
         const abort = () => queue.abort(call, signal?.reason)
         if (signal?.aborted) return abort()

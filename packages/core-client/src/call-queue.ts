@@ -1,5 +1,6 @@
 import { batchByteLimit, packBatch } from '@workspace-wallet/contract'
 import { FairQueue } from '@workspace-wallet/runtime/fair-queue'
+import { SpanKind, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import type { CoreUnreachable, NoAnswerError } from './errors.ts'
@@ -112,7 +113,7 @@ export class CallQueue {
       for (const call of batch.calls) call.markSent(sentAtMs)
       batch.request = new AbortController()
       try {
-        const answers = await core.send(batch.body, this.#limits.timeoutMs, batch.request)
+        const answers = await this.#request(core, batch, batch.request)
         if (answers.every(isUnavailable)) core.startCoolDown()
         for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
         return
@@ -126,6 +127,16 @@ export class CallQueue {
     }
     failure ??= this.#unresponsive()
     for (const call of batch.calls) call.fail(failure)
+  }
+
+  /** One request to one core, for all calls of a batch. */
+  #request(core: CoreConnection, { calls, body }: Batch, request: AbortController): Promise<unknown[]> {
+    const span = {
+      kind: SpanKind.CLIENT,
+      callers: calls.map(each => each.span),
+      attributes: { 'http.request.method': 'POST', ...core.attributes, 'wallet.batch.calls': calls.length },
+    }
+    return withSharedSpan('POST /batch', span, () => core.send(body, this.#limits.timeoutMs, request))
   }
 }
 

@@ -1,4 +1,5 @@
 import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
+import { type Attributes, serverAttributes } from '@workspace-wallet/runtime/tracing'
 import { errors, Pool } from 'undici'
 import { CoreRejected, NoAnswerError } from './errors.ts'
 import { foreignAnswer, requestFailure } from './request-failures.ts'
@@ -18,6 +19,8 @@ const healthTicksLimit = 4
 /** The keep-alive connections to one core, and its health. */
 export class CoreConnection {
   readonly url: string
+  /** Of the spans of its requests. */
+  readonly attributes: Attributes
   /** Whether requests are pending and a health check got no response either. It is checked at every tick until it answers. */
   isUnhealthy = false
   readonly #pool: Pool
@@ -33,6 +36,7 @@ export class CoreConnection {
 
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
     this.url = new URL(url).origin
+    this.attributes = serverAttributes(new URL(url))
     this.#pool = new Pool(this.url, {
       connections: 96,
       connect: { timeout: connectTimeoutMs },

@@ -1,8 +1,11 @@
+import type { Span } from '@opentelemetry/api'
 import { type OperationResultEnvelope, TRPCClientError } from '@trpc/client'
 import type { Observer } from '@trpc/server/observable'
 import type { BatchCall } from '@workspace-wallet/contract'
 import type { QueueItem } from '@workspace-wallet/runtime/fair-queue'
+import { endSpan, traceparentOf } from '@workspace-wallet/runtime/tracing'
 import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
+import { failCallSpan } from './call-span.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
 const noAnswer = `core returned nothing for this call: check that core and this client have the same version; ${mayBeExecuted}`
@@ -16,6 +19,8 @@ type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<Ap
  */
 export class PendingCall implements QueueItem {
   readonly request: BatchCall
+  /** Undefined if the caller is not traced, and once the call is settled. */
+  span: Span | undefined
   /** Calls without a workspace share ''. */
   readonly workspaceId: string
   state: 'queued' | 'sent' | 'settled' = 'queued'
@@ -27,8 +32,9 @@ export class PendingCall implements QueueItem {
   #sentAtMs: number | undefined
   #observer: CallObserver | null
 
-  constructor(request: BatchCall, observer: CallObserver) {
-    this.request = request
+  constructor(request: BatchCall, observer: CallObserver, span: Span | undefined) {
+    this.request = span ? { ...request, traceparent: traceparentOf(span) } : request
+    this.span = span
     this.workspaceId = String((request.input as { workspaceId?: unknown } | undefined)?.workspaceId ?? '')
     this.#observer = observer
   }
@@ -50,11 +56,13 @@ export class PendingCall implements QueueItem {
    * at completion, they would abort an AbortController, whose error costs as much as the rest of the call.
    */
   #succeed(data: unknown): void {
+    if (this.span) endSpan(this.span, null)
     this.#settle()?.next({ result: { type: 'data', data } })
   }
 
   /** @param cause an error, or a response of core with tRPC's error shape in `error` */
   fail(cause: object): void {
+    failCallSpan(this.span, cause)
     this.#settle()?.error(TRPCClientError.from(cause))
   }
 
@@ -62,6 +70,7 @@ export class PendingCall implements QueueItem {
   #settle(): CallObserver | null {
     const observer = this.#observer
     this.#observer = null
+    this.span = undefined
     this.state = 'settled'
     this.onSettled?.()
     this.onSettled = null

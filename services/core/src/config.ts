@@ -8,6 +8,7 @@ import {
   serverUrl,
   wholeNumber,
 } from '@workspace-wallet/runtime'
+import { tracingVariables } from '@workspace-wallet/runtime/start-tracing'
 import { z } from 'zod'
 import { parseSigningKeys } from './signing/signing-keys.ts'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
@@ -50,6 +51,7 @@ export const coreSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest level that is logged'),
+  ...tracingVariables,
   RECEIPT_KEYS: parsed(parseSigningKeys).describe(
     'Ed25519 keys of receipts: comma-separated id:base64 entries, each of 32 random bytes. The first one signs, all of them verify',
   ),

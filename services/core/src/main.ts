@@ -8,6 +8,8 @@ import {
   StoredDataError,
   storedDataExitCode,
 } from '@workspace-wallet/runtime'
+import { startTracing } from '@workspace-wallet/runtime/start-tracing'
+import packageJson from '../package.json' with { type: 'json' }
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
 import { createCoreServer } from './http/server.ts'
@@ -23,6 +25,11 @@ async function main(config: CoreConfig): Promise<void> {
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
   core.metrics.watchLog(output)
+  const tracing = await startTracing(
+    config,
+    { name: 'core', version: packageJson.version, instanceId: core.instanceId },
+    log,
+  )
   const server = createCoreServer(core, appRouter, {
     tokens: tokenTable(config.SERVICE_TOKENS),
     bodyMemoryBytes: config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes,
@@ -55,6 +62,7 @@ async function main(config: CoreConfig): Promise<void> {
     await closed
     clearInterval(sweep)
     await core.close()
+    await tracing.stop()
     log.info('core has stopped')
     await output.flush()
     endProgram(0)

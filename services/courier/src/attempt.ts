@@ -68,8 +68,14 @@ const agents = {
  * its body is not read. Never rejects.
  *
  * @param url of the webhook; every address of its host is checked
+ * @param traceparent a header that the signature of the event does not cover
  */
-export async function attempt(url: string, delivery: Delivery, options: AttemptOptions): Promise<AttemptOutcome> {
+export async function attempt(
+  url: string,
+  delivery: Delivery,
+  options: AttemptOptions,
+  traceparent?: string,
+): Promise<AttemptOutcome> {
   const deadline = AbortSignal.timeout(options.timeoutMs)
   const failed = (result: AttemptResult, code: string | null): AttemptOutcome => ({
     result,
@@ -83,7 +89,8 @@ export async function attempt(url: string, delivery: Delivery, options: AttemptO
     const addresses = await addressesOf(target, options.resolve, deadline)
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
-    const answer = await send(target, delivery, oneOfEachFamily(addresses), deadline)
+    const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
+    const answer = await send(target, { ...delivery, headers }, oneOfEachFamily(addresses), deadline)
     // Node's parser accepts three digits of any value. HTTP has no status below 100, and a report cannot have one.
     if (answer.statusCode! < 100) return failed('protocol', 'INVALID_STATUS')
     return outcomeOf(answer)

@@ -1,5 +1,6 @@
 import { maxHeldLeases } from '@workspace-wallet/contract'
 import { allowedNetworks, coreUrls, port, readEnvironment, wholeNumber } from '@workspace-wallet/runtime'
+import { tracingVariables } from '@workspace-wallet/runtime/start-tracing'
 import { z } from 'zod'
 
 export const courierSchema = z.object({
@@ -16,6 +17,7 @@ export const courierSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest level that is logged'),
+  ...tracingVariables,
   WEBHOOK_ALLOWED_NETWORKS: allowedNetworks,
 })
 export type CourierConfig = z.infer<typeof courierSchema>

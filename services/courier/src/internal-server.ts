@@ -1,19 +1,24 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Readiness } from '@workspace-wallet/runtime'
+import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 
 /** The internal listener: `/healthz`, `/readyz` and `/metrics`, for operators. */
 export function createInternalServer(registry: Registry, readiness: () => Promise<Readiness>): Server {
-  async function answer(path: string, response: ServerResponse): Promise<void> {
-    if (path === '/metrics') send(response, 200, await registry.metrics(), registry.contentType)
-    else if (path === '/healthz') send(response, 200, '{"status":"ok"}')
+  const readMetrics = createMetricsReader(registry)
+
+  async function answer({ url: path, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (path === '/metrics') {
+      const { text, type } = await readMetrics(headers.accept)
+      send(response, 200, text, type)
+    } else if (path === '/healthz') send(response, 200, '{"status":"ok"}')
     else if (path === '/readyz') {
       const found = await readiness()
       send(response, found.status === 'ready' ? 200 : 503, JSON.stringify(found))
     } else send(response, 404, '{"status":"not found"}')
   }
   return createServer((request, response) => {
-    answer(request.url ?? '', response).catch(() => response.destroy())
+    answer(request, response).catch(() => response.destroy())
   })
 }
 

@@ -11,11 +11,14 @@ import {
   readReadiness,
   SampledLog,
 } from '@workspace-wallet/runtime'
+import { startTracing } from '@workspace-wallet/runtime/start-tracing'
+import { exemplarOf, traceparentOf } from '@workspace-wallet/runtime/tracing'
 import packageJson from '../package.json' with { type: 'json' }
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts'
 import { type CourierConfig, courierConfig } from './config.ts'
 import { Courier } from './courier.ts'
 import { attemptMs, attemptReserveMs } from './deliver.ts'
+import { endDeliverySpan, startDeliverySpan } from './delivery-span.ts'
 import { createInternalServer } from './internal-server.ts'
 import { CourierMetrics } from './metrics.ts'
 import { resolveHost } from './resolve.ts'
@@ -48,6 +51,8 @@ async function main(config: CourierConfig): Promise<void> {
     leave: instance => core.instances.leave.mutate(instance),
     log,
   })
+  const { instanceId } = reporter
+  const tracing = await startTracing(config, { name: 'courier', version: packageJson.version, instanceId }, log)
   let isStopping = false
   const readiness = () => readReadiness({ core: async () => courier.fault }, isStopping)
   const internal = createInternalServer(metrics.registry, readiness)
@@ -61,7 +66,6 @@ async function main(config: CourierConfig): Promise<void> {
   courier.start()
   reporter.start()
   const { port } = internal.address() as AddressInfo
-  const { instanceId } = reporter
   log.info({ internalPort: port, instanceId }, 'the courier is running')
   process.send?.({ type: 'ready', port, internalPort: port })
 
@@ -76,6 +80,7 @@ async function main(config: CourierConfig): Promise<void> {
     sampled.flush()
     await reporter.close()
     await core.close()
+    await tracing.stop()
     log.info('the courier has stopped')
     await output.flush()
     endProgram(0)
@@ -89,9 +94,11 @@ async function main(config: CourierConfig): Promise<void> {
 function measuredAttempt(options: AttemptOptions, metrics: CourierMetrics, log: Log, sampled: SampledLog) {
   return async (webhook: LeasedWebhook, delivery: Delivery): Promise<AttemptOutcome> => {
     const startedAtMs = performance.now()
-    const outcome = await attempt(webhook.url, delivery, options)
+    const span = startDeliverySpan(webhook, delivery)
+    const outcome = await attempt(webhook.url, delivery, options, traceparentOf(span))
+    endDeliverySpan(span, outcome)
     const ms = performance.now() - startedAtMs
-    metrics.attempted(outcome.result, ms)
+    metrics.attempted(outcome.result, ms, exemplarOf(span))
     const { webhookId, workspaceId } = webhook
     const { result, status, code } = outcome
     const fields = {

@@ -1,6 +1,8 @@
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { LogOutput } from '@workspace-wallet/runtime'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { createHistogram } from '@workspace-wallet/runtime/metrics-reader'
+import type { Exemplar } from '@workspace-wallet/runtime/tracing'
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
 import { type AttemptResult, attemptResults } from './attempt.ts'
 import type { Courier } from './courier.ts'
@@ -19,18 +21,17 @@ export class CourierMetrics {
       labelNames: ['version', 'node'],
       registers,
     }).set({ version: packageJson.version, node: process.version }, 1)
-    this.#durations = new Histogram({
+    this.#durations = createHistogram(this.registry, {
       name: 'courier_attempt_duration_seconds',
       help: 'Time of an attempt to deliver an event, by result: success, status (other than 2xx), timeout, refused (address not allowed), dns, connection, tls, protocol',
       labelNames: ['result'],
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
-      registers,
     })
     for (const result of attemptResults) this.#durations.zero({ result })
   }
 
-  attempted(result: AttemptResult, milliseconds: number): void {
-    this.#durations.observe({ result }, milliseconds / 1000)
+  attempted(result: AttemptResult, milliseconds: number, exemplar: Exemplar | undefined): void {
+    this.#durations.observe({ labels: { result }, value: milliseconds / 1000, exemplarLabels: exemplar ?? {} })
   }
 
   /** Exports what the courier does now, its view of core, and the lost log lines. */

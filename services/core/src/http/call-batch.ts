@@ -10,8 +10,10 @@ export async function answerBatch(router: AnyTRPCRouter, ctx: Context, body: Buf
   return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(router, ctx, call))))
 }
 
-async function answerCall(router: AnyTRPCRouter, ctx: Context, { path, type, input }: BatchCall): Promise<BatchAnswer> {
+async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchCall): Promise<BatchAnswer> {
+  const { path, type, input, traceparent } = given
   try {
+    const ctx = traceparent === undefined ? context : { ...context, traceparent }
     const getRawInput = async () => input
     // Without a signal: a call that has begun is finished even if its caller disconnects.
     const call = { router, ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 }
@@ -25,7 +27,15 @@ async function answerCall(router: AnyTRPCRouter, ctx: Context, { path, type, inp
 }
 
 const batch = z
-  .array(z.object({ path: z.string(), type: z.enum(['query', 'mutation']), input: z.unknown() }))
+  .array(
+    z.object({
+      path: z.string(),
+      type: z.enum(['query', 'mutation']),
+      input: z.unknown(),
+      // A malformed one is ignored.
+      traceparent: z.string().optional().catch(undefined),
+    }),
+  )
   .min(1)
   .max(batchCallLimit)
 

@@ -12,6 +12,7 @@ import {
   PipelineLimit,
   shareRuns,
 } from '@workspace-wallet/runtime'
+import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import type { Context, Core } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
@@ -44,7 +45,7 @@ export function createCoreServer(
   const bodies = new CallBodies(bodyMemoryBytes)
   core.metrics.watchBodies(bodies)
   // Without a token, anybody on the network may ask for these, and both read from the database.
-  const readMetrics = shareRuns(() => core.metrics.registry.metrics())
+  const readMetrics = createMetricsReader(core.metrics.registry)
   const readReadiness = shareRuns(async () => !core.stopping.aborted && (await isSchemaCurrent(core.reads)))
   const trpc = createHTTPHandler({
     router,
@@ -55,7 +56,8 @@ export function createCoreServer(
   const contexts = new WeakMap<IncomingMessage, Context>()
 
   async function contextOf(request: IncomingMessage): Promise<Context> {
-    const context = { core, token: await authenticate(core, tokens, request) }
+    const { traceparent } = request.headers
+    const context = { core, token: await authenticate(core, tokens, request), traceparent }
     contexts.set(request, context)
     return context
   }
@@ -90,7 +92,8 @@ export function createCoreServer(
       if (hasBody(request)) await answerWithBody(request, response, token)
       else trpc(request, response)
     } else if (path === '/metrics') {
-      send(response, 200, await readMetrics(), core.metrics.registry.contentType)
+      const { text, type } = await readMetrics(request.headers.accept)
+      send(response, 200, text, type)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { EventType, TransferType } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
+import { createHistogram } from '@workspace-wallet/runtime/metrics-reader'
+import { activeSpan, type Exemplar, exemplarOf } from '@workspace-wallet/runtime/tracing'
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -44,11 +46,10 @@ export class Metrics {
       buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
       registers,
     })
-    this.#batchSeconds = new Histogram({
+    this.#batchSeconds = createHistogram(this.registry, {
       name: 'core_batch_duration_seconds',
       help: 'Time to post a batch, including its commit',
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-      registers,
     })
     this.#events = new Counter({
       name: 'core_events_total',
@@ -57,12 +58,11 @@ export class Metrics {
       registers,
     })
     for (const type of postedEventTypes) this.#events.inc({ type }, 0)
-    this.#callSeconds = new Histogram({
+    this.#callSeconds = createHistogram(this.registry, {
       name: 'core_call_duration_seconds',
       help: 'Time from the arrival of a call to its answer, by procedure and code',
       labelNames: ['path', 'code'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers,
     })
     this.#droppedRefusals = new Counter({
       name: 'core_refusals_dropped_total',
@@ -88,12 +88,17 @@ export class Metrics {
     this.#droppedRefusals.inc(count)
   }
 
-  /** Records the response to a call. `code` is `ok` or the code of the error. */
-  answered(path: string, code: string, milliseconds: number): void {
+  /** Records the response to a call. `code` is `ok` or the code of the error. `exemplar`: if the call was traced. */
+  answered(path: string, code: string, milliseconds: number, exemplar?: Exemplar): void {
+    const value = milliseconds / 1000
+    if (exemplar) {
+      this.#callSeconds.observe({ labels: { path, code }, value, exemplarLabels: exemplar })
+      return
+    }
     const name = `${path} ${code}`
     const series = this.#calls.get(name) ?? this.#callSeconds.labels(path, code)
     this.#calls.set(name, series)
-    series.observe(milliseconds / 1000)
+    series.observe(value)
   }
 
   /** Wraps `post` to measure the size and duration of batches. */
@@ -106,7 +111,8 @@ export class Metrics {
         return await post(postings)
       } finally {
         this.#batchSize.observe(postings.reduce((sum, { commands }) => sum + commands.length, 0))
-        this.#batchSeconds.observe((performance.now() - startedAt) / 1000)
+        const value = (performance.now() - startedAt) / 1000
+        this.#batchSeconds.observe({ value, exemplarLabels: exemplarOf(activeSpan()) ?? {} })
       }
     }
   }

@@ -1,3 +1,5 @@
+import { exemplarOf, type Span } from '@workspace-wallet/runtime/tracing'
+import { endCallSpan } from './call-span.ts'
 import type { Context } from './context.ts'
 import type { Meta } from './init.ts'
 
@@ -6,15 +8,17 @@ export type Call = {
   requestId: string | undefined
   startedAt: number
   logLevel: Meta['logLevel'] | undefined
+  span?: Span | undefined
 }
 
 const slowMs = 1_000
 
-/** Logs and counts the response to a call. `code` is `ok` or the code of the error. */
+/** Logs and counts the response to a call, and ends its span. `code` is `ok` or the code of the error. */
 export function recordAnswer({ core, token }: Context, call: Call, code: string): void {
-  const { path, requestId, startedAt, logLevel = 'info' } = call
+  const { path, requestId, startedAt, logLevel = 'info', span } = call
   const milliseconds = performance.now() - startedAt
-  core.metrics.answered(path, code, milliseconds)
+  core.metrics.answered(path, code, milliseconds, exemplarOf(span))
+  endCallSpan(span, code)
   const isSlow = milliseconds >= slowMs
   const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
   if (!core.log.isLevelEnabled(level)) return

@@ -71,8 +71,8 @@ export type Core = {
   close(): Promise<void>
 }
 
-/** The context of every call: core, and the token of the caller. */
-export type Context = { core: Core; token: CallerToken }
+/** The context of every call: core, the token of the caller, and what came with the call as its W3C `traceparent`. */
+export type Context = { core: Core; token: CallerToken; traceparent?: unknown }
 
 /** The context after the base procedures. */
 export type CallContext = Context & {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
+import { runWithSpan } from '@workspace-wallet/runtime/tracing'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
+import { startCallSpan } from './call-span.ts'
 import type { CallContext, Context } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
 import { type Callers, t } from './init.ts'
@@ -23,15 +25,18 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   const rawInput = await getRawInput()
   // Operators name none: theirs is in the log and the audit.
   const requestId = requestIdOf(rawInput) ?? `req_${randomUUID()}`
+  const span = startCallSpan(ctx, callers, { path, requestId, rawInput })
+  const call = { path, requestId, startedAt, logLevel, span }
   const fail = (thrown: unknown): never => {
     const error = toTRPCError(thrown, core.log, { path, requestId })
-    recordAnswer(ctx, { path, requestId, startedAt, logLevel }, codeOf(error))
+    recordAnswer(ctx, call, codeOf(error))
     throw error
   }
   const run = async () => next({ ctx: { ...(await identify(ctx, callers, rawInput)), requestId } })
-  const result = await (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run()).catch(fail)
+  const begin = () => (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run())
+  const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
-  recordAnswer(ctx, { path, requestId, startedAt, logLevel }, 'ok')
+  recordAnswer(ctx, call, 'ok')
   if (!isStream(result.data)) return result
   return { ...result, data: mapErrors(result.data, ctx, { path, requestId }, signal) }
 })

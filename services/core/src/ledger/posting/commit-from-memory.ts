@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { postingGraceMs } from '@workspace-wallet/contract'
+import { withSpan } from '@workspace-wallet/runtime/tracing'
 import type { Pool } from 'pg'
 import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
@@ -9,6 +10,7 @@ import { batchName, beginFor, committed, withConnection } from '../store/transac
 import { singleOf, type Written, writeSingle, writeTransfers } from '../store/write-transfers.ts'
 import type { Outcome } from './commit-under-lock.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
+import { transactionSpan } from './transaction-span.ts'
 
 /** Maximum time, in milliseconds, for a batch that was decided from memory to reach PostgreSQL. */
 const maxTransitMs = 3_000
@@ -42,7 +44,9 @@ export async function commitFromMemory(
   })
   if (results.some(({ kind }) => kind !== 'posted')) return null
   const rows = chainDecisions(chainKey, decisions)
-  const written = await writeUnlocked(pool, rows.postings, batchName(requests), writableUntil(requests, now))
+  const written = await withSpan('commit from memory', transactionSpan(requests), () =>
+    writeUnlocked(pool, rows.postings, batchName(requests), writableUntil(requests, now)),
+  )
   if (!written) remembered.distrust(workspacesOf(requests))
   return written && { results, written: { ...written, rows }, breaches: [] }
 }

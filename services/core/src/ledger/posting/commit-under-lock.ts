@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError } from '@workspace-wallet/contract'
+import { withSpan } from '@workspace-wallet/runtime/tracing'
 import type { Pool, PoolClient } from 'pg'
 import { type Action, type AuditHead, appendActions } from '../../audit/chain.ts'
 import { runOn } from '../../database/run.ts'
@@ -15,6 +16,7 @@ import { loadLedgers } from '../store/load-ledgers.ts'
 import type { Breach } from '../store/require-signed.ts'
 import { committed, withConnection } from '../store/transaction.ts'
 import { type Written, writeTransfers } from '../store/write-transfers.ts'
+import { transactionSpan } from './transaction-span.ts'
 
 /** The outcome of a batch. Results are in the order of its requests. */
 export type Outcome = {
@@ -26,27 +28,31 @@ export type Outcome = {
 }
 
 /** Posts a batch in one transaction of two round trips: lock and load, then write and commit. */
-export async function commitUnderLock(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
-  return withConnection(pool, async client => {
-    const { ledgers, forged, audit, now } = await loadLedgers(client, chainKey, requests)
-    const decisions: Decision[] = []
-    const breaches: Breach[] = []
-    const results = resultsByWorkspace(requests, (workspaceId, own) => {
-      const ledger = ledgers.get(workspaceId)
-      if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
-      // In a ledger that is not open, only replays succeed, which show nothing but these records.
-      const reason = forgeryIn(chainKey, ledger, forged) ?? modificationIn(chainKey, ledger)
-      if (reason) {
-        if (ledger.status !== 'HALTED') breaches.push({ workspaceId, reason })
-        return own.map(unavailable)
-      }
-      const decision = decide(ledger, own, now, performance.now())
-      if (decision.wallets.length > 0) decisions.push(decision)
-      return decision.results
-    })
-    const actions = auditActionsOf(requests, results)
-    return { results, written: await write(client, chainKey, decisions, { audit, actions }), breaches }
+export function commitUnderLock(pool: Pool, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
+  return withSpan('commit under lock', transactionSpan(requests), () =>
+    withConnection(pool, client => lockAndWrite(client, chainKey, requests)),
+  )
+}
+
+async function lockAndWrite(client: PoolClient, chainKey: KeyObject, requests: LedgerRequest[]): Promise<Outcome> {
+  const { ledgers, forged, audit, now } = await loadLedgers(client, chainKey, requests)
+  const decisions: Decision[] = []
+  const breaches: Breach[] = []
+  const results = resultsByWorkspace(requests, (workspaceId, own) => {
+    const ledger = ledgers.get(workspaceId)
+    if (!ledger) return own.map(() => refusal(new DomainError('GA2032')))
+    // In a ledger that is not open, only replays succeed, which show nothing but these records.
+    const reason = forgeryIn(chainKey, ledger, forged) ?? modificationIn(chainKey, ledger)
+    if (reason) {
+      if (ledger.status !== 'HALTED') breaches.push({ workspaceId, reason })
+      return own.map(unavailable)
+    }
+    const decision = decide(ledger, own, now, performance.now())
+    if (decision.wallets.length > 0) decisions.push(decision)
+    return decision.results
   })
+  const actions = auditActionsOf(requests, results)
+  return { results, written: await write(client, chainKey, decisions, { audit, actions }), breaches }
 }
 
 async function write(

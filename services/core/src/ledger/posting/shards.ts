@@ -1,9 +1,12 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { FairQueue, hashText, type QueueItem } from '@workspace-wallet/runtime'
+import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
 
 type WaitingRequest = QueueItem & {
   request: LedgerRequest
+  /** The span of its call, if that is traced. */
+  span: Span | undefined
   resolve: (made: Made[]) => void
   reject: (error: unknown) => void
 }
@@ -81,7 +84,9 @@ class Shard {
     const { promise, resolve, reject } = Promise.withResolvers<Made[]>()
     const { workspaceId, deadlineMs, commands } = request
     const expire = () => reject(unavailable())
-    if (!this.#queue.add(workspaceId, { request, weight: commands.length, deadlineMs, resolve, reject, expire })) {
+    const span = activeSpan()
+    const weight = commands.length
+    if (!this.#queue.add(workspaceId, { request, span, weight, deadlineMs, resolve, reject, expire })) {
       expire()
       return promise
     }
@@ -112,7 +117,9 @@ class Shard {
   /** Posts a batch, and gives each of its requests its result. */
   async #settle(batch: WaitingRequest[]): Promise<void> {
     try {
-      const results = await this.#postBatch(batch.map(({ request }) => request))
+      const requests = batch.map(({ request }) => request)
+      const span = { callers: batch.map(each => each.span), attributes: { 'wallet.batch.requests': batch.length } }
+      const results = await withSharedSpan('post batch', span, () => this.#postBatch(requests))
       for (const [at, { resolve, reject }] of batch.entries()) {
         const result = results[at]!
         if (result.kind === 'refused') reject(result.error)
