@@ -174,6 +174,12 @@ describe('the holder of the token of a gateway', () => {
     await expect(send(change)).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
   })
 
+  test('cannot keep the reports of others from being stored', async () => {
+    const oldest = await reported({ uptimeMs: 3_155_760_000_000 })
+    expect(oldest.startedAt).toEqual(new Date(0))
+    await system.gatewayClient.instances.leave.mutate({ instanceId: oldest.instanceId })
+  })
+
   test('cannot fill the table, and displaces nobody who runs', async () => {
     const { instanceId } = await reported({ host: 'genuine' })
     const cores = system.cores.slice(0, 2)

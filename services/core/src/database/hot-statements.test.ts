@@ -296,7 +296,7 @@ function times<Result>(count: number, action: () => Promise<Result>): Promise<Re
 /** Counts up to 10,000 open holds, for the metrics. */
 const isBounded = (name?: string) => name === 'count-open-holds'
 
-/** Statements of administration and repair, and those whose values the ORM writes into the text, which are measured by text. */
+/** Statements of administration and repair, and those that the ORM runs, which are measured by text. */
 const unmeasured = [
   'change-ledger-status',
   'change-wallet-status',

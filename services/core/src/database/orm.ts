@@ -7,6 +7,7 @@ import {
   type SqlEntityManager,
 } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
+import { BindingDriver } from './bound-values.ts'
 import { type PoolOptions, poolConfig } from './pool.ts'
 import { RowSigner } from './row-signer.ts'
 
@@ -22,6 +23,7 @@ type OrmOptions = PoolOptions & {
 /** MikroORM on one PostgreSQL, with its own pool. */
 export function openOrm(url: string, { entities = [], migrations = [], ...pool }: OrmOptions) {
   return MikroORM.init({
+    driver: BindingDriver,
     clientUrl: url,
     entities: [...entities],
     extensions: [Migrator],

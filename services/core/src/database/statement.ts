@@ -5,8 +5,8 @@ import pg from 'pg'
 export type Queryable = Pool | ClientBase
 
 /**
- * One SQL statement with bound values, prepared once per connection under its name. MikroORM writes values into the text of
- * a query, so PostgreSQL plans every one of them; for postings and lists, planning would be most of the cost.
+ * One SQL statement with bound values, prepared once per connection under its name. MikroORM prepares no statements, so PostgreSQL
+ * plans each query of it; for postings and lists, planning would be most of the cost.
  */
 export type Statement<Row> = { name: string; text: string; rowMode?: 'array'; row?: Row }
 

@@ -16,13 +16,15 @@ const [silent, kept] = [instanceSilentSeconds, instanceKeptSeconds].map(seconds 
 
 /**
  * Updates the instances that are known, and inserts others while there is room under their name. The clock of PostgreSQL sets the
- * times. A report changes no instance of another kind or name.
+ * times, and limits those that the table does not take: one such report would keep the others of its name from being stored. A report
+ * changes no instance of another kind or name.
  */
 const storeStatement = statement(
   'store-instances',
   `with reported as (
      select (r ->> 'instanceId')::uuid as id, r ->> 'host' as host, r ->> 'version' as version,
-       clock_timestamp() - (r ->> 'uptimeMs')::float8 * interval '1 millisecond' as started_at, r ->> 'fault' as fault,
+       greatest(clock_timestamp() - (r ->> 'uptimeMs')::float8 * interval '1 millisecond', '1970-01-01T00:00:00Z') as started_at,
+       r ->> 'fault' as fault,
        (r ->> 'waiting')::integer as waiting, (r ->> 'unhealthyCores')::integer as unhealthy_cores
      from jsonb_array_elements($3::jsonb) r),
    seen as (

@@ -19,7 +19,7 @@ import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, requireGenuine } from '../database/row-signer.ts'
-import { runIn } from '../database/run.ts'
+import { runIn, runOn } from '../database/run.ts'
 import type { WalletRow } from '../database/tables/wallet.ts'
 import { idToFind } from '../database/types.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
@@ -78,7 +78,7 @@ export async function createWallet(
     ledger = written.ledger
     return wallet
   }
-  if ((await em.count(Wallet, { workspaceId, currency, kind: 'EXTERNAL' })) === 0)
+  if (!(await findExternalWallet(runIn(em), ledger.workspaceId, currency)))
     await add({ kind: 'EXTERNAL', number: null, bizId: null, name: 'external' })
   const wallet = await add({ kind: 'CUSTOMER', number: ledger.walletCount + 1, bizId, name })
   const target = idFromUuid('wallet', wallet.id)
@@ -195,7 +195,8 @@ export async function fundWallet(core: CheckedReads & { shards: Shards }, fundin
   if (!wallet || !workspace || !own) throw new DomainError('W001', { field: 'walletId' })
   const fault = amountFault(amount, wallet.currency)
   if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
-  const external = await findExternalWallet(core.reads, workspace, wallet.currency)
+  const external = await findExternalWallet(runOn(core.reads), workspace, wallet.currency)
+  if (!external) throw new Error(`workspace ${workspace} has wallets in ${wallet.currency} but no EXTERNAL wallet`)
   const { holdId, holdRemainder } = funding
   const posting: Posting = {
     kind: 'posting',

@@ -28,7 +28,8 @@ import {
 import type { ListDatabase } from '../database/lists/list-reader.ts'
 import { readPage } from '../database/lists/page.ts'
 import { type Em, kyselyOf } from '../database/orm.ts'
-import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
+import type { Run } from '../database/run.ts'
+import { plainArray, run, statement } from '../database/statement.ts'
 import { bigint, decimal, decimalText, oneOf, text, time, uuid } from '../database/tables/columns.ts'
 import { storedHoldColumns } from '../database/tables/hold.ts'
 import { type FoundRow, jsonOf, type RowOf, rowFrom, selectColumns, type WithMac } from '../database/tables/table.ts'
@@ -180,15 +181,14 @@ const findExternalWalletStatement = statement<{ id: Uuid<'wallet'> }>(
   `select id from wallet where workspace_id = $1 and currency = $2 and kind = 'EXTERNAL'`,
 )
 
-/** The hidden EXTERNAL wallet of this currency. */
+/** The hidden EXTERNAL wallet of this currency; null before the first wallet of the currency. */
 export async function findExternalWallet(
-  db: Queryable,
+  runStatement: Run,
   workspace: Uuid<'workspace'>,
   currency: string,
-): Promise<Uuid<'wallet'>> {
-  const [row] = await run(db, findExternalWalletStatement, [workspace, currency])
-  if (!row) throw new Error(`workspace ${workspace} has wallets in ${currency} but no EXTERNAL wallet`)
-  return row.id
+): Promise<Uuid<'wallet'> | null> {
+  const [row] = await runStatement(findExternalWalletStatement, [workspace, currency])
+  return row?.id ?? null
 }
 
 /** The IDs of a workspace's own wallets that hold money. */
