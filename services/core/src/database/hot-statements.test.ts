@@ -299,7 +299,6 @@ const isBounded = (name?: string) => name === 'count-open-holds'
 /** Statements of administration and repair, and those that the ORM runs, which are measured by text. */
 const unmeasured = [
   'change-ledger-status',
-  'change-wallet-status',
   'create-wallet',
   'end-session',
   'end-webhook-leases',
@@ -309,7 +308,6 @@ const unmeasured = [
   'find-role',
   'keep-chain-fingerprint',
   'lock-due-webhooks',
-  'lock-ledger',
   'open-ledger',
   'read-chain-fingerprint',
   'remove-checkpoint-uploads',
