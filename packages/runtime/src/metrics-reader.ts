@@ -39,8 +39,10 @@ class OpenMetrics extends Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE> {
     this.#registry = registry
   }
 
-  /** Objects of their own, because prom-client renames counters when it writes this format. */
+  /** Objects of their own, because prom-client renames counters when it writes this format. `collect` sets the values of the original. */
   override getMetricsAsArray() {
-    return this.#registry.getMetricsAsArray().map(metric => Object.create(metric))
+    return this.#registry
+      .getMetricsAsArray()
+      .map(metric => Object.assign(Object.create(metric), { collect: metric.collect?.bind(metric) }))
   }
 }
