@@ -174,6 +174,7 @@ describe('core-client', async () => {
     expect(manifest).toMatchObject({ license: 'UNLICENSED', exports: { '.': { types: './index.d.ts' } } })
     expect(manifest).not.toHaveProperty('private')
     expect(Object.keys(manifest.dependencies)).toEqual([
+      '@opentelemetry/api',
       '@trpc/client',
       '@trpc/server',
       'decimal.js',

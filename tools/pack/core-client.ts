@@ -1,6 +1,7 @@
 import { copyFile, rm } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
 import { readManifest, root, writeManifest } from './manifest.ts'
@@ -54,8 +55,10 @@ function declarations(declared: string): Plugin {
   return {
     name: 'declarations',
     resolveId(id, importer) {
-      const [, name, file = 'index'] = /^@workspace-wallet\/([^/]+)(?:\/(.+))?$/.exec(id) ?? []
-      if (name) return join(declared, `packages/${name}/src/${file}.d.ts`)
+      if (id.startsWith('@workspace-wallet/')) {
+        const source = fileURLToPath(import.meta.resolve(id))
+        return join(declared, relative(root, source).replace(/\.ts$/, '.d.ts'))
+      }
       if (id === '@trpc/client') return join(root, 'node_modules/@trpc/client/dist/index.d.mts')
       if (!importer || !id.startsWith('.')) return null
       return resolve(dirname(importer), id.replace(/\.ts$/, '.d.ts').replace(/\.mjs$/, '.d.mts'))

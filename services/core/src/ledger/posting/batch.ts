@@ -218,7 +218,8 @@ function outcomeUnknown({ commands }: LedgerRequest): RequestResult {
 async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promise<RequestResult[]> {
   const { results, written, breaches } = await commitOrForget(store, requests)
   if (written) {
-    store.onCommitted?.(lastRowOf(written.rows))
+    const last = lastRowOf(written.rows)
+    if (last) store.onCommitted?.(last)
     noteWritten(store, requests, written)
   }
   // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
@@ -226,14 +227,16 @@ async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promis
   return results
 }
 
-/** A batch is one transaction: one of its rows stands for all. */
-function lastRowOf({ postings, holds }: ChainedDecisions): CommittedRow {
+/** A batch is one transaction: one of its rows stands for all. Undefined if every request was rejected. */
+function lastRowOf({ postings, holds }: ChainedDecisions): CommittedRow | undefined {
   const posted = postings.transfers.at(-1)
   if (posted) {
     const { workspaceId, position } = posted.transfer
     return { table: 'transfer', workspaceId, position, mac: posted.source.mac }
   }
-  const { workspaceId, position, mac } = holds.events.at(-1)!
+  const event = holds.events.at(-1)
+  if (!event) return
+  const { workspaceId, position, mac } = event
   return { table: 'journal', workspaceId, position, mac }
 }
 
