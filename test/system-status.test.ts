@@ -39,6 +39,7 @@ test('keeps verifications, also of one workspace and with what they found', asyn
       actor: 'admin:a',
       workspaceId: null,
       isGenuine: true,
+      kind: 'WHOLE',
       ok: true,
       workspaces: expect.any(Number),
       wallets: expect.any(Number),

@@ -18,7 +18,7 @@ let traffic: Promise<void>
 beforeAll(async () => {
   // With a standby, whose lag is a metric.
   postgres = await startReplicatedPostgres()
-  const coreEnvironment = { DATA_DIR: await makeTempDir('data') }
+  const coreEnvironment = { DATA_DIR: await makeTempDir('data'), VERIFY_EVERY_MINUTES: '60' }
   system = await startSystem({ database: postgres, cores: 2, gateways: 2, coreEnvironment })
   const couriers = [await system.startCourier(), await system.startCourier()]
   const hosts = (urls: (string | undefined)[]) => urls.map(url => new URL(url!).host)

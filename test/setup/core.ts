@@ -35,6 +35,7 @@ export async function openTestCore({ options = '', prepare }: TestCoreOptions = 
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
     RECEIPT_KEYS: `r1:${key()}`,
+    VERIFY_EVERY_MINUTES: '0',
     SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
   })
   const core = await openCore(

@@ -82,6 +82,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       RECEIPT_KEYS: receiptKeys,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
       SERVICE_TOKENS: `g:gateway:${gatewayToken},s:service:${serviceToken},f:funding:${fundingToken},c:courier:${courierToken},a:admin:${adminToken}`,
+      VERIFY_EVERY_MINUTES: '0',
       LOG_LEVEL: 'warn',
       ...options.coreEnvironment,
       ...environment,

@@ -110,7 +110,7 @@ describe('the state of the service', () => {
     await json('ledger verify')
     expect((await json('system status')).lastVerification).toMatchObject({ ok: true })
     const shown = await text('system status')
-    expect(shown).toMatch(/^Core \d\S+ \(0001-initial\), Node v24\S+, PostgreSQL 18\S+\nLast verification {2}sound, /)
+    expect(shown).toMatch(/^Core \d\S+ \(0001-initial\), Node v24\S+, PostgreSQL 18\S+\nLast verification +sound, /)
     expect(shown).toContain('No workspace is halted.')
     expect(shown).toMatch(new RegExp(`Expire within 30 days:\n[^\n]+\n(.+\n)*${apiKey} +ada`))
   })

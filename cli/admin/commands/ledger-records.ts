@@ -23,13 +23,14 @@ export const ledgerRecordCommands = [
         String(each.id),
         each.at.toISOString(),
         each.isGenuine ? (each.ok ? 'sound' : 'VIOLATIONS') : 'FORGED',
+        each.kind === 'WHOLE' ? 'whole' : 'incremental',
         each.workspaceId ?? 'all',
         String(each.flows),
         each.checkpointId ?? '',
         each.actor,
         each.brokenRules.map(({ rule, violations }) => `${rule} ${violations}`).join(', '),
       ])
-      const headings = ['NUMBER', 'TIME', 'RESULT', 'WORKSPACE', 'FLOWS', 'AGAINST', 'ACTOR', 'BROKEN RULES']
+      const headings = ['NUMBER', 'TIME', 'RESULT', 'KIND', 'WORKSPACE', 'FLOWS', 'AGAINST', 'ACTOR', 'BROKEN RULES']
       return table(headings, rows) + olderSentence(next)
     },
   }),

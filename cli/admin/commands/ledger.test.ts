@@ -261,7 +261,7 @@ test('ledger verifications and checkpoints list what has ended', async () => {
   await json('ledger verify')
   const { verifications } = await json('ledger verifications --limit 1')
   expect(verifications).toMatchObject([{ ok: true, actor: 'admin:a', isGenuine: true, brokenRules: [] }])
-  expect(await text('ledger verifications --limit 1')).toMatch(/^NUMBER +TIME +RESULT[\s\S]+ sound +all /)
+  expect(await text('ledger verifications --limit 1')).toMatch(/^NUMBER +TIME +RESULT[\s\S]+ sound +whole +all /)
   await json(`ledger checkpoint --out ${join(dataDir, 'listed.checkpoint')}`)
   expect(await text('ledger checkpoints --limit 1')).toMatch(/^NUMBER +TIME +CHECKPOINT[\s\S]+ all +\d+ +admin:a/)
   expect((await json('ledger checkpoints --limit 1')).checkpoints).toMatchObject([{ isGenuine: true }])

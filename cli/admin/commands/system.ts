@@ -94,7 +94,7 @@ function printRefusals(refusals: Refusal[], next: number | null): string {
 }
 
 function printStatus(status: SystemStatus): string {
-  const { versions, instances, halted, lastVerification, lastCheckpoint, lastBackup } = status
+  const { versions, instances, halted, lastVerification, lastWholeVerification, lastCheckpoint, lastBackup } = status
   const { expiringKeys, expiringOperators, unusedKeys } = status
   const last = (record: { at: Date; actor: string; isGenuine: boolean } | null, what = '') =>
     record
@@ -102,9 +102,10 @@ function printStatus(status: SystemStatus): string {
       : 'none'
   return [
     `Core ${versions.core} (${versions.schema.join(', ')}), Node ${versions.node}, PostgreSQL ${versions.postgresql}`,
-    `Last verification  ${last(lastVerification, lastVerification?.ok ? 'sound, ' : 'VIOLATIONS, ')}`,
-    `Last checkpoint    ${last(lastCheckpoint)}`,
-    `Last backup        ${last(lastBackup, lastBackup ? `${lastBackup.name}, ` : '')}`,
+    `Last verification        ${last(lastVerification, lastVerification?.ok ? 'sound, ' : 'VIOLATIONS, ')}`,
+    `Last whole verification  ${last(lastWholeVerification, lastWholeVerification?.ok ? 'sound, ' : 'VIOLATIONS, ')}`,
+    `Last checkpoint          ${last(lastCheckpoint)}`,
+    `Last backup              ${last(lastBackup, lastBackup ? `${lastBackup.name}, ` : '')}`,
     '',
     halted.length === 0
       ? 'No workspace is halted.'

@@ -13,6 +13,9 @@ export const ledger = dashboard('wallet-ledger', 'Wallet: ledger', [
       stat('Since the last verification', 's', 'time() - max(core_last_verification_timestamp_seconds)', {
         red: 172_800,
       }),
+      stat('Unsound verifications', 'short', 'count(min by (kind) (core_verification_sound) == 0) or vector(0)', {
+        red: 1,
+      }),
       stat('Since the last checkpoint', 's', 'time() - max(core_last_checkpoint_timestamp_seconds)', { red: 691_200 }),
       stat('Since the last backup', 's', 'time() - max(core_last_backup_timestamp_seconds)', { red: 172_800 }),
       stat('Postings that wait', 'short', 'sum(core_postings{state="waiting"})', { red: 200 }),

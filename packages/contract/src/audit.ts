@@ -18,6 +18,7 @@ export const auditActions = [
   'ledger.repair',
   'ledger.checkpoint',
   'ledger.verify',
+  'ledger.verify-incremental',
   'limit.clear',
   'limit.set',
   'member.add',

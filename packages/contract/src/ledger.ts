@@ -13,6 +13,9 @@ export const ledgerRules = {
   'checkpoint-journal':
     'The event log has not become shorter, and its last journal entry at the checkpoint still has the same MAC.',
   'checkpoint-audit': 'The last audit entry at the checkpoint still has the MAC in the checkpoint.',
+  'verified-log': 'The event log continues that of the last verification.',
+  'verified-wallets': 'The flows up to the last verification have left each wallet as they had then.',
+  'verified-audit': 'The audit up to the last verification is what it was then, except for deposits and withdrawals.',
   'database-object': 'Tables, constraints, triggers and functions are exactly those that the migrations create.',
   'database-grant':
     "The service's role has exactly the rights that the migration step grants, and no other role may write.",
@@ -145,6 +148,10 @@ export const listedViolations = 20
 /** A checkpoint whose parts were all uploaded. The caller chooses the upload ID. */
 export const uploadedCheckpoint = z.object({ uploadId: z.uuid(), checkpointId: z.uuid() })
 export type UploadedCheckpoint = z.infer<typeof uploadedCheckpoint>
+
+/** What a verification reads: everything, or what has changed since the last sound one. Core runs incremental ones itself. */
+export const verificationKinds = ['WHOLE', 'INCREMENTAL'] as const
+export type VerificationKind = (typeof verificationKinds)[number]
 
 /** Verifies all workspaces or one, optionally against a checkpoint that covers the same workspaces or one of them. */
 export const verifyInput = z.object({ workspaceId: z.string().optional(), checkpoint: uploadedCheckpoint.optional() })

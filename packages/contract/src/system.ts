@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { auditEntry } from './audit.ts'
 import { instance } from './instances.ts'
-import { brokenRule, haltedLedger } from './ledger.ts'
+import { brokenRule, haltedLedger, verificationKinds } from './ledger.ts'
 
 /** Entries of the audit about the whole service, newest first. `before`: `next` of the previous page. */
 export const listRecordsInput = z.object({
@@ -15,6 +15,8 @@ const record = auditEntry.pick({ id: true, at: true, actor: true, workspaceId: t
 
 /** A verification that has ended, of one workspace or of all. */
 export const verificationRecord = record.extend({
+  /** Incremental ones are run by core itself. */
+  kind: z.enum(verificationKinds),
   ok: z.boolean(),
   startedAt: z.date().nullable(),
   workspaces: z.int(),
@@ -67,6 +69,7 @@ export const systemStatus = z.object({
   instances: z.array(instance),
   halted: z.array(haltedLedger),
   lastVerification: verificationRecord.nullable(),
+  lastWholeVerification: verificationRecord.nullable(),
   lastCheckpoint: checkpointRecord.nullable(),
   lastBackup: backupRecord.nullable(),
   /** Active keys that expire within `expiringWithinDays`. */

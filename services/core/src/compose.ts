@@ -15,6 +15,7 @@ import { countOpenHolds, maxCountedHolds, readExpiryDelay } from './holds/figure
 import { sweepDueHolds } from './holds/sweeper.ts'
 import { InstanceIntake } from './instances/intake.ts'
 import { watchIntegrity } from './integrity/figures.ts'
+import { scheduleVerifications } from './integrity/schedule/scheduler.ts'
 import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
@@ -143,6 +144,14 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const access = new AccessCache({ reads, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
+  const verifying = scheduleVerifications(
+    { databaseUrl: config.DATABASE_URL, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    {
+      everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
+      wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
+    },
+    AbortSignal.any([stopping, closing.signal]),
+  )
   const watching = Promise.all([foreignSessions.watch(closing.signal), history.watch(sessionPool, closing.signal)])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
@@ -213,7 +222,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     log,
     async close() {
       closing.abort()
-      await Promise.all([following, sweeping, watching])
+      await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
       await reporter.close()
       await instances.close()

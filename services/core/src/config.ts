@@ -58,6 +58,12 @@ export const coreSchema = z.object({
   SERVICE_TOKENS: parsed(parseServiceTokens).describe(
     'Comma-separated name:role:token entries. A role is gateway, service, funding, courier, admin or viewer; a token has at least 32 characters',
   ),
+  VERIFY_EVERY_MINUTES: wholeNumber(0, 44_640)
+    .default(60)
+    .describe(
+      'How often core verifies what has changed in the ledger since the last sound verification, in minutes. 0: core verifies nothing by itself',
+    ),
+  VERIFY_WHOLE_EVERY_DAYS: wholeNumber(1, 365).default(7).describe('How often core verifies the whole ledger, in days'),
   WEBHOOK_ALLOWED_NETWORKS: allowedNetworks,
 })
 export type CoreConfig = z.infer<typeof coreSchema>

@@ -5,6 +5,7 @@ import { Journal } from './events/entities.ts'
 import { Hold } from './holds/entities.ts'
 import { Instance } from './instances/entities.ts'
 import { CheckpointPart } from './integrity/checkpoints/entities.ts'
+import { VerifiedLedger } from './integrity/verify/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
 import { SpendingLimit } from './limits/entities.ts'
@@ -34,6 +35,7 @@ export const entities = [
   Refusal,
   SpendingLimit,
   Transfer,
+  VerifiedLedger,
   Wallet,
   Webhook,
   Workspace,

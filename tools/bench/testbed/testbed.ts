@@ -88,6 +88,8 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
         {
           ...common,
           CORE_PORT: '0',
+          // Only what is measured runs.
+          VERIFY_EVERY_MINUTES: '0',
           DATABASE_URL: database.serviceUrl,
           LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
           RECEIPT_KEYS: secrets.receiptKeys,

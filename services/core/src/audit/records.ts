@@ -49,7 +49,10 @@ export async function findActions(
 }
 
 /** The kinds of actions that have an index, and so can be found among millions of others: see database/migrations/initial/audit.ts. */
-export type RecordedAction = Extract<AuditAction, 'ledger.verify' | 'ledger.checkpoint' | 'system.backup'>
+export type RecordedAction = Extract<
+  AuditAction,
+  'ledger.verify' | 'ledger.verify-incremental' | 'ledger.checkpoint' | 'system.backup'
+>
 
 /** No record is longer. */
 const longestRecord = 16_384
@@ -75,20 +78,23 @@ function findActionsOf(action: RecordedAction) {
 }
 const findStatements: Record<RecordedAction, Statement<FoundRecord>> = {
   'ledger.verify': findActionsOf('ledger.verify'),
+  'ledger.verify-incremental': findActionsOf('ledger.verify-incremental'),
   'ledger.checkpoint': findActionsOf('ledger.checkpoint'),
   'system.backup': findActionsOf('system.backup'),
 }
 
 /**
- * The newest actions of a kind, checked.
+ * The newest actions of these kinds, checked.
  *
  * @param before the number of an action; only earlier ones
  */
 export async function findCheckedActions(
   db: Queryable,
   chainKey: KeyObject,
-  action: RecordedAction,
+  actions: readonly RecordedAction[],
   { before = Number.MAX_SAFE_INTEGER, limit }: { before?: number | undefined; limit: number },
 ): Promise<CheckedAction[]> {
-  return checked(chainKey, await run(db, findStatements[action], [before, limit]))
+  const found: FoundRecord[] = []
+  for (const action of actions) found.push(...(await run(db, findStatements[action], [before, limit])))
+  return checked(chainKey, found.sort((a, b) => b.id - a.id).slice(0, limit))
 }

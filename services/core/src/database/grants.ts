@@ -46,6 +46,9 @@ export function grants(role: string, database: string): string[] {
     // Upload a checkpoint in parts for a comparison, and delete the parts afterwards.
     `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
 
+    // Replace where the last sound verification ended. The audit has a digest of the rows.
+    `grant insert, delete on verified_ledger to ${role}`,
+
     // Read figures of the server for /metrics.
     `grant execute on function oldest_transaction_start, replication_state to ${role}`,
 

@@ -10,7 +10,7 @@ export type TextRow = (string | null)[]
 /** Rows of one FETCH: balances round trips against memory and the interval of progress reports. */
 const rowsPerFetch = 1000
 
-const settings = {
+export const snapshotSettings = {
   // Unqualified names are built-in ones, and statements qualify tables: objects of the same name do not change what a statement
   // reads.
   search_path: 'pg_catalog,pg_temp',
@@ -64,7 +64,7 @@ export class Snapshot {
     client.once('end', () => signal?.removeEventListener('abort', abandon))
     const opened = (async () => {
       await client.connect()
-      await requireSettings(client, settings)
+      await requireSettings(client, snapshotSettings)
       await markSession(client, chainKey)
       return Snapshot.begin(client)
     })()
@@ -117,7 +117,7 @@ export class Snapshot {
 /** A connection for snapshots, which the caller opens. */
 export function snapshotClient(databaseUrl: string, name: string): pg.Client {
   const client = new pg.Client({
-    ...startupOf(databaseUrl, settings),
+    ...startupOf(databaseUrl, snapshotSettings),
     application_name: name,
     keepAlive: true,
     connectionTimeoutMillis: 5_000,

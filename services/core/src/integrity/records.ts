@@ -5,6 +5,7 @@ import {
   type CheckpointRecord,
   type Id,
   type RecordListing,
+  type VerificationKind,
   type VerificationRecord,
   type VerifyReport,
 } from '@workspace-wallet/contract'
@@ -16,30 +17,78 @@ import type { Queryable } from '../database/statement.ts'
 
 type Parts = { reads: Queryable; chainKey: KeyObject }
 
-/** Records a verification that has ended in the audit. @param workspaceId null for all workspaces */
+/** `workspaceId`: null for all workspaces. `ends`: the digest of where a sound one ended that core has scheduled. */
+type Ended = { workspaceId: Id<'workspace'> | null; startedAt: Date; kind: VerificationKind; ends?: string | null }
+
+/** Records a verification that has ended in the audit. */
 export function recordVerification(
   em: Em,
   actor: string,
-  { workspaceId, startedAt }: { workspaceId: Id<'workspace'> | null; startedAt: Date },
+  { workspaceId, startedAt, kind, ends = null }: Ended,
   { ok, workspaces, wallets, transfers, flows, brokenRules, checkpoint }: VerifyReport,
 ): void {
   const checkpointId = checkpoint?.checkpointId ?? null
   recordAction(em, {
     actor,
-    action: 'ledger.verify',
+    action: actionOf[kind],
     workspaceId,
     target: workspaceId ?? 'all workspaces',
-    after: { ok, startedAt, workspaces, wallets, transfers, flows, brokenRules, checkpointId },
+    after: { ok, startedAt, workspaces, wallets, transfers, flows, brokenRules, checkpointId, ends },
   })
 }
+
+/** An action for each kind, so that the last whole verification is found among thousands of incremental ones. */
+const actionOf = { WHOLE: 'ledger.verify', INCREMENTAL: 'ledger.verify-incremental' } as const
+
+const kindOf = ({ action }: CheckedAction): VerificationKind => (action === actionOf.WHOLE ? 'WHOLE' : 'INCREMENTAL')
 
 /** The verifications that the audit has, newest first. */
 export async function listVerifications(
   parts: Parts,
   listing: RecordListing,
 ): Promise<{ verifications: VerificationRecord[]; next: number | null }> {
-  const { records, next } = await listRecords(parts, 'ledger.verify', listing)
+  const { records, next } = await listRecords(parts, ['ledger.verify', 'ledger.verify-incremental'], listing)
   return { verifications: records.map(toVerification), next }
+}
+
+/** A verification of all workspaces that has ended, as the audit says under a valid MAC. */
+export type EndedVerification = {
+  kind: VerificationKind
+  ok: boolean
+  startedAt: Date
+  endedAt: Date
+  /** The digest of where it ended, if core ran it and found the ledger sound. */
+  ends: string | null
+  /** Flows that it read. */
+  flows: number
+}
+
+/** The newest verifications, if there are any. */
+export type LastVerifications = {
+  whole: EndedVerification | null
+  incremental: EndedVerification | null
+  /** The newest one that was sound and says where it ended. */
+  continued: EndedVerification | null
+}
+
+/** Records of single workspaces and records that are not genuine do not count. Only the newest ones of a kind are read. */
+const readRecords = 50
+
+/** The last verifications of all workspaces. */
+export async function findLastVerifications({ reads, chainKey }: Parts): Promise<LastVerifications> {
+  const read = async (kind: VerificationKind) => {
+    const actions = await findCheckedActions(reads, chainKey, [actionOf[kind]], { limit: readRecords })
+    return actions.filter(({ isGenuine, workspaceId }) => isGenuine && workspaceId === null).map(toEnded)
+  }
+  const [whole, incremental] = [await read('WHOLE'), await read('INCREMENTAL')]
+  const sound = [whole, incremental].flatMap(ended => ended.find(({ ok, ends }) => ok && ends !== null) ?? [])
+  const [continued = null] = sound.sort((a, b) => b.endedAt.getTime() - a.endedAt.getTime())
+  return { whole: whole[0] ?? null, incremental: incremental[0] ?? null, continued }
+}
+
+function toEnded(action: CheckedAction): EndedVerification {
+  const { ok, startedAt, ends, flows } = verification.parse(action.after)
+  return { kind: kindOf(action), ok, startedAt: startedAt ?? action.at, endedAt: action.at, ends, flows }
 }
 
 /** The exports of checkpoints that the audit has, newest first. */
@@ -47,22 +96,28 @@ export async function listCheckpoints(
   parts: Parts,
   listing: RecordListing,
 ): Promise<{ checkpoints: CheckpointRecord[]; next: number | null }> {
-  const { records, next } = await listRecords(parts, 'ledger.checkpoint', listing)
+  const { records, next } = await listRecords(parts, ['ledger.checkpoint'], listing)
   return { checkpoints: records.map(toCheckpoint), next }
+}
+
+/** The last verification that read everything; null without any. */
+export async function findLastWholeVerification(parts: Parts): Promise<VerificationRecord | null> {
+  const [last] = (await listRecords(parts, [actionOf.WHOLE], { limit: 1 })).records
+  return last ? toVerification(last) : null
 }
 
 /** The last backup that the audit has; null without any. */
 export async function findLastBackup(parts: Parts): Promise<BackupRecord | null> {
-  const [last] = (await listRecords(parts, 'system.backup', { limit: 1 })).records
+  const [last] = (await listRecords(parts, ['system.backup'], { limit: 1 })).records
   return last ? { ...commonOf(last), name: last.target, ...backup.parse(last.after) } : null
 }
 
 async function listRecords(
   { reads, chainKey }: Parts,
-  action: RecordedAction,
+  actions: readonly RecordedAction[],
   { before, limit }: RecordListing,
 ): Promise<{ records: CheckedAction[]; next: number | null }> {
-  const found = await findCheckedActions(reads, chainKey, action, { before, limit: limit + 1 })
+  const found = await findCheckedActions(reads, chainKey, actions, { before, limit: limit + 1 })
   const records = found.slice(0, limit)
   return { records, next: found.length > limit ? records.at(-1)!.id : null }
 }
@@ -86,12 +141,14 @@ const verification = fields({
   flows: count,
   brokenRules: z.array(brokenRule).catch([]),
   checkpointId: z.string().nullable().catch(null),
+  ends: z.string().nullable().catch(null),
 })
 const checkpoint = fields({ takenAt: time, wallets: count })
 const backup = fields({ bytes: count })
 
 function toVerification(action: CheckedAction): VerificationRecord {
-  return { ...commonOf(action), ...verification.parse(action.after) }
+  const { ends, ...after } = verification.parse(action.after)
+  return { ...commonOf(action), kind: kindOf(action), ...after }
 }
 
 function toCheckpoint(action: CheckedAction): CheckpointRecord {

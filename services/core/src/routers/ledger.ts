@@ -138,7 +138,7 @@ async function* verifyAlone(
     const verification = { databaseUrl, chainKey, writers, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
-      else yield event
+      else if (event.kind === 'progress') yield event
   } finally {
     verifying.delete(core)
     if (checkpoint) await removeUploads(core.reads, checkpoint.uploadId).catch(error => logLeftUpload(core, error))
@@ -163,7 +163,7 @@ async function* recorded(
   for await (const event of events) {
     if (event.kind === 'result')
       await inTransaction(ctx, async (em, actor) =>
-        recordVerification(em, actor, { workspaceId, startedAt }, event.report),
+        recordVerification(em, actor, { workspaceId, startedAt, kind: 'WHOLE' }, event.report),
       ).catch(error => ctx.core.log.warn({ err: error }, 'a verification could not be recorded in the audit'))
     yield event
   }

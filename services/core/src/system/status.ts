@@ -12,7 +12,7 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, type SignedEntity } from '../database/row-signer.ts'
 import { listInstances } from '../instances/list.ts'
-import { findLastBackup, listCheckpoints, listVerifications } from '../integrity/records.ts'
+import { findLastBackup, findLastWholeVerification, listCheckpoints, listVerifications } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
 import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
@@ -43,6 +43,7 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
       reason: reason ?? '',
     })),
     lastVerification,
+    lastWholeVerification: await findLastWholeVerification(core),
     lastCheckpoint,
     lastBackup: await findLastBackup(core),
   }

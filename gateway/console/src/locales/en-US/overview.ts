@@ -3,6 +3,7 @@ export const overview = {
   halted: (count: number) => (count === 1 ? 'One workspace is halted' : `${count} workspaces are halted`),
   toLedger: 'See their way back on the page Ledger.',
   verification: 'Last verification',
+  wholeVerification: 'Last whole verification',
   neverVerified: 'None yet: run one on the page Ledger',
   sound: 'Sound',
   broken: (count: number) => (count === 1 ? '1 broken rule' : `${count} broken rules`),

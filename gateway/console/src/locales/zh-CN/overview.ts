@@ -5,6 +5,7 @@ export const overview: Catalogue['overview'] = {
   halted: count => `${count} 个工作空间已停止`,
   toLedger: '恢复方式请见“账本”页面。',
   verification: '最近一次验证',
+  wholeVerification: '最近一次完整验证',
   neverVerified: '尚无：请在“账本”页面运行',
   sound: '无误',
   broken: count => `${count} 条规则不成立`,

@@ -56,21 +56,31 @@ function HaltedAlert({ halted }: Pick<SystemStatus, 'halted'>) {
 /** The last verification, checkpoint and backup. */
 function Evidence({ status }: { status: SystemStatus }) {
   const { overview } = useText()
-  const { lastVerification, lastCheckpoint, lastBackup } = status
+  const { lastVerification, lastWholeVerification, lastCheckpoint, lastBackup } = status
   return (
-    <SimpleGrid cols={{ base: 1, md: 3 }}>
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 4 }}>
       <Card title={overview.verification} at={lastVerification?.at} missing={overview.neverVerified}>
-        {lastVerification && (
-          <Tag tone={lastVerification.ok ? 'good' : 'bad'}>
-            {lastVerification.ok ? overview.sound : overview.broken(lastVerification.brokenRules.length)}
-          </Tag>
-        )}
+        <Soundness of={lastVerification} />
+      </Card>
+      <Card title={overview.wholeVerification} at={lastWholeVerification?.at} missing={overview.neverVerified}>
+        <Soundness of={lastWholeVerification} />
       </Card>
       <Card title={overview.checkpoint} at={lastCheckpoint?.at} missing={overview.noCheckpoint} />
       <Card title={overview.backup} at={lastBackup?.at} missing={overview.noBackup}>
         {lastBackup && <Written>{lastBackup.name}</Written>}
       </Card>
     </SimpleGrid>
+  )
+}
+
+function Soundness({ of: verification }: { of: SystemStatus['lastVerification'] }) {
+  const { overview } = useText()
+  return (
+    verification && (
+      <Tag tone={verification.ok ? 'good' : 'bad'}>
+        {verification.ok ? overview.sound : overview.broken(verification.brokenRules.length)}
+      </Tag>
+    )
   )
 }
 

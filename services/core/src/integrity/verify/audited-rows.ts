@@ -1,6 +1,6 @@
-import { type AuditAction, Decimal, type LedgerRule, type Uuid } from '@workspace-wallet/contract'
+import { type AuditAction, Decimal, type LedgerRule } from '@workspace-wallet/contract'
 import { auditRowsPerFetch } from '../../audit/chain.ts'
-import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import type { TextRow } from '../../database/snapshot.ts'
 import { apiKeyColumns } from '../../database/tables/api-key.ts'
 import { operatorColumns } from '../../database/tables/operator.ts'
 import { limitColumns } from '../../database/tables/spending-limit.ts'
@@ -8,11 +8,11 @@ import { arrayReader, type Columns, type SignedTable, selectColumns } from '../.
 import { walletColumns } from '../../database/tables/wallet.ts'
 import { webhookColumns } from '../../database/tables/webhook.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
-import { type Findings, publicId } from './findings/findings.ts'
+import { type Extent, eventsOf, fundingActions, fundingOf } from './extent.ts'
+import { publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
+import type { Scope } from './scope.ts'
 import { decimalOf } from './values.ts'
-
-type Scope = { snapshot: Snapshot; workspaceId: Uuid<'workspace'> | null; findings: Findings }
 
 /** Fields that an action in the audit determines, by name, as JSON values. */
 type State = Record<string, unknown>
@@ -158,14 +158,15 @@ const wallets = rowsOf({
   },
 })
 
-const funding: AuditedRows = {
+const funding = (extent: Extent): AuditedRows => ({
   rule: 'transfer-audit',
   actions: ['wallet.deposit', 'wallet.withdraw'],
   idInAudit: transferIdInAudit,
   sql: `
     select workspace_id, id, type, case type when 'DEPOSIT' then target_wallet_id else source_wallet_id end, biz_id,
       amount, currency
-    from public.transfer where type is distinct from 'TRANSFER' and ${isInScope} order by workspace_id, id`,
+    from ${eventsOf('transfer', extent)} t
+    where type is distinct from 'TRANSFER' and ${isInScope} order by workspace_id, id`,
   publicId: id => publicId('transfer', id),
   idName: 'transferId',
   audited: ({ action, target, after: { bizId, amount, currency } }) => ({
@@ -182,7 +183,7 @@ const funding: AuditedRows = {
     amount,
     currency,
   }),
-}
+})
 
 const webhooks = rowsOf({
   rule: 'webhook-audit',
@@ -225,18 +226,20 @@ const limits = rowsOf({
  * Compares the audit with the rows that its actions created and changed. A row that its owner resets to an earlier
  * state has a genuine MAC; the audit still has the action that followed.
  *
- * Each kind is one merge of two sorted streams, so memory stays constant.
+ * Each kind is one merge of two sorted streams, so memory stays constant. An incremental verification compares the new deposits and
+ * withdrawals, and everything else as a whole.
  */
 export async function checkAuditedRows(scope: Scope): Promise<void> {
-  for (const rows of [workspaces, members, apiKeys, operators, wallets, funding, webhooks, limits])
+  for (const rows of [workspaces, members, apiKeys, operators, wallets, funding(scope.extent), webhooks, limits])
     await compare(rows, scope)
 }
 
-async function compare(audited: AuditedRows, { snapshot, workspaceId, findings }: Scope): Promise<void> {
+async function compare(audited: AuditedRows, { snapshot, workspaceId, findings, extent }: Scope): Promise<void> {
   const { actions: names, idInAudit, sql } = audited
   const actionSql = `
     select workspace_id, ${idInAudit}, action, target, after
-    from public.audit where action = any ($2) and ${isInScope}
+    from ${audited.rule === 'transfer-audit' ? fundingOf(extent) : `(select * from public.audit where action not in ${fundingActions})`} a
+    where action = any ($2) and ${isInScope}
     order by workspace_id, (${idInAudit}) collate "C", position`
   const actions = new Lookahead(snapshot.batches(actionSql, [workspaceId, names], auditRowsPerFetch))
   const rows = new Lookahead(snapshot.batches(sql, [workspaceId]))

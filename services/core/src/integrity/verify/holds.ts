@@ -1,23 +1,18 @@
-import type { Uuid } from '@workspace-wallet/contract'
-import type { Snapshot } from '../../database/snapshot.ts'
 import { type Check, ledgerCount, rowIds, runChecks } from './checks.ts'
-import type { Findings } from './findings/findings.ts'
+import { type Extent, ofHolds } from './extent.ts'
+import type { Scope } from './scope.ts'
 
 /** Checks holds against wallets, captures and journal. Their MACs are checked with the other signed rows. */
-export function checkHolds(
-  snapshot: Snapshot,
-  workspaceId: Uuid<'workspace'> | null,
-  findings: Findings,
-): Promise<void> {
+export function checkHolds({ snapshot, workspaceId, findings, extent }: Scope): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [
     numbers,
     ledgerCounts,
     walletCounts,
     sums,
     available,
-    captured,
-    draws,
-    lives,
+    captured(extent),
+    draws(extent),
+    lives(extent),
   ])
 }
 
@@ -87,13 +82,13 @@ const available: Check = {
   }),
 }
 
-const captured: Check = {
+const captured = (extent: Extent): Check => ({
   rule: 'hold-captured',
   sql: `
     select h.workspace_id, h.id, h.captured, coalesce(d.amount, 0)
-    from public.hold h left join (
+    from ${ofHolds('hold', extent)} h left join (
       select workspace_id, hold_id, sum(amount) as amount
-      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      from ${ofHolds('transfer', extent)} t where hold_id is not null and ($1::uuid is null or workspace_id = $1)
       group by workspace_id, hold_id) d on d.workspace_id = h.workspace_id and d.hold_id = h.id
     where ($1::uuid is null or h.workspace_id = $1) and h.captured is distinct from coalesce(d.amount, 0)
     order by h.workspace_id, h.id`,
@@ -101,15 +96,15 @@ const captured: Check = {
     message: `its captured is ${counted}, but its captures sum to ${found}`,
     ids: rowIds('hold', workspace, id),
   }),
-}
+})
 
-const draws: Check = {
+const draws = (extent: Extent): Check => ({
   rule: 'hold-captured',
   sql: `
     select d.workspace_id, d.id, d.amount, d.hold_remaining, coalesce(d.before, h.amount), h.expires_at
     from (
       select *, lag(hold_remaining) over (partition by workspace_id, hold_id order by position) as before
-      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)) d
+      from ${ofHolds('transfer', extent)} t where hold_id is not null and ($1::uuid is null or workspace_id = $1)) d
     left join public.hold h on h.workspace_id = d.workspace_id and h.id = d.hold_id
       and h.wallet_id = d.source_wallet_id and h.currency = d.currency
     where (d.created_at >= h.created_at and d.created_at < h.expires_at and d.amount <= coalesce(d.before, h.amount)
@@ -122,24 +117,24 @@ const draws: Check = {
         : `it captures ${amount} of ${before}, and ${remaining} remains; or it is not within the time of the hold`,
     ids: rowIds('transfer', workspace, id),
   }),
-}
+})
 
 /** The events of each hold: `c` is the first one, which must create it, `e` the second one, and `d` its last capture. */
-const lives: Check = {
+const lives = (extent: Extent): Check => ({
   rule: 'hold-life',
   sql: `
     with event as (
       select *, row_number() over life as place, count(*) over (partition by workspace_id, hold_id) as events
-      from public.journal where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      from ${ofHolds('journal', extent)} j where hold_id is not null and ($1::uuid is null or workspace_id = $1)
       window life as (partition by workspace_id, hold_id order by position))
     select coalesce(h.workspace_id, c.workspace_id), coalesce(h.id, c.hold_id), h.status, c.type, e.type, c.events
-    from (select * from public.hold where $1::uuid is null or workspace_id = $1) h
+    from (select * from ${ofHolds('hold', extent)} read where $1::uuid is null or workspace_id = $1) h
     full join (select * from event where place = 1) c on c.workspace_id = h.workspace_id and c.hold_id = h.id
     left join event e on e.workspace_id = h.workspace_id and e.hold_id = h.id and e.place = 2
     left join (
       select distinct on (workspace_id, hold_id) workspace_id, hold_id, position, created_at, hold_remaining,
         min(position) over (partition by workspace_id, hold_id) as first_position
-      from public.transfer where hold_id is not null and ($1::uuid is null or workspace_id = $1)
+      from ${ofHolds('transfer', extent)} t where hold_id is not null and ($1::uuid is null or workspace_id = $1)
       order by workspace_id, hold_id, position desc) d on d.workspace_id = h.workspace_id and d.hold_id = h.id
     where (
       c.type = 'hold.created' and c.status = 'OPEN' and c.captured = 0::numeric and c.remaining = h.amount
@@ -166,4 +161,4 @@ const lives: Check = {
         : `it is ${status}, which is not what its captures and its ${events ?? 0} events say (${first ?? 'none'}, then ${second ?? 'none'})`,
     ids: rowIds('hold', workspace, id),
   }),
-}
+})

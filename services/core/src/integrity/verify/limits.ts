@@ -1,23 +1,37 @@
 import { type AuditAction, type Decimal, type LedgerRule, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { auditRowsPerFetch } from '../../audit/chain.ts'
-import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import type { TextRow } from '../../database/snapshot.ts'
 import { limitKey, walletSubject } from '../../ledger/decide/spending.ts'
 import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
+import { type Extent, fundingActions } from './extent.ts'
 import { type Findings, publicId } from './findings/findings.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
+import type { Scope } from './scope.ts'
 import { decimalOf, wholeOf } from './values.ts'
 
 const isInScope = '($1::uuid is null or workspace_id = $1)'
 
 const actionsSql = `
   select workspace_id, action, target, after from public.audit
-  where action in ('limit.set', 'limit.clear') and ${isInScope} order by workspace_id, position`
+  where action in ('limit.set', 'limit.clear') and action not in ${fundingActions} and ${isInScope} order by workspace_id, position`
+
+const limited = `
+  select workspace_id from public.audit where action = 'limit.set' and action not in ${fundingActions}`
+
+/** An incremental verification reads the days since the one on which the last verification ended. */
+const transfersSince = `(
+  select transfer.* from (${limited} group by workspace_id) of_workspace
+  left join public.verified_ledger verified on verified.workspace_id = of_workspace.workspace_id
+  cross join lateral (
+    select * from public.transfer row
+    where row.workspace_id = of_workspace.workspace_id
+      and row.created_at >= coalesce(date_trunc('day', verified.posted_at, 'UTC'), '-infinity') offset 0) transfer)`
 
 /** The withdrawals and transfers of all workspaces whose audit has a limit. */
-const transfersSql = `
-  select workspace_id, id, position, actor, source_wallet_id, currency, amount, created_at from public.transfer
-  where type is distinct from 'DEPOSIT' and ${isInScope}
-    and workspace_id in (select workspace_id from public.audit where action = 'limit.set')
+const transfersSql = (extent: Extent) => `
+  select workspace_id, id, position, actor, source_wallet_id, currency, amount, created_at
+  from ${extent === 'WHOLE' ? 'public.transfer' : transfersSince} t
+  where type is distinct from 'DEPOSIT' and ${isInScope} and workspace_id in (${limited})
   order by workspace_id, position`
 
 const rowsSql = `
@@ -30,22 +44,19 @@ const rowsSql = `
  *
  * One pass over the sorted streams of actions, transfers and rows; the limits of one workspace are in memory.
  */
-export async function checkLimits(
-  snapshot: Snapshot,
-  workspaceId: Uuid<'workspace'> | null,
-  findings: Findings,
-): Promise<void> {
+export async function checkLimits({ snapshot, workspaceId, findings, extent, baseline }: Scope): Promise<void> {
   await runChecks(snapshot, workspaceId, findings, [counts])
   const actions = new Lookahead(snapshot.batches(actionsSql, [workspaceId], auditRowsPerFetch))
-  const transfers = new Lookahead(snapshot.batches(transfersSql, [workspaceId]))
+  const transfers = new Lookahead(snapshot.batches(transfersSql(extent), [workspaceId]))
   const rows = new Lookahead(snapshot.batches(rowsSql, [workspaceId]))
   for (let first = await actions.peek(); first; first = await actions.peek()) {
     const workspace = first[0]!
     const limits = new Map<string, LimitReplay>()
+    const firstDay = baseline.get(workspace!)?.postedAt?.slice(0, dayLength) ?? null
     for await (const [, action, target, after] of rowsOf(actions, workspace)) {
       const state = JSON.parse(after ?? 'null') ?? {}
       const key = limitKey({ subject: subjectOf(target!), currency: textOf(state.currency) })
-      const limit = limits.get(key) ?? new LimitReplay(findings, workspace, key)
+      const limit = limits.get(key) ?? new LimitReplay(findings, workspace, key, firstDay)
       limits.set(key, limit)
       limit.action(action as AuditAction, state)
     }
@@ -86,6 +97,8 @@ function subjectOf(target: string): string {
   return wallet ? walletSubject(wallet) : `key:${target}`
 }
 
+const dayLength = 'yyyy-mm-dd'.length
+
 /** The amounts of a limit for the transfers after a position. */
 type Bounds = { position: number; perTransfer: Decimal | null; perDay: Decimal | null }
 
@@ -97,10 +110,13 @@ class LimitReplay {
   /** Since it began to count, in order; empty if it is cleared. */
   #bounds: Bounds[] = []
   #countedFrom = Number.NaN
+  /** The first day whose transfers are replayed; null for all. */
+  readonly #firstDay: string | null
   #day: TextRow[number] = null
   #spent: Decimal = decimalOf('0')
 
-  constructor(findings: Findings, workspace: TextRow[number], key: string) {
+  constructor(findings: Findings, workspace: TextRow[number], key: string, firstDay: string | null) {
+    this.#firstDay = firstDay
     this.#findings = findings
     this.#workspace = workspace
     this.#key = key
@@ -123,7 +139,7 @@ class LimitReplay {
     const position = wholeOf(at!)
     const bounds = this.#bounds.findLast(each => each.position < position)
     if (!bounds) return
-    const day = `${createdAt}`.slice(0, 'yyyy-mm-dd'.length)
+    const day = `${createdAt}`.slice(0, dayLength)
     if (day !== this.#day) this.#spent = decimalOf('0')
     this.#day = day
     this.#spent = this.#spent.plus(decimalOf(amount!))
@@ -142,6 +158,8 @@ class LimitReplay {
 
   row(day: TextRow[number], spent: TextRow[number]): void {
     if (this.#bounds.length === 0) return
+    // The last transfer that it counts is older.
+    if (this.#firstDay !== null && this.#day === null && `${day}` < this.#firstDay) return
     const isLastDay = this.#day === null || day === this.#day
     if (!isLastDay || !decimalOf(spent).equals(this.#spent))
       this.#report(

@@ -1,41 +1,40 @@
-import type { KeyObject } from 'node:crypto'
-import { type LedgerRule, listedViolations, type Uuid } from '@workspace-wallet/contract'
-import type { Snapshot, TextRow } from '../../database/snapshot.ts'
+import { type LedgerRule, listedViolations } from '@workspace-wallet/contract'
+import type { TextRow } from '../../database/snapshot.ts'
 import { journalColumns } from '../../database/tables/journal.ts'
 import { arrayReader, selectColumns, withMac } from '../../database/tables/table.ts'
 import { emptyJournalHead, journalMac } from '../../ledger/chain/journal.ts'
 import { type Check, rowIds, runChecks, workspaceIds } from './checks.ts'
-import type { Findings } from './findings/findings.ts'
+import { type Extent, eventsOf, noWorkspace } from './extent.ts'
+import type { Scope } from './scope.ts'
 import { wholeOf } from './values.ts'
 
-type Scope = { snapshot: Snapshot; chainKey: KeyObject; workspaceId: Uuid<'workspace'> | null; findings: Findings }
-
 /** Checks the event log of each workspace, which consists of its transfers and its journal, and the end that its ledger names. */
-export async function checkLog({ snapshot, chainKey, workspaceId, findings }: Scope): Promise<void> {
-  await replayJournal(snapshot, chainKey, workspaceId, findings)
-  await checkEvents(snapshot, workspaceId, findings)
-  await runChecks(snapshot, workspaceId, findings, [positions, journalHeads, journalTimes, walletEvents])
+export async function checkLog(scope: Scope): Promise<void> {
+  const { snapshot, workspaceId, findings, extent } = scope
+  await replayJournal(scope)
+  await checkEvents(scope)
+  const continued = extent === 'WHOLE' ? [] : [verifiedLogs, verifiedAudits]
+  const events = extent === 'WHOLE' ? walletEvents : newWalletEvents
+  await runChecks(snapshot, workspaceId, findings, [positions, journalHeads, journalTimes, events, ...continued])
 }
 
 const storedJournal = withMac(journalColumns)
 const readEntry = arrayReader(storedJournal, Object.keys(storedJournal))
-const journalSql = `
+const journalSql = (extent: Extent) => `
   select ${selectColumns(storedJournal, 'j')}
-  from public.journal j where $1::uuid is null or workspace_id = $1
+  from ${eventsOf('journal', extent)} j where $1::uuid is null or workspace_id = $1
   order by workspace_id, position`
 
 /** After a violation the next entry may continue from the stored MAC, or from the one that the entry should have had. */
-async function replayJournal(
-  snapshot: Snapshot,
-  chainKey: KeyObject,
-  workspaceId: Uuid<'workspace'> | null,
-  findings: Findings,
-): Promise<void> {
+async function replayJournal({ snapshot, chainKey, workspaceId, findings, extent, baseline }: Scope): Promise<void> {
   let workspace: string | undefined
   let heads: Buffer[] = []
-  for await (const rows of snapshot.batches(journalSql, [workspaceId]))
+  for await (const rows of snapshot.batches(journalSql(extent), [workspaceId]))
     for (const { mac, ...entry } of rows.map(readEntry)) {
-      if (entry.workspaceId !== workspace) heads = [emptyJournalHead]
+      if (entry.workspaceId !== workspace) {
+        const verified = baseline.get(entry.workspaceId)
+        heads = [verified ? Buffer.from(verified.journalHead, 'hex') : emptyJournalHead]
+      }
       workspace = entry.workspaceId
       const expected = heads.map(head => journalMac(chainKey, entry, head))
       const isExpected = expected.some(each => each.equals(mac))
@@ -54,18 +53,19 @@ async function replayJournal(
  * from that of the event before, or is the number of orders so far: one that is wrong does not make all later ones wrong.
  * After a gap in the positions, which is reported, no count is expected.
  */
-const eventsSql = `
-  with event as (
+const eventsSql = (extent: Extent) => `
+  with new_event as (
     select workspace_id, position, id, order_count, (type is not distinct from 'TRANSFER')::integer as is_order,
       true as is_transfer, created_at
-    from public.transfer where $1::uuid is null or workspace_id = $1
+    from ${eventsOf('transfer', extent)} t where $1::uuid is null or workspace_id = $1
     union all
     select workspace_id, position, id, order_count, 0, false, created_at
-    from public.journal where $1::uuid is null or workspace_id = $1),
+    from ${eventsOf('journal', extent)} j where $1::uuid is null or workspace_id = $1),
+  event as (${extent === 'WHOLE' ? fromTheBeginning : sinceVerified}),
   compared as (
-    select *, lag(position, 1, 0::bigint) over log::numeric + 1::numeric as expected,
-      lag(order_count, 1, 0::bigint) over log::numeric + is_order::numeric as expected_count, sum(is_order) over log as counted,
-      lag(created_at) over log as earlier
+    select *, lag(position, 1, begins_at) over log::numeric + 1::numeric as expected,
+      lag(order_count, 1, orders_before) over log::numeric + is_order::numeric as expected_count,
+      orders_before + sum(is_order) over log as counted, lag(created_at, 1, time_before) over log as earlier
     from event
     window log as (partition by workspace_id order by position)),
   -- First a filter without text, which would be made for each event.
@@ -88,13 +88,9 @@ const eventsSql = `
   where place <= ${listedViolations}
   order by rule, workspace_id, position`
 
-async function checkEvents(
-  snapshot: Snapshot,
-  workspaceId: Uuid<'workspace'> | null,
-  findings: Findings,
-): Promise<void> {
+async function checkEvents({ snapshot, workspaceId, findings, extent }: Scope): Promise<void> {
   const violations = new Map<LedgerRule, number>()
-  for (const row of await snapshot.rows(eventsSql, [workspaceId])) {
+  for (const row of await snapshot.rows(eventsSql(extent), [workspaceId])) {
     const [name, workspace, position, id, isTransfer, found, required, violationsOfRule] = row
     const rule = name as LedgerRule
     findings.add({
@@ -106,6 +102,13 @@ async function checkEvents(
   }
   for (const [rule, count] of violations) findings.addUnlisted(rule, count - Math.min(count, listedViolations))
 }
+
+const fromTheBeginning = `
+  select *, 0::bigint as begins_at, 0::bigint as orders_before, null::timestamptz as time_before from new_event`
+
+const sinceVerified = `
+  select e.*, coalesce(v.position, 0) as begins_at, coalesce(v.order_count, 0) as orders_before, v.posted_at as time_before
+  from new_event e left join public.verified_ledger v on v.workspace_id = e.workspace_id`
 
 function messageOf(rule: string, found: string, required: string): string {
   if (rule.endsWith('-time')) return `its time is ${found}, that of the event before it ${required}`
@@ -192,5 +195,62 @@ const walletEvents: Check = {
         ? 'it is in the journal, and its row does not exist'
         : `its status is ${status}, and ${last ?? 'none'} in the journal, where its first entry is ${first ?? 'none'}`,
     ids: rowIds('wallet', workspace, id),
+  }),
+}
+
+/** The wallets that have new events: an earlier status is in the audit, under the digest of the last verification. */
+const newWalletEvents: Check = {
+  rule: 'wallet-journal',
+  sql: `
+    select j.workspace_id, j.wallet_id, w.status, j.status, j.first
+    from (
+      select distinct on (workspace_id, wallet_id) workspace_id, wallet_id, status,
+        first_value(type) over life as first, first_value(created_at) over life as created_at,
+        count(*) filter (where type = 'wallet.created') over life as creations
+      from ${eventsOf('journal', 'INCREMENTAL')} e where hold_id is null and ($1::uuid is null or workspace_id = $1)
+      window life as (partition by workspace_id, wallet_id order by position)
+      order by workspace_id, wallet_id, position desc) j
+    left join public.wallet w on w.workspace_id = j.workspace_id and w.id = j.wallet_id and w.kind = 'CUSTOMER'
+    left join public.verified_ledger v on v.workspace_id = j.workspace_id
+    where (j.status = w.status and case when w.created_at > coalesce(v.posted_at, '-infinity')
+      then j.first = 'wallet.created' and j.creations = 1 and j.created_at = w.created_at else j.creations <= 1 end) is not true
+    order by 1, 2`,
+  violation: walletEvents.violation,
+}
+
+const verifiedLogs: Check = {
+  rule: 'verified-log',
+  sql: `
+    select v.workspace_id, v.position, l.position
+    from public.verified_ledger v
+    left join public.ledger l on l.workspace_id = v.workspace_id
+    left join lateral (
+      select j.mac from public.journal j where j.workspace_id = v.workspace_id and j.position <= v.position
+      order by j.position desc limit 1) last on true
+    where v.workspace_id <> '${noWorkspace}' and ($1::uuid is null or v.workspace_id = $1)
+      and (l.position >= v.position and l.order_count >= v.order_count and coalesce(last.mac, '') = v.journal_head) is not true
+    order by v.workspace_id`,
+  violation: ([workspace, verified, now]) => ({
+    message: `its event log is at position ${now ?? 'none'}, and does not continue that of the last verification, which ended at ${verified}`,
+    ids: workspaceIds(workspace),
+  }),
+}
+
+const verifiedAudits: Check = {
+  rule: 'verified-audit',
+  sql: `
+    select nullif(v.workspace_id, '${noWorkspace}'), v.audit_position
+    from public.verified_ledger v
+    left join lateral (
+      select mac from public.audit a where a.workspace_id = v.workspace_id and a.position = v.audit_position
+      union all
+      select mac from public.audit a
+      where v.workspace_id = '${noWorkspace}' and a.workspace_id is null and a.position = v.audit_position
+      limit 1) last on true
+    where ($1::uuid is null or v.workspace_id = $1) and coalesce(last.mac, '') <> v.audit_mac
+    order by v.workspace_id`,
+  violation: ([workspace, position]) => ({
+    message: `action ${position} of its audit, with which the last verification ended, is another one or no longer exists`,
+    ids: workspace === null ? {} : workspaceIds(workspace),
   }),
 }

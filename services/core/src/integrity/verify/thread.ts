@@ -3,8 +3,8 @@ import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import type { VerifyEvent } from '@workspace-wallet/contract'
-import type { Verification } from './verify.ts'
+import { BaselineChanged } from './baseline.ts'
+import type { Verification, VerificationEvent } from './verify.ts'
 
 /** About three times what a verification needs. */
 const heapLimitMb = 256
@@ -17,13 +17,13 @@ const heapLimitMb = 256
 setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 
 /**
- * Runs a verification in a separate thread: it computes for minutes, and must not delay the thread that posts transfers.
+ * Runs a verification in a separate thread of low priority: it computes for minutes, and must not delay the thread that posts transfers.
  * The thread, its connection and its current statement end when the caller stops iterating or the signal aborts.
  */
 export async function* verifyInThread(
   verification: Verification,
   signal: AbortSignal | undefined,
-): AsyncGenerator<VerifyEvent, void> {
+): AsyncGenerator<VerificationEvent, void> {
   signal?.throwIfAborted()
   // Node adds a directory for its version.
   const compileCache = getCompileCacheDir()
@@ -34,10 +34,10 @@ export async function* verifyInThread(
   })
   // `on` listens only while it iterates. An error while the thread ends would otherwise stop core.
   thread.on('error', () => {})
-  let result: VerifyEvent | undefined
+  let result: VerificationEvent | undefined
   try {
     const messages = on(thread, 'message', { ...(signal && { signal }), close: ['exit'] })
-    for await (const [event] of messages as AsyncIterable<[VerifyEvent]>) {
+    for await (const [event] of messages as AsyncIterable<[VerificationEvent]>) {
       if (event.kind === 'result') {
         result = event
         break
@@ -49,4 +49,9 @@ export async function* verifyInThread(
   }
   if (!result) throw new Error('the verification thread ended without a result')
   yield result
+}
+
+/** Whether an incremental verification has not begun, because where the last one ended was changed. The thread has cloned the error. */
+export function isBaselineChanged(error: unknown): boolean {
+  return error instanceof Error && error.message === new BaselineChanged().message
 }

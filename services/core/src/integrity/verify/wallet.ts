@@ -24,6 +24,9 @@ const macLength = 33
  * Replays one wallet: its flows in order, then its row. Accepts any values: one that cannot be read is a violation.
  * After a violation the replay continues from the stored values, so that one damaged row does not make all later ones fail.
  */
+/** The end of a wallet's chain: what a verification compares with the one before. */
+export type ChainEnd = [id: string | null, sequence: number, mac: string, balance: string, orderCount: number]
+
 export class WalletReplay {
   readonly #key: KeyObject
   readonly #findings: Findings
@@ -34,6 +37,13 @@ export class WalletReplay {
   readonly #checkpointHead: CheckpointHead | null
   readonly #decimals: number | null
 
+  /** Since when the flows are replayed: the first one is not earlier. Null if they are replayed from the beginning. */
+  readonly #since: { time: number } | null
+  /** Where the last verification ended, if that is not the beginning of the chain. */
+  #verified: ChainEnd | null = null
+
+  /** How many flows were read, and how many there are with those that the last verification has read. */
+  #read = 0
   #flows = 0
   #sum = zero
   #sequence = 0
@@ -56,8 +66,10 @@ export class WalletReplay {
     id: string | null,
     wallet: WalletText | null,
     checkpointHead: CheckpointHead | null,
+    since: { time: number } | null,
   ) {
     this.#key = key
+    this.#since = since
     this.#findings = findings
     this.#wallet = wallet
     this.#workspaceId = workspaceId
@@ -73,12 +85,14 @@ export class WalletReplay {
     const report: Report = (rule, message) => this.#reportFlow(rule, flow, message)
     const sequence = wholeOf(flow.sequence)
     const isRepeated = sequence === this.#sequence
+    if (this.#since && this.#read === 0) this.#beginBefore(flow, this.#since.time)
     const follows = sequence === this.#sequence + 1
-    if (this.#flows === 0 && !this.#wallet) report('flow-wallet', 'it belongs to a wallet that does not exist')
+    if (this.#read === 0 && !this.#wallet) report('flow-wallet', 'it belongs to a wallet that does not exist')
     if (!follows) report('flow-sequence', `its sequence is ${flow.sequence}, expected ${this.#sequence + 1}`)
 
     const amount = decimalOf(flow.amount)
     const change = flow.direction === 'OUT' ? amount.negated() : amount
+    this.#read++
     this.#flows++
     this.#sum = this.#sum.plus(change)
     this.#checkAmount(flow, report)
@@ -93,11 +107,49 @@ export class WalletReplay {
     if (sequence === this.#checkpointHead?.sequence) this.#macAtCheckpoint = this.#mac
   }
 
-  /** Checks the wallet's row after its last flow. Returns the sum of the flows. */
-  end(): Decimal {
+  /** The state before the first flow that is read. What the flow says of it is under its MAC; the digest of all wallets confirms it. */
+  #beginBefore(
+    { sequence, amount, direction, balanceAfter, type, flowOrderCount, previousMac }: FlowText,
+    time: number,
+  ) {
+    const change = direction === 'OUT' ? decimalOf(amount).negated() : decimalOf(amount)
+    this.#sequence = wholeOf(sequence) - 1
+    this.#flows = this.#sequence
+    this.#balance = decimalOf(balanceAfter).minus(change)
+    this.#sum = this.#balance
+    this.#orderCount = wholeOf(flowOrderCount) - (type === 'TRANSFER' ? 1 : 0)
+    this.#orders = this.#orderCount
+    this.#time = time
+    this.#mac = previousMac === null ? emptyHead : bytes.parse(previousMac)
+    this.#verified = this.#chainEnd()
+  }
+
+  /** Without new flows, the chain is where the last verification left it. The digest of all wallets confirms it. */
+  #beginWith({ sequence, balance, orderCount, head }: WalletText): void {
+    this.#sequence = wholeOf(sequence)
+    this.#flows = this.#sequence
+    this.#balance = decimalOf(balance)
+    this.#sum = this.#balance
+    this.#orderCount = wholeOf(orderCount)
+    this.#orders = this.#orderCount
+    this.#mac = bytes.parse(head)
+    this.#verified = this.#chainEnd()
+  }
+
+  #chainEnd(): ChainEnd {
+    return [this.#id, this.#sequence, this.#mac.toString('hex'), this.#balance.toFixed(), this.#orderCount]
+  }
+
+  /**
+   * Checks the wallet's row after its last flow. Returns the sum of the flows, and the ends of the chain now and at the end of the last
+   * verification; null for a wallet that had no flows.
+   */
+  end(): { sum: Decimal; now: ChainEnd | null; verified: ChainEnd | null } {
+    if (this.#since && this.#read === 0 && this.#wallet) this.#beginWith(this.#wallet)
     if (this.#wallet) this.#checkWallet(this.#wallet)
     if (this.#checkpointHead) this.#checkAgainstCheckpoint(this.#checkpointHead)
-    return this.#sum
+    const hasFlows = (end: ChainEnd | null) => (end && end[1] !== 0 ? end : null)
+    return { sum: this.#sum, now: hasFlows(this.#chainEnd()), verified: hasFlows(this.#verified) }
   }
 
   #checkAmount({ amount }: FlowText, report: Report): void {

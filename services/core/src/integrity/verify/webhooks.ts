@@ -1,15 +1,9 @@
-import type { Uuid } from '@workspace-wallet/contract'
-import type { Snapshot } from '../../database/snapshot.ts'
 import { furthestAttempt } from '../../webhooks/queries.ts'
 import { type Check, rowIds, runChecks } from './checks.ts'
-import type { Findings } from './findings/findings.ts'
+import type { Scope } from './scope.ts'
 
 /** Checks what the MACs of webhooks do not cover: their positions in the event log, and their next attempts. */
-export function checkWebhooks(
-  snapshot: Snapshot,
-  workspaceId: Uuid<'workspace'> | null,
-  findings: Findings,
-): Promise<void> {
+export function checkWebhooks({ snapshot, workspaceId, findings }: Scope): Promise<void> {
   return runChecks(snapshot, workspaceId, findings, [positions, attempts])
 }
 

@@ -1,6 +1,7 @@
+import { constants, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { VerifyEvent } from '@workspace-wallet/contract'
-import { type Verification, verifyLedger } from './verify.ts'
+import { type Verification, type VerificationEvent, verifyLedger } from './verify.ts'
 
 // The thread that thread.ts starts.
 
@@ -11,17 +12,21 @@ const keepAliveMs = 5_000
 let progress: VerifyEvent = { kind: 'progress', flows: 0, totalFlows: 0 }
 let sentAt = 0
 
-function send(event: VerifyEvent): void {
+function send(event: VerificationEvent): void {
   sentAt = performance.now()
   parentPort!.postMessage(event)
 }
+
+// On Linux, this is the priority of the calling thread; elsewhere, that of the process.
+if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
 
 const keepAlive = setInterval(() => send(progress), keepAliveMs)
 try {
   let result: VerifyEvent | undefined
   for await (const event of verifyLedger(workerData as Verification)) {
     if (event.kind === 'result') result = event
-    else progress = event
+    else if (event.kind === 'progress') progress = event
+    else send(event)
     if (event.kind === 'progress' && performance.now() - sentAt >= progressEveryMs) send(event)
   }
   // Sent after the connection is closed, because the receiver terminates the thread.

@@ -31,7 +31,10 @@ export const audit = `
   create index audit_request on audit (request_id, id) where request_id is not null;
   -- The actions that operators look for among millions of deposits.
   create index audit_record on audit (action, id)
-    where action in ('ledger.verify', 'ledger.checkpoint', 'system.backup');
+    where action in ('ledger.verify', 'ledger.verify-incremental', 'ledger.checkpoint', 'system.backup');
+  -- What an incremental verification reads beside the newest actions.
+  create index audit_administration on audit (workspace_id, position)
+    where action not in ('wallet.deposit', 'wallet.withdraw');
   create index audit_at on audit (at);
   -- See access/nonce-generation.ts.
   create index audit_nonce_generation on audit ((after ->> 'tag'), id) where action = 'nonces.begin';

@@ -18,4 +18,23 @@ export const verification = `
     primary key (upload_id, part),
     ${bounded(4_194_304, 'content')}
   );
+
+  -- Where the last sound verification that core scheduled ended, for each workspace; the nil UUID stands for actions on no workspace.
+  -- The next one can begin there (see integrity/verify/baseline.ts). The audit has a digest of all rows, so changing or removing rows
+  -- only makes the next verification a whole one.
+  create table verified_ledger (
+    workspace_id uuid primary key,
+    -- Of its ledger: the last event, the orders up to it, its time, and the MAC of the last journal entry.
+    position bigint not null,
+    order_count bigint not null,
+    posted_at timestamptz(3),
+    journal_head bytea not null,
+    -- The last action in its audit, and its MAC.
+    audit_position bigint not null,
+    audit_mac bytea not null,
+    -- SHA-256 of the ends of its wallets' chains, and of its actions in the audit that are no deposits and withdrawals.
+    wallets bytea not null,
+    audit bytea not null,
+    ${bounded(1024, 'journal_head', 'audit_mac', 'wallets', 'audit')}
+  );
 `
