@@ -131,13 +131,13 @@ async function setDefaults(settings: readonly (readonly [string, string])[]): Pr
 const resetDefaults = () =>
   execute(system.database.ownerUrl, `alter role wallet_service in database ${here()} reset all`)
 
+const endCoreSessions = `
+  select pg_terminate_backend(pid, 10000) from pg_stat_activity
+  where usename = 'wallet_service' and datname = current_database()`
+
 /** Ends all sessions of core, so that all further ones begin with the new defaults. */
 async function endSessions(): Promise<void> {
-  await execute(
-    system.database.ownerUrl,
-    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
-     where usename = 'wallet_service' and datname = current_database()`,
-  )
+  await execute(system.database.ownerUrl, endCoreSessions)
   await until('core has opened new ones', async () => (await get('/api/v1/wallets')).body.code === '2000')
 }
 
@@ -222,15 +222,19 @@ async function expectNoHarm(): Promise<void> {
   expect(violations.filter(({ rule }) => rule !== 'database-setting')).toEqual([])
 }
 
-/** A connection pooler that drops the options of the startup message, as PgBouncer does unless it is told otherwise. */
-async function startPooler(url: string): Promise<{ url: string; stop(): void }> {
-  const target = new URL(url)
+/**
+ * A connection pooler that drops the options of the startup message, as PgBouncer does when it is told to ignore them, but sends the
+ * process ID of PostgreSQL. `drops: false`: it changes nothing.
+ */
+async function startPooler(serviceUrl: string) {
+  const target = new URL(serviceUrl)
+  const state = { drops: true }
   const server = createServer(client => {
     const upstream = connectSocket(Number(target.port), target.hostname)
     client.once('data', startup => {
       // Length and version of the protocol, then names and values that end with a zero byte, and a last zero byte.
       const texts = startup.subarray(8, -2).toString('latin1').split('\0')
-      const kept = texts.filter((_, at) => texts[at - (at % 2)] !== 'options')
+      const kept = texts.filter((_, at) => !state.drops || texts[at - (at % 2)] !== 'options')
       const body = Buffer.from(`${kept.join('\0')}\0\0`, 'latin1')
       const head = Buffer.from(startup.subarray(0, 8))
       head.writeInt32BE(head.length + body.length)
@@ -241,15 +245,21 @@ async function startPooler(url: string): Promise<{ url: string; stop(): void }> 
     for (const socket of [client, upstream]) socket.on('error', () => client.destroy().resume())
   })
   const port = await listen(server)
-  return { url: Object.assign(new URL(url), { port: String(port) }).href, stop: () => server.close() }
+  const url = Object.assign(new URL(serviceUrl), { port: String(port) }).href
+  return Object.assign(state, { url, stop: () => server.close() })
 }
 
-test('a core behind a pooler that drops its settings answers S002, and logs which settings are wrong', async () => {
+test('a core behind a pooler that drops its settings does not start; if it does so later, it answers S002', async () => {
   await setDefaults([['DateStyle', 'German']])
   const pooler = await startPooler(system.database.serviceUrl)
-  const core = await system.startCore({ DATABASE_URL: pooler.url })
+  const start = () => system.startCore({ DATABASE_URL: pooler.url })
+  await expect(start()).rejects.toThrow(/core cannot start: .*DateStyle is "German, DMY"/)
+  pooler.drops = false
+  const core = await start()
   const admin = createCoreClient({ url: core.url, token: system.adminToken })
   try {
+    pooler.drops = true
+    await execute(system.database.ownerUrl, endCoreSessions)
     await until('the log names the setting', () => core.output().includes('DateStyle is \\"German, DMY\\"'))
     await expect(admin.workspaces.create.mutate({ name: 'Test' })).rejects.toMatchObject({
       data: { appError: { code: 'S002' } },

@@ -35,7 +35,8 @@ export function needsServers(path: string, read: (path: string) => string | null
 export function testFiles(): { unit: string[]; system: string[] } {
   const files = globSync('{packages,services,gateway,cli,tools,test,examples}/**/*.test.ts', {
     cwd: root,
-    exclude: path => path.includes('node_modules'),
+    // Those of PgBouncer have a configuration of their own.
+    exclude: path => path.includes('node_modules') || path === 'test/pgbouncer',
   })
   const { unit = [], system = [] } = Object.groupBy(files, path => (needsServers(path) ? 'system' : 'unit'))
   return { unit, system }

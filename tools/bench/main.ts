@@ -63,6 +63,11 @@ const flags = {
     help: 'also compare with pgledger, whose sources you have in this directory (part connections)',
     parse: anyText,
   },
+  pgbouncer: {
+    value: 'PROGRAM',
+    help: 'also measure the service behind this PgBouncer, 1.21 or newer (part connections)',
+    parse: anyText,
+  },
   quick: { help: 'only check that everything works; the figures mean nothing' },
 } as const
 
@@ -73,12 +78,14 @@ async function measure({
   directory,
   charts,
   pgledger,
+  pgbouncer,
   quick,
 }: Values<typeof flags>): Promise<void> {
   const settings = {
     ...(quick ? quickSettings : fullSettings),
     ...(rounds && { rounds }),
     ...(pgledger && { pgledger }),
+    ...(pgbouncer && { pgbouncer }),
   }
 
   // Fails now, not after ten minutes, if the file cannot be written.

@@ -7,7 +7,10 @@ import { DatabaseHistory } from './database/history.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
+import { poolerOf, poolerUrl } from './database/pooler.ts'
 import { isSchemaCurrent } from './database/readiness.ts'
+import { explainConnectError } from './database/session-checks.ts'
+import { type PoolName, poolSettings } from './database/session-settings.ts'
 import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limit.ts'
 import { entities } from './entities.ts'
 import { EventReader } from './events/event-reader.ts'
@@ -83,41 +86,25 @@ function openLimits(connections: number) {
   }
 }
 
-/**
- * PostgreSQL would plan the look-up of one row again each time, because it expects more rows of the plan that it keeps, for any
- * number of keys. Planning takes several times as long as the look-up.
- */
-const readSettings = { plan_cache_mode: 'force_generic_plan' }
-
 /** Opens core. The ledger has its own connections, one for each shard. */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
-  const orm = await openOrm(config.DATABASE_URL, {
-    name: 'reads',
-    max: config.DATABASE_READ_POOL,
-    settings: readSettings,
-    entities,
-    chainKey,
-    history,
-  })
+  const pooler = poolerOf(config.DATABASE_URL, config.DATABASE_POOLER_URL)
+  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : config.DATABASE_URL)
+  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler })
+  const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
-  const listPool = openPool(config.DATABASE_URL, {
-    name: 'lists',
+  const listPool = openPool(urlOf('lists'), {
+    ...optionsOf('lists'),
     max: config.DATABASE_LIST_POOL,
     pipeline: true,
-    chainKey,
-    history,
   })
-  const ledgerPool = openPool(config.DATABASE_URL, {
-    name: 'ledger',
+  const ledgerPool = openPool(urlOf('ledger'), {
+    ...optionsOf('ledger'),
     max: config.LEDGER_SHARDS,
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
-    // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
-    settings: { statement_timeout: '3s' },
-    chainKey,
-    history,
   })
   const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey, history })
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log)
@@ -152,7 +139,12 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     },
     AbortSignal.any([stopping, closing.signal]),
   )
-  const watching = Promise.all([foreignSessions.watch(closing.signal), history.watch(sessionPool, closing.signal)])
+  // A pooler can lead to another server than DATABASE_URL.
+  const watched = pooler ? [sessionPool, reads] : [sessionPool]
+  const watching = Promise.all([
+    foreignSessions.watch(closing.signal),
+    ...watched.map(pool => history.watch(pool, closing.signal)),
+  ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
   const { lockWaits } = limits
@@ -220,6 +212,15 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
+    async checkConnections() {
+      for (const pool of [sessionPool, reads, listPool, ledgerPool])
+        try {
+          const client = await pool.connect()
+          client.release()
+        } catch (error) {
+          throw explainConnectError(error)
+        }
+    },
     async close() {
       closing.abort()
       await Promise.all([following, sweeping, watching, verifying])

@@ -35,6 +35,11 @@ export const coreSchema = z.object({
     .describe(
       'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
     ),
+  DATABASE_POOLER_URL: serverUrl('postgres', 'postgresql')
+    .optional()
+    .describe(
+      'URL of PgBouncer in transaction mode, for reads, lists and postings. Core adds _reads, _lists and _ledger to the name of the database. DATABASE_URL still leads to PostgreSQL itself',
+    ),
   DATABASE_READ_POOL: wholeNumber(2, 100).default(8).describe('Connections for short reads and administration'),
   DATABASE_WRITERS: parsed(text => text.split(',').map(name => name.trim()))
     .optional()

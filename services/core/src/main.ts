@@ -12,6 +12,7 @@ import { startTracing } from '@workspace-wallet/runtime/start-tracing'
 import packageJson from '../package.json' with { type: 'json' }
 import { openCore } from './compose.ts'
 import { type CoreConfig, coreConfig } from './config.ts'
+import { UnsuitableSession } from './database/session-checks.ts'
 import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
 import { faultsOfKeyRing } from './keks/status.ts'
@@ -38,7 +39,7 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })
   try {
-    await checkKeys(core)
+    await checkDatabase(core)
     server.listen(config.CORE_PORT, config.CORE_HOST)
     await once(server, 'listening')
   } catch (error) {
@@ -73,20 +74,23 @@ async function main(config: CoreConfig): Promise<void> {
 }
 
 /**
- * Checks that the configured keys are those of the database. Core also starts while the database is unavailable: the first
- * batch checks the chain key again.
+ * Checks that core can use its connections, and that the configured keys are those of the database. Core also starts while the
+ * database is unavailable: each new connection and the first batch check this again.
  *
- * @throws StoredDataError
+ * @throws StoredDataError, UnsuitableSession
  */
-async function checkKeys(core: Core): Promise<void> {
+async function checkDatabase(core: Core): Promise<void> {
   const faults = await findFaults(core).catch(error => {
+    if (error instanceof UnsuitableSession) throw error
     core.log.warn({ err: error }, 'the database is not available yet')
     return []
   })
   if (faults.length > 0) throw new StoredDataError(faults)
 }
 
-async function findFaults({ orm, reads, chainKey, keyRing, log }: Core): Promise<string[]> {
+async function findFaults(core: Core): Promise<string[]> {
+  await core.checkConnections()
+  const { orm, reads, chainKey, keyRing, log } = core
   if (!(await isChainKey(reads, chainKey)))
     return ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']
   return faultsOfKeyRing(orm.em, keyRing, log)

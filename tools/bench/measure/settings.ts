@@ -9,6 +9,8 @@ export type Settings = {
   peerWorkspaces: number
   /** The directory with the sources of pgledger; without it, the service is not compared with pgledger. */
   pgledger?: string
+  /** PgBouncer 1.21 or newer; without it, the service is not measured behind one. */
+  pgbouncer?: string
   /** Batches of each size that the posting part makes in a round. */
   postingBatches: number
   /** Rows of the tables whose lists are read. The targets are for the last size. */

@@ -1,7 +1,7 @@
 /**
  * Signed transfers over one connection to hundreds, beside a service that makes one transaction of plain statements per
- * transfer and, if asked for, one that calls pgledger. Each connection has one request in flight. A checkpoint of PostgreSQL
- * precedes each run.
+ * transfer and, if asked for, one that calls pgledger, and beside the same service behind PgBouncer. Each connection has one
+ * request in flight. A checkpoint of PostgreSQL precedes each run.
  */
 import { sayWithin } from '../../../cli/processes/say.ts'
 import { drawChart, type Panel } from '../measure/chart.ts'
@@ -11,7 +11,7 @@ import type { Findings } from '../measure/report.ts'
 import { type Contenders, inRounds, ratiosOf } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'
 import { type Run, startLoadProcess } from '../testbed/load-process.ts'
-import { type Peer, startPeers, startPgledger } from '../testbed/peers.ts'
+import { type Peer, startPeers, startPgledger, startPooled } from '../testbed/peers.ts'
 import { checkpoint, type Testbed } from '../testbed/testbed.ts'
 
 const say = sayWithin('connections')
@@ -19,11 +19,12 @@ const connectionCounts = [1, 4, 16, 64, 256]
 
 export async function measureConnections(
   testbed: Testbed,
-  { rounds, warmUpMs, measureMs, peerWorkspaces, pgledger }: Settings,
+  { rounds, warmUpMs, measureMs, peerWorkspaces, pgledger, pgbouncer }: Settings,
 ): Promise<Findings> {
   const peers: Record<string, Peer> = {
     ...(await startPeers(testbed, 'bench_connections', peerWorkspaces)),
     ...(pgledger && { pgledger: await startPgledger(testbed, 'bench_pgledger', peerWorkspaces, pgledger) }),
+    ...(pgbouncer && { pgbouncer: await startPooled(testbed, 'bench_pgbouncer', peerWorkspaces, pgbouncer) }),
   }
   const load = startLoadProcess()
   const contenders: Contenders<Run> = {}
@@ -75,7 +76,11 @@ async function findingsOf(samples: Record<string, Run[]>, peers: string[]): Prom
   }
 }
 
-const seriesOf: Record<string, string> = { service: 'this service', transaction: 'one transaction per request' }
+const seriesOf: Record<string, string> = {
+  service: 'this service',
+  transaction: 'one transaction per request',
+  pgbouncer: 'this service behind PgBouncer',
+}
 
 function panelsOf(figures: Figures, peers: string[]): Panel[] {
   const pointsOf = (read: (name: string) => number) =>

@@ -1,15 +1,16 @@
 /**
  * The service, what a team could write instead of it (servers/transaction.ts), and if asked for a published ledger of SQL functions
- * (servers/pgledger.ts). Each has the same number of wallets.
+ * (servers/pgledger.ts), and the service behind PgBouncer. Each has the same number of wallets.
  */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mintKeyId } from '@workspace-wallet/runtime'
 import { query } from '../../../cli/processes/database.ts'
+import { startPgBouncer } from '../../../cli/processes/pgbouncer.ts'
 import type { Watched } from '../measure/cpu.ts'
 import { benchId, installPlainSchema, walletIds, walletsEach } from './plain/install.ts'
-import { makeSigner, type Signer, type Testbed } from './testbed.ts'
+import { type Database, makeSigner, type Signer, type Testbed } from './testbed.ts'
 
 export type Peer = {
   port: number
@@ -63,8 +64,30 @@ export async function startPgledger(
   return startExpress(testbed, 'pgledger', ownerUrl, signers)
 }
 
+/** The service behind PgBouncer. @param program PgBouncer 1.21 or newer */
+export async function startPooled(testbed: Testbed, name: string, workspaces: number, program: string): Promise<Peer> {
+  const database = await testbed.createDatabase(name)
+  const password = randomBytes(16).toString('hex')
+  await query(database.ownerUrl, `create role wallet_pooler login password '${password}' in role wallet_service`)
+  const target = Object.assign(new URL(database.serviceUrl), { username: 'wallet_pooler', password })
+  const pgbouncer = await startPgBouncer(target.href, { program })
+  const service = await startServiceOn(testbed, { ...database, poolerUrl: pgbouncer.url }, workspaces)
+  return {
+    ...service,
+    watched: { ...service.watched, pgbouncer: pgbouncer.pid() },
+    async stop() {
+      await service.stop()
+      await pgbouncer.stop()
+    },
+  }
+}
+
 async function startService(testbed: Testbed, name: string, workspaces: number): Promise<Peer> {
-  const { core, gateway, admin } = await testbed.startService(await testbed.createDatabase(name))
+  return startServiceOn(testbed, await testbed.createDatabase(name), workspaces)
+}
+
+async function startServiceOn(testbed: Testbed, database: Database, workspaces: number): Promise<Peer> {
+  const { core, gateway, admin } = await testbed.startService(database)
   const signers = await Promise.all(Array.from({ length: workspaces }, () => makeSigner(admin, walletsEach)))
   return {
     port: gateway.port,

@@ -34,7 +34,14 @@ export type Testbed = {
   stop(): Promise<void>
 }
 
-export type Database = { name: string; ownerUrl: string; serviceUrl: string; servicePassword: string }
+export type Database = {
+  name: string
+  ownerUrl: string
+  serviceUrl: string
+  servicePassword: string
+  /** Of a PgBouncer that core uses. */
+  poolerUrl?: string
+}
 
 export type Service = { core: Program; gateway: Program; admin: CoreClient }
 
@@ -91,6 +98,7 @@ export async function startTestbed(parentDirectory: string): Promise<Testbed> {
           // Only what is measured runs.
           VERIFY_EVERY_MINUTES: '0',
           DATABASE_URL: database.serviceUrl,
+          ...(database.poolerUrl && { DATABASE_POOLER_URL: database.poolerUrl }),
           LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
           RECEIPT_KEYS: secrets.receiptKeys,
           SERVICE_TOKENS: `g:gateway:${secrets.gatewayToken},a:admin:${secrets.adminToken}`,

@@ -60,6 +60,9 @@ export function grants(role: string, database: string): string[] {
     `grant insert (id, kind, name, host, version, started_at, fault, waiting, unhealthy_cores),
        update (seen_at, version, fault, waiting, unhealthy_cores), delete on instance to ${role}`,
 
+    // Set the settings of the sessions of a connection pooler.
+    `grant execute on function set_session to ${role}`,
+
     // The settings of core's sessions come with each connection (see session-settings.ts).
     `alter role ${role} reset all`,
     `alter role ${role} in database ${database} reset all`,

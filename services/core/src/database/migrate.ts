@@ -7,6 +7,7 @@ import { type BlockingSession, describeSession } from './foreign-sessions.ts'
 import { grants } from './grants.ts'
 import { migrations } from './migrations/index.ts'
 import { type Em, type Orm, openOrm } from './orm.ts'
+import { settingsFunction } from './pooler.ts'
 
 /** The advisory lock of migrations: any number, the same in every version. */
 const migrationLock = 4_283_310_117
@@ -100,6 +101,7 @@ function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
     const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
     await writeCurrencies(em)
     await createRole(em, service)
+    await em.execute(settingsFunction())
     const [{ database }] = await em.execute<[{ database: string }]>('select current_database() as database')
     for (const sql of grants(pg.escapeIdentifier(service.name), pg.escapeIdentifier(database))) await em.execute(sql)
     return applied.map(migration => migration.name)

@@ -1,8 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import pg from 'pg'
 import type { DatabaseHistory } from './history.ts'
+import type { Pooler } from './pooler.ts'
+import { requireOwnSession, requirePooledSession } from './session-checks.ts'
 import { markSession } from './session-marks.ts'
-import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
+import { type SettingChanges, startupOf } from './session-settings.ts'
 
 /** The client's timeout of a statement. PostgreSQL's own timeouts are shorter (see session-settings.ts). */
 const defaultQueryTimeoutMs = 12_000
@@ -23,20 +25,22 @@ export type PoolOptions = {
   queryTimeoutMs?: number
   /** Settings that differ from those of core's other sessions. */
   settings?: SettingChanges
-  /** Marks the sessions as those of a core (see session-marks.ts). */
+  /** Marks the sessions as those of a core (see session-marks.ts), except for those of a pooler. */
   chainKey?: KeyObject
   /** Refuses servers that lack what core has seen (see history.ts). */
   history?: DatabaseHistory
+  /** The connection pooler that the URL leads to, if any. */
+  pooler?: Pooler | undefined
 }
 
 /** The options of all connections of core, including those of the ORM. */
 export function poolConfig(
   url: string,
-  { name, max, pipeline = false, queryTimeoutMs, settings, chainKey, history }: PoolOptions,
+  { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, history, pooler }: PoolOptions,
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
-    ...startupOf(url, settings),
+    ...(pooler ? { connectionString: url } : startupOf(url, settings)),
     application_name: `core ${name}`,
     pipeline,
     keepAlive: true,
@@ -47,8 +51,9 @@ export function poolConfig(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
     async onConnect(client: pg.ClientBase) {
-      await requireSettings(client, settings)
-      if (chainKey) await markSession(client, chainKey)
+      if (pooler) await requirePooledSession(client, settings, pooler.serviceRole)
+      else await requireOwnSession(client, settings)
+      if (chainKey && !pooler) await markSession(client, chainKey)
       await history?.admit(client)
     },
   }

@@ -1,5 +1,3 @@
-import type { ClientBase } from 'pg'
-
 /**
  * The settings of every session of core. They are in the startup message of the connection, so they override those of the role,
  * which whoever has its password may change (ALTER ROLE … SET), and those of the database and the server. A setting that
@@ -107,6 +105,18 @@ export const sessionSettings = {
 
 export type SettingChanges = { readonly [Name in keyof typeof sessionSettings]?: string }
 
+/** The pools of core whose connections may lead to a connection pooler (see pooler.ts), and how their settings differ. */
+export const poolSettings = {
+  // PostgreSQL would plan the look-up of one row again each time, because it expects more rows of the plan that it keeps, for any
+  // number of keys. Planning takes several times as long as the look-up.
+  reads: { plan_cache_mode: 'force_generic_plan' },
+  lists: {},
+  // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
+  ledger: { statement_timeout: '3s' },
+} satisfies Record<string, SettingChanges>
+
+export type PoolName = keyof typeof poolSettings
+
 /**
  * The connection string and the `options` of the startup message for a session with these settings. Options in the URL, which an
  * operator has chosen, come last and have priority.
@@ -119,28 +129,4 @@ export function startupOf(url: string, changes: SettingChanges = {}): { connecti
   const settings = Object.entries({ ...sessionSettings, ...changes })
   const options = settings.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
   return { connectionString: target.href, options: [...options, ...(chosen === null ? [] : [chosen])].join(' ') }
-}
-
-/** A session without the settings that it was opened with. */
-export class WrongSettings extends Error {}
-
-/**
- * Checks a new session. A connection pooler between core and PostgreSQL may drop the options of the startup message.
- *
- * @throws WrongSettings which names the settings
- */
-export async function requireSettings(client: ClientBase, changes: SettingChanges = {}): Promise<void> {
-  const settings = Object.entries({ ...sessionSettings, ...changes })
-  const { rows } = await client.query<{ name: string; value: string }>(
-    `select name, current_setting(name) as value
-     from pg_settings join unnest($1::text[], $2::text[]) as expected (name, value) using (name)
-     where source <> 'client' and current_setting(name) <> value
-     order by name`,
-    [settings.map(([name]) => name), settings.map(([, value]) => value)],
-  )
-  if (rows.length === 0) return
-  const found = rows.map(({ name, value }) => `${name} is "${value}"`).join(', ')
-  throw new WrongSettings(
-    `The session does not have the settings that core asked for (${found}): does a connection pooler drop the options of the startup message?`,
-  )
 }

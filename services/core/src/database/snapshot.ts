@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
 import pg from 'pg'
+import { requireOwnSession } from './session-checks.ts'
 import { markSession } from './session-marks.ts'
-import { requireSettings, type SettingChanges, startupOf } from './session-settings.ts'
+import { type SettingChanges, startupOf } from './session-settings.ts'
 
 /** A row with the text of each column. Values are not parsed, so that a damaged one cannot fail the read. */
 export type TextRow = (string | null)[]
@@ -64,7 +65,7 @@ export class Snapshot {
     client.once('end', () => signal?.removeEventListener('abort', abandon))
     const opened = (async () => {
       await client.connect()
-      await requireSettings(client, snapshotSettings)
+      await requireOwnSession(client, snapshotSettings)
       await markSession(client, chainKey)
       return Snapshot.begin(client)
     })()

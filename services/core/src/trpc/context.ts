@@ -67,6 +67,12 @@ export type Core = {
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal
+  /**
+   * Opens a connection of each pool.
+   *
+   * @throws UnsuitableSession if no session there can be used, or the error of a database that is not available
+   */
+  checkConnections(): Promise<void>
   /** Finishes accepted postings, then closes all connections. */
   close(): Promise<void>
 }

@@ -1,8 +1,8 @@
 import { setInterval } from 'node:timers/promises'
 import type pg from 'pg'
 import { isLockTimeout } from '../../database/errors.ts'
+import { requireOwnSession } from '../../database/session-checks.ts'
 import { markSession } from '../../database/session-marks.ts'
-import { requireSettings } from '../../database/session-settings.ts'
 import { type SnapshotSource, snapshotClient, snapshotSettings } from '../../database/snapshot.ts'
 
 /** The key of the advisory lock. One of two integers is never the mark of a session (see session-marks.ts). */
@@ -29,7 +29,7 @@ export async function withVerificationLock(
   client.once('end', () => lost.abort(new Error('the connection that holds the lock of verifications was lost')))
   try {
     await client.connect()
-    await requireSettings(client, snapshotSettings)
+    await requireOwnSession(client, snapshotSettings)
     await markSession(client, source.chainKey)
     // With the default isolation, it keeps no rows that were replaced.
     await client.query('begin')
