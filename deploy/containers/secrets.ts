@@ -24,6 +24,8 @@ const makeAll = () => ({
   ...makeSecrets(),
   ownerPassword: makeToken(),
   redisPassword: makeToken(),
+  replicationPassword: makeToken(),
+  patroniPassword: makeToken(),
   grafanaPassword: makeToken(),
 })
 type Secrets = ReturnType<typeof makeAll>
@@ -39,7 +41,13 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
   return {
     postgres: {
       user: users.postgres,
-      files: { 'superuser-password': secrets.superuserPassword, 'owner-password': secrets.ownerPassword },
+      files: {
+        'superuser-password': secrets.superuserPassword,
+        'owner-password': secrets.ownerPassword,
+        // Of the members of a cluster (docker-compose.ha.yml).
+        'replication-password': secrets.replicationPassword,
+        'patroni-password': secrets.patroniPassword,
+      },
     },
     'postgres-init': { user: users.postgres, files: { 'owner.sql': await ownFile('owner.sql') } },
     redis: { user: users.redis, files: { 'redis.conf': redisUsers(secrets.redisPassword) } },

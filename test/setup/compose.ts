@@ -43,11 +43,12 @@ export type Compose = {
 }
 
 /** The file as Compose reads it when no variable is set: aliases, merges and `${NAME:-default}` are resolved. */
-export async function readCompose(): Promise<Compose> {
-  const text = await readFile(join(root, 'docker-compose.yml'), 'utf8')
+export async function readCompose(file = 'docker-compose.yml'): Promise<Compose> {
+  const text = await readFile(join(root, file), 'utf8')
   return parse(
     text.replaceAll(/\$\{\w+:-([^}]*)\}/g, (_, value) => value),
-    { merge: true },
+    // Compose's own tags (!override) say how two files are merged, and not what a value is.
+    { merge: true, logLevel: 'error' },
   )
 }
 
