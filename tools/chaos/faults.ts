@@ -5,10 +5,11 @@ import { describeProcess, familyOf, signalProcess } from '../../cli/processes/pr
 import type { Random } from '../../cli/processes/random.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { type Outcomes, sendElementBombs, sendSlowBodies, sendTinyChunks } from './attacks.ts'
-import type { Fault } from './fault.ts'
 import { forgedWebhook } from './forged-webhook.ts'
+import type { Fault } from './parts/fault.ts'
+import { freeze, type Part, thaw } from './parts/parts.ts'
 import { changeSettings, holdLocks } from './role-attacks.ts'
-import { freeze, type Part, type Testbed, thaw } from './testbed.ts'
+import type { Testbed } from './testbed.ts'
 
 const say = sayWithin('chaos')
 /** Longer than the deadline of any caller. */

@@ -2,7 +2,7 @@
 import { idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import { query } from '../../cli/processes/database.ts'
 import { signalProcess } from '../../cli/processes/processes.ts'
-import type { Fault } from './fault.ts'
+import type { Fault } from './parts/fault.ts'
 import type { Testbed } from './testbed.ts'
 
 /**

@@ -5,16 +5,19 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '@workspace-wallet/core-client'
-import { anyText, type Values } from '../../cli/command-line/flags.ts'
+import type { Values } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { inParallel } from '../../cli/processes/in-parallel.ts'
 import { Random } from '../../cli/processes/random.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
+import { roundOfCluster } from './cluster/faults.ts'
 import { nameOf } from './commands.ts'
 import { Deliveries } from './deliveries.ts'
-import type { Fault } from './fault.ts'
 import { roundOf } from './faults.ts'
+import { flags, randomSeed } from './flags.ts'
+import { measureLoss } from './loss.ts'
 import { watchMemory } from './memory.ts'
+import type { Fault } from './parts/fault.ts'
 import {
   type Balance,
   type Discrepancies,
@@ -26,14 +29,8 @@ import {
 import { untilServed } from './recovery.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
 import { Tail } from './tail.ts'
-import { startTestbed, type Testbed } from './testbed.ts'
+import { type DatabaseKind, startTestbed, type Testbed } from './testbed.ts'
 import { idsOf, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
-
-const flags = {
-  json: { value: 'FILE', help: 'also write the figures to this file', parse: anyText },
-  minutes: { value: 'N', help: 'inject faults for N minutes', default: '3', parse: parseMinutes },
-  seed: { value: 'N', help: 'seed of the random faults; the same seed gives the same faults', parse: parseSeed },
-} as const
 
 const tenantCount = 3
 /** Pause between two faults. */
@@ -48,12 +45,19 @@ const printedDiscrepancies = 10
 
 const say = sayWithin('chaos')
 
-async function runChaos({ json, minutes, seed = Math.floor(Math.random() * 2 ** 32) }: Values<typeof flags>) {
+async function runChaos({ ha, asynchronous, json, minutes, seed = randomSeed() }: Values<typeof flags>) {
   const interrupted = interruption()
-  say(`seed ${seed}: starting PostgreSQL, Redis, two cores, two couriers and two gateways`)
-  const testbed = await startTestbed(interrupted)
+  if (asynchronous && !ha) throw new Error('--asynchronous needs --ha')
+  const database: DatabaseKind = ha ? (asynchronous ? 'asynchronous' : 'synchronous') : 'single'
+  say(`seed ${seed}: starting PostgreSQL (${database}), Redis, two cores, two couriers and two gateways`)
+  const testbed = await startTestbed(interrupted, database)
   let isSound = false
   try {
+    if (asynchronous) {
+      await measureLoss(testbed, new Random(seed), say)
+      isSound = true
+      return
+    }
     const { report, discrepancies } = await run(testbed, minutes, seed, interrupted)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     console.log(textOf(report))
@@ -83,7 +87,9 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
   const { apiKey } = tenants[0]!.signers[0]!
-  const nextRound = () => roundOf(testbed, apiKey, random)
+  const { cluster, parts } = testbed
+  const cores = parts.filter(({ kind }) => kind === 'core')
+  const nextRound = () => (cluster ? roundOfCluster(cluster, cores, random) : roundOf(testbed, apiKey, random))
   const faults = await injectFaults(testbed, traffic, nextRound, minutes, interrupted).catch(error => {
     discrepancies.unexplained.push(String(error.message))
     return {}
@@ -161,6 +167,7 @@ async function injectFaults(
     })
     const recoveryMs = performance.now() - faultEndedAt
     const { noAnswerMs } = traffic
+    if (testbed.cluster) await verify(testbed, what)
     injected.push({ kind, recoveryMs, noAnswerMs })
     const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`
     say(`${what}: recovered in ${seconds(recoveryMs)}, no answers for ${seconds(noAnswerMs)}`)
@@ -176,6 +183,12 @@ async function injectFaults(
       },
     ]),
   )
+}
+
+/** @throws Error with the first violation */
+async function verify({ admin }: Testbed, what: string): Promise<void> {
+  const [violation] = (await verifyLedger(admin)).violations
+  if (violation) throw new Error(`after ${what}, the ledger has a violation: ${JSON.stringify(violation)}`)
 }
 
 /** Resolves unknown outcomes: looks each up, then retries it, which must return the same records or make them. */
@@ -257,26 +270,17 @@ function interruption(): AbortSignal {
   return end.signal
 }
 
-function parseMinutes(text: string): number {
-  const minutes = Number(text)
-  if (!/^\d+(\.\d+)?$/.test(text) || minutes <= 0 || minutes > 10_000)
-    throw new Error('must be a number of minutes above 0, such as 3 or 0.5')
-  return minutes
-}
-
-function parseSeed(text: string): number {
-  if (!/^\d{1,10}$/.test(text) || Number(text) >= 2 ** 32) throw new Error('must be a whole number below 4294967296')
-  return Number(text)
-}
-
 await runProgram(
   createCommand({
     name: 'npm run chaos --',
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
-    examples: ['', '--minutes 0.5 --seed 42'],
+    examples: ['', '--minutes 0.5 --seed 42', '--ha --minutes 12'],
     notes: `The test starts its own PostgreSQL and Redis, two cores, two couriers and two gateways. If anything was lost, duplicated or left
-unexplained, it exits with 1 and keeps the logs. docs/measurements.md explains the figures.`,
+unexplained, it exits with 1 and keeps the logs. docs/measurements.md explains the figures.
+
+With --ha, PostgreSQL is a primary and two standbys, which fail over; docs/failover.md names the packages. Each of its faults once takes
+about ten minutes.`,
     run: runChaos,
   }),
   process.argv.slice(2),

@@ -1,6 +1,7 @@
 /** The peak memory of each kind of part, from /proc, on Linux only. */
 import { readFileSync } from 'node:fs'
-import type { PartKind, Testbed } from './testbed.ts'
+import type { PartKind } from './parts/parts.ts'
+import type { Testbed } from './testbed.ts'
 
 const everyMs = 500
 /** Without PostgreSQL, whose processes share most of their memory. */

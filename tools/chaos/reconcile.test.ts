@@ -18,7 +18,15 @@ const [a, b] = tenant.wallets as [Tenant['wallets'][0], Tenant['wallets'][0]]
 
 function sent(state: Sent['state'], command: Command = transfer(orderBetween(a, b, 100))): Sent {
   const ids = state === 'acknowledged' ? command.orders.map(({ bizId }) => `trf-${bizId}`) : []
-  return { command, tenant, signer: { apiKey: '', apiSecret: '' }, isExcessive: false, state, ids }
+  return {
+    command,
+    tenant,
+    signer: { apiKey: '', apiSecret: '' },
+    isExcessive: false,
+    state,
+    ids,
+    acknowledgedAtMs: null,
+  }
 }
 
 /** The orders and balances of a service that has carried out exactly these commands, and has these holds. */

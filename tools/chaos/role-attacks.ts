@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, query } from '../../cli/processes/database.ts'
 import type { Random } from '../../cli/processes/random.ts'
-import type { Fault } from './fault.ts'
+import type { Fault } from './parts/fault.ts'
 import type { Testbed } from './testbed.ts'
 
 const withinMs = 60_000

@@ -9,25 +9,20 @@ import type { Child } from '../../cli/processes/child.ts'
 import { query } from '../../cli/processes/database.ts'
 import { pickFreePort } from '../../cli/processes/ports.ts'
 import { startPostgres } from '../../cli/processes/postgres.ts'
-import { familyOf, signalProcess } from '../../cli/processes/processes.ts'
 import { findRedis, runRedis } from '../../cli/processes/redis.ts'
 import { type LoggedCommand, runTask, startService } from '../../cli/processes/service.ts'
 import { makeSecrets } from '../../cli/start/secrets.ts'
 import { type Supervised, supervise } from '../../cli/start/supervise.ts'
+import { type Cluster, startCluster } from './cluster/cluster.ts'
+import { type Keep, type Part, thaw } from './parts/parts.ts'
 
-export type PartKind = 'core' | 'courier' | 'gateway' | 'PostgreSQL' | 'Redis'
-
-export type Part = {
-  name: string
-  kind: PartKind
-  /** The main process that was last ready. It changes when the supervisor restarts the part. */
-  pid(): number
-  /** Stops the part in order. */
-  stopSignal: NodeJS.Signals
-}
+/** One PostgreSQL, or a cluster whose commits wait for a standby or do not. */
+export type DatabaseKind = 'single' | 'synchronous' | 'asynchronous'
 
 export type Testbed = {
   parts: Part[]
+  /** Null with one PostgreSQL. */
+  cluster: Cluster | null
   gatewayUrls: string[]
   coreUrls: string[]
   courierUrls: string[]
@@ -47,26 +42,23 @@ const root = new URL('../../', import.meta.url)
 const database = 'wallet'
 const loopback = '127.0.0.0/8'
 
-export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
+export async function startTestbed(interrupted: AbortSignal, databaseKind: DatabaseKind): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
   // PostgreSQL may have to run as another user.
   await chmod(directory, 0o755)
   const supervised: Supervised[] = []
   const parts: Part[] = []
+  let cluster: Cluster | null = null
 
   async function stop(keepsLogs: boolean): Promise<void> {
     // A frozen process does not react to signals.
     for (const part of parts) await thaw(part)
     for (const each of supervised.toReversed()) await each.stop()
+    await cluster?.stop()
     if (!keepsLogs) await rm(directory, { recursive: true, force: true })
   }
 
-  async function keep(
-    name: string,
-    kind: PartKind,
-    start: (signal: AbortSignal) => Promise<Child>,
-    stopSignal: NodeJS.Signals = 'SIGTERM',
-  ): Promise<void> {
+  const keep: Keep = async (name, kind, start, stopSignal = 'SIGTERM') => {
     let current: Child | undefined
     const say = (line: string) =>
       appendFileSync(join(directory, 'supervisor.log'), `${new Date().toISOString()} ${line}\n`)
@@ -75,7 +67,21 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
       return current
     }
     supervised.push(await supervise(name, startOnce, interrupted, say))
-    parts.push({ name, kind, pid: () => current!.pid, stopSignal })
+    const part: Part = { name, kind, pid: () => current!.pid, stopSignal }
+    parts.push(part)
+    return part
+  }
+
+  async function startDatabase(port: number, superuserPassword: string): Promise<void> {
+    if (databaseKind !== 'single') {
+      const isSynchronous = databaseKind === 'synchronous'
+      cluster = await startCluster({ keep, directory, port, superuserPassword, isSynchronous })
+      return
+    }
+    const dataDir = join(directory, 'postgres')
+    const server = { dataDir, port, durable: true, superuserPassword, removeWhenStopped: [dataDir] }
+    // SIGTERM would wait until all clients disconnect. `pg_ctl restart` sends SIGINT.
+    await keep('PostgreSQL', 'PostgreSQL', signal => startPostgres({ ...server, signal }), 'SIGINT')
   }
 
   try {
@@ -92,11 +98,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
       `postgresql://${user}:${password}@127.0.0.1:${postgresPort}/${name}`
     const ownerUrl = (name: string) => postgresUrl(name, 'postgres', secrets.superuserPassword)
     const serviceUrl = postgresUrl(database, 'wallet_service', secrets.servicePassword)
-    const dataDir = join(directory, 'postgres')
-    const { superuserPassword } = secrets
-    const server = { dataDir, port: postgresPort, durable: true, superuserPassword, removeWhenStopped: [dataDir] }
-    // SIGTERM would wait until all clients disconnect. `pg_ctl restart` sends SIGINT.
-    await keep('PostgreSQL', 'PostgreSQL', signal => startPostgres({ ...server, signal }), 'SIGINT')
+    await startDatabase(postgresPort, secrets.superuserPassword)
 
     const redis = await findRedis()
     const redisDir = join(directory, 'redis')
@@ -151,6 +153,7 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
     supervised.push({ stop: () => admin.close(), forceStop: () => {} })
     return {
       parts,
+      cluster,
       gatewayUrls: gatewayPorts.map(url),
       coreUrls,
       courierUrls: courierPorts.map(url),
@@ -165,15 +168,4 @@ export async function startTestbed(interrupted: AbortSignal): Promise<Testbed> {
     await stop(false)
     throw error
   }
-}
-
-/** Stops all processes of the part, the main one first, so that it starts no others. */
-export async function freeze(part: Part): Promise<void> {
-  const pid = part.pid()
-  signalProcess(pid, 'SIGSTOP')
-  for (const member of await familyOf(pid)) signalProcess(member, 'SIGSTOP')
-}
-
-export async function thaw(part: Part): Promise<void> {
-  for (const member of await familyOf(part.pid())) signalProcess(member, 'SIGCONT')
 }

@@ -34,6 +34,8 @@ export type Sent = {
   state: 'open' | 'acknowledged' | 'refused' | 'not done' | 'unknown'
   /** Of its transfers, or of its hold. */
   ids: string[]
+  /** By `performance.now()`; null before it was acknowledged. */
+  acknowledgedAtMs: number | null
 }
 
 /** When a client gives up. */
@@ -194,7 +196,7 @@ export class Traffic {
 
   #begin(tenant: Tenant, command: Command, isExcessive: boolean): Sent {
     const signer = this.#random.pick(tenant.signers)
-    const sent: Sent = { command, tenant, signer, isExcessive, state: 'open', ids: [] }
+    const sent: Sent = { command, tenant, signer, isExcessive, state: 'open', ids: [], acknowledgedAtMs: null }
     this.sent.push(sent)
     return sent
   }
@@ -230,6 +232,7 @@ export class Traffic {
     this.#acknowledgedAt = now
     this.acknowledged++
     sent.state = 'acknowledged'
+    sent.acknowledgedAtMs = now
     sent.ids = idsOf(data)
     const { orders, holdChange } = sent.command
     const shown = recordsOf(data)

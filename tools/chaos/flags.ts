@@ -1,0 +1,26 @@
+/** The options of `npm run chaos`. */
+import { anyText } from '../../cli/command-line/flags.ts'
+
+export const flags = {
+  ha: { help: 'with a cluster of PostgreSQL (Patroni and etcd), and its faults' },
+  asynchronous: { help: 'with --ha: no commit waits for a standby; only count the transfers that failovers lose' },
+  json: { value: 'FILE', help: 'also write the figures to this file', parse: anyText },
+  minutes: { value: 'N', help: 'inject faults for N minutes', default: '3', parse: parseMinutes },
+  seed: { value: 'N', help: 'seed of the random faults; the same seed gives the same faults', parse: parseSeed },
+} as const
+
+function parseMinutes(text: string): number {
+  const minutes = Number(text)
+  if (!/^\d+(\.\d+)?$/.test(text) || minutes <= 0 || minutes > 10_000)
+    throw new Error('must be a number of minutes above 0, such as 3 or 0.5')
+  return minutes
+}
+
+export function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32)
+}
+
+function parseSeed(text: string): number {
+  if (!/^\d{1,10}$/.test(text) || Number(text) >= 2 ** 32) throw new Error('must be a whole number below 4294967296')
+  return Number(text)
+}
