@@ -5,7 +5,8 @@ import { compile, type TopLevelSpec } from 'vega-lite'
 /** A measured value. Points of the same series are connected. */
 export type Point = { series: string; x: number; y: number }
 
-export type Panel = { title: string; xTitle: string; yTitle: string; points: readonly Point[] }
+/** `isLinearX`: its horizontal axis is not logarithmic. */
+export type Panel = { title: string; xTitle: string; yTitle: string; points: readonly Point[]; isLinearX?: boolean }
 
 const seriesColors = ['#1f6feb', '#d1242f', '#8250df', '#1a7f37']
 
@@ -15,7 +16,7 @@ export async function drawChart(panels: readonly Panel[]): Promise<string> {
     background: 'white',
     padding: 12,
     config: { font: 'sans-serif', view: { stroke: null }, axis: { gridColor: '#e4e7eb' } },
-    hconcat: panels.map(({ title, xTitle, yTitle, points }) => ({
+    hconcat: panels.map(({ title, xTitle, yTitle, points, isLinearX = false }) => ({
       title,
       width: 320,
       height: 240,
@@ -26,7 +27,7 @@ export async function drawChart(panels: readonly Panel[]): Promise<string> {
           field: 'x',
           type: 'quantitative' as const,
           title: xTitle,
-          scale: { type: 'log' as const, base: 2, nice: false },
+          scale: isLinearX ? { zero: true } : { type: 'log' as const, base: 2, nice: false },
           axis: { values: [...new Set(points.map(({ x }) => x))], format: '~s' },
         },
         y: {

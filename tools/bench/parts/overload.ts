@@ -1,12 +1,13 @@
 /**
- * Twice as many transfers as the service can make: how many succeed, compared with the most that it makes when clients wait
- * for their responses, how soon the others are rejected, and whether memory grows. Spread wallets are as in the part
- * `transfers`. A checkpoint of PostgreSQL precedes each measurement.
+ * Transfers that arrive at rates up to twice the peak, which is what the service makes when clients wait for their responses: the
+ * latency at each rate, and at the last one how many succeed, how soon the others are rejected, and whether memory grows. Spread
+ * wallets are as in the part `transfers`. A checkpoint of PostgreSQL precedes each measurement.
  */
 import { readFileSync } from 'node:fs'
 import { table } from '../../../cli/admin/table.ts'
 import { sayWithin } from '../../../cli/processes/say.ts'
 import type { LoadPlan, OpenLoopResult } from '../load/plan.ts'
+import { drawChart, type Panel } from '../measure/chart.ts'
 import type { Findings } from '../measure/report.ts'
 import { inRounds, ratiosOf } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'
@@ -19,10 +20,21 @@ const say = sayWithin('overload')
 /** As many as saturate the service. */
 const connections = 256
 const programs = ['gateway', 'core'] as const
+/** Rates of arrivals, in percent of the peak. */
+const loads = [10, 25, 50, 75, 90, 100, 150, 200]
+const overloadPercent = 200
 
 /** Resident memory in MB. */
 type Memory = Record<(typeof programs)[number], number>
-type Sample = { peak: Run; overload: Run & { openLoop: OpenLoopResult }; before: Memory | null; after: Memory | null }
+type OpenRun = Run & { openLoop: OpenLoopResult }
+/** `offered`: by load. `overload` is the last of them. */
+type Sample = {
+  peak: Run
+  offered: Record<number, OpenRun>
+  overload: OpenRun
+  before: Memory | null
+  after: Memory | null
+}
 
 export async function measureOverload(
   testbed: Testbed,
@@ -37,12 +49,20 @@ export async function measureOverload(
   const measure = async (): Promise<Sample> => {
     await checkpoint(testbed)
     const peak = await load.run(plan)
-    await checkpoint(testbed)
     const before = readMemory()
-    const arrivalsPerSecond = 2 * peak.perSecond
-    const offered = { ...plan, connections: overloadConnections, arrivalsPerSecond, allowedFailures: ['S002'] }
-    const { openLoop, ...overload } = await load.run(offered)
-    return { peak, overload: { ...overload, openLoop: openLoop! }, before, after: readMemory() }
+    const offered: Record<number, OpenRun> = {}
+    for (const percent of loads) {
+      await checkpoint(testbed)
+      const arrivalsPerSecond = (percent / 100) * peak.perSecond
+      const { openLoop, ...run } = await load.run({
+        ...plan,
+        connections: overloadConnections,
+        arrivalsPerSecond,
+        allowedFailures: ['S002'],
+      })
+      offered[percent] = { ...run, openLoop: openLoop! }
+    }
+    return { peak, offered, overload: offered[overloadPercent]!, before, after: readMemory() }
   }
   const { overload: samples } = await inRounds({ overload: measure }, rounds, say)
   load.stop()
@@ -50,7 +70,7 @@ export async function measureOverload(
   return findingsOf(samples!)
 }
 
-function findingsOf(samples: Sample[]): Findings {
+async function findingsOf(samples: Sample[]): Promise<Findings> {
   const ofRounds = (read: (sample: Sample) => number) => spreadOf(samples.map(read))
   const ofArrivals = (read: (sample: Sample) => number) =>
     ofRounds(sample => read(sample) / Math.max(1, sample.overload.openLoop.arrivals))
@@ -73,16 +93,61 @@ function findingsOf(samples: Sample[]): Findings {
       if (sizes.length > 0) figures[`${name}Megabytes, ${time}`] = spreadOf(sizes)
     }
   const rates = (name: 'overload' | 'peak') => samples.map(sample => sample[name].perSecond)
+  const curve = curveOf(samples)
   return {
     ratios: { overload_goodput: ratiosOf(rates('overload'), rates('peak')) },
-    figures: { overload: figures },
+    figures: { overload: figures, offeredLoad: curve },
+    charts: { 'offered-load.svg': await drawChart(panelsOf(curve)) },
     tables: [
+      table(
+        ['offered load', 'successes', 'p50 in ms', 'p99 in ms'],
+        loads.map(percent => {
+          const { goodput, p50Ms, p99Ms } = curve[percent]!
+          return [`${percent} % of the peak`, ...[goodput, p50Ms, p99Ms].map(textOfSpread)]
+        }),
+      ),
       table(
         ['overload', 'measured'],
         Object.entries(figures).map(([name, spread]) => [name, textOfSpread(spread)]),
       ),
     ],
   }
+}
+
+/** `goodput`: successes in percent of the peak. Latencies are those of successes, from the time at which they were to arrive. */
+type Curve = Record<number, { goodput: Spread; p50Ms: Spread; p99Ms: Spread }>
+
+function curveOf(samples: Sample[]): Curve {
+  const at = (percent: number) => {
+    const ofRounds = (read: (run: OpenRun, sample: Sample) => number) =>
+      spreadOf(samples.map(sample => read(sample.offered[percent]!, sample)))
+    return {
+      goodput: ofRounds(({ perSecond }, { peak }) => (100 * perSecond) / peak.perSecond),
+      p50Ms: ofRounds(({ latencyMs }) => latencyMs.p50),
+      p99Ms: ofRounds(({ latencyMs }) => latencyMs.p99),
+    }
+  }
+  return Object.fromEntries(loads.map(percent => [percent, at(percent)]))
+}
+
+function panelsOf(curve: Curve): Panel[] {
+  const xTitle = 'arrivals, in percent of the peak'
+  const pointsOf = (series: string, name: keyof Curve[number]) =>
+    loads.map(x => ({ series, x, y: curve[x]![name].median }))
+  return [
+    {
+      title: 'Latency of transfers',
+      xTitle,
+      yTitle: 'milliseconds',
+      points: [...pointsOf('median', 'p50Ms'), ...pointsOf('99th percentile', 'p99Ms')],
+    },
+    {
+      title: 'Transfers that succeed',
+      xTitle,
+      yTitle: 'percent of the peak',
+      points: pointsOf('successes', 'goodput'),
+    },
+  ].map(panel => ({ ...panel, isLinearX: true }))
 }
 
 /** Null on other systems than Linux. */
